@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from planner.architecture.model import Architecture
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
+from planner.estimate.run import RunSpec
 from planner.estimate.terms import Terms
 
 
@@ -26,6 +27,16 @@ class TrainingSpec:
     framework: str | None = None  # megatron | fsdp | deepspeed | ...: which copies and buffers it keeps
     dropout: bool | None = None  # None: GPT blocks (ungated MLP) store dropout masks, others do not
     measured_mfu: bool = False  # the machine's mfu was measured on such a job: no penalty on top of it
+    tier: str = "rule"  # rule | analytic | measured
+    offload: tuple[str, ...] = ()  # optimizer, activations: what goes to host memory
+    gradient_compression: float = 1.0  # factor by which data-parallel gradients shrink on the wire
+    lora_rank: int | None = None  # None: all weights are trained
+    lora_base: str = "bf16"  # bf16 | fp16 | nf4 | int8: format of the frozen weights
+    run: RunSpec | None = None  # None: nothing fails and nothing is saved
+    step_time_s: float | None = None  # as measured on the run under way
+    step_time_ratio: float = 1.0  # measured over predicted step time of the run under way
+    progress_tokens: float = 0.0  # trained already, of tokens x epochs
+    confidence: float = 0.9  # quantile of the error band at which deadline and memory must hold
 
 
 def activations_known(arch: Architecture) -> bool:
