@@ -22,6 +22,8 @@ LEVELS = [
     {"candidates"},
     {"optimize"},
     {"plan"},
+    {"validate"},
+    {"calibrate"},
     {"report", "export"},
     {"api"},
     {"cli"},

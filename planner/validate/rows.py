@@ -1,0 +1,249 @@
+"""Rows of measurements: what was run, and what was read off the clock and the allocator.
+
+The columns are those of planner/measurements/README.md. An empty cell, or a column that a
+file does not have, is None: unknown, which is neither zero nor a default.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner.errors import InputError, Place, Problem
+from planner.files import StrPath
+from planner.validate.table import Columns, kinds_of, read_table
+
+HOUSE = Path(__file__).parents[1] / "measurements"
+UNIT_BYTES = {"GB": 1e9, "GiB": 2.0**30}
+
+# Measured cells, and what identifies a publication: no prediction reads any of these.
+MEASURED = ("step_time_s", "tokens_per_s_per_device", "tflops_per_device", "mfu_pct", "peak_mem_gb")
+UNREAD = ("id", "source", "source_key", "trust", "notes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRow:
+    """One training run of training.csv, or of a user's table in the same columns."""
+
+    # the row
+    id: str | None = None
+    source: str | None = None
+    year: int | None = None
+    model: str | None = None
+    task: str | None = None
+    framework: str | None = None
+    software_release: str | None = None
+    source_key: str | None = None
+    trust: str | None = None
+    notes: str | None = None
+    # the model
+    n_params_b: float | None = None  # [1e9]
+    n_active_params_b: float | None = None  # [1e9]
+    layers: int | None = None
+    hidden: int | None = None
+    heads: int | None = None
+    kv_heads: int | None = None
+    ffn_hidden: int | None = None
+    gated_mlp: int | None = None
+    vocab: int | None = None
+    seq_len: int | None = None  # [tokens]
+    n_experts: int | None = None
+    top_k: int | None = None
+    layers_are_truncated: int | None = None
+    # the machine
+    accelerator: str | None = None
+    family: str | None = None
+    n_accel: int | None = None
+    accel_per_node: int | None = None
+    interconnect: str | None = None
+    # the layout
+    tp: int | None = None
+    pp: int | None = None
+    vpp: int | None = None
+    cp: int | None = None
+    ep: int | None = None
+    dp: int | None = None
+    sharding: str | None = None
+    sequence_parallel: int | None = None
+    micro_batch: int | None = None  # [sequences]
+    global_batch: int | None = None  # [sequences]
+    recompute: str | None = None
+    offload: str | None = None
+    # numerics and software settings
+    precision: str | None = None
+    precision_class: str | None = None
+    fp8_recipe: str | None = None
+    states_recipe: str | None = None
+    attention_kernel: str | None = None
+    compiled: int | None = None
+    async_tp: int | None = None
+    comm_overlap: str | None = None
+    moe_routing: str | None = None
+    cuda_graphs: int | None = None
+    loss_kind: str | None = None
+    deterministic: int | None = None
+    # the measurements, and how they were counted
+    step_time_s: float | None = None
+    tokens_per_s_per_device: float | None = None
+    tflops_per_device: float | None = None  # [1e12/s]
+    flops_convention: str | None = None
+    attention_flops: str | None = None
+    mfu_pct: float | None = None
+    mfu_peak_tflops: float | None = None
+    peak_mem_gb: float | None = None  # in peak_mem_unit
+    peak_mem_unit: str | None = None
+    peak_mem_kind: str | None = None
+    mem_rank: str | None = None
+    # where the row stands
+    file: str = ""
+    line: int = 0
+
+    @property
+    def name(self) -> str:
+        """The id, or the line when there is none."""
+        return self.id or f"line {self.line}"
+
+    @property
+    def tokens_per_step(self) -> float | None:
+        """Tokens of one optimizer step [tokens]; None when batch or sequence is unknown."""
+        if self.global_batch is None or self.seq_len is None:
+            return None
+        return float(self.global_batch) * self.seq_len
+
+    @property
+    def is_moe(self) -> bool:
+        """Whether the model routes tokens to experts."""
+        return self.n_experts is not None and self.n_experts > 1
+
+    @property
+    def measured_memory_bytes(self) -> float | None:
+        """The peak memory that was read [B]; None when none was."""
+        if self.peak_mem_gb is None:
+            return None
+        return self.peak_mem_gb * UNIT_BYTES[self.peak_mem_unit or "GB"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalsRow:
+    """The budget of one whole training run. Text columns may hold remarks beside their number."""
+
+    id: str | None = None
+    model: str | None = None
+    params_b: float | None = None  # [1e9]
+    active_params_b: float | None = None  # [1e9]
+    tokens_b: float | None = None  # [1e9]
+    epochs: float | None = None
+    accelerator: str | None = None
+    n_accel: str | None = None
+    gpu_hours: str | None = None
+    days: str | None = None
+    source: str | None = None
+    notes: str | None = None
+    evidence: str | None = None
+    file: str = ""
+    line: int = 0
+
+    @property
+    def name(self) -> str:
+        """The id, or the line when there is none."""
+        return self.id or f"line {self.line}"
+
+    @property
+    def devices(self) -> int | None:
+        """Devices of the run; None when unknown, varied or only recalled."""
+        value = _stated(self.n_accel)
+        return None if value is None else int(value)
+
+    @property
+    def device_hours(self) -> float | None:
+        """Device hours of the run [h]: as stated, else devices times days; None when neither is."""
+        hours, days = _stated(self.gpu_hours), _stated(self.days)
+        if hours is not None:
+            return hours
+        return None if days is None or self.devices is None else self.devices * days * 24.0
+
+
+_STATED = re.compile(r"([0-9][0-9,]*(?:\.[0-9]+)?)(?:\s*\(.*\))?")
+
+
+def _stated(text: str | None) -> float | None:
+    """The number of a text, a remark in brackets behind it aside; none of a range, a sum or a recollection."""
+    match = _STATED.fullmatch(text or "")
+    return None if match is None or "recalled" in (text or "") else float(match[1].replace(",", ""))
+
+
+TRAINING = Columns(
+    kinds=kinds_of(MeasuredRow, besides=("file", "line")),
+    required=("accelerator", "n_accel", "seq_len"),
+    flags=(
+        "gated_mlp", "sequence_parallel", "compiled", "async_tp", "cuda_graphs", "deterministic",
+        "layers_are_truncated",
+    ),
+    choices={
+        "trust": ("A", "B", "C"),
+        "flops_convention": ("model", "hardware"),
+        "attention_flops": ("full", "causal", "none"),
+        "peak_mem_unit": tuple(UNIT_BYTES),
+    },
+    zero_allowed=("n_experts", "top_k"),
+)  # fmt: skip
+TOTALS = Columns(kinds=kinds_of(TotalsRow, besides=("file", "line")), required=("params_b", "tokens_b", "accelerator"))
+
+
+def read_training_rows(path: StrPath) -> tuple[MeasuredRow, ...]:
+    """The rows of a table in the columns of training.csv, in their order.
+
+    Raises
+    ------
+    InputError
+        Unknown or missing columns, cells that are no numbers, a peak memory without a unit.
+    """
+    found = [MeasuredRow(**cells, file=str(path), line=line) for line, cells in read_table(path, TRAINING)]
+    problems = [_no_unit(row) for row in found if row.peak_mem_gb is not None and row.peak_mem_unit is None]
+    if problems:
+        raise InputError(*problems)
+    return tuple(found)
+
+
+def _no_unit(row: MeasuredRow) -> Problem:
+    return Problem(
+        reference="missing-unit",
+        message="peak_mem_gb has no unit",
+        places=(Place(file=row.file, line=row.line, column=1),),
+        hint="write GB (1e9 bytes) or GiB (2^30) in peak_mem_unit",
+    )
+
+
+def read_totals(path: StrPath) -> tuple[TotalsRow, ...]:
+    """The rows of a table in the columns of training_totals.csv, in their order."""
+    return tuple(TotalsRow(**cells, file=str(path), line=line) for line, cells in read_table(path, TOTALS))
+
+
+def shipped_training_rows() -> tuple[MeasuredRow, ...]:
+    """The project's own table of training runs."""
+    return read_training_rows(HOUSE / "training.csv")
+
+
+def shipped_totals() -> tuple[TotalsRow, ...]:
+    """The project's own table of whole-run budgets."""
+    return read_totals(HOUSE / "training_totals.csv")
+
+
+def shipped_left_out() -> dict[tuple[str, str], str]:
+    """Why a row of ours counts in no error figure, by (file, id)."""
+    columns = Columns(kinds={"id": str, "file": str, "why": str}, required=("id", "file", "why"))
+    return {(cells["file"], cells["id"]): cells["why"] for _, cells in read_table(HOUSE / "left_out.csv", columns)}
+
+
+def blank_measured(row: MeasuredRow) -> MeasuredRow:
+    """The row without what was measured and without what identifies its publication."""
+    return dataclasses.replace(row, **dict.fromkeys((*MEASURED, *UNREAD)))
+
+
+def typed_inputs(row: MeasuredRow, *, besides: Sequence[str] = ()) -> tuple[object, ...]:
+    """Every cell that a prediction may read, in the order of the columns."""
+    skip = {*MEASURED, *UNREAD, "file", "line", *besides}
+    return tuple(getattr(row, name) for name in MeasuredRow.__slots__ if name not in skip)
