@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from planner.errors import InputError, Place, Problem
 from planner.files import StrPath
@@ -240,7 +241,8 @@ def shipped_left_out() -> dict[tuple[str, str], str]:
 
 def blank_measured(row: MeasuredRow) -> MeasuredRow:
     """The row without what was measured and without what identifies its publication."""
-    return dataclasses.replace(row, **dict.fromkeys((*MEASURED, *UNREAD)))
+    nothing: dict[str, Any] = dict.fromkeys((*MEASURED, *UNREAD))
+    return dataclasses.replace(row, **nothing)
 
 
 def typed_inputs(row: MeasuredRow, *, besides: Sequence[str] = ()) -> tuple[object, ...]:
