@@ -1,4 +1,4 @@
-"""Failures and checkpoints: how much of the wall time a run spends on steps that count."""
+"""Failures: how much of the wall time a run spends on steps that count. Checkpoints: `checkpoints.py`."""
 
 from __future__ import annotations
 
@@ -133,13 +133,266 @@ def inverse_goodput(
     References
     ----------
     [1] J. Daly, FGCS 22, 2006 (first-order form).
+    [2] A. Kokolis et al., "Revisiting Reliability in Large-Scale Machine Learning Research Clusters," HPCA 2025,
+        arXiv 2410.21680: the expected effective training time ratio, which is G.
 
     Examples
     --------
     >>> round(float(inverse_goodput(0, 600, 1e12)), 6)
     1.0
     """
-    tau = as_float(interval_s)
+    tau, delta = as_float(interval_s), as_float(checkpoint_s)
     lost = (tau / 2.0 + as_float(restart_s) + detection_s) / as_float(mtbf_s)
     kept = np.where(lost < 1.0, 1.0 - lost, np.nan)
-    return np.where(lost < 1.0, (1.0 + as_float(checkpoint_s) / tau) / kept, np.inf)[()]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        saving = np.where(delta > 0, delta / tau, 0.0)
+    return np.where(lost < 1.0, (1.0 + saving) / kept, np.inf)[()]
+
+
+@equation("EQ-REL-5")
+def best_interval_s(
+    checkpoint_s: FloatOrArray, mtbf_s: FloatOrArray, restart_s: FloatOrArray = 0, detection_s: FloatOrArray = 0
+) -> FloatOrArray:
+    """Checkpoint interval at which `inverse_goodput` is least, exactly.
+
+    Parameters
+    ----------
+    checkpoint_s
+        Time delta that a checkpoint blocks the job.  [s]
+    mtbf_s
+        Mean time between failures M of the job.  [s]
+    restart_s, detection_s
+        Time to restart R and to notice a failure.  [s]
+
+    Returns
+    -------
+    Computing time between checkpoints; 0 when they cost nothing, or a failure more than the time to the next.  [s]
+
+    Notes
+    -----
+    Eq. (1):  sqrt(delta^2 + 2 delta (M - R - detect)) - delta
+
+    The zero of the derivative of EQ-REL-4 by tau. Young's interval is its limit for a small delta;
+    Daly's has M + R, because there a restart does not count against the time between failures.
+
+    References
+    ----------
+    [1] J. Daly, FGCS 22, 2006, sec. 2, with the cost function of EQ-REL-4.
+    [2] N. R. Saxena et al., "Optimal Checkpoint Interval with Availability as an Objective Function," 2024,
+        arXiv 2410.18124: the same form for an availability that counts restarts apart.
+
+    Examples
+    --------
+    >>> round(float(best_interval_s(50, 10_000, 500, 300)), 1)
+    910.5
+    """
+    delta = as_float(checkpoint_s)
+    left = np.maximum(as_float(mtbf_s) - restart_s - detection_s, 0.0)
+    with np.errstate(invalid="ignore"):  # 0 x inf where nothing fails and nothing is paid for saving
+        interval = np.sqrt(delta**2 + 2.0 * delta * left) - delta
+    return np.where(delta > 0, interval, 0.0)[()]
+
+
+@equation("EQ-REL-6")
+def daly_high_order_interval_s(checkpoint_s: FloatOrArray, mtbf_s: FloatOrArray) -> FloatOrArray:
+    """Checkpoint interval that loses least when failures also strike checkpoints and restarts.
+
+    Parameters
+    ----------
+    checkpoint_s
+        Time delta that a checkpoint blocks the job.  [s]
+    mtbf_s
+        Mean time between failures M of the job.  [s]
+
+    Returns
+    -------
+    Computing time between checkpoints; M where delta >= 2 M.  [s]
+
+    Notes
+    -----
+    Eq. (1):  sqrt(2 delta M) [1 + sqrt(delta / 2M) / 3 + (delta / 2M) / 9] - delta
+
+    References
+    ----------
+    [1] J. Daly, FGCS 22, 2006, eq. 37.
+
+    Examples
+    --------
+    >>> round(float(daly_high_order_interval_s(5, 24 * 60)))
+    117
+    """
+    delta, mtbf = as_float(checkpoint_s), as_float(mtbf_s)
+    ratio = delta / (2.0 * mtbf)
+    series = np.sqrt(2.0 * delta * mtbf) * (1.0 + np.sqrt(ratio) / 3.0 + ratio / 9.0) - delta
+    return np.where(delta < 2.0 * mtbf, series, mtbf)[()]
+
+
+@equation("EQ-REL-7")
+def straggler_factor(sigma: FloatOrArray, devices: FloatOrArray) -> FloatOrArray:
+    """Mean of the slowest of many devices over the mean of one: a synchronous step waits for it.
+
+    Parameters
+    ----------
+    sigma
+        Spread of a device's step time, as a share of it; 0.005 to 0.01.  [1]
+    devices
+        Devices N.  [count]
+
+    Returns
+    -------
+    Factor on the step time, at least 1.  [1]
+
+    Notes
+    -----
+    Eq. (1):  1 + sigma sqrt(2 ln N)
+
+    The leading term of the expected largest of N independent normal values: an upper bound of it.
+
+    References
+    ----------
+    [1] H. Cramer, "Mathematical Methods of Statistics," 1946, sec. 28.6.
+
+    Examples
+    --------
+    >>> float(straggler_factor(0.01, 1))
+    1.0
+    >>> round(float(straggler_factor(0.01, 1024)), 4)
+    1.0372
+    """
+    return (1.0 + as_float(sigma) * np.sqrt(2.0 * np.log(np.maximum(as_float(devices), 1.0))))[()]
+
+
+@equation("EQ-REL-8")
+def preemption_lost_s(
+    interval_s: FloatOrArray, checkpoint_s: FloatOrArray, warning_s: FloatOrArray = 0
+) -> FloatOrArray:
+    """Work that a preemption undoes: half an interval, or one checkpoint when the warning is long enough for it.
+
+    Parameters
+    ----------
+    interval_s, checkpoint_s
+        Computing time between checkpoints tau and time delta that one takes.  [s]
+    warning_s
+        Time between the notice and the loss of the machine.  [s]
+
+    Returns
+    -------
+    Mean time lost, restart not included.  [s]
+
+    Notes
+    -----
+    Eq. (1):  min(delta, tau / 2) if warning >= delta, else tau / 2
+
+    References
+    ----------
+    [1] Amazon EC2 user guide, "Spot Instance interruption notices": two minutes (recalled).
+
+    Examples
+    --------
+    >>> float(preemption_lost_s(1200, 60, 120)), float(preemption_lost_s(1200, 60, 30))
+    (60.0, 600.0)
+    """
+    half, delta = as_float(interval_s) / 2.0, as_float(checkpoint_s)
+    return np.where(as_float(warning_s) >= delta, np.minimum(delta, half), half)[()]
+
+
+@equation("EQ-REL-9")
+def useful_price(price_per_hour: FloatOrArray, goodput: FloatOrArray) -> FloatOrArray:
+    """Price of an hour of steps that count: what makes spot and on-demand comparable.
+
+    Parameters
+    ----------
+    price_per_hour
+        Price p of an hour on the clock.  [currency/h]
+    goodput
+        Share G of the wall time that counts.  [1]
+
+    Returns
+    -------
+    Price of a useful hour.  [currency/h]
+
+    Notes
+    -----
+    Eq. (1):  p / G
+
+    References
+    ----------
+    [1] J. Thorpe et al., "Bamboo: Making Preemptible Instances Resilient for Affordable Training of
+        Large DNNs," NSDI 2023.
+
+    Examples
+    --------
+    >>> float(useful_price(3, 0.75))
+    4.0
+    """
+    return as_float(price_per_hour) / as_float(goodput)
+
+
+@equation("EQ-REL-10")
+def expected_failures(wall_s: FloatOrArray, mtbf_s: FloatOrArray) -> FloatOrArray:
+    """Failures that a run has to expect.
+
+    Parameters
+    ----------
+    wall_s
+        Wall time of the run.  [s]
+    mtbf_s
+        Mean time between failures of the job.  [s]
+
+    Returns
+    -------
+    Mean number of failures.  [count]
+
+    Notes
+    -----
+    Eq. (1):  wall / M
+
+    References
+    ----------
+    [1] A. Dubey et al., "The Llama 3 Herd of Models," 2024, sec. 3.3.4.
+
+    Examples
+    --------
+    >>> round(float(expected_failures(54 * 86400, system_mtbf_s(5.0676e4 * 3600, 16384))))
+    419
+    """
+    return as_float(wall_s) / as_float(mtbf_s)
+
+
+@equation("EQ-REL-11")
+def most_devices(
+    global_batch: FloatOrArray,
+    micro_batch: FloatOrArray,
+    tensor_parallel: FloatOrArray,
+    pipeline_stages: FloatOrArray,
+    context_parallel: FloatOrArray = 1,
+) -> FloatOrArray:
+    """Devices beyond which a fixed global batch leaves ranks without work.
+
+    Parameters
+    ----------
+    global_batch, micro_batch
+        Sequences B of an optimizer step and b of one pass of one rank.  [count]
+    tensor_parallel, pipeline_stages, context_parallel
+        Degrees t, p and c.  [count]
+
+    Returns
+    -------
+    Largest number of devices.  [count]
+
+    Notes
+    -----
+    Eq. (1):  N_max = B t p c / b
+
+    References
+    ----------
+    [1] D. Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters," SC 2021, sec. 3.3
+        (d <= B / b with d = N / (t p)).
+
+    Examples
+    --------
+    >>> float(most_devices(1024, 1, 8, 16))
+    131072.0
+    """
+    share = as_float(tensor_parallel) * pipeline_stages * context_parallel
+    return as_float(global_batch) * share / as_float(micro_batch)

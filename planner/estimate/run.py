@@ -1,8 +1,32 @@
-"""From the busy time of a run to its wall time: checkpoints, failures, restarts, the slowest of many."""
+"""From the busy time of a run to its wall time: checkpoints, failures, restarts, the slowest of many.
+
+A job of N devices stops when any of them fails, goes back to its last checkpoint and restarts. It saves at
+the interval that loses least unless one is given, at least once in a run, and never more often than an
+asynchronous checkpoint takes to reach storage. Spare machines are taken to be at hand.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.architecture.model import Architecture
+from planner.equations import checkpoints as ckp
+from planner.equations import reliability as rel
+from planner.equations.parameters import lora_layer_parameters
+from planner.equations.recipes import state_recipe
+from planner.estimate.terms import Terms
+
+if TYPE_CHECKING:
+    from planner.estimate.training import TrainingSpec
+
+Values = NDArray[np.float64]
+
+TERMS = ("stragglers", "checkpoints", "lost_work", "restarts")
+_RAREST_PER_S = 1e-300  # a rate of failures that is none, but whose inverse is a number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,3 +46,121 @@ class RunSpec:
     devices_per_shape: float = 8.0  # that a preemption takes at once
     preemption_restart_s: float = 0.0
     preemption_warning_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFigures:
+    """What follows from a `RunSpec` for jobs of given sizes; arrays of one shape, or numbers."""
+
+    checkpoint_s: Values  # time that one checkpoint stops the job
+    interval_s: Values  # computing time between checkpoints
+    mtbf_s: Values  # of the job, preemptions included; inf: nothing fails
+    goodput: Values  # share of the wall time that counts, stragglers not included
+    failures: Values  # to expect in the whole run
+    useful_s: Values  # busy time with stragglers
+    lost_share: Values  # of the wall time: work that failures undo
+    restart_share: Values  # of the wall time: noticing failures and restarting
+
+
+def checkpoint_bytes_of(arch: Architecture, spec: TrainingSpec) -> float:
+    """Bytes of one checkpoint of a job: what is trained, its master weights and moments.  [B]"""
+    recipe = state_recipe(spec.optimizer, spec.precision, spec.framework)
+    trained = arch.parameters if spec.lora_rank is None else _adapter_parameters(arch, spec.lora_rank)
+    return float(ckp.checkpoint_bytes(trained, recipe.weight, recipe.optimizer))
+
+
+def _adapter_parameters(arch: Architecture, rank: int) -> float:
+    """Adapters on the attention and the dense or shared MLP of every layer."""
+    total = 0.0
+    for group in arch.layers:
+        width = group.mlp_width or group.shared_expert_width
+        heads = (group.query_heads, group.kv_heads, group.head_size)
+        total += group.count * float(lora_layer_parameters(rank, arch.hidden_size, *heads, width, group.gated))
+    return total
+
+
+def run_figures(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec) -> RunFigures:
+    """Interval, goodput and failures of runs.
+
+    Parameters
+    ----------
+    busy_s
+        Time of all optimizer steps.  [s]
+    devices
+        Devices N of the job.  [count]
+    checkpoint_bytes
+        Size of one checkpoint.  [B]
+    run
+        How the job fails, saves and restarts.
+    """
+    n = np.asarray(devices, dtype=np.float64)
+    useful = np.asarray(busy_s, dtype=np.float64) * rel.straggler_factor(run.straggler_sigma, n)
+    delta, written = _checkpoint_times(n, checkpoint_bytes, run)
+    fails = n / run.mtbf_per_device_s
+    taken = np.ceil(n / run.devices_per_shape) * run.preemptions_per_s
+    tau = _interval(useful, delta, written, fails, taken, run)
+    preempted_s = rel.preemption_lost_s(tau, delta, run.preemption_warning_s)
+    lost = fails * tau / 2.0 + taken * preempted_s
+    restart = fails * (run.restart_s + run.detection_s) + taken * run.preemption_restart_s
+    mtbf = 1.0 / np.maximum(fails + taken, _RAREST_PER_S)
+    beyond = (lost + restart) * mtbf - tau / 2.0  # what a stop costs on average beyond half an interval
+    inverse = np.asarray(rel.inverse_goodput(delta, tau, mtbf, beyond))
+    return RunFigures(
+        checkpoint_s=delta,
+        interval_s=tau,
+        mtbf_s=np.where(fails + taken > 0, mtbf, np.inf),
+        goodput=1.0 / inverse,
+        failures=np.asarray(rel.expected_failures(useful * inverse, mtbf)),
+        useful_s=useful,
+        lost_share=lost,
+        restart_share=restart,
+    )
+
+
+def run_overheads(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec) -> Terms:
+    """Wall seconds of a run beyond its steps, term by term; busy time and terms sum to the wall time.
+
+    `stragglers` waiting for the slowest device, `checkpoints` written, `lost_work` that failures undo,
+    `restarts` with the time to notice. Infinite where a job fails faster than it restarts.
+    Parameters as in `run_figures`.
+    """
+    busy = np.asarray(busy_s, dtype=np.float64)
+    known = np.where(np.isfinite(busy), busy, 1.0)  # an unknown busy time stays what makes the sum infinite
+    figures = run_figures(known, devices, checkpoint_bytes, run)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wall = figures.useful_s / figures.goodput
+        saves = np.where(figures.checkpoint_s > 0, figures.useful_s / figures.interval_s, 0.0)
+        lost = np.where(figures.lost_share > 0, wall * figures.lost_share, 0.0)
+        restarts = np.where(figures.restart_share > 0, wall * figures.restart_share, 0.0)
+    return Terms(
+        {
+            "stragglers": figures.useful_s - known,
+            "checkpoints": saves * figures.checkpoint_s,
+            "lost_work": lost,
+            "restarts": restarts,
+        }
+    )
+
+
+def _checkpoint_times(n: Values, size_bytes: Any, run: RunSpec) -> tuple[Values, Values]:
+    """Time that a checkpoint stops the job, and least time between two of them."""
+    hosts = np.ceil(n / run.devices_per_host)
+    written = np.asarray(ckp.checkpoint_write_s(size_bytes, hosts, run.checkpoint_bandwidth_bytes_per_s))
+    if not run.asynchronous_checkpoint:
+        return written, np.zeros(np.shape(written))
+    copied = np.asarray(ckp.checkpoint_write_s(size_bytes, n, run.host_copy_bytes_per_s))
+    return np.minimum(copied, written), written
+
+
+def _interval(useful: Values, delta: Values, written: Values, fails: Values, taken: Values, run: RunSpec) -> Values:
+    """The asked interval or the best one; one checkpoint at least, at the end of the run."""
+    longest = np.maximum(useful, 1e-9)
+    if run.checkpoint_every_s is not None:
+        return np.asarray(np.minimum(np.maximum(run.checkpoint_every_s, written), longest))
+    warned = run.preemption_warning_s >= delta
+    undone = np.maximum(fails + np.where(warned, 0.0, taken), _RAREST_PER_S)  # stops that undo half an interval
+    other = fails * (run.restart_s + run.detection_s) + taken * (
+        run.preemption_restart_s + np.where(warned, delta, 0.0)
+    )
+    best = rel.best_interval_s(delta, 1.0 / undone, other / undone)
+    return np.asarray(np.minimum(np.maximum(best, written), longest))
