@@ -126,6 +126,19 @@ class MeasuredRow:
             return None
         return self.peak_mem_gb * UNIT_BYTES[self.peak_mem_unit or "GB"]
 
+    @property
+    def memory_kind(self) -> str:
+        """What the peak memory was read from: allocated | reserved | process | formula; "" when no kind is named."""
+        text = (self.peak_mem_kind or "").lower()
+        return next((kind for word, kind in _MEMORY_WORDS if word in text), "allocated" if text else "")
+
+
+# Words of peak_mem_kind, the telling ones first; torchtitan's log prints the reserved pool.
+_MEMORY_WORDS = (
+    ("digitised", "formula"), ("reserved", "reserved"), ("torchtitan", "reserved"), ("nvidia-smi", "process"),
+    ("per gpu", "process"),
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TotalsRow:

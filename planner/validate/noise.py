@@ -1,0 +1,51 @@
+"""How far published figures of one and the same configuration lie apart: the floor under any model's error."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+from planner.validate.rows import MeasuredRow, typed_inputs
+
+# A later release of the same software is the same configuration run again: its drift is noise to a model.
+_RELEASE = ("year", "framework", "software_release")
+_VERSION = re.compile(r"\s+\(?[0-9].*$")
+
+
+def configuration(row: MeasuredRow) -> Hashable:
+    """What two rows share when they are the same run in everything that a prediction may read.
+
+    The name of the software counts, its release and the year of publication do not.
+    """
+    return (_VERSION.sub("", row.framework or ""), *typed_inputs(row, besides=_RELEASE))
+
+
+def medians(rows: Sequence[MeasuredRow], values: Sequence[float]) -> list[float]:
+    """Of each row, the median of all values of its configuration."""
+    groups: dict[Hashable, list[float]] = {}
+    keys = [configuration(row) for row in rows]
+    for key, value in zip(keys, values, strict=True):
+        groups.setdefault(key, []).append(value)
+    return [statistics.median(groups[key]) for key in keys]
+
+
+def noise_floor(rows: Sequence[MeasuredRow], values: Sequence[float]) -> float | None:
+    """Mean distance of repeated rows from their median, as a share of it; None when nothing was repeated.
+
+    This is the error that a model would show which knew every median and nothing else.
+    """
+    apart = [abs(value / middle - 1) for value, middle, number in _repeated(rows, values) if number > 1]
+    return sum(apart) / len(apart) if apart else None
+
+
+def repeated_rows(rows: Sequence[MeasuredRow]) -> int:
+    """Rows that share their configuration with another one."""
+    return sum(number > 1 for _, _, number in _repeated(rows, [1.0] * len(rows)))
+
+
+def _repeated(rows: Sequence[MeasuredRow], values: Sequence[float]) -> list[tuple[float, float, int]]:
+    keys = [configuration(row) for row in rows]
+    counts = Counter(keys)
+    return [(value, middle, counts[key]) for key, value, middle in zip(keys, values, medians(rows, values))]

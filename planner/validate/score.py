@@ -1,0 +1,261 @@
+"""Errors of predictions against measured rows, row by row and in groups.
+
+An error is predicted / measured - 1, of the step time. A row that publishes tokens/s or
+TFLOP/s is turned into a step time first, the latter in the row's own conventions. Rows of one
+configuration are held against their median, see noise.py. Rows of trust C and rows that are
+not pre-training are predicted and shown, but count in no figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from planner.validate.conventions import measured_tflops_per_device
+from planner.validate.noise import configuration, medians, noise_floor
+from planner.validate.rows import MeasuredRow
+
+FEWEST_ROWS = 10  # a group with fewer is reported without a bar
+RESAMPLES = 2000
+SEED = 20261121
+
+
+class Predicted(Protocol):
+    """What a prediction of one row offers; see planner.validate.training.Prediction."""
+
+    @property
+    def step_time_s(self) -> float | None: ...  # noqa: D102
+    @property
+    def tokens_per_s_per_device(self) -> float | None: ...  # noqa: D102
+    @property
+    def tflops_per_device(self) -> float | None: ...  # noqa: D102
+    @property
+    def peak_memory_bytes(self) -> float | None: ...  # noqa: D102
+    @property
+    def skipped(self) -> str | None: ...  # noqa: D102
+    @property
+    def family(self) -> str: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """One row that counts: its prediction, what it measured, and the median of its configuration."""
+
+    row: MeasuredRow
+    family: str  # as the row names it: A100, GB200
+    constants: str  # family whose constants the prediction used
+    predicted: float  # [s] or [B]
+    measured: float
+    target: float
+
+    @property
+    def error(self) -> float:
+        """Predicted over target, less one: a share with its sign."""
+        return self.predicted / self.target - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """Absolute errors of a group of rows, as shares."""
+
+    group: str  # all | family | precision | kind | source | parallelism | memory
+    name: str
+    rows: int
+    configurations: int
+    sources: int
+    mean: float
+    median: float
+    p90: float
+    worst: float
+    mean_of_sources: float
+    low: float  # bootstrap 90 % interval of the mean
+    high: float
+    bias: float  # mean of the signed errors
+    noise_floor: float | None
+
+    @property
+    def has_bar(self) -> bool:
+        """Whether there are rows enough to hold a figure against."""
+        return self.rows >= FEWEST_ROWS
+
+
+def why_left_out(row: MeasuredRow) -> str | None:
+    """Why a row counts in no error figure; None when it counts."""
+    if row.trust == "C":
+        return "trust C"
+    if row.task not in (None, "pretrain"):
+        return f"task {row.task}"
+    return None
+
+
+def measured_step_time_s(row: MeasuredRow, prediction: Predicted) -> float | None:
+    """The step time that a row states [s]: printed, from tokens/s, or from TFLOP/s in the row's conventions.
+
+    The prediction lends the FLOPs of a step (its time times its TFLOP/s), which are a count and no prediction.
+    """
+    if row.step_time_s is not None:
+        return row.step_time_s
+    if row.tokens_per_s_per_device is not None and row.tokens_per_step and row.n_accel:
+        return row.tokens_per_step / row.tokens_per_s_per_device / row.n_accel
+    published = measured_tflops_per_device(row)
+    if published is None or not row.flops_convention or not row.attention_flops:
+        return None
+    if prediction.step_time_s is None or prediction.tflops_per_device is None:
+        return None
+    return prediction.step_time_s * prediction.tflops_per_device / published
+
+
+def score_step_times(rows: Sequence[MeasuredRow], predictions: Sequence[Predicted]) -> list[Scored]:
+    """Every row that counts and has both a predicted and a measured step time."""
+    pairs = zip(rows, predictions, strict=True)
+    return _scored([(row, p, p.step_time_s, measured_step_time_s(row, p)) for row, p in pairs])
+
+
+def score_memory(rows: Sequence[MeasuredRow], predictions: Sequence[Predicted]) -> list[Scored]:
+    """Every row that counts and has both a predicted and a measured peak memory."""
+    pairs = zip(rows, predictions, strict=True)
+    return _scored([(row, p, p.peak_memory_bytes, row.measured_memory_bytes) for row, p in pairs])
+
+
+def _scored(found: Iterable[tuple[MeasuredRow, Predicted, float | None, float | None]]) -> list[Scored]:
+    kept = [
+        (row, prediction, predicted, measured)
+        for row, prediction, predicted, measured in found
+        if predicted is not None and measured is not None and why_left_out(row) is None
+    ]
+    targets = medians([row for row, *_ in kept], [measured for *_, measured in kept])
+    return [
+        Scored(
+            row=row,
+            family=row.family or prediction.family,
+            constants=prediction.family,
+            predicted=predicted,
+            measured=measured,
+            target=target,
+        )
+        for (row, prediction, predicted, measured), target in zip(kept, targets, strict=True)
+    ]
+
+
+def summarise(scored: Sequence[Scored], group: str = "all", name: str = "all") -> Summary:
+    """The errors of some rows; ValueError for none."""
+    if not scored:
+        raise ValueError("a group of rows holds at least one")
+    signed = np.array([item.error for item in scored])
+    sizes = np.abs(signed)
+    low, high = bootstrap_interval(sizes)
+    sources = _by(scored, lambda item: item.row.source_key or "")
+    rows = [item.row for item in scored]
+    return Summary(
+        group=group,
+        name=name,
+        rows=len(scored),
+        configurations=len({configuration(row) for row in rows}),
+        sources=len(sources),
+        mean=float(sizes.mean()),
+        median=float(np.median(sizes)),
+        p90=float(np.percentile(sizes, 90)),
+        worst=float(sizes.max()),
+        mean_of_sources=float(np.mean([np.mean([abs(item.error) for item in part]) for part in sources.values()])),
+        low=low,
+        high=high,
+        bias=float(signed.mean()),
+        noise_floor=noise_floor(rows, [item.measured for item in scored]),
+    )
+
+
+def bootstrap_interval(values: np.ndarray, *, share: float = 0.9) -> tuple[float, float]:
+    """Percentile bootstrap interval of a mean, always the same for the same values."""
+    chance = np.random.default_rng(SEED)
+    means = values[chance.integers(0, len(values), (RESAMPLES, len(values)))].mean(axis=1)
+    tail = 50 * (1 - share)
+    return float(np.percentile(means, tail)), float(np.percentile(means, 100 - tail))
+
+
+GROUPS: dict[str, Callable[[Scored], str]] = {
+    "family": lambda item: item.family,
+    "precision": lambda item: item.row.precision_class or "unstated",
+    "kind": lambda item: "MoE" if item.row.is_moe else "dense",
+    "source": lambda item: item.row.source_key or "unstated",
+    "parallelism": lambda item: parallelism(item.row),
+}
+
+
+def summaries(scored: Sequence[Scored]) -> list[Summary]:
+    """All rows together, then every group by family, precision, kind, source and parallelism."""
+    if not scored:
+        return []
+    found = [summarise(scored)]
+    for group, name_of in GROUPS.items():
+        found += [summarise(part, group, name) for name, part in sorted(_by(scored, name_of).items())]
+    return found
+
+
+def memory_summaries(scored: Sequence[Scored]) -> list[Summary]:
+    """Peak memory by the kind of its reading, then by source."""
+    by_kind = _by(scored, lambda item: item.row.memory_kind or "unstated")
+    by_source = _by(scored, GROUPS["source"])
+    found = [summarise(part, "memory kind", name) for name, part in sorted(by_kind.items())]
+    return found + [summarise(part, "memory source", name) for name, part in sorted(by_source.items())]
+
+
+def _by(scored: Sequence[Scored], name_of: Callable[[Scored], str]) -> dict[str, list[Scored]]:
+    parts: dict[str, list[Scored]] = {}
+    for item in scored:
+        parts.setdefault(name_of(item), []).append(item)
+    return parts
+
+
+def parallelism(row: MeasuredRow) -> str:
+    """How a run was split: the degrees above one, and what data-parallel ranks share."""
+    if row.tp is None and row.pp is None and row.dp is None:
+        return "unstated"
+    degrees = [name for name in ("tp", "pp", "cp", "ep") if (getattr(row, name) or 1) > 1]
+    if (row.sharding or "").startswith(("fsdp", "zero3")):
+        degrees.insert(0, "fsdp")
+    elif not degrees:
+        degrees = ["dp"] if (row.dp or 1) > 1 else ["one device"]
+    return "+".join(degrees)
+
+
+def worst_rows(scored: Sequence[Scored], most: int = 10) -> list[Scored]:
+    """Rows with the largest errors, the largest first."""
+    return sorted(scored, key=lambda item: (-abs(item.error), item.row.name))[:most]
+
+
+def share_in_band(scored: Sequence[Scored], bands: Mapping[str, tuple[float, float]]) -> tuple[int, int]:
+    """Rows whose measured / predicted lies within the band of their family, and rows whose family has a band."""
+    ratios = [(item.measured / item.predicted, bands[item.constants]) for item in scored if item.constants in bands]
+    return sum(low <= ratio <= high for ratio, (low, high) in ratios), len(ratios)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """Which pre-training rows got a prediction, and why the others did not."""
+
+    rows: int
+    predicted: int
+    refusals: Mapping[str, tuple[str, ...]]  # reason -> names of rows
+
+    @property
+    def share(self) -> float:
+        """Predicted rows of all rows; 1 when there are none."""
+        return self.predicted / self.rows if self.rows else 1.0
+
+
+def coverage(
+    rows: Sequence[MeasuredRow], predictions: Sequence[Predicted], *, of_trust: tuple[str, ...] = ("A", "B")
+) -> Coverage:
+    """Coverage of the pre-training rows of the trust named; a row that states no trust belongs to all."""
+    pairs = zip(rows, predictions, strict=True)
+    asked = [(row, p) for row, p in pairs if row.task in (None, "pretrain") and row.trust in (None, *of_trust)]
+    refusals: dict[str, tuple[str, ...]] = {}
+    for row, prediction in asked:
+        if prediction.step_time_s is None:
+            reason = prediction.skipped or "no reason given"
+            refusals[reason] = (*refusals.get(reason, ()), row.name)
+    refused = sum(map(len, refusals.values()))
+    return Coverage(rows=len(asked), predicted=len(asked) - refused, refusals=refusals)
