@@ -2,7 +2,7 @@
 
 Terminal: no control character reaches the screen, so a name cannot move the cursor or
 hide a line. CSV: no cell becomes a formula. Markdown: no cell breaks its table, links or
-embeds HTML. JSON needs none of this: its writer quotes (and refuses NaN).
+embeds HTML. HTML: no tag. JSON needs none of this: its writer quotes (and refuses NaN).
 """
 
 from __future__ import annotations
@@ -49,6 +49,12 @@ def markdown(text: str) -> str:
         return safe
     digits = len(safe) - len(safe.lstrip("0123456789"))
     return f"{safe[:digits]}\\{safe[digits:]}"
+
+
+def html(text: str) -> str:
+    """Text inside an HTML element, attribute or hover label: no tag, no entity, no control character."""
+    safe = terminal(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return safe.replace('"', "&quot;").replace("'", "&#39;")
 
 
 def file_stem(name: str) -> str:

@@ -18,6 +18,7 @@ from planner.report.text import cells
 COMMANDS = [
     ("solve",), ("explain",), ("candidates",), ("memory",), ("verify",), ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("models", "list"), ("models", "show"),
+    ("validate", "training"),
 ]  # fmt: skip
 
 
@@ -28,10 +29,10 @@ def examples(run: Run, command: tuple[str, ...]) -> list[str]:
 
 
 def test_no_command_is_forgotten() -> None:
-    from planner.cli import catalog, models
+    from planner.cli import catalog, models, validate
     from planner.cli.main import app
 
-    groups = {"catalog": catalog.app, "models": models.app}
+    groups = {"catalog": catalog.app, "models": models.app, "validate": validate.app}
     known = {(entry.name,) for entry in app.registered_commands}
     known |= {(name, entry.name) for name, group in groups.items() for entry in group.registered_commands}
     assert known == set(COMMANDS)
@@ -87,6 +88,7 @@ PRINTING = [
     ("catalog", "check"),
     ("models", "list"),
     ("models", "show", "mixtral-8x7b"),
+    ("validate", "training", "--family", "V100"),
 ]
 
 

@@ -1,0 +1,62 @@
+"""`plan validate`: predictions held against published or your own measurements."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from planner.cli import options
+from planner.cli.frame import Frame, command
+
+app = typer.Typer(help="Predictions held against measurements, with their errors.", no_args_is_help=True)
+
+
+class ReportForm(StrEnum):
+    """Output formats of a report."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    md = "md"
+    html = "html"
+
+
+DataFile = Annotated[
+    str | None, typer.Option("--data", metavar="FILE", help="A CSV of your own; default: the published rows.")
+]  # fmt: skip
+Patterns = list[str] | None
+
+
+def training(
+    frame: Frame,
+    data: DataFile = None,
+    family: Annotated[Patterns, typer.Option("--family", metavar="PATTERN", help="Only these; repeatable.")] = None,
+    source: Annotated[Patterns, typer.Option("--source", metavar="PATTERN", help="Only these; repeatable.")] = None,
+    output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
+    out: options.OutFile = None,
+    hardware: options.HardwareFolder = None,
+) -> None:
+    """Predict step time and peak memory of training runs and compare with what was measured."""
+    from planner.catalog.load import load_catalog
+    from planner.report.validation import render_validation
+    from planner.validate import result, rows, training
+
+    measured = rows.read_training_rows(data) if data else rows.shipped_training_rows()
+    catalog = load_catalog(hardware)
+    with frame.progress("predicting"):
+        predictions = training.predict_training(measured, catalog)
+    kept, said = result.chosen(measured, predictions, family or (), source or ())
+    found = result.validate_training(kept, said, bands=result.time_bands(catalog), own_rows=data is None)
+    frame.emit(render_validation(found, output.value, **frame.view(out)), out)
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the command and its parts."""
+    examples = (
+        "plan validate training --family 'H100' -o md",
+        "plan validate training -o html --out validation.html",
+    )
+    command(app, "training", examples=examples)(training)
+    parent.add_typer(app, name="validate")

@@ -1,0 +1,173 @@
+"""Predictions held against measurements, in every output format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.report import csv, json, markdown, text
+from planner.report.blocks import Block, Grid, Items, Lines, columns
+from planner.validate.result import QUANTITIES, Validation, devices_of
+from planner.validate.score import FEWEST_ROWS, worst_rows
+
+_NAMES = {"step_time_s": "Step time", "peak_memory_bytes": "Peak memory", "device_hours": "Device hours"}
+_NARROW = columns("Rows", ">number", ">mean", ">median", ">p90", ">by source", ">bias", ">noise")
+_WIDE = columns(
+    "Rows by", "", ">rows", ">runs", ">sources", ">mean", ">90 % of means", ">median", ">p90", ">by source", ">bias",
+    ">noise",
+)  # fmt: skip
+_MOST_NAMED = 12
+
+
+def render_validation(result: Validation, form: str, *, width: int = 100, colour: bool = False) -> str:
+    """A validation as table, json, csv, md or html."""
+    if form == "json":
+        return json.render(result.document())
+    if form == "csv":
+        return csv.render(_flat(result), _csv_columns(result))
+    if form == "html":
+        from planner.report.validation_html import render_page
+
+        return render_page(result)
+    blocks = validation_blocks(result, wide=form == "md")
+    return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
+
+
+def percent(share: float | None, *, sign: bool = False) -> str:
+    """A share as people read it; nothing for None."""
+    if share is None:
+        return ""
+    return f"{100 * share:+.1f} %" if sign else f"{100 * share:.1f} %"
+
+
+def validation_blocks(result: Validation, *, wide: bool = False) -> list[Block]:
+    """Coverage, errors by group, bands, worst rows, and how to read them."""
+    quantities = list(dict.fromkeys(row["quantity"] for row in result.summary if row["quantity"] in _NAMES))
+    return [
+        Lines(lines=(f"Predictions against measured {result.kind} rows", *_coverage_lines(result)), strong_first=True),
+        *(group_grid(result, quantity, wide=wide) for quantity in quantities),
+        _band_grid(result),
+        *(worst_grid(result, quantity) for quantity in quantities),
+        *refusal_items(result),
+        Items(title="How to read this", items=tuple(reading_notes(result))),
+    ]
+
+
+def _coverage_lines(result: Validation) -> list[str]:
+    found = [row for row in result.summary if row["quantity"] == "coverage"]
+    lines = [f"{r['predicted']:,} of {r['rows']:,} {r['name']} predicted ({percent(r['share'])})" for r in found]
+    if found and found[0]["left_out_rows"]:
+        lines.append(f"{found[0]['left_out_rows']:,} rows are shown but count in no figure")
+    return lines
+
+
+def group_grid(result: Validation, quantity: str, *, wide: bool = False) -> Grid:
+    """Errors of one quantity, group by group; the narrow form fits 80 columns."""
+    rows = [row for row in result.summary if row["quantity"] == quantity]
+    if wide:
+        cells = [group_cells(row) for row in rows]
+        return Grid(title=f"{_NAMES[quantity]}: absolute error", columns=_WIDE, rows=cells, grouped=True)
+    cells = [_narrow_cells(row) for row in rows]
+    return Grid(title=f"{_NAMES[quantity]}: absolute error, in percent", columns=_NARROW, rows=cells)
+
+
+def _narrow_cells(row: Mapping[str, Any]) -> list[str]:
+    name = row["name"] if row["group"] == row["name"] else f"{row['group']} {row['name']}"
+    half = (row["high"] - row["low"]) / 2
+    shares = (row["median"], row["p90"], row["mean_of_sources"])
+    return [
+        name, _number(row), f"{100 * row['mean']:.1f} ± {100 * half:.1f}", *(f"{100 * share:.1f}" for share in shares),
+        f"{100 * row['bias']:+.1f}", "" if row["noise_floor"] is None else f"{100 * row['noise_floor']:.1f}",
+    ]  # fmt: skip
+
+
+def _number(row: Mapping[str, Any]) -> str:
+    return f"{row['rows']:,}" + ("*" if row["rows"] < FEWEST_ROWS else "")
+
+
+def group_cells(row: Mapping[str, Any]) -> list[str]:
+    """One group of a summary, every figure of it, as cells."""
+    return [
+        row["group"], row["name"], _number(row), f"{row['configurations']:,}", str(row["sources"]),
+        percent(row["mean"]), f"{100 * row['low']:.1f} … {percent(row['high'])}", percent(row["median"]),
+        percent(row["p90"]), percent(row["mean_of_sources"]), percent(row["bias"], sign=True),
+        percent(row["noise_floor"]),
+    ]  # fmt: skip
+
+
+def _band_grid(result: Validation) -> Grid:
+    rows = [row for row in result.summary if row["quantity"] == "band"]
+    cells = [[row["name"], f"{row['rows']:,}", f"{row['inside']:,}", percent(row["share"])] for row in rows]
+    title = "Step times within the p10-p90 band of their family"
+    return Grid(title=title, columns=columns("Family", ">rows", ">inside", ">share"), rows=cells)
+
+
+def worst_grid(result: Validation, quantity: str) -> Grid:
+    """The rows with the largest errors of one quantity."""
+    scored = worst_rows([item for name, item in result.targets if name == quantity])
+    rows = [
+        [item.row.name, item.row.model or "", devices_of(item.row), item.row.precision or "",
+         _figure(quantity, item.predicted), _figure(quantity, item.target), percent(item.error, sign=True)]
+        for item in scored
+    ]  # fmt: skip
+    heads = columns("Row", "Model", "Devices", "Precision", ">predicted", ">measured", ">error")
+    return Grid(title=f"{_NAMES[quantity]}: the largest errors", columns=heads, rows=rows, folded=True)
+
+
+def _figure(quantity: str, value: float) -> str:
+    from planner import units
+
+    if quantity == "peak_memory_bytes":
+        return units.format_bytes(value)
+    return units.format_duration(value) if quantity == "step_time_s" else f"{value:,.4g}"
+
+
+def refusal_items(result: Validation) -> list[Items]:
+    """Each reason why rows got no prediction, with the rows."""
+    wide = [row for row in result.summary if row["quantity"] == "coverage"][-1:]
+    items = [f"{reason}: {_named(names)}" for row in wide for reason, names in row["refusals"].items()]
+    return [Items(title="Not predicted", items=tuple(items), folded=True)] if items else []
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def reading_notes(result: Validation) -> list[str]:
+    """What the columns mean, and what these errors are not."""
+    notes = [
+        "error = predicted / measured - 1; ± is half of the bootstrap 90 % interval of the mean; by source is the mean "
+        "of the means of sources; bias is the mean with its sign",
+        "rows that state the same configuration are held against their median; noise is how far from it they lie "
+        "themselves",
+        f"* fewer than {FEWEST_ROWS} rows: too few for a verdict",
+    ]
+    if result.kind == "totals":
+        notes = [notes[0], notes[2]]
+    if result.own_rows:
+        notes.append(
+            "the shipped constants were fitted to these rows: errors on rows left out of the fit stand in "
+            "docs/validation.md"
+        )
+    return notes
+
+
+def _csv_columns(result: Validation) -> list[str]:
+    names = QUANTITIES if result.kind == "training" else _quantities(result)
+    parts = [f"{part}_{name}" for part in ("predicted", "measured", "error") for name in names]
+    return ["id", "model", "device", "family", "source", *parts, "left_out", "skipped"]
+
+
+def _quantities(result: Validation) -> list[str]:
+    return list(dict.fromkeys(name for row in result.rows for name in (*row["predicted"], *row["measured"])))
+
+
+def _flat(result: Validation) -> list[dict[str, Any]]:
+    return [{**_flat_row(row), **label} for row, label in zip(result.rows, result.labels, strict=True)]
+
+
+def _flat_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    parts = ("predicted", "measured", "error")
+    flat = {f"{part}_{name}": value for part in parts for name, value in row[part].items()}
+    return {"id": row["id"], "skipped": row["skipped"]} | flat

@@ -1,0 +1,177 @@
+"""The outcome of a validation: every row with what was predicted and measured, and the errors in groups."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from planner.catalog.model import Catalog
+from planner.validate.conventions import measured_tflops_per_device
+from planner.validate.rows import MeasuredRow
+from planner.validate.score import (
+    Coverage,
+    Predicted,
+    Scored,
+    Summary,
+    coverage,
+    memory_summaries,
+    score_memory,
+    score_step_times,
+    share_in_band,
+    summaries,
+    why_left_out,
+)
+
+QUANTITIES = ("step_time_s", "tokens_per_s_per_device", "tflops_per_device", "peak_memory_bytes")
+_ALL_TRUST = ("A", "B", "C")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """Predictions held against a table of measurements."""
+
+    kind: str  # training | totals
+    rows: Sequence[Mapping[str, Any]]  # id, predicted, measured, error, skipped
+    summary: Sequence[Mapping[str, Any]]
+    labels: Sequence[Mapping[str, Any]]  # of each row what people know it by: model, device, family, source, left_out
+    targets: Sequence[tuple[str, Scored]]  # what counts: quantity and row
+    own_rows: bool  # of the shipped table, to which the shipped constants were fitted
+
+    def document(self) -> dict[str, Any]:
+        """The two parts that `-o json` prints."""
+        return {"rows": list(self.rows), "summary": list(self.summary)}
+
+
+def validate_training(
+    rows: Sequence[MeasuredRow],
+    predictions: Sequence[Predicted],
+    *,
+    bands: Mapping[str, tuple[float, float]] | None = None,
+    own_rows: bool = False,
+) -> Validation:
+    """Hold predictions against the rows that they were made for.
+
+    Parameters
+    ----------
+    rows, predictions
+        One prediction a row, in the same order.
+    bands
+        p10 and p90 of measured / predicted by family of constants.
+    own_rows
+        Whether these are the rows that the constants were fitted to.
+    """
+    times, memory = score_step_times(rows, predictions), score_memory(rows, predictions)
+    return Validation(
+        kind="training",
+        rows=[_row(row, prediction) for row, prediction in zip(rows, predictions, strict=True)],
+        summary=[
+            *_coverage_rows(rows, predictions),
+            *(_plain("step_time_s", summary) for summary in summaries(times)),
+            *(_plain("peak_memory_bytes", summary) for summary in memory_summaries(memory)),
+            *_band_rows(times, bands or {}),
+        ],
+        labels=[_label(row, prediction) for row, prediction in zip(rows, predictions, strict=True)],
+        targets=[("step_time_s", item) for item in times] + [("peak_memory_bytes", item) for item in memory],
+        own_rows=own_rows,
+    )
+
+
+def time_bands(catalog: Catalog) -> dict[str, tuple[float, float]]:
+    """p10 and p90 of measured / predicted step time by device family."""
+    return {name: (f.time_band.p10, f.time_band.p90) for name, f in catalog.training_families.items()}
+
+
+def chosen(
+    rows: Sequence[MeasuredRow],
+    predictions: Sequence[Predicted],
+    families: Sequence[str],
+    sources: Sequence[str],
+) -> tuple[list[MeasuredRow], list[Predicted]]:
+    """The rows whose family and source match one of the patterns; no pattern matches every row."""
+    pairs = [
+        (row, prediction)
+        for row, prediction in zip(rows, predictions, strict=True)
+        if _matches(families, row.family, prediction.family) and _matches(sources, row.source_key)
+    ]
+    return [row for row, _ in pairs], [prediction for _, prediction in pairs]
+
+
+def _matches(patterns: Sequence[str], *names: str | None) -> bool:
+    return not patterns or any(fnmatchcase((name or "").lower(), p.lower()) for name in names for p in patterns)
+
+
+def _row(row: MeasuredRow, prediction: Predicted) -> dict[str, Any]:
+    predicted = {name: value for name in QUANTITIES if (value := getattr(prediction, name)) is not None}
+    measured = _measured(row)
+    both = [name for name in QUANTITIES if name in predicted and name in measured]
+    return {
+        "id": row.name,
+        "predicted": predicted,
+        "measured": measured,
+        "error": {name: predicted[name] / measured[name] - 1 for name in both},
+        "skipped": prediction.skipped,
+    }
+
+
+def _measured(row: MeasuredRow) -> dict[str, float]:
+    cells = {
+        "step_time_s": row.step_time_s,
+        "tokens_per_s_per_device": row.tokens_per_s_per_device,
+        "tflops_per_device": measured_tflops_per_device(row),
+        "peak_memory_bytes": row.measured_memory_bytes,
+    }
+    return {name: value for name, value in cells.items() if value is not None}
+
+
+def _label(row: MeasuredRow, prediction: Predicted) -> dict[str, Any]:
+    return {
+        "model": row.model or "",
+        "device": devices_of(row),
+        "family": row.family or prediction.family,
+        "source": row.source_key or "",
+        "left_out": why_left_out(row) or "",
+    }
+
+
+def devices_of(row: MeasuredRow) -> str:
+    """How many of what a row ran on."""
+    return f"{row.n_accel or '?'} × {row.accelerator or '?'}"
+
+
+def _plain(quantity: str, summary: Summary) -> dict[str, Any]:
+    return {"quantity": quantity, **dataclasses.asdict(summary)}
+
+
+def _coverage_rows(rows: Sequence[MeasuredRow], predictions: Sequence[Predicted]) -> list[dict[str, Any]]:
+    found = [("pre-training rows of trust A and B", coverage(rows, predictions))]
+    if any(row.trust == "C" for row in rows):
+        found.append(("pre-training rows of any trust", coverage(rows, predictions, of_trust=_ALL_TRUST)))
+    left_out = sum(why_left_out(row) is not None for row in rows)
+    return [_coverage_row(name, item) | {"left_out_rows": left_out} for name, item in found]
+
+
+def _coverage_row(name: str, found: Coverage) -> dict[str, Any]:
+    return {
+        "quantity": "coverage",
+        "group": "coverage",
+        "name": name,
+        "rows": found.rows,
+        "predicted": found.predicted,
+        "skipped": found.rows - found.predicted,
+        "share": found.share,
+        "refusals": {reason: list(names) for reason, names in sorted(found.refusals.items())},
+    }
+
+
+def _band_rows(times: Sequence[Scored], bands: Mapping[str, tuple[float, float]]) -> list[dict[str, Any]]:
+    parts = {name: [item for item in times if item.constants == name] for name in sorted(bands)}
+    found = [("all", *share_in_band(times, bands))]
+    found += [(name, *share_in_band(part, bands)) for name, part in parts.items()]
+    return [
+        {"quantity": "band", "group": "band", "name": name, "rows": rows, "inside": inside, "share": inside / rows}
+        for name, inside, rows in found
+        if rows
+    ]

@@ -1,0 +1,184 @@
+"""`plan validate`: a small table against predictions made up for the test, in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from conftest import HERE, Run, check_golden
+
+from planner.validate import training
+from planner.validate.rows import MeasuredRow
+
+RUNS = str(HERE / "samples" / "runs.csv")
+
+
+@dataclass(frozen=True)
+class Said:
+    step_time_s: float | None = None
+    tokens_per_s_per_device: float | None = None
+    tflops_per_device: float | None = None
+    peak_memory_bytes: float | None = None
+    skipped: str | None = None
+    family: str = "ampere"
+
+
+def say(row: MeasuredRow) -> Said:
+    """Every device does 1,500 tokens/s, at 180 TFLOP/s, in 44e9 bytes."""
+    if row.tokens_per_step is None:
+        return Said(skipped="the sequence length is not known")
+    time_s = row.tokens_per_step / 1500 / (row.n_accel or 1)
+    memory = 44e9 if row.peak_mem_kind else None
+    return Said(
+        step_time_s=time_s, tokens_per_s_per_device=1500.0, tflops_per_device=180.0, peak_memory_bytes=memory,
+        family="ampere" if row.family == "A100" else "hopper",
+    )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    from planner.validate import result
+
+    def predict(rows: Sequence[MeasuredRow], catalog: object) -> list[Said]:
+        return [say(row) for row in rows]
+
+    monkeypatch.setattr(training, "predict_training", predict, raising=False)
+    monkeypatch.setattr(result, "time_bands", lambda catalog: {"ampere": (0.85, 1.1), "hopper": (0.9, 1.2)})
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_table(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    answer = run("validate", "training", "--data", RUNS)
+    assert (answer.code, answer.err) == (0, "")
+    check_golden(f"validate-{width}.txt", answer.out)
+
+
+@pytest.mark.parametrize("form", ["csv", "md", "json"])
+def test_other_forms(run: Run, form: str) -> None:
+    answer = run("validate", "training", "--data", RUNS, "-o", form)
+    assert (answer.code, answer.err) == (0, "")
+    check_golden(f"validate.{form}", answer.out)
+
+
+def test_json_is_as_the_architecture_says(run: Run) -> None:
+    document = json.loads(run("validate", "training", "--data", RUNS, "-o", "json").out)
+    assert list(document) == ["rows", "summary"]
+    rows = {row["id"]: row for row in document["rows"]}
+    assert all(list(row) == ["id", "predicted", "measured", "error", "skipped"] for row in rows.values())
+    assert rows["r-1"]["measured"] == {"step_time_s": 10.0, "peak_memory_bytes": 40 * 2**30}
+    assert rows["r-1"]["error"]["step_time_s"] == pytest.approx(64 * 2048 / 1500 / 8 / 10 - 1)
+    assert rows["r-3"]["error"] == {"tokens_per_s_per_device": pytest.approx(1500 / 512 - 1)}
+    assert rows["r-4"]["error"]["tflops_per_device"] == pytest.approx(180 / 200 - 1)
+    assert rows["r-6"] == {
+        "id": "r-6", "predicted": {}, "measured": {"step_time_s": 3.0}, "error": {},
+        "skipped": "the sequence length is not known",
+    }  # fmt: skip
+    assert rows["r-7"]["predicted"]["step_time_s"] > 0
+    assert rows["r-7"]["measured"] == {}
+    (covered, everything) = [row for row in document["summary"] if row["quantity"] == "coverage"]
+    assert (covered["rows"], covered["predicted"], covered["skipped"]) == (5, 5, 0)
+    assert (everything["rows"], everything["predicted"], everything["left_out_rows"]) == (6, 5, 2)
+    assert everything["refusals"] == {"the sequence length is not known": ["r-6"]}
+
+
+def test_csv_runs_no_formula(run: Run) -> None:
+    rows = list(csv.DictReader(io.StringIO(run("validate", "training", "--data", RUNS, "-o", "csv").out)))
+    assert rows[4]["model"].startswith("'=")
+    assert rows[4]["left_out"] == "task sft"
+
+
+def test_filters(run: Run) -> None:
+    def names(*flags: str) -> list[str]:
+        document = json.loads(run("validate", "training", "--data", RUNS, "-o", "json", *flags).out)
+        return [row["id"] for row in document["rows"]]
+
+    assert names("--family", "a100") == ["r-1", "r-2"]
+    assert names("--family", "hopper", "--source", "our*") == ["r-7"]
+    assert names("--family", "A100", "--family", "V*") == ["r-1", "r-2", "r-6"]
+
+
+def test_nothing_left_is_no_crash(run: Run) -> None:
+    for form in ("table", "json", "csv", "md", "html"):
+        answer = run("validate", "training", "--data", RUNS, "--source", "nobody", "-o", form)
+        assert (answer.code, answer.err) == (0, ""), form
+
+
+class Page(HTMLParser):
+    """Elements of a page, and the texts outside of scripts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.addresses: list[str] = []
+        self.text: list[str] = []
+        self.inside = ""
+        self.scripts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.inside = tag
+        self.addresses += [f"{tag} {name}" for name, _ in attrs if name in ("src", "href", "action", "srcset", "data")]
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = ""
+
+    def handle_data(self, data: str) -> None:
+        (self.scripts if self.inside == "script" else self.text).append(data)
+
+
+OURS = {
+    "html", "head", "meta", "title", "style", "script", "body", "h1", "h2", "p", "section", "div", "table", "thead",
+    "tbody", "tr", "th", "td", "ul", "li",
+}  # fmt: skip
+
+
+def test_html_holds_nothing_foreign(run: Run, tmp_path: Path) -> None:
+    hostile = Path(RUNS).read_text().replace("=Model|<b>x</b>", "</script><img src=x onerror=alert(1)>\"'&amp;")
+    hostile = hostile.replace("Model 70B", "</script><img src=//evil.example/p.png>").replace("theirs", "<i>t</i>")
+    (tmp_path / "hostile.csv").write_text(hostile.replace("\"'", ""))
+    answer = run("validate", "training", "--data", str(tmp_path / "hostile.csv"), "-o", "html")
+    assert answer.code == 0, answer.err
+    page = Page()
+    page.feed(answer.out)
+    page.close()
+    assert page.tags <= OURS
+    assert page.addresses == []
+    assert any("<img src=//evil.example/p.png>" in text for text in page.text)
+    figures = [script for script in page.scripts if "Plotly.newPlot" in script and len(script) < 200_000]
+    assert len(figures) == 2
+    assert not any("<i" in script or "</scr" in script for script in figures)
+    assert len(answer.out) > 1_000_000  # the script of the figures is inside: the page works offline
+
+
+def test_html_draws_each_row_that_counts(run: Run) -> None:
+    page = run("validate", "training", "--data", RUNS, "-o", "html").out
+    (times,) = re.findall(r'Plotly\.newPlot\(\s*"step-time-s",\s*(\[.*?\]),\s*\{"template', page, flags=re.DOTALL)
+    traces = {trace["name"]: trace for trace in json.loads(times)}
+    assert set(traces) == {"exact", "A100", "H100"}
+    assert traces["A100"]["x"] == [10.0, 11.0]
+    assert len(traces["H100"]["x"]) == 2
+    assert page.count('"type":"log"') == 4
+
+
+@pytest.mark.parametrize("form", ["table", "html"])
+def test_out_writes_the_whole_file(run: Run, here: Path, form: str) -> None:
+    answer = run("validate", "training", "--data", RUNS, "-o", form, "--out", "v.out", "-q")
+    assert (answer.code, answer.out, answer.err) == (0, "", "")
+    assert (here / "v.out").read_text().endswith("\n" if form == "table" else "</html>\n")
+
+
+def test_a_broken_table_exits_3(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("accelerator,n_accel,seq_length\nA100,8,2048\n")
+    answer = run("validate", "training", "--data", str(tmp_path / "t.csv"))
+    assert (answer.code, answer.out) == (3, "")
+    assert "error[unknown-column]" in answer.err
+    assert "did you mean 'seq_len'?" in answer.err
+    assert "t.csv:1:21" in answer.err
