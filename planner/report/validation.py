@@ -122,16 +122,16 @@ def _figure(quantity: str, value: float) -> str:
     return units.format_duration(value) if quantity == "step_time_s" else f"{value:,.4g}"
 
 
-def refusal_items(result: Validation) -> list[Items]:
-    """Each reason why rows got no prediction, with the rows."""
+def refusal_items(result: Validation, *, most: int = _MOST_NAMED) -> list[Items]:
+    """Each reason why rows got no prediction, with up to `most` rows by name."""
     wide = [row for row in result.summary if row["quantity"] == "coverage"][-1:]
-    items = [f"{reason}: {_named(names)}" for row in wide for reason, names in row["refusals"].items()]
+    items = [f"{reason}: {_named(names, most)}" for row in wide for reason, names in row["refusals"].items()]
     return [Items(title="Not predicted", items=tuple(items), folded=True)] if items else []
 
 
-def _named(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+def _named(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def reading_notes(result: Validation) -> list[str]:

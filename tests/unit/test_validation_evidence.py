@@ -1,0 +1,176 @@
+"""What docs/validation.md is made of: figures, obstacles, regressions, the fingerprint, and the page itself."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from planner.report.validation_document import render_document
+from planner.validate.evidence import Evidence, accepted, family_errors, figures, obstacles, refused, regressions
+from planner.validate.fingerprint import ROOTS, essence, fingerprint, physics
+from planner.validate.rows import MeasuredRow
+from planner.validate.score import score_step_times
+
+
+@dataclass(frozen=True)
+class Said:
+    step_time_s: float | None = None
+    tokens_per_s_per_device: float | None = None
+    tflops_per_device: float | None = None
+    peak_memory_bytes: float | None = None
+    skipped: str | None = None
+    family: str = "ampere"
+
+
+def run(number: int, **cells: Any) -> MeasuredRow:
+    base = MeasuredRow(
+        id=f"r-{number}", model="M", task="pretrain", trust="A", source_key="s", family="A100", accelerator="A100",
+        precision_class="16bit", n_accel=8, seq_len=2048, global_batch=number + 1, step_time_s=1.0,
+        peak_mem_gb=10.0, peak_mem_unit="GB", peak_mem_kind="max_memory_allocated",
+    )  # fmt: skip
+    return replace(base, **cells)
+
+
+def evidence(times: list[float | None], held_out: list[float | None] | None = None, **more: Any) -> Evidence:
+    def say(time_s: float | None) -> Said:
+        if time_s is None:
+            return Said(skipped="no batch | <b>")
+        return Said(step_time_s=time_s, peak_memory_bytes=10.2e9)
+
+    rows = [run(number) for number in range(len(times))]
+    return Evidence(rows=rows, shipped=[*map(say, times)], held_out=[*map(say, held_out or times)], **more)
+
+
+def test_times_are_judged_without_their_source_and_memory_as_shipped() -> None:
+    found = {figure.name: figure for figure in figures(evidence([1.01] * 10, [1.05] * 10))}
+    assert found["A100 dense 16-bit, mean"].value == pytest.approx(0.05)
+    assert found["A100 dense 16-bit, mean"].reached is True
+    assert found["A100 dense 16-bit, median"].reached is False
+    assert found["peak memory, allocated, mean"].value == pytest.approx(0.02)
+    assert found["H100 dense 16-bit, mean"].reached is None
+
+
+def test_totals_coverage_and_bands() -> None:
+    found = figures(
+        evidence(
+            [1.0] * 8 + [1.3, None],
+            bands={"ampere": (0.95, 1.05)},
+            totals={"rule": [("a", 1.2, 1.0), ("b", 0.9, 1.0)], "analytic": [("a", 1.4, 1.0)]},
+        )
+    )
+    values = {figure.name: (figure.value, figure.reached) for figure in found}
+    assert values["whole runs, rule tier, mean"] == (pytest.approx(0.15), True)
+    assert values["whole runs, analytic tier, mean"] == (pytest.approx(0.4), False)
+    assert values["coverage of pre-training rows of trust A and B"] == (pytest.approx(0.9), False)
+    assert values["left-out rows within the p10-p90 band of their family"] == (pytest.approx(8 / 9), False)
+
+
+@pytest.mark.parametrize(("inside", "reached"), [(72, False), (74, True), (86, True), (88, False)])
+def test_the_band_may_be_seven_points_off_either_way(inside: int, reached: bool) -> None:
+    times: list[float | None] = [1.0] * inside + [2.0] * (100 - inside)
+    found = figures(evidence(times, bands={"ampere": (0.9, 1.1)}))
+    assert found[-1].reached is reached
+
+
+def test_obstacles_are_the_sources_that_hold_the_error() -> None:
+    rows = [run(0), run(1, source_key="t"), run(2, source_key="t"), run(3, model="N")]
+    scored = score_step_times(rows, [Said(step_time_s=t) for t in (1.0, 1.2, 0.8, 1.1)])
+    first, second, third = obstacles(scored)
+    assert (first.source, first.model, first.rows) == ("t", "M", 2)
+    assert (first.mean, first.bias, first.share) == pytest.approx((0.2, 0.0, 0.8))
+    assert (second.model, third.share) == ("N", 0.0)
+
+
+def state() -> dict[str, Any]:
+    return {
+        "step_time": {"A100": {"rows": 10, "mean": 0.10}},
+        "peak_memory": {"A100": {"rows": 5, "mean": 0.02}},
+        "refused": ["r-1"],
+    }
+
+
+def test_no_regression() -> None:
+    better = state()
+    better["step_time"]["A100"] = {"rows": 11, "mean": 0.105}
+    better["refused"] = []
+    assert regressions(better, state()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("step_time", "A100", "mean"), 0.1051, "step_time of A100: mean error 10.00 % grew to 10.51 %"),
+        (("peak_memory", "A100", "mean"), 0.0211, "peak_memory of A100"),
+        (("step_time", "A100", "rows"), 9, "10 rows became 9"),
+        (("refused",), ["r-1", "r-2"], "r-2 is no longer predicted"),
+        (("step_time",), {}, "inf"),
+    ],
+)
+def test_each_regression_is_named(path: tuple[str, ...], value: object, words: str) -> None:
+    now: Any = copy.deepcopy(state())
+    inner = now
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    assert any(words in line for line in regressions(now, state()))
+
+
+def test_accepted_state() -> None:
+    found = accepted(evidence([1.1, 1.2, None]), "abc")
+    assert found["fingerprint"] == "abc"
+    assert found["step_time"] == {"A100": {"rows": 2, "mean": 0.15}}
+    assert found["peak_memory"] == {"A100": {"rows": 2, "mean": 0.02}}
+    assert found["refused"] == ["r-2"]
+    assert regressions(found, found) == []
+    assert refused([run(0)], [Said(skipped="x")]) == ["r-0"]
+    assert family_errors([]) == {}
+
+
+def test_fingerprint_sees_code_but_not_its_clothes() -> None:
+    plain = "def f(x):\n    return x + 1\n"
+    dressed = '"""Module."""\n\n\ndef f(x):  # why\n    """Add one."""\n\n    return x + 1\n'
+    assert essence(dressed) == essence(plain)
+    assert essence(plain.replace("1", "2")) != essence(plain)
+    assert essence('x = "# no comment"\n') == 'x="#nocomment"'
+    assert essence('x = f"# {y} no comment"  # but this\n') == 'x=f"#{y}nocomment"'
+
+
+def test_fingerprint_covers_the_physics_of_training() -> None:
+    found = physics(ROOTS)
+    assert "planner.equations.communication" in found
+    assert "planner.validate.training" in found
+    assert "planner.equations.serving" not in found
+    assert len(fingerprint()) == 64
+    assert fingerprint() == fingerprint()
+
+
+def test_fingerprint_sees_constants_and_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    from planner.validate import fingerprint as module
+
+    before = fingerprint()
+    whole = module.read_package_text
+    monkeypatch.setattr(module, "read_package_text", lambda name: whole(name) + ("1" if name.endswith(".csv") else ""))
+    assert fingerprint() != before
+
+
+def test_the_page_is_markdown_and_holds_every_part() -> None:
+    found = evidence([1.3] * 11 + [None], bands={"ampere": (0.9, 1.1)})
+    rows = [replace(row, model="<img src=x>|*M*") for row in found.rows]
+    left_out = {("training.csv", "x-1"): "nobody knows", ("training.csv", "x-2"): "nobody knows"}
+    text = render_document(replace(found, rows=rows), "f" * 64, left_out, [{"rows": "r-*", "why": "made up"}])
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    heads = [b.content for a, b in itertools.pairwise(tokens) if a.type == "heading_open"]
+    assert heads == [
+        "Validation", "Figures", "Step time on sources that were not fitted", "Peak memory", "What stands in the way",
+        "The largest errors", "Rows without a prediction", "How errors are counted", "Rows that count in no figure",
+    ]  # fmt: skip
+    inner = [child for token in tokens for child in token.children or []]
+    assert not {"image", "html_inline", "link_open"} & {token.type for token in inner}
+    assert "`" + "f" * 64 + "`" in text
+    for words in ("A100 dense 16-bit, mean | 11 | 30.0 %", "NO", "made up", "nobody knows", "x-1, x-2", "r-11"):
+        assert words in text
