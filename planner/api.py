@@ -176,12 +176,13 @@ def _place_of_model(scenario: Scenario, ref: ModelRef | None) -> Any:
 def _check_references(scenario: Scenario, catalog: Catalog) -> None:
     """Names in the scenario that the catalog must know: patterns that match nothing, owned shapes."""
     problems = [*_unmatched_devices(scenario, catalog), *_unmatched_regions(scenario, catalog)]
-    for index, owned in enumerate(scenario.hardware.owned):
+    named = [(f"hardware.owned[{i}].shape", owned.shape) for i, owned in enumerate(scenario.hardware.owned)]
+    timed = [(f"training[{i}].step_time.shape", job.step_time) for i, job in enumerate(scenario.training)]
+    for path, name in [*named, *((path, given.shape) for path, given in timed if given and given.shape)]:
         try:
-            find_shape(catalog, owned.shape)
+            find_shape(catalog, name)
         except InputError as error:
-            place = scenario.places.get(f"hardware.owned[{index}].shape")
-            problems += [_at(problem, place) for problem in error.problems]
+            problems += [_at(problem, scenario.places.get(path)) for problem in error.problems]
     if problems:
         raise InputError(*problems)
 

@@ -57,7 +57,8 @@ def single_device(question: TrainingQuestion, site: Site) -> tuple[float, float]
     """Ideal seconds on one device, and the fewest devices that hold the sharded model states."""
     spec, sustained = question.spec, question.machine(site).sustained_flop_per_s
     hours = training_hours(spec.tokens, question.arch.active_parameters, spec.epochs, 1.0, sustained)
-    return float(hours) * 3600.0, question.state_bytes / site.usable_bytes
+    share = spec.remaining_share * (question.step_time_ratio(site) or 1.0)
+    return float(hours) * 3600.0 * share, question.state_bytes / site.usable_bytes
 
 
 def _note_cap(ledger: Ledger, site: Site, offers: int) -> None:

@@ -23,6 +23,7 @@ from planner.candidates.offers import Site, group_by_physics, shape_cap
 from planner.candidates.program import Units
 from planner.candidates.training_question import TrainingQuestion
 from planner.estimate.layout import Layout
+from planner.estimate.run import TERMS as RUN_TERMS
 from planner.estimate.terms import Terms
 from planner.estimate.training import training_memory, training_time
 from planner.units import format_bytes, format_duration
@@ -164,7 +165,7 @@ def _fitting(
     time = training_time(question.arch, question.spec_on(site), layout, question.machine(site))
     finish = np.asarray(time.total, dtype=np.float64)
     nodes = np.asarray(layout.devices, dtype=np.int64) // site.shape.devices
-    chosen = _on_time(question, site, finish, ledger)
+    chosen = _on_time(question, site, finish, busy_s(time), ledger)
     if not every_layout:
         best = _fastest(layout, nodes, finish, chosen)
         ledger.drop("slower", "layouts", len(chosen) - len(best))
@@ -200,15 +201,24 @@ def _note_memory(ledger: Ledger, site: Site, needed: NDArray[np.float64]) -> Non
         ledger.drop("memory", "layouts", len(needed), nearest=text, miss=over)
 
 
+def busy_s(time: Terms) -> NDArray[np.float64]:
+    """Time of the optimizer steps alone, without failures and checkpoints.  [s]"""
+    return np.asarray(sum(time[name] for name in time if name not in RUN_TERMS))
+
+
 def _on_time(
-    question: TrainingQuestion, site: Site, finish_s: NDArray[np.float64], ledger: Ledger
+    question: TrainingQuestion,
+    site: Site,
+    finish_s: NDArray[np.float64],
+    busy: NDArray[np.float64],
+    ledger: Ledger,
 ) -> NDArray[np.int64]:
     late = finish_s - question.job.deadline_s
     on_time = late <= 0  # nan and inf (a group that crosses an unknown network) are not on time
-    missed = late[~on_time]
-    known = np.isfinite(missed)
-    ledger.drop("network-unknown", "layouts", int((~known).sum()))
-    missed = missed[known]
+    endless = np.isfinite(busy) & ~np.isfinite(finish_s)
+    ledger.drop("failures", "layouts", int(endless.sum()), nearest=f"{site.shape.id}: fails faster than it restarts")
+    ledger.drop("network-unknown", "layouts", int((~np.isfinite(busy)).sum()))
+    missed = late[~on_time & np.isfinite(late)]
     if len(missed):
         least = float(missed.min())
         ledger.drop(

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from planner.architecture.model import Architecture
 from planner.candidates.layouts import BATCH_TOLERANCE, RECOMPUTE, SHARDING, LayoutRules
 from planner.candidates.offers import Site
+from planner.candidates.under_way import UnderWay, under_way
 from planner.catalog.model import Catalog
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
-from planner.estimate.resolve import batch_bounds, sequence_length_of, training_machine, training_spec
+from planner.estimate.resolve import base_tier, batch_bounds, sequence_length_of, training_machine, training_spec
 from planner.estimate.sources import training_equations
 from planner.estimate.training import TrainingSpec, training_memory
 from planner.scenario.schema import Scenario, TrainingJob
@@ -27,6 +28,7 @@ class TrainingQuestion:
     scenario: Scenario
     catalog: Catalog
     state_bytes: float  # of the whole model, unsharded
+    under_way: UnderWay | None = None  # where a step time was measured
 
     def machine(self, site: Site) -> Machine:
         """The machine of a site at this job's precision."""
@@ -34,18 +36,25 @@ class TrainingQuestion:
 
     def spec_on(self, site: Site) -> TrainingSpec:
         """The job on a site: a speed that the user measured there replaces the rule and its penalties."""
-        return training_spec(self.job, self.arch, site.device)
+        return training_spec(self.job, self.arch, site.device, site.shape, self.step_time_ratio(site))
+
+    def step_time_ratio(self, site: Site) -> float | None:
+        """Measured over predicted step time on such devices; None where none was measured."""
+        return self.under_way.ratio if self.under_way and self.under_way.device == site.device.id else None
 
     @property
     def estimator(self) -> str:
-        """The tier that predicts: measured where the scenario gives a speed, else the rule."""
-        return "measured where mfu is given, else rule" if self.job.mfu else "rule"
+        """The tier that predicts, and where something measured takes its place."""
+        base = base_tier(self.job)
+        given = [name for name in ("mfu", "step_time") if getattr(self.job, name)]
+        return f"measured where {' or '.join(given)} is given, else {base}" if given else base
 
     def demand(self) -> dict[str, float]:
         """What is asked for, in base units."""
         return {
             "tokens": self.job.tokens,
             "epochs": self.job.epochs,
+            "progress_tokens": self.spec.progress_tokens,
             "sequence_length": self.spec.sequence_length,
             "deadline_hours": self.job.deadline_s / 3600.0,
             "start_hours": self.job.start_s / 3600.0,
@@ -77,6 +86,7 @@ def resolve_training(job: TrainingJob, arch: Architecture, scenario: Scenario, c
         scenario=scenario,
         catalog=catalog,
         state_bytes=_state_bytes(arch, spec, max(batch_range[0], 1.0)),
+        under_way=under_way(job, arch, rules, scenario, catalog),
     )
 
 

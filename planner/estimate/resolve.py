@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Device, Shape
 from planner.equations.memory import usable_memory_bytes
 from planner.equations.replicas import peak_requests_per_s
+from planner.equations.rules import optimizer_steps, tokens_per_step
+from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
+from planner.estimate.resolve_run import run_spec
 from planner.estimate.serving import ServingPeaks, ServingSpec, serving_peaks
-from planner.estimate.training import TrainingSpec
-from planner.scenario.schema import ServingFleet, TrainingJob
+from planner.estimate.training import TrainingSpec, training_time
+from planner.scenario.schema import DEFAULT_ESTIMATOR, ServingFleet, TrainingJob
 
 DEFAULT_SEQUENCE_LENGTH = 4096
 DEFAULT_BATCH_TOKENS = 4e6
@@ -39,8 +46,20 @@ def batch_bounds(job: TrainingJob, sequence_length: int) -> tuple[float, float]:
     return max(low / sequence_length, 1.0), max(high / sequence_length, 1.0)
 
 
-def training_spec(job: TrainingJob, arch: Architecture, device: Device | None = None) -> TrainingSpec:
-    """The job as plain numbers; a speed that the user measured on `device` replaces the rule and its penalties."""
+def training_spec(
+    job: TrainingJob,
+    arch: Architecture,
+    device: Device | None = None,
+    shape: Shape | None = None,
+    step_time_ratio: float | None = None,
+) -> TrainingSpec:
+    """The job as plain numbers, on one kind of machine.
+
+    A speed that the user measured on `device` replaces the model and its penalties; `step_time_ratio` is the
+    measured over the predicted step time of a run under way on such devices, None where none was measured.
+    """
+    measured = device is not None and measured_mfu(device, job.mfu) is not None
+    tier = base_tier(job)
     return TrainingSpec(
         tokens=job.tokens,
         epochs=job.epochs,
@@ -52,8 +71,31 @@ def training_spec(job: TrainingJob, arch: Architecture, device: Device | None = 
         allocator=job.stack.allocator,
         critical_batch_tokens=job.critical_batch_tokens,
         framework=job.framework,
-        measured_mfu=device is not None and measured_mfu(device, job.mfu) is not None,
+        measured_mfu=measured,
+        tier="measured" if measured else tier,
+        offload=job.offload or (),
+        gradient_compression=job.gradient_compression or 1.0,
+        lora_rank=job.lora.rank if job.lora else None,
+        lora_base=job.lora.base if job.lora else "bf16",
+        run=run_spec(job, shape, rule_of_thumb=tier == "rule" and not measured and step_time_ratio is None),
+        step_time_s=job.step_time.measured_s if job.step_time else None,
+        step_time_ratio=1.0 if step_time_ratio is None else step_time_ratio,
+        progress_tokens=job.progress_tokens or 0.0,
+        confidence=job.confidence_share,
     )
+
+
+def predicted_step_s(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> NDArray[np.float64]:
+    """One optimizer step as the model predicts it, without failures, progress or anything measured on it.  [s]"""
+    bare = replace(spec, run=None, progress_tokens=0.0, step_time_ratio=1.0, critical_batch_tokens=None)
+    batch_tokens = tokens_per_step(layout.as_floats().global_batch, spec.sequence_length)
+    steps = optimizer_steps(spec.tokens, spec.epochs, batch_tokens)
+    return np.asarray(training_time(arch, bare, layout, machine).total / steps)
+
+
+def base_tier(job: TrainingJob) -> str:
+    """The tier that predicts where nothing was measured."""
+    return DEFAULT_ESTIMATOR if job.tier == "measured" else job.tier
 
 
 def measured_mfu(device: Device, mfu: Mapping[str, float]) -> float | None:

@@ -110,11 +110,24 @@ def run_figures(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec) 
         interval_s=tau,
         mtbf_s=np.where(fails + taken > 0, mtbf, np.inf),
         goodput=1.0 / inverse,
-        failures=np.asarray(rel.expected_failures(useful * inverse, mtbf)),
+        failures=np.where(fails + taken > 0, rel.expected_failures(useful * inverse, mtbf), 0.0),
         useful_s=useful,
         lost_share=lost,
         restart_share=restart,
     )
+
+
+def whole_run(steps: Terms, arch: Architecture, spec: TrainingSpec, devices: Any) -> Terms:
+    """Wall seconds of what is left of a run, from the seconds of all its optimizer steps.
+
+    Steps are scaled to the tokens that are left and to the step time measured on the run under way;
+    the terms of `run_overheads` follow, all 0 for a job without a `RunSpec`.
+    """
+    share = spec.remaining_share * spec.step_time_ratio
+    left = steps if share == 1.0 else Terms({name: array * share for name, array in steps.items()})
+    if spec.run is None:
+        return Terms({**left, **dict.fromkeys(TERMS, 0.0)}, total=left.total)
+    return Terms({**left, **run_overheads(left.total, devices, checkpoint_bytes_of(arch, spec), spec.run)})
 
 
 def run_overheads(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec) -> Terms:

@@ -7,10 +7,12 @@ from typing import Any
 
 from planner.equations import (
     activations,
+    checkpoints,
     communication,
     kv_cache,
     memory,
     pipeline,
+    reliability,
     replicas,
     rules,
     serving,
@@ -44,6 +46,10 @@ TRAINING_TIME: Mapping[str, str] = {
     "pipeline_bubble": _id(pipeline.bubble_fraction),
     "ragged_batch": _id(rules.tokens_per_step),
     "large_batch": _id(rules.critical_batch_token_factor),
+    "stragglers": _id(reliability.straggler_factor),
+    "checkpoints": _id(checkpoints.checkpoint_write_s),
+    "lost_work": _id(reliability.best_interval_s),
+    "restarts": _id(reliability.inverse_goodput),
 }
 SERVING_MEMORY: Mapping[str, str] = {
     "weights": _id(serving_memory.quantised_bytes_per_parameter),

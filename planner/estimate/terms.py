@@ -56,6 +56,11 @@ class Terms(Mapping[str, Values]):
 
     @classmethod
     def concatenate(cls, parts: Sequence[Terms]) -> Terms:
-        """Elements of several estimates with the same terms, one after the other."""
-        names = next((list(part) for part in parts if len(part)), [])
-        return cls({name: np.concatenate([part[name] for part in parts if len(part)]) for name in names})
+        """Elements of several estimates, one after the other; a term that an estimate does not have is 0 in it."""
+        filled = [part for part in parts if len(part)]
+        names = dict.fromkeys(name for part in filled for name in part)
+        return cls({name: np.concatenate([_or_zeros(part, name) for part in filled]) for name in names})
+
+
+def _or_zeros(terms: Terms, name: str) -> Values:
+    return terms[name] if name in terms else np.zeros(np.shape(next(iter(terms.values()))))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from planner.architecture.model import Architecture
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
-from planner.estimate.run import RunSpec
+from planner.estimate.run import RunSpec, whole_run
 from planner.estimate.terms import Terms
 
 
@@ -38,6 +38,11 @@ class TrainingSpec:
     progress_tokens: float = 0.0  # trained already, of tokens x epochs
     confidence: float = 0.9  # quantile of the error band at which deadline and memory must hold
 
+    @property
+    def remaining_share(self) -> float:
+        """Share of the tokens that is left to train."""
+        return 1.0 - self.progress_tokens / (self.tokens * self.epochs)
+
 
 def activations_known(arch: Architecture) -> bool:
     """False for a model of which only the parameter count is known: its activations are left out."""
@@ -57,12 +62,13 @@ def training_memory(arch: Architecture, spec: TrainingSpec, layout: Layout) -> T
 
 
 def training_time(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> Terms:
-    """Wall seconds of the whole run by the rule tier, with what each kind of split costs.
+    """Wall seconds of what is left of the run by the rule tier, with what each kind of split costs.
 
     `compute` is the founding rule, 13.3 A100-hours per 1e9 tokens x 1e9 active parameters, scaled by
     sustained FLOP/s; the other terms are recomputation and exposed communication. With
     `spec.measured_mfu` the utilisation is a measurement of such a job and only `compute` counts.
+    Failures and checkpoints of `spec.run` come on top, as terms of their own.
     """
     from planner.estimate.training_time import rule_time
 
-    return rule_time(arch, spec, layout, machine)
+    return whole_run(rule_time(arch, spec, layout, machine), arch, spec, layout.devices)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from planner.candidates.layouts import RECOMPUTE, SHARDING
 from planner.candidates.machines import carbon_mg_per_hour, power_w
 from planner.candidates.offers import Site
 from planner.candidates.program import Task
@@ -16,6 +13,7 @@ from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.estimate.resolve import measured_mfu
 from planner.optimize.solve import Solution
+from planner.plan.run_rows import run_document, split_document
 
 MICRO = 1_000_000
 Document = dict[str, Any]
@@ -89,7 +87,7 @@ def _training(candidates: Candidates, task: Task, table: TrainingTable, column: 
     return {
         **_place(site, shapes),
         "jobs": jobs,
-        "layout": layout_document(table, row),
+        "layout": split_document(table.layout, row),
         "hours": hours,
         "finish_hours": question.job.start_s / 3600.0 + hours,
         "deadline_hours": (question.job.start_s + question.job.deadline_s) / 3600.0,
@@ -97,22 +95,11 @@ def _training(candidates: Candidates, task: Task, table: TrainingTable, column: 
         "cost_usd": usd(cost),
         "memory": memory_document(table.memory.row(row), site.usable_bytes),
         "time_terms_s": table.time.row(row),
+        "run": run_document(question, site, table.time.row(row), shapes // jobs * site.shape.devices, jobs),
+        "step_time_ratio": question.step_time_ratio(site),
         **_speed(candidates, question, site),
         "device_hours": shapes * site.shape.devices * hours,
         **_energy(candidates, site, shapes, hours),
-    }
-
-
-def layout_document(table: TrainingTable, row: int) -> Document:
-    """The layout of one row, stages and levels by name."""
-    layout = table.layout
-    small = {name: int(getattr(layout, name)[row]) for name in ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch")}
-    return {
-        **small,
-        "sharding": SHARDING[int(layout.sharding[row])],
-        "recompute": RECOMPUTE[int(layout.recompute[row])],
-        "global_batch_sequences": int(layout.global_batch[row]),
-        "micro_batches": int(np.asarray(layout.micro_batches)[row]),
     }
 
 

@@ -16,6 +16,7 @@ from planner.estimate.resolve import DEFAULT_BATCH_TOKENS
 from planner.estimate.serving import TEXTBOOK
 from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
+from planner.plan.run_words import run_assumptions
 
 Document = dict[str, Any]
 
@@ -39,8 +40,7 @@ def _training(question: TrainingQuestion) -> Iterator[str]:
         yield f"{job.name}: precision {job.precision}"
     if "optimizer" not in given:
         yield f"{job.name}: optimizer {job.optimizer}"
-    if job.failures is None:
-        yield f"{job.name}: no failures, all wall-clock time is spent training"
+    yield from run_assumptions(question)
     share = FRAGMENTATION_SHARE[job.stack.allocator]
     yield f"{job.name}: {job.stack.attention} attention, {job.stack.cross_entropy} loss, fragmentation {share:.0%}"
     if len(question.rules.batches) > 1:

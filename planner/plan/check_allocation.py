@@ -20,15 +20,15 @@ from planner.estimate.resolve import (
 from planner.estimate.training import training_memory, training_time
 from planner.plan.check_cells import energy_cells, memory_cells, place_cells, speed_cells, training_cells
 from planner.plan.check_layout import training_layout_findings
+from planner.plan.check_run import run_findings
 from planner.plan.check_serving import serving_findings
+from planner.plan.check_under_way import layout_of, ratio_on
 from planner.plan.exact import exact_cost
 from planner.plan.findings import Finding, cell_findings
 from planner.plan.row_facts import OfferFacts, facts_of_row
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 Document = dict[str, Any]
-STAGES = {"none": 0, "zero-1": 1, "zero-2": 2, "zero-3": 3}
-LEVELS = {"none": 0, "selective": 1, "full": 2}
 TOLERANCE = 1e-9
 
 
@@ -39,6 +39,7 @@ class AllocationCheck:
     scenario: Scenario
     catalog: Catalog
     arch: Architecture
+    under_way: Document | None = None  # of the plan: where a step time was measured, checked apart
 
     def workload(self, asked: TrainingJob | ServingFleet, document: Document) -> Iterator[Finding]:
         """Everything wrong with the rows of a workload."""
@@ -101,7 +102,7 @@ class AllocationCheck:
         if not facts.device.peak_flop_per_s.get(job.precision):
             yield Finding("not-allowed", f"{job.name}: {facts.device.id} has no {job.precision}")
             return
-        layout = _layout(row, per_job * facts.shape.devices)
+        layout = layout_of(row["layout"], per_job * facts.shape.devices)
         if facts.shape.max_shapes_per_job is not None and per_job > facts.shape.max_shapes_per_job:
             most = facts.shape.max_shapes_per_job
             yield Finding("limit-exceeded", f"{job.name}: {facts.shape.id} connects up to {most} to one job")
@@ -127,27 +128,19 @@ class AllocationCheck:
         self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts, per_job: int
     ) -> Iterator[Finding]:
         machine = training_machine(facts.device, facts.shape, job, self.catalog, facts.inter_node_bytes_per_s)
-        time = training_time(self.arch, training_spec(job, self.arch, facts.device), layout, machine)
+        ratio = ratio_on(self.under_way, facts.device.id)
+        spec = training_spec(job, self.arch, facts.device, facts.shape, ratio)
+        time = training_time(self.arch, spec, layout, machine)
         hours = float(time.total) / 3600.0
         if not math.isclose(row["hours"], hours, rel_tol=TOLERANCE):
             yield Finding("wrong-time", f"{job.name}: {row['hours']:.6g} h stated, {hours:.6g} h computed")
         if hours * 3600.0 > job.deadline_s * (1 + 1e-12):
             yield Finding("late", f"{job.name}: {hours:.6g} h is after the deadline of {job.deadline_s / 3600:.6g} h")
         yield from cell_findings("wrong-time", job.name, row, training_cells(job, row, time.row(0), hours))
+        yield from cell_findings("wrong-time", job.name, row, {"step_time_ratio": ratio})
+        yield from run_findings(job, self.arch, spec, facts.shape, row, time.row(0))
         yield from cell_findings("wrong-time", job.name, row, speed_cells(machine))
         yield from cell_findings("wrong-energy", job.name, row, energy_cells(self.catalog, facts, row["count"], hours))
         cost = row["jobs"] * exact_cost(per_job, facts.offer.price_microusd_per_hour, hours)
         if row["cost_microusd"] != cost:
             yield Finding("wrong-cost", f"{job.name}: {row['cost_microusd']} micro-dollars stated, {cost} computed")
-
-
-def _layout(row: Document, devices: int) -> Layout:
-    split = row["layout"]
-    sizes = {name: split[name] for name in ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch")}
-    return Layout(
-        devices=devices,
-        sharding=STAGES[split["sharding"]],
-        recompute=LEVELS[split["recompute"]],
-        global_batch=split["global_batch_sequences"],
-        **sizes,
-    )

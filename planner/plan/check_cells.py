@@ -37,8 +37,9 @@ def memory_cells(terms: dict[str, float], usable_bytes: float) -> Document:
 
 def training_cells(job: TrainingJob, row: Document, terms: dict[str, float], hours: float) -> Document:
     """When a job is done, and of what its time is made."""
+    others = dict.fromkeys(row["time_terms_s"], 0.0)  # terms of another tier, in a plan that mixes tiers
     return {
-        "time_terms_s": terms,
+        "time_terms_s": {**others, **terms},
         "finish_hours": job.start_s / 3600.0 + hours,
         "deadline_hours": (job.start_s + job.deadline_s) / 3600.0,
         "device_hours": row["devices"] * hours,
@@ -82,6 +83,7 @@ def training_demand(job: TrainingJob, sequence_length: float) -> Document:
     return {
         "tokens": job.tokens,
         "epochs": job.epochs,
+        "progress_tokens": job.progress_tokens or 0.0,
         "sequence_length": sequence_length,
         "deadline_hours": job.deadline_s / 3600.0,
         "start_hours": job.start_s / 3600.0,

@@ -37,10 +37,11 @@ def _check(equation: Callable[..., Any], rule: str, value: float, unit: str, tex
 
 def _training_rule(question: TrainingQuestion) -> Document:
     job, size = question.job, float(question.arch.active_parameters)
-    hours = job.deadline_s / 3600.0
-    devices = float(rules.devices_for_deadline(job.tokens, size, job.epochs, hours))
+    hours, tokens = job.deadline_s / 3600.0, job.tokens * question.spec.remaining_share
+    devices = float(rules.devices_for_deadline(tokens, size, job.epochs, hours))
+    left = " left" if job.progress_tokens else ""
     text = (
-        f"13.3 · {job.tokens / 1e9:g} B tokens · {job.epochs:g} epochs · {size / 1e9:.4g} B parameters "
+        f"13.3 · {tokens / 1e9:g} B tokens{left} · {job.epochs:g} epochs · {size / 1e9:.4g} B parameters "
         f"/ {hours:g} h = {devices:.3g} A100-80GB"
     )
     return _check(rules.devices_for_deadline, "13.3 · tokens · epochs · size / hours", devices, "A100", text)

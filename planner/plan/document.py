@@ -9,11 +9,13 @@ from typing import Any
 
 from planner import __version__
 from planner.candidates.search import Candidates
+from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
 from planner.plan.allocations import allocations_of, usd
 from planner.plan.assumptions import assumptions_of, facts_of, notes_of, warnings_of
 from planner.plan.crosscheck import cross_checks
 from planner.plan.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, limits_of
+from planner.plan.run_rows import under_way_document
 
 Document = dict[str, Any]
 SCHEMA = "plan/result/v1"
@@ -84,6 +86,7 @@ def _workload(candidates: Candidates, solution: Solution, index: int, has_plan: 
         "alternatives": alternatives_of(candidates, task)[:MOST_ALTERNATIVES],
         "cross_check": cross_checks(candidates, task.name, allocations),
         "error_band": None,
+        "under_way": under_way_document(question.under_way) if isinstance(question, TrainingQuestion) else None,
         "equations": question.equations(),
     }
 

@@ -15,6 +15,7 @@ from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
 from planner.plan.allocations import usd
+from planner.plan.run_words import run_reasons
 from planner.units import format_duration, format_money
 
 Document = dict[str, Any]
@@ -76,7 +77,8 @@ def _size_reasons(candidates: Candidates, task: Task, allocations: Sequence[Docu
         return [_load_reason(candidates, task, row) for row in allocations]
     question = candidates.questions[task.name]
     assert isinstance(question, TrainingQuestion)
-    return [_count_reason(candidates, question, task, row) for row in allocations]
+    counts = [_count_reason(candidates, question, task, row) for row in allocations]
+    return [*counts, *(line for row in allocations for line in run_reasons(row))]
 
 
 def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task, row: Document) -> str:

@@ -21,6 +21,7 @@ from planner.estimate.resolve import sequence_length_of
 from planner.plan.check_allocation import AllocationCheck
 from planner.plan.check_cells import serving_demand, training_demand
 from planner.plan.check_limits import limit_findings
+from planner.plan.check_under_way import under_way_findings
 from planner.plan.findings import TOLERANCE, Finding, cell_findings
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
@@ -129,7 +130,9 @@ def _workloads(document: Document, scenario: Scenario, catalog: Catalog, load_mo
             arch, stated = load_model(workload.model), by_name[workload.name]
             yield from cell_findings("wrong-workload", workload.name, stated, _asked(workload, arch))
             yield from cell_findings("wrong-workload", workload.name, stated["demand"], _demand(workload, arch))
-            check = AllocationCheck(scenario=scenario, catalog=catalog, arch=arch)
+            check = AllocationCheck(scenario=scenario, catalog=catalog, arch=arch, under_way=stated.get("under_way"))
+            if isinstance(workload, TrainingJob):
+                yield from under_way_findings(workload, arch, scenario, catalog, stated.get("under_way"))
             yield from check.workload(workload, stated)
 
 

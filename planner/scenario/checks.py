@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from planner.scenario.mistakes import Mistake, mistake
-from planner.yamlfile import Document
+from planner.yamlfile import Document, Steps
 
 _EITHER_DEMAND = ("qpm", "input_tokens", "output_tokens")
 _OTHER_DEMANDS = ("trace", "requests", "histogram", "profile")
@@ -23,6 +23,8 @@ def cross_checks(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
                       missing=("training", "serving"))  # fmt: skip
     for i, job in _mappings(data, "training"):
         yield from _deadline(job, i, document)
+        yield from _measured(data, job, i, document)
+        yield from _step_time(data, job, i, document)
     for i, fleet in _mappings(data, "serving"):
         yield from _demand(fleet, i, document)
     yield from _names(data, document)
@@ -44,6 +46,37 @@ def _deadline(job: dict[str, Any], i: int, document: Document) -> Iterator[Mista
     if "deadline" not in job and "hours" not in job:
         yield mistake(document, path, "missing-field", "'deadline' is missing in training",
                       'add "deadline: 30 days" or "hours: 720"', missing=("deadline", "hours"))  # fmt: skip
+
+
+def _measured(data: dict[str, Any], job: dict[str, Any], i: int, document: Document) -> Iterator[Mistake]:
+    """The measured tier wants something measured."""
+    asked = job.get("estimator", data.get("estimator"))
+    if asked != "measured" or job.get("mfu") or "step_time" in job:
+        return
+    path: Steps = ("training", i, "estimator") if "estimator" in job else ("estimator",)
+    name = f"training[{i}]"
+    yield mistake(document, path, "missing-field", f"'estimator' is measured, but {name} gives nothing measured",
+                  'add "mfu: {h100-sxm-80gb: 42 %}" or step_time, or write analytic')  # fmt: skip
+
+
+_WHERE = "write step_time: {measured: 9.7 s, shape: dgx-h100, count: 8}"
+
+
+def _step_time(data: dict[str, Any], job: dict[str, Any], i: int, document: Document) -> Iterator[Mistake]:
+    """A measured step time says nothing without the machines that it was measured on."""
+    given, hardware = job.get("step_time"), data.get("hardware")
+    if given is None:
+        return
+    owned = hardware.get("owned") if isinstance(hardware, dict) else None
+    path: Steps = ("training", i, "step_time")
+    here = [key for key in ("shape", "count") if isinstance(given, dict) and key in given]
+    if len(here) == 1:
+        other = "count" if here == ["shape"] else "shape"
+        yield mistake(document, path, "missing-field", f"'{other}' is missing in step_time", _WHERE,
+                      missing=(other,))  # fmt: skip
+    elif not here and not (isinstance(owned, list) and len(owned) == 1):
+        yield mistake(document, path, "missing-field", "'step_time' does not say where it was measured", _WHERE,
+                      missing=("shape", "count"))  # fmt: skip
 
 
 def _demand(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mistake]:

@@ -270,6 +270,24 @@ def _price_per_tokens(value: object) -> str:
     return text
 
 
+def _storage_price(value: object) -> float:
+    """USD of 1e9 bytes kept for a month."""
+    text = _is_text(value, '"$0.023/GB-month"')
+    match = re.fullmatch(r"\$ ?(\d+(?:\.\d+)?) ?/ ?GB-month", text)
+    if not match:
+        refuse("wrong-type", f"{FIELD} is {written(text[:80])}, which is no price of storage",
+               'write "$0.023/GB-month"')  # fmt: skip
+    return float(match[1])
+
+
+def _confidence(value: object) -> float:
+    """The share that a percentile from p50 to p99 names."""
+    if not isinstance(value, str) or not re.fullmatch(r"p[5-9]\d", value):
+        refuse("out-of-range", f"{FIELD} is {written(value)[:80]}; it must be a percentile from p50 to p99",
+               "write p90")  # fmt: skip
+    return int(value[1:]) / 100.0
+
+
 Name = Annotated[str, BeforeValidator(_name), WithJsonSchema({"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]*$"})]
 Title = Annotated[str, BeforeValidator(_title)]
 Pattern = Annotated[str, BeforeValidator(_pattern)]
@@ -277,6 +295,16 @@ FilePath = Annotated[str, BeforeValidator(_path)]
 Date = Annotated[str, BeforeValidator(_date), WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d\d-\d\d"})]
 Start = Annotated[str, BeforeValidator(_start)]
 PricePerTokens = Annotated[str, BeforeValidator(_price_per_tokens)]
+StoragePrice = Annotated[
+    float,
+    BeforeValidator(_storage_price),
+    WithJsonSchema({"type": "string", "pattern": r"^\$ ?\d+(\.\d+)? ?/ ?GB-month$", "examples": ["$0.023/GB-month"]}),
+]
+Confidence = Annotated[
+    float,
+    BeforeValidator(_confidence),
+    WithJsonSchema({"type": "string", "pattern": r"^p[5-9]\d$", "examples": ["p90"]}),
+]
 
 
 # ---- branches ----------------------------------------------------------------------------------

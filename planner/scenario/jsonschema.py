@@ -11,6 +11,7 @@ _SHORT_FORMS: dict[str, dict[str, Any]] = {
     "ModelRef": {"type": "string", "description": "name of a shipped preset", "examples": ["llama-3.1-8b"]},
     "Batch": {"type": "string", "examples": ["4M tokens", "512 sequences"]},
     "Failures": {"const": "none"},
+    "StepTime": {"type": "string", "examples": ["9.7 s"]},
     "Lengths": {"anyOf": [{"type": "number"}, {"type": "string"}]},
 }
 _ONE_OR_MANY = {"recompute", "sharding", "offload", "after", "allow", "regions", "pricing", "objective"}

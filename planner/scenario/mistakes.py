@@ -32,6 +32,7 @@ _EXAMPLES = {
     "count": "count: 2",
     "price": "price: $9.80/h",
     "fraction": "fraction: 20 %",
+    "measured": "measured: 9.7 s",
 }
 
 

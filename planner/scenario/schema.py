@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, model_
 from planner import units
 from planner.errors import Place
 from planner.scenario.fields import (
+    Confidence,
     Count,
     CountOrZero,
     DataRate,
@@ -37,15 +38,16 @@ from planner.scenario.fields import (
     parse_date,
     refuse,
 )
+from planner.scenario.part import Part
+from planner.scenario.runs import Estimator, Failures, GivenLayout, Lora, StepTime
 from planner.scenario.workloads import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_ESTIMATOR,
     Batch,
     EngineLimits,
-    Estimator,
-    Failures,
     Format,
     ModelRef,
     Optimizer,
-    Part,
     ServingFleet,
     Stack,
     TrainingJob,
@@ -182,8 +184,8 @@ class Scenario(Part):
     title: Title = ""
     currency: Literal["USD", "EUR"] = "USD"
     horizon_s: Duration = Field(HORIZON_S, alias="horizon", description="how long serving is paid for")
-    estimator: Estimator = "rule"
-    confidence: Literal["p50", "p75", "p80", "p90", "p95", "p99"] | None = None
+    estimator: Estimator = DEFAULT_ESTIMATOR
+    confidence: Confidence | None = None
     periods_s: Duration | None = Field(None, alias="periods")
     training: Many[TrainingJob] = ()
     serving: Many[ServingFleet] = ()
@@ -201,7 +203,10 @@ class Scenario(Part):
     _begin: datetime | None = PrivateAttr(None)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Count every start from the earliest date that is named."""
+        """Count every start from the earliest date that is named; what holds for all workloads holds for each."""
+        for job in self.training:
+            job._tier = job.estimator or self.estimator
+            job._confidence = job.confidence or self.confidence or DEFAULT_CONFIDENCE
         dates = {job.name: parse_date(job.start) for job in self.training if job.start}
         named = [date for date in dates.values() if date is not None]
         self._begin = min(named) if named else None
@@ -253,12 +258,15 @@ class Scenario(Part):
 
 
 __all__ = [
+    "DEFAULT_ESTIMATOR",
     "Batch",
     "EngineLimits",
     "Failures",
     "Format",
+    "GivenLayout",
     "Hardware",
     "Limits",
+    "Lora",
     "ModelRef",
     "Optimizer",
     "Owned",
@@ -266,5 +274,6 @@ __all__ = [
     "Scenario",
     "ServingFleet",
     "Stack",
+    "StepTime",
     "TrainingJob",
 ]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from planner.scenario.fields import (
     FIELD,
     BatchBound,
     BatchSize,
+    Confidence,
     Count,
     CountOrZero,
-    DataRate,
     Duration,
     Epochs,
     Factor,
@@ -39,23 +40,27 @@ from planner.scenario.fields import (
     refuse,
     written,
 )
+from planner.scenario.part import Part
+from planner.scenario.runs import (
+    Estimator,
+    Failures,
+    Lora,
+    Recompute,
+    Sharding,
+    StepTime,
+    failures_branch,
+    step_time_branch,
+)
 
-Estimator = Literal["rule", "analytic", "measured"]
+DEFAULT_CONFIDENCE = 0.9
+DEFAULT_ESTIMATOR: Estimator = "rule"
 Precision = Literal["fp32", "fp16", "bf16", "fp8"]
 Optimizer = Literal[
     "adamw", "adam", "adamw-megatron", "adamw-fsdp", "adamw-pure-bf16", "adamw-bf16-moments", "adamw-8bit",
     "adamw-8bit-no-master", "adafactor", "adafactor-momentum", "sgd", "sgd-momentum", "muon",
 ]  # fmt: skip
-Recompute = Literal["none", "selective", "full"]
-Sharding = Literal["none", "zero-1", "zero-2", "zero-3"]
 Framework = Literal["megatron", "fsdp", "deepspeed", "maxtext", "neuron", "pytorch", "jax", "tensorflow"]
 Format = Literal["fp32", "fp16", "bf16", "fp8", "fp8-block", "int8", "int4", "mxfp4", "nvfp4"]
-
-
-class Part(BaseModel):
-    """A mapping of the scenario: strict, frozen, no unknown fields."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, protected_namespaces=())
 
 
 def _model_branch(value: object) -> object:
@@ -133,30 +138,6 @@ class Stack(Part):
     allocator: Literal["default", "expandable", "variable"] = "default"
 
 
-class Failures(Part):
-    """How often devices fail and what it costs to go on; without any rate: none."""
-
-    mtbf_per_device_s: Duration | None = Field(None, alias="mtbf_per_device")
-    checkpoint_bandwidth_bytes_per_s: DataRate | None = Field(None, alias="checkpoint_bandwidth")
-    restart_s: Duration | None = Field(None, alias="restart")
-
-
-def _failures_branch(value: object) -> object:
-    if value == "none":
-        return {}
-    if not isinstance(value, Mapping | Part):
-        refuse("not-one-of", f"{FIELD} is {written(value)}; it must be none, or a mapping of rates",
-               "write none or {mtbf_per_device: 50000 h, restart: 10 min}")  # fmt: skip
-    return value
-
-
-class Lora(Part):
-    """Low-rank adapters instead of all weights."""
-
-    rank: Count
-    base: Literal["bf16", "fp16", "nf4", "int8"] = "bf16"
-
-
 class Data(Part):
     """Where the training data lie and may go."""
 
@@ -171,6 +152,7 @@ class TrainingJob(Part):
     name: Name
     model: Annotated[ModelRef, BeforeValidator(_model_branch)]
     estimator: Estimator | None = None
+    confidence: Confidence | None = None
     tokens: Tokens
     epochs: Epochs = 1.0
     deadline_given_s: Duration | None = Field(None, alias="deadline", description="counted from the start")
@@ -187,19 +169,40 @@ class TrainingJob(Part):
     mfu: Mapping[Pattern, Share] = Field(default_factory=dict, description="measured share of peak by device pattern")
     count: Count = 1
     critical_batch_tokens: Tokens | None = Field(None, alias="critical_batch")
-    failures_given: Annotated[Failures | None, BeforeValidator(_failures_branch)] = Field(None, alias="failures")
+    failures_given: Annotated[Failures | None, BeforeValidator(failures_branch)] = Field(None, alias="failures")
     checkpoint_every_s: Duration | None = Field(None, alias="checkpoint_every")
     lora: Lora | None = None
     offload: OneOrMany[Literal["optimizer", "activations"]] | None = None
     mix_within_job: bool = False
-    progress_tokens: Tokens | None = Field(None, alias="progress")
-    step_time_s: Duration | None = Field(None, alias="step_time")
+    progress_tokens: Tokens | None = Field(None, alias="progress", description="trained already, all epochs together")
+    step_time: Annotated[StepTime | None, BeforeValidator(step_time_branch)] = None
     after: OneOrMany[Name] | None = None
     schedule: Literal["fixed", "elastic"] = "fixed"
     data: Data | None = None
     gradient_compression: Factor | None = None
 
     _start_s: float = PrivateAttr(0.0)
+    _tier: Estimator = PrivateAttr(DEFAULT_ESTIMATOR)
+    _confidence: float = PrivateAttr(DEFAULT_CONFIDENCE)
+
+    @field_validator("progress_tokens")
+    @classmethod
+    def _some_left(cls, progress: float | None, info: ValidationInfo) -> float | None:
+        whole = info.data.get("tokens", math.inf) * info.data.get("epochs", math.inf)
+        if progress is not None and progress >= whole:
+            refuse("out-of-range", f"{FIELD} is {progress:.6g} tokens; the job has {whole:.6g}, so nothing is left",
+                   "leave the job out, or raise tokens or epochs")  # fmt: skip
+        return progress
+
+    @property
+    def tier(self) -> Estimator:
+        """The estimator asked for, by the job or by the whole scenario."""
+        return self._tier
+
+    @property
+    def confidence_share(self) -> float:
+        """Quantile of the error band at which deadline and memory must hold."""
+        return self._confidence
 
     @property
     def deadline_s(self) -> float:
@@ -212,9 +215,10 @@ class TrainingJob(Part):
         return self._start_s
 
     @property
-    def failures(self) -> Literal["none"] | None:
-        """ "none" when the scenario says that nothing fails."""
-        return "none" if self.failures_given is not None and not self.failures_given.model_fields_set else None
+    def failures(self) -> Failures | Literal["none"] | None:
+        """What the scenario says of failures: rates, "none", or nothing."""
+        given = self.failures_given
+        return "none" if given is not None and not given.model_fields_set else given
 
 
 class Bucket(Part):
@@ -298,6 +302,7 @@ class ServingFleet(Part):
     name: Name
     model: Annotated[ModelRef | None, BeforeValidator(_model_branch)] = None
     estimator: Estimator | None = None
+    confidence: Confidence | None = None
     weights: Format = "bf16"
     kv_cache: Format = "bf16"
     requests_per_minute: RequestsPerMinute | None = Field(None, alias="qpm", description="mean requests per minute")

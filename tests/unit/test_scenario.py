@@ -320,7 +320,9 @@ def test_every_key_of_the_architecture_page() -> None:
         models.Owned: "shape count price region from until",
         models.Quota: "provider device max_devices region price_model max_shapes",
         models.Limits: "budget max_devices power max_providers spend carbon",
-        models.Failures: "mtbf_per_device checkpoint_bandwidth restart",
+        models.Failures: "mtbf_per_device checkpoint_bandwidth restart detection checkpoint stragglers checkpoints_kept "
+        "storage_price",
+        models.StepTime: "measured shape count layout",
         models.EngineLimits: "max_num_seqs max_num_batched_tokens memory_fraction",
     }
     for model, keys in named.items():
@@ -332,11 +334,10 @@ USES = {
     "estimator": "analytic", "confidence": "p90", "periods": "1 week", "currency": "EUR",
     "uncertainty": "[{name: busy, probability: 30 %, set: {serving.f.qpm: 900}}]", "risk": "{cvar: 95 %, weight: 0.5}",
     "report": "{fiscal_year_start: april, contingency: 10 %}",
-    "training[].estimator": "measured", "training[].failures":
-    "{mtbf_per_device: 50000 h, checkpoint_bandwidth: 2 GB/s, restart: 10 min}",
-    "training[].checkpoint_every": "1 h", "training[].lora": "{rank: 16, base: nf4}",
-    "training[].offload": "[optimizer, activations]", "training[].mix_within_job": "true", "training[].progress": "60M",
-    "training[].step_time": "9.7 s", "training[].after": "[a]", "training[].schedule": "elastic",
+    "training[].confidence": "p80", "serving[].confidence": "p80",
+    "training[].estimator": "analytic", "training[].lora": "{rank: 16, base: nf4}",
+    "training[].offload": "[optimizer, activations]", "training[].mix_within_job": "true",
+    "training[].after": "[a]", "training[].schedule": "elastic",
     "training[].data": '{size: 2 TB, at: gcp/us-central1, residency: ["us-*"]}', "training[].gradient_compression": "4",
     "serving[].estimator": "analytic", "serving[].slo": "{ttft_p95: 1 s, tpot_p95: 50 ms}",
     "serving[].availability": "99.9 %", "serving[].max_spot_share": "50 %", "serving[].integer_slices": "true",

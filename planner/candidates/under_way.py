@@ -1,0 +1,106 @@
+"""A run that is under way: what its measured step time says of the prediction on such devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.architecture.model import Architecture
+from planner.candidates.layouts import RECOMPUTE, SHARDING, LayoutRules, enumerate_layouts
+from planner.catalog.load import find_shape
+from planner.catalog.model import Catalog, Shape
+from planner.errors import InputError, Problem
+from planner.estimate.layout import Layout
+from planner.estimate.resolve import inter_node_rate, predicted_step_s, training_machine, training_spec, usable_bytes
+from planner.estimate.training import training_memory
+from planner.scenario.schema import GivenLayout, Scenario, StepTime, TrainingJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnderWay:
+    """Where a step time was measured, and what was predicted there."""
+
+    device: str
+    shape: str
+    count: int  # shapes
+    layout: Layout  # the one given or, where it is open, the fastest that fits; arrays of one element
+    measured_step_s: float
+    predicted_step_s: float
+
+    @property
+    def ratio(self) -> float:
+        """Measured over predicted: scales every prediction for such devices."""
+        return self.measured_step_s / self.predicted_step_s
+
+
+def under_way(
+    job: TrainingJob, arch: Architecture, rules: LayoutRules, scenario: Scenario, catalog: Catalog
+) -> UnderWay | None:
+    """The run under way of a job with a measured step time.
+
+    Raises
+    ------
+    InputError
+        No legal layout is as the scenario says, or none fits the memory of the machines it names.
+    """
+    if job.step_time is None:
+        return None
+    shape, count = measured_on(job.step_time, scenario, catalog)
+    domain = replace(rules, domain_devices=max(shape.devices, shape.scale_up_devices))
+    legal = enumerate_layouts(arch, [count * shape.devices], domain)
+    layout = legal.select(_as_given(legal, job.step_time.layout))
+    device = catalog.devices[shape.device]
+    spec = training_spec(job, arch, device, shape)
+    fits = np.asarray(training_memory(arch, spec, layout).total) <= usable_bytes(device, shape)
+    rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
+    machine = training_machine(device, shape, job, catalog, rate)
+    seconds = np.where(fits, predicted_step_s(arch, spec, layout, machine), np.inf)
+    if not np.isfinite(seconds).any():
+        raise _no_layout(job, scenario, f"{count} × {shape.id}")
+    best = np.array([int(np.argmin(seconds))])
+    return UnderWay(
+        device=device.id,
+        shape=shape.id,
+        count=count,
+        layout=layout.select(best),
+        measured_step_s=job.step_time.measured_s,
+        predicted_step_s=float(seconds[best[0]]),
+    )
+
+
+def measured_on(given: StepTime, scenario: Scenario, catalog: Catalog) -> tuple[Shape, int]:
+    """The machines that a step time was measured on: those it names, else the only ones that are owned."""
+    if given.shape is not None and given.count is not None:
+        return find_shape(catalog, given.shape), given.count
+    owned = scenario.hardware.owned[0]
+    return find_shape(catalog, owned.shape), owned.count
+
+
+def _as_given(legal: Layout, given: GivenLayout) -> NDArray[np.int64]:
+    """Layouts that agree with everything that is given."""
+    levels: dict[str, Any] = {
+        "sharding": None if given.sharding is None else SHARDING.index(given.sharding),
+        "recompute": None if given.recompute is None else RECOMPUTE.index(given.recompute),
+    }
+    sizes = {name: getattr(given, name) for name in ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch")}
+    agrees = np.ones(len(np.asarray(legal.devices)), dtype=bool)
+    for name, value in {**sizes, **levels}.items():
+        if value is not None:
+            agrees &= np.asarray(getattr(legal, name)) == value
+    return np.flatnonzero(agrees)
+
+
+def _no_layout(job: TrainingJob, scenario: Scenario, machines: str) -> InputError:
+    index = [one.name for one in scenario.training].index(job.name)
+    place = scenario.places.get(f"training[{index}].step_time")
+    return InputError(
+        Problem(
+            reference="no-layout",
+            message=f"{job.name}: no legal layout on {machines} is as step_time says and fits the memory",
+            places=(place,) if place else (),
+            hint="correct shape, count or layout under step_time, or leave the layout out",
+        )
+    )

@@ -1,0 +1,71 @@
+"""From what a scenario says of failures and checkpoints to a `RunSpec`, defaults filled in."""
+
+from __future__ import annotations
+
+from planner.catalog.model import Shape
+from planner.estimate.run import RunSpec
+from planner.scenario.schema import Failures, TrainingJob
+
+# Llama 3 405B: 419 unexpected stops in 54 days on 16,384 H100 are one in 50,700 h of a device.
+DEFAULT_MTBF_PER_DEVICE_S = 50_000 * 3600.0
+DEFAULT_CHECKPOINT_BANDWIDTH_BYTES_PER_S = 2e9  # of one host into a shared file system
+DEFAULT_RESTART_S = 600.0  # noticing the failure included
+DEFAULT_STRAGGLER_SIGMA = 0.005  # low end of 0.5 to 1 %
+DEFAULT_CHECKPOINTS_KEPT = 2
+HOST_COPY_BYTES_PER_S = 10e9  # of one device into host memory: a third of a PCIe 4 link, pinned memory shared
+DEVICES_PER_HOST = 8  # at most: a host of a larger domain writes for as many
+
+
+def run_spec(job: TrainingJob, shape: Shape | None = None, *, rule_of_thumb: bool = False) -> RunSpec | None:
+    """How a job fails, saves and restarts on a kind of shape; None: all wall time is spent training.
+
+    Where the scenario says nothing, the defaults above hold, except for times by the rule of thumb:
+    its utilisation comes from budgets of whole runs, in which failures are paid for already.
+    """
+    given = job.failures
+    if given == "none" or (given is None and rule_of_thumb):
+        return None if job.checkpoint_every_s is None else _saving(job, shape)
+    return _failing(given or Failures.model_validate({}), job, shape)
+
+
+def _saving(job: TrainingJob, shape: Shape | None) -> RunSpec:
+    """Nothing fails, but the job is saved as often as asked."""
+    return RunSpec(
+        checkpoint_bandwidth_bytes_per_s=DEFAULT_CHECKPOINT_BANDWIDTH_BYTES_PER_S,
+        checkpoint_every_s=job.checkpoint_every_s,
+        devices_per_host=devices_per_host(shape),
+    )
+
+
+def _failing(given: Failures, job: TrainingJob, shape: Shape | None) -> RunSpec:
+    bandwidth = given.checkpoint_bandwidth_bytes_per_s or DEFAULT_CHECKPOINT_BANDWIDTH_BYTES_PER_S
+    return RunSpec(
+        mtbf_per_device_s=given.mtbf_per_device_s or DEFAULT_MTBF_PER_DEVICE_S,
+        restart_s=given.restart_s or DEFAULT_RESTART_S,
+        detection_s=given.detection_s or 0.0,
+        checkpoint_bandwidth_bytes_per_s=bandwidth,
+        checkpoint_every_s=job.checkpoint_every_s,
+        asynchronous_checkpoint=given.checkpoint == "async",
+        host_copy_bytes_per_s=HOST_COPY_BYTES_PER_S,
+        devices_per_host=devices_per_host(shape),
+        devices_per_shape=float(shape.devices) if shape else float(DEVICES_PER_HOST),
+        straggler_sigma=DEFAULT_STRAGGLER_SIGMA if given.stragglers is None else given.stragglers,
+    )
+
+
+def devices_per_host(shape: Shape | None) -> float:
+    """Devices that share one host, and so one writer of checkpoints.  [count]"""
+    return float(min(shape.devices, DEVICES_PER_HOST)) if shape else float(DEVICES_PER_HOST)
+
+
+def checkpoints_kept(job: TrainingJob) -> int:
+    """Checkpoints that stay in storage.  [count]"""
+    given = job.failures
+    kept = given.checkpoints_kept if isinstance(given, Failures) else None
+    return kept or DEFAULT_CHECKPOINTS_KEPT
+
+
+def storage_price_usd(job: TrainingJob) -> float | None:
+    """Price of a gigabyte kept for a month, when the scenario gives one.  [USD]"""
+    given = job.failures
+    return given.storage_usd_per_gb_month if isinstance(given, Failures) else None

@@ -1,0 +1,11 @@
+"""What every mapping of a scenario has in common."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Part(BaseModel):
+    """A mapping of the scenario: strict, frozen, no unknown fields."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, protected_namespaces=())
