@@ -1,0 +1,145 @@
+"""Whole training runs: device hours of published budgets, predicted by the coarse and by the analytic tier.
+
+The coarse (`rule`) tier knows a share of the peak for each device family. The analytic tier searches the
+layouts of the row's count of devices, as a plan does, and takes the fastest that fits the memory, with
+failures and checkpoints at their defaults on top.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from planner.architecture.model import Architecture
+from planner.candidates.layouts import enumerate_layouts
+from planner.candidates.offers import Site
+from planner.candidates.training_question import TrainingQuestion, resolve_training
+from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
+from planner.equations.rules import training_hours
+from planner.estimate.layout import Layout
+from planner.estimate.training import training_memory, training_time
+from planner.scenario.load import parse_scenario
+from planner.validate import totals_inputs as inputs
+from planner.validate.rows import TotalsRow
+
+TIERS = ("rule", "analytic")
+_NO_PRICE = Offer(
+    id="validation", provider="", region="", zone="", country="", shape="", price_model="owned",
+    price_microusd_per_hour=0, provenance=Provenance(source="", as_of="", status="user"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalsPrediction:
+    """What a tier says about one run; `skipped` says why it says nothing."""
+
+    device_hours: float | None = None
+    skipped: str | None = None
+    family: str = ""
+    devices: int | None = None
+    count_source: str = ""  # stated | typical
+    model: str = ""  # whose shape was taken
+    layout: Mapping[str, int] = field(default_factory=dict)
+    terms: Mapping[str, float] = field(default_factory=dict)  # device hours by term
+
+
+def predict_totals(rows: Sequence[TotalsRow], catalog: Catalog, tier: str = "analytic") -> list[TotalsPrediction]:
+    """Device hours of whole runs, one prediction a row.
+
+    Parameters
+    ----------
+    rows
+        Runs; measured cells, remarks and sources are not read.
+    tier
+        rule | analytic.
+
+    Returns
+    -------
+    Predictions in the order of the rows.  [device hours]
+    """
+    return [_predict(row, catalog, tier) for row in rows]
+
+
+def _predict(row: TotalsRow, catalog: Catalog, tier: str) -> TotalsPrediction:
+    if not row.tokens_b or not row.params_b:
+        return TotalsPrediction(skipped="no tokens" if not row.tokens_b else "no parameters")
+    device = inputs.device_named(row.accelerator or "", catalog)
+    if device is None or not inputs.peak_of(device):
+        return TotalsPrediction(skipped=f"no single device of the catalog is '{row.accelerator}'")
+    return _by_rule(row, catalog, device) if tier == "rule" else _by_search(row, catalog, device, tier)
+
+
+def _by_rule(row: TotalsRow, catalog: Catalog, device: Device) -> TotalsPrediction:
+    """Six FLOP a token and active parameter, at the family's share of the peak."""
+    _, active = inputs.parameters_of(row)
+    sustained = catalog.efficiencies[device.family].mfu * inputs.peak_of(device)
+    hours = float(training_hours((row.tokens_b or 0.0) * 1e9, active, 1.0, 1.0, sustained))
+    return TotalsPrediction(device_hours=hours, family=device.family, terms={"compute": hours})
+
+
+def _by_search(row: TotalsRow, catalog: Catalog, device: Device, tier: str) -> TotalsPrediction:
+    """The fastest layout that fits, on the row's count of devices or the nearest below that can be split."""
+    asked = inputs.stated_count(row.n_accel)
+    count = asked or inputs.typical_count(row, device, catalog.efficiencies[device.family].mfu)
+    arch = inputs.architecture_of(row)
+    for devices in _nearby(count):
+        shape = inputs.shape_for(device, devices, catalog)
+        if shape is None:
+            return TotalsPrediction(skipped=f"no shape of the catalog has {device.id}")
+        best = _fastest(_question(row, arch, device, catalog, tier), device, shape, devices)
+        if best is not None:
+            return replace(
+                best, family=device.family, devices=devices, model=arch.name,
+                count_source="stated" if asked else "typical",
+            )  # fmt: skip
+    return TotalsPrediction(skipped=f"no layout on {count} {device.id} fits", family=device.family)
+
+
+def _nearby(count: int) -> list[int]:
+    """The count itself, its multiple of 8 and the power of two below."""
+    return list(dict.fromkeys(n for n in (count, count // 8 * 8, 2 ** (count.bit_length() - 1)) if n >= 1))
+
+
+def _question(row: TotalsRow, arch: Architecture, device: Device, catalog: Catalog, tier: str) -> TrainingQuestion:
+    """The run as a job of a scenario, so that the same defaults hold as in a plan."""
+    length = min(arch.max_positions or 4096, 4096)
+    job = {
+        "name": "run",
+        "model": {"parameters": round(inputs.parameters_of(row)[0])},  # stands for `arch`
+        "tokens": (row.tokens_b or 0.0) * 1e9,
+        "deadline": "1200 months",
+        "sequence_length": length,
+        "global_batch": f"{inputs.typical_batch(row, length)} sequences",
+        "precision": inputs.precision_of(device),
+    }
+    scenario = parse_scenario(json.dumps({"schema": "plan/v1", "name": "totals", "training": [job]}))
+    asked = scenario.training[0]
+    asked._tier = tier  # type: ignore[assignment]
+    return resolve_training(asked, arch, scenario, catalog)
+
+
+def _fastest(question: TrainingQuestion, device: Device, shape: Shape, devices: int) -> TotalsPrediction | None:
+    site = Site(
+        offer=_NO_PRICE, shape=shape, device=device, inter_node_bytes_per_s=shape.inter_node_bytes_per_s_per_device
+    )
+    rules = replace(question.rules, domain_devices=max(shape.devices, shape.scale_up_devices))
+    layout = enumerate_layouts(question.arch, [devices], rules)
+    fits = np.flatnonzero(np.asarray(training_memory(question.arch, question.spec, layout).total) <= site.usable_bytes)
+    if not len(fits):
+        return None
+    layout = layout.select(fits)
+    time = training_time(question.arch, question.spec_on(site), layout, question.machine(site))
+    wall = np.asarray(time.total)
+    if not np.isfinite(wall).any():
+        return None
+    best = int(np.nanargmin(np.where(np.isfinite(wall), wall, np.nan)))
+    hours = {name: seconds * devices / 3600.0 for name, seconds in time.row(best).items()}
+    return TotalsPrediction(device_hours=sum(hours.values()), layout=_split(layout, best), terms=hours)
+
+
+def _split(layout: Layout, row: int) -> dict[str, int]:
+    names = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "sharding", "recompute", "global_batch")
+    return {name: int(np.asarray(getattr(layout, name))[row]) for name in names}
