@@ -19,6 +19,7 @@ REASONS = {
     "memory": "too little memory",
     "deadline": "over the deadline",
     "network-unknown": "network between nodes unknown",
+    "failures": "fails faster than it restarts",
     "precision": "format not supported",
     "framework": "framework does not run there",
     "power-unknown": "power unknown",
