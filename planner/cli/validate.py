@@ -13,6 +13,13 @@ from planner.cli.frame import Frame, command
 app = typer.Typer(help="Predictions held against measurements, with their errors.", no_args_is_help=True)
 
 
+class Tier(StrEnum):
+    """Estimators of whole runs."""
+
+    rule = "rule"
+    analytic = "analytic"
+
+
 class ReportForm(StrEnum):
     """Output formats of a report."""
 
@@ -52,6 +59,27 @@ def training(
     frame.emit(render_validation(found, output.value, **frame.view(out)), out)
 
 
+def totals(
+    frame: Frame,
+    data: DataFile = None,
+    tier: Annotated[Tier, typer.Option("--tier", help="The estimator to judge.")] = Tier.analytic,
+    output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
+    out: options.OutFile = None,
+    hardware: options.HardwareFolder = None,
+) -> None:
+    """Predict the device hours of whole training runs and compare with published budgets."""
+    from planner.catalog.load import load_catalog
+    from planner.report.validation import render_validation
+    from planner.validate import rows, totals, totals_result
+
+    budgets = rows.read_totals(data) if data else rows.shipped_totals()
+    catalog = load_catalog(hardware)
+    with frame.progress("predicting"):
+        predictions = totals.predict_totals(budgets, catalog, tier.value)
+    found = totals_result.validate_totals(budgets, predictions)
+    frame.emit(render_validation(found, output.value, **frame.view(out)), out)
+
+
 def register(parent: typer.Typer) -> None:
     """Add the command and its parts."""
     examples = (
@@ -59,4 +87,5 @@ def register(parent: typer.Typer) -> None:
         "plan validate training -o html --out validation.html",
     )
     command(app, "training", examples=examples)(training)
+    command(app, "totals", examples=("plan validate totals", "plan validate totals --tier rule -o csv"))(totals)
     parent.add_typer(app, name="validate")

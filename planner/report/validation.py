@@ -17,6 +17,7 @@ _WIDE = columns(
     ">noise",
 )  # fmt: skip
 _MOST_NAMED = 12
+_MOST_SHOWN = {"training": 10, "totals": 50}
 
 
 def render_validation(result: Validation, form: str, *, width: int = 100, colour: bool = False) -> str:
@@ -104,7 +105,7 @@ def _band_grid(result: Validation) -> Grid:
 
 def worst_grid(result: Validation, quantity: str) -> Grid:
     """The rows with the largest errors of one quantity."""
-    scored = worst_rows([item for name, item in result.targets if name == quantity])
+    scored = worst_rows([item for name, item in result.targets if name == quantity], _MOST_SHOWN[result.kind])
     rows = [
         [item.row.name, item.row.model or "", devices_of(item.row), item.row.precision or "",
          _figure(quantity, item.predicted), _figure(quantity, item.target), percent(item.error, sign=True)]
@@ -119,7 +120,7 @@ def _figure(quantity: str, value: float) -> str:
 
     if quantity == "peak_memory_bytes":
         return units.format_bytes(value)
-    return units.format_duration(value) if quantity == "step_time_s" else f"{value:,.4g}"
+    return units.format_duration(value) if quantity == "step_time_s" else f"{value:,.0f} h"
 
 
 def refusal_items(result: Validation, *, most: int = _MOST_NAMED) -> list[Items]:
@@ -144,7 +145,7 @@ def reading_notes(result: Validation) -> list[str]:
         f"* fewer than {FEWEST_ROWS} rows: too few for a verdict",
     ]
     if result.kind == "totals":
-        notes = [notes[0], notes[2]]
+        notes = [notes[0], "budgets include restarts, and count what their publishers chose to count", notes[2]]
     if result.own_rows:
         notes.append(
             "the shipped constants were fitted to these rows: errors on rows left out of the fit stand in "
@@ -154,13 +155,9 @@ def reading_notes(result: Validation) -> list[str]:
 
 
 def _csv_columns(result: Validation) -> list[str]:
-    names = QUANTITIES if result.kind == "training" else _quantities(result)
+    names = QUANTITIES if result.kind == "training" else ("device_hours",)
     parts = [f"{part}_{name}" for part in ("predicted", "measured", "error") for name in names]
     return ["id", "model", "device", "family", "source", *parts, "left_out", "skipped"]
-
-
-def _quantities(result: Validation) -> list[str]:
-    return list(dict.fromkeys(name for row in result.rows for name in (*row["predicted"], *row["measured"])))
 
 
 def _flat(result: Validation) -> list[dict[str, Any]]:

@@ -69,8 +69,8 @@ def validate_training(
         rows=[_row(row, prediction) for row, prediction in zip(rows, predictions, strict=True)],
         summary=[
             *_coverage_rows(rows, predictions),
-            *(_plain("step_time_s", summary) for summary in summaries(times)),
-            *(_plain("peak_memory_bytes", summary) for summary in memory_summaries(memory)),
+            *(summary_row("step_time_s", summary) for summary in summaries(times)),
+            *(summary_row("peak_memory_bytes", summary) for summary in memory_summaries(memory)),
             *_band_rows(times, bands or {}),
         ],
         labels=[_label(row, prediction) for row, prediction in zip(rows, predictions, strict=True)],
@@ -141,7 +141,8 @@ def devices_of(row: MeasuredRow) -> str:
     return f"{row.n_accel or '?'} × {row.accelerator or '?'}"
 
 
-def _plain(quantity: str, summary: Summary) -> dict[str, Any]:
+def summary_row(quantity: str, summary: Summary) -> dict[str, Any]:
+    """One group of rows as `-o json` prints it."""
     return {"quantity": quantity, **dataclasses.asdict(summary)}
 
 

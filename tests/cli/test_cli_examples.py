@@ -18,7 +18,7 @@ from planner.report.text import cells
 COMMANDS = [
     ("solve",), ("explain",), ("candidates",), ("memory",), ("verify",), ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("models", "list"), ("models", "show"),
-    ("validate", "training"),
+    ("validate", "training"), ("validate", "totals"),
 ]  # fmt: skip
 
 
@@ -89,6 +89,7 @@ PRINTING = [
     ("models", "list"),
     ("models", "show", "mixtral-8x7b"),
     ("validate", "training", "--family", "V100"),
+    ("validate", "totals"),
 ]
 
 

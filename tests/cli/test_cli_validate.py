@@ -182,3 +182,42 @@ def test_a_broken_table_exits_3(run: Run, tmp_path: Path) -> None:
     assert "error[unknown-column]" in answer.err
     assert "did you mean 'seq_len'?" in answer.err
     assert "t.csv:1:21" in answer.err
+
+
+BUDGETS = """id,model,params_b,tokens_b,accelerator,n_accel,gpu_hours,days,source,evidence
+t-1,Llama 2 7B,6.74,2000,A100-80GB-SXM,,184320,,card:x,seen
+t-2,TinyLlama,1.1,3000,A100-40GB-SXM,16,,90,repo:y,seen
+t-3,Falcon-40B,40,1000,A100-40GB-SXM,384,,60 (recalled),page,partly recalled
+t-4,Nobody,7,,A100-80GB-SXM,8,100,,page,seen
+"""
+
+
+@pytest.mark.parametrize("tier", ["rule", "analytic"])
+def test_totals(run: Run, tmp_path: Path, tier: str) -> None:
+    (tmp_path / "t.csv").write_text(BUDGETS)
+    answer = run("validate", "totals", "--data", str(tmp_path / "t.csv"), "--tier", tier, "-o", "json")
+    assert (answer.code, answer.err) == (0, "")
+    document = json.loads(answer.out)
+    rows = {row["id"]: row for row in document["rows"]}
+    assert rows["t-1"]["measured"] == {"device_hours": 184320.0}
+    assert rows["t-2"]["measured"] == {"device_hours": 16 * 90 * 24.0}
+    said = rows["t-1"]["predicted"]["device_hours"]
+    assert rows["t-1"]["error"]["device_hours"] == pytest.approx(said / 184320 - 1)
+    assert rows["t-3"]["measured"] == rows["t-3"]["error"] == {}
+    assert rows["t-3"]["predicted"]["device_hours"] > 0
+    assert rows["t-4"] == {
+        "id": "t-4", "predicted": {}, "measured": {"device_hours": 100.0}, "error": {}, "skipped": "no tokens",
+    }  # fmt: skip
+    coverage, whole = document["summary"][:2]
+    assert (coverage["rows"], coverage["predicted"], coverage["left_out_rows"]) == (4, 3, 1)
+    assert (whole["quantity"], whole["rows"]) == ("device_hours", 2)
+    errors = [abs(rows[name]["error"]["device_hours"]) for name in ("t-1", "t-2")]
+    assert whole["mean"] == pytest.approx(sum(errors) / 2)
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "md", "html"])
+def test_totals_in_every_form(run: Run, tmp_path: Path, form: str) -> None:
+    (tmp_path / "t.csv").write_text(BUDGETS)
+    answer = run("validate", "totals", "--data", str(tmp_path / "t.csv"), "-o", form)
+    assert (answer.code, answer.err) == (0, "")
+    assert "Falcon-40B" in answer.out if form == "csv" else "TinyLlama" in answer.out
