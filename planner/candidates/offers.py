@@ -28,6 +28,11 @@ class Site:
     inter_node_bytes_per_s: float | None = None  # per device; None = one shape only
 
     @property
+    def spot(self) -> bool:
+        """Whether it may be taken away."""
+        return self.offer.price_model == "spot"
+
+    @property
     def usable_bytes(self) -> float:
         """Memory of one device that a workload may fill.  [B]"""
         return usable_bytes(self.device, self.shape)
@@ -45,6 +50,7 @@ class Site:
             shape.memory_bytes_per_device,
             self.inter_node_bytes_per_s,
             shape.torus,
+            self.spot,
         )
 
 

@@ -92,7 +92,9 @@ def enumerate_candidates(
             )
         else:
             fleet = resolve_serving(workload, arch, scenario, catalog)
-            questions[workload.name], tables[workload.name] = fleet, serving_table(fleet, sites, ledger)
+            lasting = [site for site in sites if not site.spot]
+            ledger.drop("spot", "offers", len(sites) - len(lasting))
+            questions[workload.name], tables[workload.name] = fleet, serving_table(fleet, lasting, ledger)
     whole, rows = _program(scenario, catalog, tables)
     kept = prune(whole) if pruned else np.arange(whole.column_count)
     _note_pruned(whole, kept, ledgers)

@@ -36,7 +36,8 @@ class TrainingQuestion:
 
     def spec_on(self, site: Site) -> TrainingSpec:
         """The job on a site: a speed that the user measured there replaces the rule and its penalties."""
-        return training_spec(self.job, self.arch, site.device, site.shape, self.step_time_ratio(site))
+        spot = self.scenario.hardware.spot if site.spot else None
+        return training_spec(self.job, self.arch, site.device, site.shape, self.step_time_ratio(site), spot)
 
     def step_time_ratio(self, site: Site) -> float | None:
         """Measured over predicted step time on such devices; None where none was measured."""

@@ -23,7 +23,7 @@ from planner.estimate.machine import Machine
 from planner.estimate.resolve_run import run_spec
 from planner.estimate.serving import ServingPeaks, ServingSpec, serving_peaks
 from planner.estimate.training import TrainingSpec, training_time
-from planner.scenario.schema import DEFAULT_ESTIMATOR, ServingFleet, TrainingJob
+from planner.scenario.schema import DEFAULT_ESTIMATOR, ServingFleet, Spot, TrainingJob
 
 DEFAULT_SEQUENCE_LENGTH = 4096
 DEFAULT_BATCH_TOKENS = 4e6
@@ -52,14 +52,17 @@ def training_spec(
     device: Device | None = None,
     shape: Shape | None = None,
     step_time_ratio: float | None = None,
+    spot: Spot | None = None,
 ) -> TrainingSpec:
     """The job as plain numbers, on one kind of machine.
 
     A speed that the user measured on `device` replaces the model and its penalties; `step_time_ratio` is the
-    measured over the predicted step time of a run under way on such devices, None where none was measured.
+    measured over the predicted step time of a run under way on such devices, None where none was measured;
+    `spot` says how often spot shapes are taken away, where the job runs on such.
     """
     measured = device is not None and measured_mfu(device, job.mfu) is not None
     tier = base_tier(job)
+    thumb = tier == "rule" and not measured and step_time_ratio is None
     return TrainingSpec(
         tokens=job.tokens,
         epochs=job.epochs,
@@ -77,7 +80,7 @@ def training_spec(
         gradient_compression=job.gradient_compression or 1.0,
         lora_rank=job.lora.rank if job.lora else None,
         lora_base=job.lora.base if job.lora else "bf16",
-        run=run_spec(job, shape, rule_of_thumb=tier == "rule" and not measured and step_time_ratio is None),
+        run=run_spec(job, shape, rule_of_thumb=thumb, spot=spot),
         step_time_s=job.step_time.measured_s if job.step_time else None,
         step_time_ratio=1.0 if step_time_ratio is None else step_time_ratio,
         progress_tokens=job.progress_tokens or 0.0,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planner.catalog.model import Shape
 from planner.estimate.run import RunSpec
-from planner.scenario.schema import Failures, TrainingJob
+from planner.scenario.schema import Failures, Spot, TrainingJob
 
 # Llama 3 405B: 419 unexpected stops in 54 days on 16,384 H100 are one in 50,700 h of a device.
 DEFAULT_MTBF_PER_DEVICE_S = 50_000 * 3600.0
@@ -16,16 +18,32 @@ HOST_COPY_BYTES_PER_S = 10e9  # of one device into host memory: a third of a PCI
 DEVICES_PER_HOST = 8  # at most: a host of a larger domain writes for as many
 
 
-def run_spec(job: TrainingJob, shape: Shape | None = None, *, rule_of_thumb: bool = False) -> RunSpec | None:
+def run_spec(
+    job: TrainingJob, shape: Shape | None = None, *, rule_of_thumb: bool = False, spot: Spot | None = None
+) -> RunSpec | None:
     """How a job fails, saves and restarts on a kind of shape; None: all wall time is spent training.
 
     Where the scenario says nothing, the defaults above hold, except for times by the rule of thumb:
     its utilisation comes from budgets of whole runs, in which failures are paid for already.
+    `spot` says how often such a shape is taken away.
     """
     given = job.failures
-    if given == "none" or (given is None and rule_of_thumb):
-        return None if job.checkpoint_every_s is None else _saving(job, shape)
-    return _failing(given or Failures.model_validate({}), job, shape)
+    if given != "none" and not (given is None and rule_of_thumb):
+        run = _failing(given or Failures.model_validate({}), job, shape)
+    elif job.checkpoint_every_s is None and spot is None:
+        return None
+    else:
+        run = _saving(job, shape)
+    return run if spot is None else _taken_away(run, spot)
+
+
+def _taken_away(run: RunSpec, spot: Spot) -> RunSpec:
+    return replace(
+        run,
+        preemptions_per_s=spot.interruptions_per_s,
+        preemption_restart_s=spot.restart_s or run.restart_s or DEFAULT_RESTART_S,
+        preemption_warning_s=spot.warning_s or 0.0,
+    )
 
 
 def _saving(job: TrainingJob, shape: Shape | None) -> RunSpec:
@@ -34,6 +52,7 @@ def _saving(job: TrainingJob, shape: Shape | None) -> RunSpec:
         checkpoint_bandwidth_bytes_per_s=DEFAULT_CHECKPOINT_BANDWIDTH_BYTES_PER_S,
         checkpoint_every_s=job.checkpoint_every_s,
         devices_per_host=devices_per_host(shape),
+        devices_per_shape=float(shape.devices) if shape else float(DEVICES_PER_HOST),
     )
 
 

@@ -74,6 +74,8 @@ class AllocationCheck:
             )
         if facts.owned is None and not self._allowed(offer, device):
             yield Finding("not-allowed", f"{asked.name}: the scenario does not allow {row['offer']}")
+        if offer.price_model == "spot" and isinstance(asked, ServingFleet):
+            yield Finding("not-allowed", f"{asked.name}: {row['offer']} is a spot offer, which does not serve")
         use = "training" if isinstance(asked, TrainingJob) else "serving"
         if use not in device.uses:
             yield Finding("not-allowed", f"{asked.name}: {device.id} is not for {use}")
@@ -129,7 +131,8 @@ class AllocationCheck:
     ) -> Iterator[Finding]:
         machine = training_machine(facts.device, facts.shape, job, self.catalog, facts.inter_node_bytes_per_s)
         ratio = ratio_on(self.under_way, facts.device.id)
-        spec = training_spec(job, self.arch, facts.device, facts.shape, ratio)
+        spot = self.scenario.hardware.spot if facts.offer.price_model == "spot" else None
+        spec = training_spec(job, self.arch, facts.device, facts.shape, ratio, spot)
         time = training_time(self.arch, spec, layout, machine)
         hours = float(time.total) / 3600.0
         if not math.isclose(row["hours"], hours, rel_tol=TOLERANCE):
@@ -138,7 +141,7 @@ class AllocationCheck:
             yield Finding("late", f"{job.name}: {hours:.6g} h is after the deadline of {job.deadline_s / 3600:.6g} h")
         yield from cell_findings("wrong-time", job.name, row, training_cells(job, row, time.row(0), hours))
         yield from cell_findings("wrong-time", job.name, row, {"step_time_ratio": ratio})
-        yield from run_findings(job, self.arch, spec, facts.shape, row, time.row(0))
+        yield from run_findings(job, self.arch, spec, facts.shape, row, time.row(0), spot)
         yield from cell_findings("wrong-time", job.name, row, speed_cells(machine))
         yield from cell_findings("wrong-energy", job.name, row, energy_cells(self.catalog, facts, row["count"], hours))
         cost = row["jobs"] * exact_cost(per_job, facts.offer.price_microusd_per_hour, hours)

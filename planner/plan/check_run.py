@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Shape
@@ -17,14 +17,36 @@ from planner.estimate import resolve_run as defaults
 from planner.estimate.run import checkpoint_bytes_of
 from planner.estimate.training import TrainingSpec
 from planner.plan.findings import Finding, cell_findings
-from planner.scenario.schema import Failures, TrainingJob
+from planner.scenario.schema import Failures, Spot, TrainingJob
 
 Document = dict[str, Any]
 RUN_TERMS = ("stragglers", "checkpoints", "lost_work", "restarts")
 
 
+class Stops(NamedTuple):
+    """What stops a job: rates of failures and preemptions, and what each costs beyond lost work."""
+
+    fails_per_s: float
+    pause_s: float
+    taken_per_s: float
+    away_s: float
+    warning_s: float
+
+    @property
+    def per_s(self) -> float:
+        """Stops of any kind."""
+        return self.fails_per_s + self.taken_per_s
+
+
 def run_cells(
-    job: TrainingJob, arch: Architecture, spec: TrainingSpec, shape: Shape, busy_s: float, devices: int, jobs: int
+    job: TrainingJob,
+    arch: Architecture,
+    spec: TrainingSpec,
+    shape: Shape,
+    busy_s: float,
+    devices: int,
+    jobs: int,
+    spot: Spot | None = None,
 ) -> Document:
     """The cells `run` and the overheads among the terms of one row, and its wall time."""
     if spec.run is None:
@@ -32,60 +54,79 @@ def run_cells(
     given = job.failures if isinstance(job.failures, Failures) else None
     fails = job.failures != "none" and (given is not None or math.isfinite(spec.run.mtbf_per_device_s))
     size = checkpoint_bytes_of(arch, spec)
-    stop_s, least_s = _saving_s(given, shape, devices, size)
-    mtbf_s = float(rel.system_mtbf_s(_mtbf_s(given), devices)) if fails else math.inf
+    delta_s, least_s = _saving_s(given, shape, devices, size)
+    stops = _stops(given, spot, shape, devices, fails)
     sigma = defaults.DEFAULT_STRAGGLER_SIGMA if given is None or given.stragglers is None else given.stragglers
     useful_s = busy_s * float(rel.straggler_factor(sigma if fails else 0.0, devices))
-    pause_s = _pause_s(given) if fails else 0.0
     asked = job.checkpoint_every_s
-    best_s = float(rel.best_interval_s(stop_s, mtbf_s, pause_s)) if asked is None else asked
-    every_s = min(max(best_s, least_s), useful_s)
-    wall_s = useful_s * float(rel.inverse_goodput(stop_s, every_s, mtbf_s, pause_s))
+    every_s = min(max(_best_s(stops, delta_s) if asked is None else asked, least_s), useful_s)
+    undone_s = float(rel.preemption_lost_s(every_s, delta_s, stops.warning_s))
+    lost = stops.fails_per_s * every_s / 2.0 + stops.taken_per_s * undone_s
+    away = stops.fails_per_s * stops.pause_s + stops.taken_per_s * stops.away_s
+    wall_s = useful_s * (1.0 + delta_s / every_s) / (1.0 - lost - away)
     stored = float(ckp.checkpoint_storage_bytes(size, defaults.checkpoints_kept(job))) * jobs
     price = defaults.storage_price_usd(job)
     return {
         "wall_s": wall_s,
         "terms": {
             "stragglers": useful_s - busy_s,
-            "checkpoints": useful_s / every_s * stop_s,
-            "lost_work": wall_s / mtbf_s * every_s / 2.0,
-            "restarts": wall_s / mtbf_s * pause_s,
+            "checkpoints": useful_s / every_s * delta_s,
+            "lost_work": wall_s * lost,
+            "restarts": wall_s * away,
         },
         "run": {
             "modelled": True,
             "goodput": busy_s / wall_s,
             "checkpoint_bytes": size,
-            "checkpoint_s": stop_s,
+            "checkpoint_s": delta_s,
             "checkpoint_every_s": every_s,
-            "mtbf_hours": mtbf_s / 3600.0 if fails else None,
-            "expected_failures": float(rel.expected_failures(wall_s, mtbf_s)),
+            "mtbf_hours": 1.0 / stops.per_s / 3600.0 if stops.per_s else None,
+            "expected_failures": wall_s * stops.per_s,
             "storage_bytes": stored,
             "storage_usd": None if price is None else float(ckp.checkpoint_storage_cost(stored, price, wall_s / 3600)),
         },
     }
 
 
+def _stops(given: Failures | None, spot: Spot | None, shape: Shape, devices: int, fails: bool) -> Stops:
+    per_device_s = (given.mtbf_per_device_s if given else None) or defaults.DEFAULT_MTBF_PER_DEVICE_S
+    restart_s = (given.restart_s if given else None) or defaults.DEFAULT_RESTART_S
+    return Stops(
+        fails_per_s=1.0 / float(rel.system_mtbf_s(per_device_s, devices)) if fails else 0.0,
+        pause_s=restart_s + ((given.detection_s if given else None) or 0.0),
+        taken_per_s=spot.interruptions_per_s * (devices // shape.devices) if spot else 0.0,
+        away_s=(spot.restart_s if spot else None) or restart_s,
+        warning_s=(spot.warning_s if spot else None) or 0.0,
+    )
+
+
+def _best_s(stops: Stops, delta_s: float) -> float:
+    """The interval that loses least, given what undoes work and what only pauses."""
+    warned = stops.warning_s >= delta_s
+    undoing = stops.fails_per_s + (0.0 if warned else stops.taken_per_s)
+    if not undoing:
+        return math.inf
+    pausing = stops.fails_per_s * stops.pause_s
+    pausing += stops.taken_per_s * (stops.away_s + (delta_s if warned else 0.0))
+    return float(rel.best_interval_s(delta_s, 1.0 / undoing, pausing / undoing))
+
+
 def run_findings(
-    job: TrainingJob, arch: Architecture, spec: TrainingSpec, shape: Shape, row: Document, terms: dict[str, float]
+    job: TrainingJob,
+    arch: Architecture,
+    spec: TrainingSpec,
+    shape: Shape,
+    row: Document,
+    terms: dict[str, float],
+    spot: Spot | None,
 ) -> Iterator[Finding]:
     """Everything wrong with what a row says of failures and checkpoints, given the terms computed again."""
     busy_s = sum(seconds for name, seconds in terms.items() if name not in RUN_TERMS)
-    cells = run_cells(job, arch, spec, shape, busy_s, row["devices"] // row["jobs"], row["jobs"])
+    cells = run_cells(job, arch, spec, shape, busy_s, row["devices"] // row["jobs"], row["jobs"], spot)
     stated = {name: row["time_terms_s"].get(name) for name in RUN_TERMS}
     yield from cell_findings("wrong-run", job.name, row["run"], cells["run"])
     yield from cell_findings("wrong-run", job.name, row, {"hours": cells["wall_s"] / 3600.0})
     yield from cell_findings("wrong-run", job.name, {"terms": stated}, {"terms": cells["terms"]}, scale=busy_s)
-
-
-def _mtbf_s(given: Failures | None) -> float:
-    return (given.mtbf_per_device_s if given else None) or defaults.DEFAULT_MTBF_PER_DEVICE_S
-
-
-def _pause_s(given: Failures | None) -> float:
-    """From a failure to the next useful step."""
-    if given is None:
-        return defaults.DEFAULT_RESTART_S
-    return (given.restart_s or defaults.DEFAULT_RESTART_S) + (given.detection_s or 0.0)
 
 
 def _saving_s(given: Failures | None, shape: Shape, devices: int, size_bytes: float) -> tuple[float, float]:

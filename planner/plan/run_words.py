@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from planner.candidates.training_question import TrainingQuestion
+from planner.equations.reliability import useful_price
 from planner.estimate import resolve_run as defaults
 from planner.estimate.resolve import base_tier
 from planner.scenario.schema import Failures, TrainingJob
@@ -61,7 +62,8 @@ def run_reasons(row: Document) -> Iterator[str]:
     if not run["modelled"]:
         return
     lost = 1.0 - run["goodput"]
-    fails = "nothing fails" if run["mtbf_hours"] is None else f"{_about(run['expected_failures'])} expected"
+    what = "failures and preemptions" if row["price_model"] == "spot" else "failures"
+    fails = "nothing fails" if run["mtbf_hours"] is None else f"{_about(run['expected_failures'], what)} expected"
     every = format_duration(run["checkpoint_every_s"])
     yield (
         f"{lost:.1%} of the time goes to failures and checkpoints: {fails}, "
@@ -71,9 +73,14 @@ def run_reasons(row: Document) -> Iterator[str]:
         dollars = f"${run['storage_usd']:,.2f}"
         yield f"checkpoints take up to {format_bytes(run['storage_bytes'])} of storage: {dollars}, not in the cost"
 
+    if row["price_model"] == "spot":
+        price = row["price_microusd_per_hour"] / 1e6
+        useful = float(useful_price(price, run["goodput"]))
+        yield f"spot: ${price:,.2f} an hour are ${useful:,.2f} an hour of steps that count"
 
-def _about(count: float) -> str:
+
+def _about(count: float, what: str) -> str:
     if count < 0.1:
-        return "less than 0.1 failures"
+        return f"less than 0.1 {what}"
     shown = f"{count:.1f}" if count < 10 else f"{math.floor(count + 0.5):,}"
-    return f"about {shown} failures"
+    return f"about {shown} {what}"

@@ -20,6 +20,7 @@ REASONS = {
     "deadline": "over the deadline",
     "network-unknown": "network between nodes unknown",
     "failures": "fails faster than it restarts",
+    "spot": "spot offers train, they do not serve",
     "precision": "format not supported",
     "framework": "framework does not run there",
     "power-unknown": "power unknown",

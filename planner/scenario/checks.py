@@ -27,6 +27,7 @@ def cross_checks(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
         yield from _step_time(data, job, i, document)
     for i, fleet in _mappings(data, "serving"):
         yield from _demand(fleet, i, document)
+    yield from _spot(data, document)
     yield from _names(data, document)
 
 
@@ -77,6 +78,18 @@ def _step_time(data: dict[str, Any], job: dict[str, Any], i: int, document: Docu
     elif not here and not (isinstance(owned, list) and len(owned) == 1):
         yield mistake(document, path, "missing-field", "'step_time' does not say where it was measured", _WHERE,
                       missing=("shape", "count"))  # fmt: skip
+
+
+def _spot(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
+    """Spot offers say nothing without a rate at which they are taken away."""
+    hardware = data.get("hardware")
+    if not isinstance(hardware, dict) or "spot" in hardware:
+        return
+    pricing = hardware.get("pricing")
+    if pricing == "spot" or (isinstance(pricing, list) and "spot" in pricing):
+        yield mistake(document, ("hardware", "pricing"), "missing-field", "'spot' is missing in hardware",
+                      'add "spot: {interruptions: 0.05 /h}", how often a shape is taken away',
+                      missing=("spot",))  # fmt: skip
 
 
 def _demand(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mistake]:

@@ -112,7 +112,11 @@ class Discount(Part):
 class Spot(Part):
     """How often spot shapes are taken away."""
 
-    interruptions_per_s: RequestRate = Field(alias="interruptions")
+    interruptions_per_s: RequestRate = Field(alias="interruptions", description="of one shape")
+    warning_s: Duration | None = Field(None, alias="warning", description="from the notice to the loss of the shape")
+    restart_s: Duration | None = Field(
+        None, alias="restart", description="until the job runs again, else as after a failure"
+    )
 
 
 def _catalog(value: object) -> object:
@@ -273,6 +277,7 @@ __all__ = [
     "Quota",
     "Scenario",
     "ServingFleet",
+    "Spot",
     "Stack",
     "StepTime",
     "TrainingJob",

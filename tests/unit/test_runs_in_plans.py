@@ -18,7 +18,7 @@ from planner.estimate.resolve import training_spec
 from planner.estimate.resolve_run import run_spec
 from planner.plan.document import digest_of
 from planner.scenario.schema import Scenario
-from tests.unit.worlds import catalog, job, offer, scenario, shape
+from tests.unit.worlds import catalog, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
 HOUR_S = 3600.0
@@ -231,6 +231,64 @@ def test_an_unknown_shape_under_step_time_is_refused_with_its_place() -> None:
 def test_progress_and_a_measured_step_time_plan_the_remainder() -> None:
     found = row(under_way(deadline="10000 s", progress="250M"))
     assert found["hours"] * HOUR_S == pytest.approx(0.75 * 1e9 / (64 * 1024) * 0.6)
+
+
+# ---- spot
+
+
+def spot_world() -> Catalog:
+    """The plain device on demand at $1 and on spot at 40 cents."""
+    return catalog(offers=[offer(dollars=1.0), offer(dollars=0.4, price_model="spot")])
+
+
+def on_spot(interruptions: str, **changes: Any) -> Scenario:
+    spot = {"interruptions": interruptions, "restart": "5 min", **changes.pop("spot", {})}
+    return scenario([job(**{"deadline": "6 h", "failures": "none", **changes})],
+                    hardware={**ONE, "pricing": ["on_demand", "spot"], "spot": spot})  # fmt: skip
+
+
+def test_a_preempted_run_by_hand() -> None:
+    """A shape is taken once in 10 h; 14 GB at 2 GB/s take 7 s, every 1000 s; 300 s until it runs again."""
+    found = row(on_spot("0.1 /h", checkpoint_every="1000 s"), spot_world())
+    wall_s = 6000 * (1 + 7 / 1000) / (1 - (500 + 300) / (10 * HOUR_S))
+    assert found["price_model"] == "spot"
+    assert found["hours"] * HOUR_S == pytest.approx(wall_s)
+    assert found["run"]["mtbf_hours"] == pytest.approx(10)
+    assert found["run"]["expected_failures"] == pytest.approx(wall_s / (10 * HOUR_S))
+
+
+def test_a_long_warning_keeps_the_work() -> None:
+    found = row(on_spot("0.1 /h", checkpoint_every="1000 s", spot={"warning": "30 s"}), spot_world())
+    assert found["hours"] * HOUR_S == pytest.approx(6000 * (1 + 7 / 1000) / (1 - (7 + 300) / (10 * HOUR_S)))
+
+
+def test_spot_is_taken_while_its_useful_hour_is_cheaper() -> None:
+    models = [row(on_spot(rate), spot_world())["price_model"] for rate in ("0.01 /h", "1 /h", "11 /h", "30 /h")]
+    assert models == ["spot", "spot", "on_demand", "on_demand"]
+
+
+def test_the_plan_says_what_a_useful_hour_on_spot_costs() -> None:
+    document = solved(on_spot("0.5 /h"), spot_world())
+    assert any("40 an hour are $0.4" in line for line in document["workloads"][0]["because"])
+
+
+def test_preemptions_add_to_failures() -> None:
+    both = row(on_spot("0.1 /h", failures=NOISY), spot_world())
+    assert both["run"]["mtbf_hours"] == pytest.approx(1 / (0.1 + 0.01))
+
+
+def test_spot_offers_do_not_serve() -> None:
+    plan = scenario([], [fleet()], hardware={"pricing": ["on_demand", "spot"], "spot": {"interruptions": "0.01 /h"}})
+    document = solved(plan, spot_world())
+    assert document["workloads"][0]["allocations"][0]["price_model"] == "on_demand"
+    assert "spot" in {reason["reason"] for reason in document["rejected"]["fleet"]["reasons"]}
+
+
+def test_a_forged_spot_row_is_caught() -> None:
+    document = solved(on_spot("0.1 /h"), spot_world())
+    document["scenario"]["hardware"]["spot"]["interruptions"] = "0.2 /h"
+    document["sha256"] = digest_of(document)
+    assert api.verify(document, spot_world())
 
 
 # ---- what else a job may name reaches the physics

@@ -322,6 +322,7 @@ def test_every_key_of_the_architecture_page() -> None:
         models.Limits: "budget max_devices power max_providers spend carbon",
         models.Failures: "mtbf_per_device checkpoint_bandwidth restart detection checkpoint stragglers checkpoints_kept "
         "storage_price",
+        models.Spot: "interruptions warning restart",
         models.StepTime: "measured shape count layout",
         models.EngineLimits: "max_num_seqs max_num_batched_tokens memory_fraction",
     }
@@ -350,7 +351,6 @@ USES = {
     "serving[].output_tokens": "[{tokens: 10, share: 50 %}, {tokens: 30, share: 0.5}]",
     "serving[].limits.max_num_batched_tokens": "8192", "hardware.pricing[]": "commitment_1y",
     "hardware.discounts": '[{provider: aws, device: "h100-*", fraction: 20 %}]',
-    "hardware.spot": "{interruptions: 0.05 /h}",
     "hardware.owned[].from": "2026-12-01", "hardware.owned[].until": "2026-12-02",
 }  # fmt: skip
 
