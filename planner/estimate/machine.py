@@ -31,6 +31,10 @@ class Machine:
 
     peak_flop_per_s: Any  # dense, of the used precision
     mfu: Any  # share of the peak that training sustains
+    linear_flop_per_s: Any = 0.0  # dense peak of the linear products; differs from the above with fp8 and fp4
+    multiprocessors: Any = 0.0  # 0: a systolic array, no waves of tiles
+    link_efficiency: Any = LINK_EFFICIENCY
+    network_efficiency: Any = LINK_EFFICIENCY
     memory_bytes: Any = float("nan")
     memory_bandwidth_bytes_per_s: Any = float("nan")
     pair_bytes_per_s: Any  # fast domain, to one other device
@@ -73,12 +77,23 @@ class Group:
             across_s = np.asarray(message_bytes) * (1.0 - members / self.ranks) / self._network_rate(nodes)
         return self._when_used(np.maximum(inside_s, across_s + (nodes - 1.0) * NETWORK_LATENCY_S))
 
+    def dispatch_s(self, row_bytes: Any, copies: Any) -> Values:
+        """Rows to the `copies` ranks that hold their experts: once to each node, then once to each rank in it."""
+        members, nodes = self._members_and_nodes()
+        away = _distinct(nodes, copies) * (1.0 - 1.0 / nodes)
+        inside = _distinct(np.asarray(self.ranks, dtype=np.float64), copies) * (1.0 - 1.0 / np.asarray(self.ranks))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            across_s = np.asarray(row_bytes) * away / self._network_rate(nodes)
+            inside_s = np.asarray(row_bytes) * inside / self._inside_rate(members)
+        latency = np.where(nodes > 1, NETWORK_LATENCY_S, 0.0) + SCALE_UP_LATENCY_S
+        return self._when_used(np.maximum(across_s, inside_s) + latency)
+
     def neighbour_s(self, message_bytes: Any) -> Values:
         """One message to the next rank of the group; the slowest neighbour counts."""
         _, nodes = self._members_and_nodes()
         pair = np.where(self._inside_fast_domain(), self.machine.pair_bytes_per_s, self._slow_rate())
         with np.errstate(divide="ignore", invalid="ignore"):
-            near_s = point_to_point_s(message_bytes, pair * LINK_EFFICIENCY, SCALE_UP_LATENCY_S)
+            near_s = point_to_point_s(message_bytes, pair * self.machine.link_efficiency, SCALE_UP_LATENCY_S)
             far_s = point_to_point_s(message_bytes, self._network_rate(nodes), NETWORK_LATENCY_S)
         return self._when_used(np.where(nodes > 1, far_s, near_s))
 
@@ -108,14 +123,19 @@ class Group:
     def _inside_rate(self, members: Values) -> Values:
         """Rate inside the node; infinite where no two ranks share a node, so that nothing is charged."""
         rate = np.where(self._inside_fast_domain(), self.machine.all_bytes_per_s, self._slow_rate())
-        return np.asarray(np.where(members > 1, rate * LINK_EFFICIENCY, np.inf))
+        return np.asarray(np.where(members > 1, rate * self.machine.link_efficiency, np.inf))
 
     def _network_rate(self, nodes: Values) -> Values:
         """Rate of a device's share of the network; infinite where the group stays in one node."""
-        rate = np.asarray(self.machine.inter_node_bytes_per_s, dtype=np.float64) * LINK_EFFICIENCY
+        rate = np.asarray(self.machine.inter_node_bytes_per_s, dtype=np.float64) * self.machine.network_efficiency
         return np.where(nodes > 1, rate, np.inf)
 
     def _when_used(self, time: Any) -> Values:
         """0 for a group of one, infinite where a needed rate is unknown."""
         known = np.where(np.isnan(time), np.inf, time)
         return np.where(np.asarray(self.ranks) > 1, known, 0.0)
+
+
+def _distinct(places: Values, draws: Any) -> Values:
+    """Expected number of different places that `draws` even draws hit."""
+    return np.asarray(places * (1.0 - (1.0 - 1.0 / places) ** np.asarray(draws)))
