@@ -73,6 +73,8 @@ def _error(fields: Fields, above: Origin) -> RuleError:
         max=share("max"),
         bias=share("bias"),
         elsewhere=fields.text("elsewhere"),
+        family=fields.text("family"),
+        elsewhere_mean=share("elsewhere_mean") if "elsewhere_mean" in fields.left else None,
         provenance=Provenance(source=origin.source, as_of=origin.as_of, status=origin.status),
     )
     fields.done()

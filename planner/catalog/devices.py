@@ -63,6 +63,7 @@ def _device(fields: Fields, above: Origin, vendor: str, frameworks: tuple[str, .
         uses=fields.texts("uses", uses),
         refusals=_texts_by_use(fields, "refusals"),
         claims=fields.texts("claims"),
+        multiprocessors=facts.value(fields, "multiprocessors", _whole, "multiprocessors", "multiprocessors"),
         notes=fields.text("notes"),
         facts=facts.found,
     )

@@ -15,6 +15,7 @@ from planner.catalog.offers import read_offers
 from planner.catalog.reading import Problems, is_date, open_yaml
 from planner.catalog.shapes import read_instances, read_mig, read_onprem
 from planner.catalog.tpu import read_slices
+from planner.catalog.training_calibration import check_training, read_training
 from planner.errors import InputError, Place, Problem
 from planner.files import StrPath, data_folder, list_files
 
@@ -33,6 +34,9 @@ def load_catalog(path: StrPath | None = None) -> Catalog:
     efficiencies, error = read_rule(rule, problems) if rule.exists() else ({}, None)
     grids = folder / "grids.csv"
     _check_families(devices, efficiencies, rule, problems)
+    training = _training_file(folder)
+    families, stacks = read_training(training, problems)
+    check_training(_training_families(devices), families, training, problems)
     wires = folder / "fabrics.yaml"
     fabrics = read_fabrics(wires, problems) if wires.exists() else {}
     _check_fabrics(shapes.values(), fabrics, folder, problems)
@@ -49,6 +53,8 @@ def load_catalog(path: StrPath | None = None) -> Catalog:
         aliases=_aliases(devices.values(), problems, folder),
         rule_error=error,
         fabrics=fabrics,
+        training_families=families,
+        training_stacks=stacks,
     )
     problems.demand_none()
     return dataclasses.replace(catalog, digest=digest_of(catalog))
@@ -108,9 +114,18 @@ def _check_fabrics(shapes: Iterable[Shape], fabrics: dict[str, Fabric], folder: 
         problems.add("unknown-fabric", f"no fabric is named '{kind}', but shapes hang on it", place, "add it")
 
 
+def _training_file(folder: Path) -> Path:
+    """The folder's own constants, or those that ship: they belong to the equations, not to a market."""
+    own = folder / "calibration" / "training.yaml"
+    return own if own.exists() else data_folder("hardware") / "calibration" / "training.yaml"
+
+
+def _training_families(devices: dict[str, Device]) -> set[str]:
+    return {device.family for device in devices.values() if "training" in device.uses}
+
+
 def _check_families(devices: dict[str, Device], known: Iterable[str], rule: Path, problems: Problems) -> None:
-    needed = {device.family for device in devices.values() if "training" in device.uses}
-    for family in sorted(needed - set(known)):
+    for family in sorted(_training_families(devices) - set(known)):
         hint = f"add {family}: {{inherits: ..., because: ...}}"
         problems.add("unknown-family", f"no mfu for the family {family}", Place(file=str(rule)), hint)
 

@@ -49,6 +49,7 @@ class Device:
     uses: tuple[str, ...]  # training, serving
     refusals: Mapping[str, str] = field(default_factory=dict)  # use -> reason why not
     claims: tuple[str, ...] = ()  # what the vendor says, shown beside what the model says
+    multiprocessors: int | None = None  # None: unknown, or none: a systolic array
     notes: str = ""
     facts: Mapping[str, Provenance] = field(default_factory=dict)  # field name -> provenance
 
@@ -119,6 +120,37 @@ class RuleError:
     bias: float
     elsewhere: str  # what to expect of devices that the runs did not use
     provenance: Provenance
+    family: str = ""  # of the device
+    elsewhere_mean: float | None = None  # mean error to expect of other families; None: take `max`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """How far a prediction was off: quantiles of measured over predicted, on rows that were not used to fit."""
+
+    p10: float
+    p50: float
+    p90: float
+    rows: int
+    sources: int
+    median_error: float  # absolute, shares of the measured value
+    mean_error: float
+    p90_error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingFamily:
+    """What the analytic tier knows of a device family: fitted constants and the error that they showed."""
+
+    family: str
+    constants: Mapping[str, float]  # fields of planner.estimate.constants.StepConstants
+    constants_id: str  # short hash of the constants, printed in plans
+    inherited_from: str  # "" when fitted on rows of its own
+    time_band: Band
+    memory_band: Band
+    by_source: Mapping[str, Mapping[str, float]]  # source -> figures such as rows, mean_error
+    validity: Mapping[str, tuple[float, float]]  # devices, parameters ... that the rows covered
+    provenance: Provenance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,3 +190,5 @@ class Catalog:
     aliases: Mapping[str, str]  # lower-case alias -> device id
     rule_error: RuleError | None = None
     fabrics: Mapping[str, Fabric] = field(default_factory=dict)
+    training_families: Mapping[str, TrainingFamily] = field(default_factory=dict)  # by family
+    training_stacks: Mapping[str, float] = field(default_factory=dict)  # software stack -> time over a tuned one's

@@ -1,0 +1,231 @@
+"""Reads calibration/training.yaml: constants of the analytic tier by device family, with the error they showed.
+
+`plan calibrate training` writes such a file. A family without rows of its own inherits from one that has, by
+generation and vendor; it says why, and its bands are wider by the power `widen`: 1.5 makes a p90 of 1.10 one of 1.15.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from planner.catalog.model import Band, Provenance, TrainingFamily
+from planner.catalog.reading import Fields, Origin, Problems, defaults_of, is_date, open_yaml
+from planner.errors import Place
+
+SCHEMA = "catalog/training/v1"
+MOST_ENTRIES = 500  # of any one mapping
+WIDEST = 10.0  # measured over predicted, or its inverse: a band beyond it is a slip of the pen
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+/ -]{0,99}")
+
+
+def read_training(path: Path, problems: Problems) -> tuple[dict[str, TrainingFamily], dict[str, float]]:
+    """Constants and bands by device family, and what software stacks take over a tuned one.
+
+    Parameters
+    ----------
+    path
+        The file.
+    problems
+        Where mistakes go, with file, line and column.
+
+    Returns
+    -------
+    Families by name; time of a stack over that of a tuned one, by name.
+    """
+    fields = open_yaml(path, SCHEMA, problems)
+    origin, defaults = defaults_of(fields)
+    if defaults:
+        defaults.done()
+    if origin.as_of and not is_date(origin.as_of):
+        problems.add("bad-date", f"as_of is '{origin.as_of}'", fields.node.place, "write 2026-11-21")
+    families: dict[str, TrainingFamily] = {}
+    heirs: list[Fields] = []
+    for item in _listed(fields, "families", required=True):
+        if "inherits" in item.left:
+            heirs.append(item)
+        elif found := _own(item, origin):
+            families[item.what] = found
+    owners = dict(families)
+    for item in heirs:
+        if heir := _heir(item, origin, owners):
+            families[item.what] = heir
+    stacks = _numbers(fields, "stacks", least=0.1, most=WIDEST)
+    fields.done()
+    return families, stacks
+
+
+def check_training(needed: Iterable[str], known: Iterable[str], file: Path, problems: Problems) -> None:
+    """Every family that trains needs constants, own or inherited."""
+    for family in sorted(set(needed) - set(known)):
+        hint = f"add {family}: {{inherits: ..., because: ..., widen: 1.5}} to calibration/training.yaml"
+        problems.add("unknown-family", f"no training constants for the family {family}", Place(file=str(file)), hint)
+
+
+def constants_id(constants: Mapping[str, float]) -> str:
+    """Short fingerprint of a set of constants, printed beside what they predict."""
+    text = json.dumps({name: float(value) for name, value in constants.items()}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _listed(fields: Fields, key: str, *, required: bool = False) -> list[Fields]:
+    """The mappings under a key, each named by its own key."""
+    node = fields.take(key, required=required)
+    if node is None:
+        return []
+    rows = Fields(node, fields.problems, key)
+    return [Fields(item, fields.problems, name) for name, item in rows.left.items() if _bounded(rows, name)]
+
+
+def _bounded(rows: Fields, name: str) -> bool:
+    if len(rows.left) > MOST_ENTRIES:
+        rows.problems.add("too-many", f"{rows.what} has {len(rows.left)} entries", rows.node.place, f"{MOST_ENTRIES}")
+        rows.left.clear()
+        return False
+    if not _NAME.fullmatch(name):
+        rows.problems.add("unsafe-name", f"'{name[:60]}' cannot be a name in {rows.what}", rows.node.place)
+        return False
+    return True
+
+
+def _own(fields: Fields, above: Origin) -> TrainingFamily | None:
+    before, origin = len(fields.problems), fields.origin(above)
+    constants = _numbers(fields, "constants", required=True, least=0.0, most=1e6)
+    time, memory = _band(fields, "time_band"), _band(fields, "memory_band")
+    sources = {item.what: _all_numbers(item, -1e6, 1e18) for item in _listed(fields, "by_source")}
+    validity = _ranges(fields, "validity")
+    fields.text("derivation")
+    fields.done()
+    if time is None or memory is None or len(fields.problems) > before:
+        return None
+    return TrainingFamily(
+        family=fields.what,
+        constants=constants,
+        constants_id=constants_id(constants),
+        inherited_from="",
+        time_band=time,
+        memory_band=memory,
+        by_source=sources,
+        validity=validity,
+        provenance=Provenance(source=origin.source, as_of=origin.as_of, status=origin.status),
+    )
+
+
+def _heir(fields: Fields, above: Origin, owners: Mapping[str, TrainingFamily]) -> TrainingFamily | None:
+    node, reason = fields.take("inherits", required=True), fields.text("because", required=True)
+    widen = _number(fields, "widen", least=1.0, most=WIDEST)
+    fields.done()
+    parent = owners.get(str(node.value)) if node else None
+    if parent is None:
+        if node:
+            hint = "name a family that has constants of its own in this file"
+            fields.problems.add("unknown-family", f"{fields.what} inherits from '{node.value}'", node.place, hint)
+        return None
+    if widen is None:
+        return None
+    source = f"{parent.provenance.source} (taken over from {parent.family}: {reason})"
+    return TrainingFamily(
+        family=fields.what,
+        constants=parent.constants,
+        constants_id=parent.constants_id,
+        inherited_from=parent.family,
+        time_band=widened(parent.time_band, widen),
+        memory_band=widened(parent.memory_band, widen),
+        by_source=parent.by_source,
+        validity=parent.validity,
+        provenance=Provenance(source=source, as_of=above.as_of, status="inferred"),
+    )
+
+
+def widened(band: Band, power: float) -> Band:
+    """A band whose quantiles lie further from its median, by a power; its rows and errors stay those measured."""
+    return Band(
+        p10=band.p50 * (band.p10 / band.p50) ** power,
+        p50=band.p50,
+        p90=band.p50 * (band.p90 / band.p50) ** power,
+        rows=band.rows,
+        sources=band.sources,
+        median_error=band.median_error,
+        mean_error=band.mean_error,
+        p90_error=band.p90_error,
+    )
+
+
+def _band(fields: Fields, key: str) -> Band | None:
+    node = fields.take(key, required=True)
+    if node is None:
+        return None
+    below = Fields(node, fields.problems, f"{key} of {fields.what}")
+    quantiles = [_number(below, name, least=1 / WIDEST, most=WIDEST) for name in ("p10", "p50", "p90")]
+    errors = [_number(below, name, least=0.0, most=WIDEST) for name in ("median_error", "mean_error", "p90_error")]
+    rows, sources = below.whole("rows", required=True, least=0), below.whole("sources", required=True, least=0)
+    below.done()
+    p10, p50, p90 = quantiles
+    median, mean, p90_error = errors
+    if p10 is None or p50 is None or p90 is None or median is None or mean is None or p90_error is None:
+        return None
+    if not p10 <= p50 <= p90:
+        message = f"p10, p50 and p90 of {below.what} do not rise: {p10:g}, {p50:g}, {p90:g}"
+        fields.problems.add("out-of-range", message, node.place, "they are quantiles of measured over predicted")
+        return None
+    return Band(
+        p10=p10,
+        p50=p50,
+        p90=p90,
+        rows=rows,
+        sources=sources,
+        median_error=median,
+        mean_error=mean,
+        p90_error=p90_error,
+    )
+
+
+def _number(fields: Fields, key: str, *, least: float, most: float) -> float | None:
+    """A finite number in bounds; a problem and None otherwise."""
+    node = fields.take(key, required=True)
+    if node is None:
+        return None
+    value = node.value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        fields.problems.add("wrong-type", f"'{key}' of {fields.what} wants a number", node.place)
+        return None
+    if not least <= value <= most:
+        message = f"'{key}' of {fields.what} is {value:g}, outside {least:g} to {most:g}"
+        fields.problems.add("out-of-range", message, node.place)
+        return None
+    return float(value)
+
+
+def _numbers(fields: Fields, key: str, *, least: float, most: float, required: bool = False) -> dict[str, float]:
+    """A mapping of names to numbers under a key."""
+    node = fields.take(key, required=required)
+    if node is None:
+        return {}
+    return _all_numbers(Fields(node, fields.problems, f"{key} of {fields.what}"), least, most)
+
+
+def _all_numbers(rows: Fields, least: float, most: float) -> dict[str, float]:
+    names = [name for name in list(rows.left) if _bounded(rows, name)]
+    found = {name: _number(rows, name, least=least, most=most) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _ranges(fields: Fields, key: str) -> dict[str, tuple[float, float]]:
+    """A mapping of names to [least, most]."""
+    node = fields.take(key)
+    if node is None:
+        return {}
+    rows = Fields(node, fields.problems, f"{key} of {fields.what}")
+    ranges = {}
+    for name in [name for name in list(rows.left) if _bounded(rows, name)]:
+        item = rows.left[name]
+        values = [part.value for part in item.value] if type(item.value) is list else []
+        if len(values) == 2 and all(type(value) in (int, float) for value in values) and values[0] <= values[1]:
+            ranges[name] = (float(values[0]), float(values[1]))
+        else:
+            fields.problems.add("wrong-type", f"'{name}' of {rows.what} wants [least, most]", item.place)
+    return ranges
