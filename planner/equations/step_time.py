@@ -56,7 +56,7 @@ def matrix_product_s(
 
     Examples
     --------
-    >>> round(matrix_product_s(8192, 8192, 8192, 250e12) * 1e3, 3)
+    >>> round(float(matrix_product_s(8192, 8192, 8192, 250e12) * 1e3), 3)
     4.467
     """
     return (
@@ -94,7 +94,7 @@ def matrix_traffic_bytes(
 
     Examples
     --------
-    >>> matrix_traffic_bytes(2, 3, 4)
+    >>> float(matrix_traffic_bytes(2, 3, 4))
     52.0
     """
     m, n, k = as_float(rows), as_float(columns), as_float(depth)
@@ -141,7 +141,7 @@ def attention_core_s(
 
     Examples
     --------
-    >>> round(attention_core_s(1, 8192, 4096, 32, 128, 128, 150e12) * 1e3, 3)
+    >>> round(float(attention_core_s(1, 8192, 4096, 32, 128, 128, 150e12) * 1e3), 3)
     3.665
     """
     products = as_float(sequences) * queries * attended * heads * (as_float(head_size) + value_head_size)
@@ -173,7 +173,7 @@ def eager_softmax_bytes(
 
     Examples
     --------
-    >>> eager_softmax_bytes(1, 2048, 2048, 16)
+    >>> float(eager_softmax_bytes(1, 2048, 2048, 16))
     738197504.0
     """
     return EAGER_FORWARD_BYTES_PER_SCORE * as_float(sequences) * queries * keys * heads
@@ -215,7 +215,7 @@ def layer_traffic_bytes(
 
     Examples
     --------
-    >>> layer_traffic_bytes(1, 4096, 14336, 6144, 2)
+    >>> float(layer_traffic_bytes(1, 4096, 14336, 6144, 2))
     229376.0
     """
     widths = 22.0 * as_float(hidden_per_rank) + 4.0 * as_float(up_projections) * mlp_width_per_rank
@@ -223,9 +223,7 @@ def layer_traffic_bytes(
 
 
 @equation("EQ-TIME-6")
-def exposed_s(
-    communication_s: FloatOrArray, hiding_s: FloatOrArray, contention: FloatOrArray = 0
-) -> FloatOrArray:
+def exposed_s(communication_s: FloatOrArray, hiding_s: FloatOrArray, contention: FloatOrArray = 0) -> FloatOrArray:
     """What communication adds to compute that runs beside it.
 
     Parameters
@@ -252,7 +250,7 @@ def exposed_s(
 
     Examples
     --------
-    >>> exposed_s(3.0, 2.0, 0.5)
+    >>> float(exposed_s(3.0, 2.0, 0.5))
     2.0
     """
     comm, compute = as_float(communication_s), as_float(hiding_s)
@@ -288,7 +286,7 @@ def optimizer_step_s(
 
     Examples
     --------
-    >>> round(optimizer_step_s(1e9, 30, 1.5e12), 3)
+    >>> round(float(optimizer_step_s(1e9, 30, 1.5e12)), 3)
     0.02
     """
     return as_float(parameters) * bytes_per_parameter / as_float(bandwidth_bytes_per_s)
@@ -320,8 +318,174 @@ def flash_rate_share(attended: FloatOrArray, head_size: FloatOrArray) -> FloatOr
 
     Examples
     --------
-    >>> round(flash_rate_share(4096, 128), 3), round(flash_rate_share(512, 64), 3)
-    (0.941, 0.556)
+    >>> round(float(flash_rate_share(4096, 128)), 3), round(float(flash_rate_share(512, 64)), 3)
+    (0.941, 0.614)
     """
     keys, size = as_float(attended), as_float(head_size)
     return np.minimum(keys / (keys + 256.0) * size / (size + 12.0) * (140.0 / 128.0), 1.0)
+
+
+@equation("EQ-TIME-9")
+def launch_bound_s(device_s: FloatOrArray, host_s: FloatOrArray) -> FloatOrArray:
+    """Time of a layer whose kernels a host launches one after the other.
+
+    Parameters
+    ----------
+    device_s
+        Time of its kernels.  [s]
+    host_s
+        Time of launching them.  [s]
+
+    Returns
+    -------
+    Time; at least the larger of both.  [s]
+
+    Notes
+    -----
+    Eq. (1):  sqrt(device^2 + host^2): long kernels hide launches, short ones wait for them, and a layer has both.
+
+    References
+    ----------
+    [1] Smoothed maximum; the limits are those of PyTorch's asynchronous execution ("CUDA semantics" notes).
+
+    Examples
+    --------
+    >>> float(launch_bound_s(4e-3, 3e-3))
+    0.005
+    """
+    return np.hypot(as_float(device_s), as_float(host_s))
+
+
+@equation("EQ-TIME-10")
+def accumulation_s(
+    parameters: FloatOrArray, micro_batches: FloatOrArray, bandwidth_bytes_per_s: FloatOrArray
+) -> FloatOrArray:
+    """Time of adding the gradients of every further micro-batch to their 32-bit sum.
+
+    Parameters
+    ----------
+    parameters
+        Parameters whose gradients a rank holds.  [count]
+    micro_batches
+        Micro-batches of a step.  [count]
+    bandwidth_bytes_per_s
+        Sustained memory bandwidth.  [B/s]
+
+    Returns
+    -------
+    Time.  [s]
+
+    Notes
+    -----
+    Eq. (1):  8 P (m - 1) / W, a read and a write of four bytes
+
+    References
+    ----------
+    [1] NVIDIA/Megatron-LM, gradient accumulation fusion: the sum is read and written by the weight-gradient product.
+
+    Examples
+    --------
+    >>> round(float(accumulation_s(1e9, 5, 1.6e12)), 6)
+    0.02
+    """
+    return 8.0 * as_float(parameters) * np.maximum(as_float(micro_batches) - 1.0, 0.0) / bandwidth_bytes_per_s
+
+
+@equation("EQ-TIME-11")
+def quantisation_bytes(tokens: FloatOrArray, input_width: FloatOrArray) -> FloatOrArray:
+    """Traffic of quantising the inputs of a layer's linear products.
+
+    Parameters
+    ----------
+    tokens
+        Tokens T of a micro-batch.  [count]
+    input_width
+        Columns of all inputs together.  [count]
+
+    Returns
+    -------
+    Traffic of one direction (inputs forward, gradients backward).  [B]
+
+    Notes
+    -----
+    Eq. (1):  4 T w: two bytes read, one written by rows and one by columns
+
+    References
+    ----------
+    [1] P. Micikevicius et al., "FP8 Formats for Deep Learning," 2022; the transposed copy is what the
+        weight-gradient product reads.
+
+    Examples
+    --------
+    >>> float(quantisation_bytes(8192, 4096))
+    134217728.0
+    """
+    return 4.0 * as_float(tokens) * input_width
+
+
+@equation("EQ-TIME-12")
+def host_optimizer_s(
+    parameters: FloatOrArray, host_bytes_per_s: FloatOrArray, parameters_per_s: FloatOrArray = 2e9
+) -> FloatOrArray:
+    """Time of an optimizer step on the host: gradients down, weights up, Adam on the processor.
+
+    Parameters
+    ----------
+    parameters
+        Parameters that one device's share of the host updates.  [count]
+    host_bytes_per_s
+        Rate of a device's host link, one way.  [B/s]
+    parameters_per_s
+        Parameters that one device's share of the processors updates.  [1/s]
+
+    Returns
+    -------
+    Time.  [s]
+
+    Notes
+    -----
+    Eq. (1):  max( (2 + 2) P / W_host, P / R )
+
+    References
+    ----------
+    [1] J. Ren et al., "ZeRO-Offload," 2021: gradients and weights cross the link in 16 bits; 1e9 to 3e9 parameters
+        per second and socket (recalled).
+
+    Examples
+    --------
+    >>> float(host_optimizer_s(2e9, 25e9))
+    1.0
+    """
+    p = as_float(parameters)
+    return np.maximum(4.0 * p / as_float(host_bytes_per_s), p / as_float(parameters_per_s))
+
+
+@equation("EQ-TIME-13")
+def misaligned_rate_share(head_size: FloatOrArray) -> FloatOrArray:
+    """Share of their rate that unfused attention products keep when heads do not fill the matrix units.
+
+    Parameters
+    ----------
+    head_size
+        Size of a head.  [count]
+
+    Returns
+    -------
+    1 for multiples of 8, else 1/6.
+
+    Notes
+    -----
+    16-bit products whose inner size is no multiple of 16 bytes leave the tensor cores; the share is what head sizes of
+    108 cost against 104 and 112 in published runs.
+
+    References
+    ----------
+    [1] NVIDIA, "Matrix Multiplication Background User's Guide," tensor core requirements.
+    [2] bigscience-workshop/bigscience, train/tr11-176B-ml/chronicles: 128 heads of 108 against 96 of 144.
+
+    Examples
+    --------
+    >>> float(misaligned_rate_share(128)), round(float(misaligned_rate_share(108)), 3)
+    (1.0, 0.167)
+    """
+    return np.where(np.mod(as_float(head_size), 8.0) == 0, 1.0, 1.0 / 6.0)[()]

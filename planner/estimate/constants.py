@@ -15,6 +15,7 @@ class StepConstants:
     memory: Any = 0.70  # of the memory bandwidth, norms and activation functions
     attention: Any = 1.0  # of the kernel's published rate
     network: Any = 0.80  # of a device's share of the network
+    scale: Any = 0.1  # slowdown of the network with every doubling of its nodes
     link: Any = 0.78  # of the fast domain
     contention: Any = 0.35  # of overlapped communication
     low_precision: Any = 0.70  # of the fp8 or fp4 peak, relative to `gemm`

@@ -1,22 +1,33 @@
-"""What training software does by default, per generation: kernels, overlap, formats on the wire.
+"""Training software: what each does by default on each device family, and what it cannot do.
 
-Rows of a table, one a stack. The documented defaults stand here; a scenario or a row may state otherwise.
+The one table of such facts. Kernels and overlap are the documented defaults of a release; where a
+scenario or a measured row states otherwise, that counts. Rates are shares of a dense 16-bit peak.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from planner.estimate.layout import Layout
+from planner.estimate.stack import Stack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Framework:
-    """One stack of training software."""
+    """One generation of a stack; fields named as in `Stack` are its defaults there."""
 
     name: str
-    attention: str  # kernel generation, a key of `attention_rate`
+    attention: str  # kernel generation, a row of ATTENTION_RATES
     sharding: int  # ZeRO stage when nothing is stated
-    traffic: float = 1.0  # of the counted elementwise traffic: fused kernels and compilers save some
-    host_share: float = 1.0  # of the host time of a layer's pass
+    stages: tuple[int, ...] = (0, 1, 2, 3)  # ZeRO stages that it has
+    pipeline: bool = True
+    accumulates: bool = True  # False: the batch of a device is one micro-batch
+    traffic: float = 1.0
+    host_share: float = 1.0
+    expert_host: float = 1.0
     tensor_hidden: float = 0.0
     expert_hidden: float = 0.0
     gradient_overlap: float = 1.0
@@ -25,42 +36,98 @@ class Framework:
     sequence_parallel: float = 1.0
     hide_transfers: float = 1.0
     logit_bytes: float = 16.0
-    selective_share: float = 0.0  # of a layer's forward pass that its selective policy computes again
+    recompute_share: float = 0.0  # of the forward pass that its selective policy repeats
 
 
 FRAMEWORKS = {
-    "megatron-2021": Framework(
-        name="megatron-2021", attention="eager", sharding=0, gradient_overlap=0.0, gather_overlap=0.0,
-        sequence_parallel=0.0, hide_transfers=0.0,
-    ),
-    "megatron": Framework(
-        name="megatron", attention="fused", sharding=1, reduce_bytes=4.0, host_share=0.5, expert_hidden=0.0,
-    ),
-    "megatron-bridge": Framework(
-        name="megatron-bridge", attention="fused", sharding=1, reduce_bytes=4.0, host_share=0.25,
-        tensor_hidden=0.6, expert_hidden=0.3,
-    ),
-    "megatron-deepspeed": Framework(
-        name="megatron-deepspeed", attention="eager", sharding=1, gradient_overlap=0.0, gather_overlap=0.0,
-        sequence_parallel=0.0, hide_transfers=0.0,
-    ),
-    "llm-foundry": Framework(name="llm-foundry", attention="flash1", sharding=3, reduce_bytes=2.0),
-    "flash-attention": Framework(name="flash-attention", attention="flash1", sharding=0, logit_bytes=8.0),
-    "fsdp": Framework(name="fsdp", attention="flash2", sharding=3, reduce_bytes=4.0, selective_share=0.5, host_share=0.7),
-    "llm.c": Framework(name="llm.c", attention="fused", sharding=1, host_share=0.1, traffic=0.7, logit_bytes=8.0),
-    "maxtext": Framework(name="maxtext", attention="splash", sharding=3, host_share=0.0, traffic=0.6),
-    "neuron": Framework(name="neuron", attention="fused", sharding=1, reduce_bytes=4.0, host_share=0.0),
+    framework.name: framework
+    for framework in (
+        # Korthikanti et al. 2022: stored scores, gradients reduced after the step
+        Framework(name="megatron-2022", attention="eager", sharding=0, stages=(0, 1), gradient_overlap=0.0,
+                  gather_overlap=0.0, sequence_parallel=0.0, hide_transfers=0.0),
+        # Megatron-LM with Transformer Engine, settings of its own examples
+        Framework(name="megatron", attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0, host_share=0.5),
+        # Megatron-Bridge recipes: tensor-parallel overlap, fused permutation and quantisation
+        Framework(name="megatron-bridge", attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0,
+                  host_share=0.25, tensor_hidden=0.6, expert_hidden=0.5, traffic=0.7),
+        # the same since release 26.06: CUDA graphs over expert layers
+        Framework(name="megatron-bridge-graphs", attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0,
+                  host_share=0.25, expert_host=0.2, tensor_hidden=0.6, expert_hidden=0.5, traffic=0.7),
+        Framework(name="megatron-deepspeed", attention="eager", sharding=1, gradient_overlap=0.0, gather_overlap=0.0,
+                  sequence_parallel=0.0, hide_transfers=0.0),
+        Framework(name="deepspeed", attention="flash2", sharding=3, gather_overlap=0.0),
+        Framework(name="llm-foundry", attention="flash1", sharding=3, stages=(3,), pipeline=False),
+        Framework(name="flash-attention", attention="flash1", sharding=0, stages=(0,), pipeline=False,
+                  logit_bytes=8.0),
+        # torchtitan: selective recomputation by operation keeps about half of a layer
+        Framework(name="fsdp", attention="flash2", sharding=3, stages=(3,), reduce_bytes=4.0, host_share=0.7,
+                  recompute_share=0.5),
+        Framework(name="llm.c", attention="fused", sharding=1, stages=(0, 1), pipeline=False, host_share=0.1,
+                  traffic=0.7, logit_bytes=8.0),
+        Framework(name="maxtext", attention="splash", sharding=3, stages=(0, 3), accumulates=False, host_share=0.0,
+                  expert_host=0.0, traffic=0.6, tensor_hidden=0.6, recompute_share=0.5),
+        Framework(name="neuron", attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0, host_share=0.0,
+                  expert_host=0.0),
+    )
 }  # fmt: skip
 
-# Best rate of an attention kernel, forward and backward together, as a share of the dense 16-bit peak.
-_RATES = {
-    "flash1": {"volta": 0.25, "ampere": 0.35, "hopper": 0.18, "blackwell": 0.15},
-    "flash2": {"ampere": 0.60, "hopper": 0.35, "blackwell": 0.25},
-    "fused": {"ampere": 0.55, "hopper": 0.52, "blackwell": 0.45},
-    "splash": {},
+# Best rate of a kernel generation, forward and backward together. Forward alone: FlashAttention-2 73 % on the A100 and
+# 35 % on the H100, FlashAttention-3 75 % on the H100 (Dao 2023; Shah et al. 2024); the backward pass runs slower.
+ATTENTION_RATES = {
+    "flash1": {"volta": 0.25, "ampere": 0.35, "ada": 0.30, "hopper": 0.18, "blackwell": 0.15},
+    "flash2": {"volta": 0.25, "ampere": 0.60, "ada": 0.55, "hopper": 0.35, "blackwell": 0.25},
+    "fused": {"volta": 0.25, "ampere": 0.55, "ada": 0.50, "hopper": 0.52, "blackwell": 0.45},
 }
+UNKNOWN_ATTENTION_RATE = 0.45
+
+# Quantisation recipes: traffic and rate of products over per-tensor scales. Rates from pairs that differ in the recipe
+# alone: mxfp8 against fp8 of Llama 3 on GB200 (0.93 to 0.95 end to end), rowwise against tensorwise of torchtitan.
+RECIPES = {
+    "tensorwise": (1.0, 1.0),
+    "mxfp8": (1.6, 0.97),
+    "rowwise": (1.6, 0.6),
+    "blockwise128": (1.5, 0.95),
+    "blockwise32": (1.6, 0.95),
+    "nvfp4": (2.0, 1.0),
+}
+FP8_RECIPE, FP4_RECIPE = "tensorwise", "nvfp4"
+_SHARED = tuple({f.name for f in fields(Framework)} & {f.name for f in fields(Stack)})
 
 
 def attention_rate(kernel: str, family: str) -> float:
-    """Rate of a kernel generation on a device family."""
-    return _RATES.get(kernel, {}).get(family, 0.45)
+    """Best rate of a kernel generation on a device family, share of the dense 16-bit peak."""
+    return ATTENTION_RATES.get(kernel, {}).get(family, UNKNOWN_ATTENTION_RATE)
+
+
+def stack_defaults(framework: Framework, family: str, overheads: dict[str, float] | None = None) -> dict[str, Any]:
+    """Fields of `Stack` that a framework sets on a device family; `overheads` are fitted ones by framework."""
+    found: dict[str, Any] = {f.name: f.default for f in fields(Stack)}
+    found |= {name: getattr(framework, name) for name in _SHARED}
+    found["attention_rate"] = attention_rate(framework.attention, family)
+    found["eager"] = 1.0 if framework.attention == "eager" else 0.0
+    found["overhead"] = (overheads or {}).get(framework.name, 1.0)
+    return found
+
+
+def planned_framework(name: str | None, kind: str, family: str, sharding: int) -> Framework:
+    """What trains a job: as the scenario says, else the usual software of a device at a ZeRO stage."""
+    if name:
+        return FRAMEWORKS[name]
+    if kind == "tpu":
+        return FRAMEWORKS["maxtext"]
+    if family.startswith("neuron"):
+        return FRAMEWORKS["neuron"]
+    return FRAMEWORKS["fsdp" if sharding == 3 else "megatron"]
+
+
+def framework_can(framework: Framework, layout: Layout) -> Any:
+    """Mask of the layouts that a framework offers: its ZeRO stages, and a pipeline or none.
+
+    DeepSpeed's pipeline keeps whole gradients, so stages 2 and 3 exclude it (its own restriction).
+    """
+    can = np.isin(np.asarray(layout.sharding), framework.stages)
+    if not framework.pipeline:
+        can = can & (np.asarray(layout.pp) == 1)
+    if framework.name == "deepspeed":
+        can = can & ((np.asarray(layout.pp) == 1) | (np.asarray(layout.sharding) < 2))
+    return can

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from planner.equations.communication import (
     hierarchical_all_reduce_s,
     point_to_point_s,
 )
+from planner.estimate.constants import StepConstants
 
 Values = NDArray[np.float64]
 
@@ -35,6 +36,7 @@ class Machine:
     multiprocessors: Any = 0.0  # 0: a systolic array, no waves of tiles
     link_efficiency: Any = LINK_EFFICIENCY
     network_efficiency: Any = LINK_EFFICIENCY
+    network_scale: Any = 0.0  # slowdown of the network with every doubling of the nodes that take part
     memory_bytes: Any = float("nan")
     memory_bandwidth_bytes_per_s: Any = float("nan")
     pair_bytes_per_s: Any  # fast domain, to one other device
@@ -43,6 +45,8 @@ class Machine:
     node_devices: Any = 1
     host_bytes_per_s: Any = 0.0  # PCIe
     inter_node_bytes_per_s: Any = float("nan")  # network, share of one device
+    constants: StepConstants = StepConstants()  # of the device family; the analytic tier's
+    family: str = ""  # of the device
 
     @property
     def sustained_flop_per_s(self) -> Values:
@@ -128,7 +132,8 @@ class Group:
     def _network_rate(self, nodes: Values) -> Values:
         """Rate of a device's share of the network; infinite where the group stays in one node."""
         rate = np.asarray(self.machine.inter_node_bytes_per_s, dtype=np.float64) * self.machine.network_efficiency
-        return np.where(nodes > 1, rate, np.inf)
+        crowded = 1.0 + self.machine.network_scale * np.log2(np.maximum(nodes, 2.0) / 2.0)
+        return np.where(nodes > 1, rate / crowded, np.inf)
 
     def _when_used(self, time: Any) -> Values:
         """0 for a group of one, infinite where a needed rate is unknown."""
@@ -139,3 +144,13 @@ class Group:
 def _distinct(places: Values, draws: Any) -> Values:
     """Expected number of different places that `draws` even draws hit."""
     return np.asarray(places * (1.0 - (1.0 - 1.0 / places) ** np.asarray(draws)))
+
+
+def sustained(machine: Machine, constants: StepConstants) -> Machine:
+    """The machine with the shares of its links that a family sustains."""
+    return replace(
+        machine,
+        link_efficiency=constants.link,
+        network_efficiency=constants.network,
+        network_scale=constants.scale,
+    )

@@ -44,7 +44,8 @@ class LayerWork:
     def of(cls, group: LayerGroup) -> LayerWork:
         """The sizes of one group of an architecture."""
         mla = group.attention == "mla"
-        queries = group.query_heads * group.head_size
+        queries_size = group.head_size
+        queries = group.query_heads * queries_size
         return cls(
             count=float(group.count),
             query_heads=float(group.query_heads),
@@ -55,7 +56,9 @@ class LayerWork:
             query_rank=float(group.query_rank) if mla else 0.0,
             kv_rank=float(group.kv_rank + group.rope_size) if mla else 0.0,
             query_up=float(queries) if mla else 0.0,
-            kv_up=float(group.query_heads * (group.head_size - group.rope_size + group.value_head_size)) if mla else 0.0,
+            kv_up=float(group.query_heads * (group.head_size - group.rope_size + group.value_head_size))
+            if mla
+            else 0.0,
             window_tokens=float(group.window_tokens),
             mlp_width=float(group.mlp_width),
             shared_width=float(group.shared_expert_width),

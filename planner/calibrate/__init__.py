@@ -1,0 +1,1 @@
+"""Constants of the analytic tier, fitted to measured rows."""

@@ -1,0 +1,188 @@
+"""Fits the constants of the analytic training tier, family by family, and measures the error on rows left out.
+
+Order: the dense constants of each family on dense rows; the overhead of plain stacks that several
+sources share, over all families; the dense constants again; the constants of experts on rows with
+experts. A family is left with its priors where it has no rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from planner.calibrate.fit import Sample, Values, curvature, fit, source_weights
+from planner.calibrate.priors import DENSE, EXPERTS, LOW_PRECISION, OVERHEAD_PULL, PRIORS
+from planner.catalog.model import Catalog
+from planner.estimate.constants import StepConstants
+from planner.validate.conventions import counted_tflops_per_device, measured_tflops_per_device
+from planner.validate.rows import MeasuredRow, shipped_left_out
+from planner.validate.rows_setup import layout_of
+from planner.validate.training import architecture_of, batch_of, device_of, framework_of, refusal
+
+# Stacks whose overhead is fitted: at least two sources must show it, or it would serve one.
+SHARED_STACKS = ("megatron",)
+_MOST_ROWS_OF_A_SOURCE = 16  # that count towards the overhead of a stack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One row that a fit may use."""
+
+    row: MeasuredRow
+    family: str  # of the catalog
+    framework: str
+    measured_s: float
+
+    @property
+    def source(self) -> str:
+        """Publication of the row."""
+        return self.row.source_key or self.row.file
+
+    @property
+    def model(self) -> tuple[object, ...]:
+        """What makes two rows the same model."""
+        return (self.row.hidden, self.row.layers, self.row.n_experts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constants:
+    """The result of one fit."""
+
+    families: Mapping[str, Mapping[str, float]]  # constants by device family
+    overheads: Mapping[str, float]  # by framework
+    fitted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # names that rows decided, by family
+
+    def of(self, family: str) -> StepConstants:
+        """Constants of a family; the priors where it has none."""
+        return StepConstants(**self.families.get(family, priors()))
+
+    def predict(self, points: Sequence[Point], catalog: Catalog) -> Values:
+        """Step time of each point  [s]."""
+        return np.concatenate([self._group(family, part, catalog) for family, part in by_family(points)])
+
+    def _group(self, family: str, part: Sequence[Point], catalog: Catalog) -> Values:
+        batch = batch_of([point.row for point in part], catalog)
+        return np.asarray(batch.predict(self.of(family), self.overheads).total)
+
+
+def priors() -> dict[str, float]:
+    """Every constant at its expectation."""
+    return {name: prior.value for name, prior in PRIORS.items()}
+
+
+def points_of(rows: Sequence[MeasuredRow], catalog: Catalog) -> list[Point]:
+    """The rows that may be fitted, sorted by family: pre-training, trust A and B, shape and time known."""
+    left_out = shipped_left_out()
+    found = [_point(row, catalog) for row in rows if ("training.csv", row.id or "") not in left_out]
+    return sorted((point for point in found if point is not None), key=lambda point: point.family)
+
+
+def _point(row: MeasuredRow, catalog: Catalog) -> Point | None:
+    if row.trust == "C" or row.task not in (None, "pretrain") or refusal(row, catalog) is not None:
+        return None
+    measured = measured_step_time_s(row)
+    device = device_of(row, catalog)
+    if measured is None or device is None or not architecture_of(row).layers:
+        return None
+    return Point(row=row, family=device.family, framework=framework_of(row).name, measured_s=measured)
+
+
+def measured_step_time_s(row: MeasuredRow) -> float | None:
+    """Step time of a row  [s]: as printed, from tokens/s, or from TFLOP/s in its conventions."""
+    batch, devices = layout_of(row)["global_batch"], float(row.n_accel or 1)
+    if row.step_time_s is not None:
+        return row.step_time_s
+    if row.tokens_per_s_per_device and row.seq_len:
+        return batch * row.seq_len / row.tokens_per_s_per_device / devices
+    published = measured_tflops_per_device(row)
+    at_one_second = counted_tflops_per_device(row, architecture_of(row), 1.0)
+    return at_one_second / published if published and at_one_second else None
+
+
+def by_family(points: Sequence[Point]) -> list[tuple[str, list[Point]]]:
+    """Points of each family, in the order in which families appear; the points must be sorted by family."""
+    families = dict.fromkeys(point.family for point in points)
+    return [(family, [point for point in points if point.family == family]) for family in families]
+
+
+def fit_constants(points: Sequence[Point], catalog: Catalog) -> Constants:
+    """All constants from these points alone."""
+    groups = by_family(points)
+    dense = {family: [p for p in part if not p.row.is_moe] for family, part in groups}
+    routed = {family: [p for p in part if p.row.is_moe] for family, part in groups}
+    first = {family: _fit(dense[family], _dense_names(dense[family]), {}, {}, catalog) for family in dense}
+    overheads = _overheads(dense, first, catalog)
+    second = {family: _fit(dense[family], _dense_names(dense[family]), {}, overheads, catalog) for family in dense}
+    whole = {f: second[f] | _fit(routed[f], EXPERTS, second[f], overheads, catalog) for f in dense}
+    names = {family: (*_dense_names(dense[family]), *(EXPERTS if routed[family] else ())) for family in dense}
+    return Constants(families={f: priors() | own for f, own in whole.items()}, overheads=overheads, fitted=names)
+
+
+def _dense_names(points: Sequence[Point]) -> tuple[str, ...]:
+    """Constants that dense rows decide; low precision only where a row uses it."""
+    low = any(point.row.precision_class in ("fp8", "fp4") for point in points)
+    return DENSE + (LOW_PRECISION if low else ()) if points else ()
+
+
+def sample_of(points: Sequence[Point], catalog: Catalog) -> Sample:
+    """Points as arrays, weighted by source."""
+    return Sample(
+        batch=batch_of([point.row for point in points], catalog),
+        measured_s=np.array([point.measured_s for point in points]),
+        weights=source_weights([point.source for point in points]),
+    )
+
+
+def _fit(
+    points: Sequence[Point],
+    names: Sequence[str],
+    fixed: Mapping[str, float],
+    overheads: Mapping[str, float],
+    catalog: Catalog,
+) -> dict[str, float]:
+    if not points or not names:
+        return {}
+    return fit(sample_of(points, catalog), names, fixed, overheads)
+
+
+def _overheads(
+    dense: Mapping[str, Sequence[Point]], constants: Mapping[str, Mapping[str, float]], catalog: Catalog
+) -> dict[str, float]:
+    """Median excess of each shared stack by (family, source), averaged and pulled to 1."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in SHARED_STACKS}
+    for family, part in dense.items():
+        own = StepConstants(**{**priors(), **constants[family]})
+        for name, source in dict.fromkeys((p.framework, p.source) for p in part):
+            if name in found:
+                rows = [p for p in part if p.framework == name and p.source == source]
+                ratio = sample_of(rows, catalog).ratio(own, {})
+                weight = min(len(rows), _MOST_ROWS_OF_A_SOURCE) ** 0.5
+                found[name].append((-float(np.median(np.log(ratio))), weight))
+    return {name: _pulled(pairs) for name, pairs in found.items() if pairs}
+
+
+def _pulled(pairs: Sequence[tuple[float, float]]) -> float:
+    values, weights = np.array(pairs).T
+    return float(np.exp((values @ weights) / (weights.sum() + OVERHEAD_PULL)))
+
+
+def identifiability(points: Sequence[Point], constants: Constants, catalog: Catalog) -> dict[str, dict[str, float]]:
+    """By family: how much its rows mind each constant (see `fit.curvature`)."""
+    found = {}
+    for family, part in by_family(points):
+        names = constants.fitted.get(family, ())
+        found[family] = curvature(sample_of(part, catalog), names, constants.families[family], constants.overheads)
+    return found
+
+
+def left_out_by_source(point: Point, points: Sequence[Point]) -> Callable[[Point], bool]:
+    """What a fit may not see when it predicts a point: its source; its model, where no other source has its kind.
+
+    A kind is the family of the device, with or without experts.
+    """
+    kind = {p.source for p in points if p.family == point.family and p.row.is_moe == point.row.is_moe}
+    if len(kind) > 1:
+        return lambda other: other.source == point.source
+    return lambda other: other.model == point.model and other.family == point.family

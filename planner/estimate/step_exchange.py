@@ -1,0 +1,164 @@
+"""What the ranks of a step say to each other, as far as compute does not hide it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from planner.equations import pipeline
+from planner.equations import step_time as eq
+from planner.estimate.layout import RECOMPUTE_FULL
+from planner.estimate.machine import Group
+from planner.estimate.step_layer import NONE, Context, LayerPass, Values
+from planner.estimate.work import LayerWork
+
+_KEY_VALUE_BYTES = 2.0
+
+
+def _row_bytes(ctx: Context) -> Values:
+    """One hidden state on the wire."""
+    return np.asarray(ctx.work.hidden * ctx.stack.value_bytes)
+
+
+def _passes(ctx: Context) -> Values:
+    """Exchanges per layer: two forward, two backward, two when the forward pass is repeated."""
+    return np.where(ctx.layout.recompute == RECOMPUTE_FULL, 6.0, 4.0)
+
+
+def tensor_parallel_s(ctx: Context) -> Values:
+    """All-reduces (or gathers and scatters of the same volume) of hidden states in a layer."""
+    t = ctx.layout.tp
+    if np.all(t == 1):
+        return NONE
+    one = Group(machine=ctx.machine, ranks=t, stride=1.0).all_reduce_s(ctx.tokens * _row_bytes(ctx))
+    hidden = np.asarray(ctx.stack.tensor_hidden) * (1.0 - ctx.constants.contention)
+    return np.asarray(_passes(ctx) * one * (1.0 - hidden))
+
+
+def expert_exchange_s(ctx: Context, layer: LayerWork) -> Values:
+    """Tokens to their experts and back in a layer."""
+    lay, experts = ctx.layout, np.asarray(layer.experts)
+    if np.all(lay.ep == 1) or not np.any(experts > 0):
+        return NONE
+    rows = ctx.tokens / ctx.norm_split * ctx.stack.imbalance
+    message = rows * ctx.work.hidden * ctx.stack.exchange_bytes
+    one = Group(machine=ctx.machine, ranks=lay.ep, stride=1.0).dispatch_s(message, layer.experts_per_token)
+    return np.where(experts > 0, _passes(ctx) * one * (1.0 - np.asarray(ctx.stack.expert_hidden)), 0.0)
+
+
+def context_parallel_s(ctx: Context, layer: LayerWork, one: LayerPass) -> Values:
+    """The ring of keys and values beside the attention core, or an exchange of heads."""
+    c = ctx.layout.cp
+    if np.all(c == 1):
+        return NONE
+    group = Group(machine=ctx.machine, ranks=c, stride=ctx.layout.tp)
+    ring = _ring_s(ctx, layer, one, group)
+    if np.any(np.asarray(ctx.stack.context_all_to_all) > 0):
+        ring = np.where(np.asarray(ctx.stack.context_all_to_all) > 0, _heads_s(ctx, layer, group), ring)
+    return np.where(c > 1, ring, 0.0)
+
+
+def _ring_s(ctx: Context, layer: LayerWork, one: LayerPass, group: Group) -> Values:
+    heads = layer.kv_heads * (layer.head_size + layer.value_head_size) / ctx.layout.tp
+    ring = (ctx.layout.cp - 1.0) * group.neighbour_s(ctx.tokens * heads * _KEY_VALUE_BYTES)
+    forward = eq.exposed_s(ring, one.attention_f, ctx.constants.contention)
+    backward = eq.exposed_s(2.0 * ring, one.attention_b, ctx.constants.contention)
+    return np.where(ctx.layout.recompute == RECOMPUTE_FULL, 2.0, 1.0) * forward + backward
+
+
+def _heads_s(ctx: Context, layer: LayerWork, group: Group) -> Values:
+    """Queries, keys, values and outputs change from tokens to heads and back, in each direction."""
+    widths = layer.query_heads * layer.head_size + layer.kv_heads * (layer.head_size + layer.value_head_size)
+    message = ctx.tokens * (widths + layer.output_width) * _KEY_VALUE_BYTES / ctx.layout.tp
+    return 0.5 * _passes(ctx) * group.all_to_all_s(message)
+
+
+def transfers_s(ctx: Context) -> Values:
+    """Hidden states from stage to stage in a step."""
+    lay = ctx.layout
+    if np.all(lay.pp == 1):
+        return NONE
+    message = pipeline.stage_transfer_bytes(ctx.tokens, ctx.work.hidden, lay.tp, ctx.stack.value_bytes)
+    one = Group(machine=ctx.machine, ranks=lay.pp, stride=lay.devices / lay.pp).neighbour_s(message)
+    seen = 1.0 - np.asarray(ctx.stack.hide_transfers) * np.where(lay.vpp > 1, 1.0, 0.0)
+    return np.where(lay.pp > 1, 2.0 * one * (lay.vpp * seen * ctx.micro_batches + lay.pp - 1.0), 0.0)
+
+
+def rank_parameters(ctx: Context) -> tuple[Values, Values]:
+    """Dense and expert parameters of a rank, with the larger end of the model."""
+    lay, work = ctx.layout, ctx.work
+    dense = expert = NONE
+    for layer in work.layers:
+        dense = dense + layer.count * layer.parameters
+        expert = expert + layer.count * layer.expert_parameters
+    table, head = work.table_parameters, work.head_parameters
+    dense = np.where(lay.pp > 1, dense / lay.pp + np.maximum(table, head), dense + table + head) / lay.tp
+    return dense, expert / (lay.ep * ctx.expert_tensor * lay.pp)
+
+
+def shards(ctx: Context) -> list[tuple[Group, Group, Values]]:
+    """Per kind of weights: ranks that share them, ranks that hold equal shares, parameters of a rank."""
+    lay = ctx.layout
+    dense, expert = rank_parameters(ctx)
+    result = [_groups(ctx, lay.dp * lay.cp, lay.tp, dense)]
+    if np.any(expert > 0):
+        split = lay.ep * ctx.expert_tensor
+        ranks = np.maximum(lay.dp * lay.cp * lay.tp / split, 1.0)
+        result.append(_groups(ctx, ranks, split, expert))
+    return result
+
+
+def _groups(ctx: Context, ranks: Values, stride: Values, parameters: Values) -> tuple[Group, Group, Values]:
+    limit = np.asarray(ctx.stack.shard_ranks, dtype=np.float64)
+    shared = np.where(limit > 0, np.minimum(ranks, np.maximum(limit / stride, 1.0)), ranks)
+    inner = Group(machine=ctx.machine, ranks=shared, stride=stride)
+    return inner, Group(machine=ctx.machine, ranks=ranks / shared, stride=stride * shared), parameters
+
+
+def data_parallel_s(ctx: Context, forward_s: Values, backward_s: Values) -> Values:
+    """Gradients reduced and weights gathered in a step; `forward_s`, `backward_s` of one micro-batch hide them.
+
+    Sharded weights are gathered for every micro-batch, except on a pipelined stage, which keeps them.
+    """
+    lay, contention = ctx.layout, ctx.constants.contention
+    if np.all(lay.dp * lay.cp == 1):
+        return NONE
+    gather, scatter, reduce, across = _volumes_s(ctx)
+    gradients = np.where(lay.sharding == 0, reduce, scatter)
+    once = _beside(ctx.stack.gradient_overlap, gradients, backward_s, contention)
+    weights = _beside(ctx.stack.gather_overlap, gather, forward_s, contention)
+    once = once + np.where(lay.sharding >= 1, weights, 0.0)
+    forward = eq.exposed_s(gather, forward_s, contention)
+    every = ctx.micro_batches * (forward + eq.exposed_s(gather + scatter, backward_s, contention))
+    return np.where((lay.sharding == 3) & (lay.pp == 1), every, once) + across
+
+
+def _beside(overlap: Any, communication_s: Values, hiding_s: Values, contention: Any) -> Values:
+    return np.where(np.asarray(overlap) > 0, eq.exposed_s(communication_s, hiding_s, contention), communication_s)
+
+
+def _volumes_s(ctx: Context) -> tuple[Values, Values, Values, Values]:
+    """Times of gathering weights, scattering and reducing gradients, and reducing across copies."""
+    gather = scatter = reduce = across = NONE
+    trained = ctx.stack.trained * np.asarray(ctx.stack.reduce_bytes)
+    # with weights sharded, a layer is gathered at a time
+    units = np.where(ctx.layout.sharding == 3, np.maximum(ctx.work.layer_count / ctx.layout.pp, 1.0), 1.0)
+    for group, copies, parameters in shards(ctx):
+        gather = gather + units * group.all_gather_s(parameters * ctx.stack.gather_bytes / units)
+        scatter = scatter + units * group.all_gather_s(parameters * trained / units)
+        reduce = reduce + group.all_reduce_s(parameters * trained)
+        across = across + copies.all_reduce_s(parameters / group.ranks * trained)
+    return gather, scatter, reduce, across
+
+
+def optimizer_s(ctx: Context) -> Values:
+    """The update of the parameters that a rank owns, on the device or on the host."""
+    owned = NONE
+    for group, _, parameters in shards(ctx):
+        owned = owned + parameters * ctx.stack.trained / np.where(ctx.layout.sharding >= 1, group.ranks, 1.0)
+    device = np.asarray(eq.optimizer_step_s(owned, ctx.stack.optimizer_bytes, ctx.bytes_per_s))
+    if not np.any(np.asarray(ctx.stack.optimizer_offload) > 0):
+        return device
+    host = eq.host_optimizer_s(owned, ctx.machine.host_bytes_per_s)
+    return np.where(np.asarray(ctx.stack.optimizer_offload) > 0, host, device)

@@ -1,0 +1,81 @@
+"""The model of a measured row: that of a preset of the same shape, else of its cells, else its size alone."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from planner.architecture.build import build
+from planner.architecture.config import CONFIG_LIMIT_BYTES, Config
+from planner.architecture.load import PRESETS, coarse_model, list_presets
+from planner.architecture.model import Architecture
+from planner.files import read_text
+from planner.validate.rows import MeasuredRow
+
+_EXPERTS = ("n_routed_experts", "num_experts", "num_local_experts")
+
+
+def architecture_of(row: MeasuredRow) -> Architecture:
+    """What a row ran; without its layers (`layers` empty) where the table does not give them."""
+    if not (row.hidden and row.layers and row.heads):
+        return coarse_model(max((row.n_active_params_b or row.n_params_b or 0.0) * 1e9, 1.0))
+    config = _like_preset(row) or _own_config(row)
+    return _built(json.dumps(config, sort_keys=True))
+
+
+@lru_cache(maxsize=4096)
+def _built(text: str) -> Architecture:
+    return build(Config(json.loads(text), "row", text), name="row", source="measured row")
+
+
+def _own_config(row: MeasuredRow) -> dict[str, Any]:
+    """A config in the words of Hugging Face; unstated sizes are those of GPT-2 and Llama."""
+    hidden, heads = row.hidden or 0, row.heads or 1
+    config: dict[str, Any] = {
+        "hidden_size": hidden,
+        "num_hidden_layers": row.layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": row.kv_heads or heads,
+        "intermediate_size": row.ffn_hidden or 4 * hidden,
+        "vocab_size": row.vocab or 50257,
+        "max_position_embeddings": row.seq_len or 2048,
+        "tie_word_embeddings": not row.gated_mlp,
+        "model_type": "llama" if row.gated_mlp else "gpt2",
+    }
+    if hidden % heads:
+        config["head_dim"] = max(round(hidden / heads), 1)
+    if row.n_experts:
+        config |= {"model_type": "mixtral", "num_local_experts": row.n_experts, "num_experts_per_tok": row.top_k or 1}
+    elif not row.gated_mlp and (row.kv_heads or heads) != heads:
+        config |= {"model_type": "nemotron", "head_dim": hidden // heads}
+    return config
+
+
+def _like_preset(row: MeasuredRow) -> dict[str, Any] | None:
+    """The config of the mixture-of-experts preset with the same layers: heads wider than the model, latents, ends."""
+    if not row.n_experts:
+        return None
+    for config in _expert_configs():
+        width = config.get("moe_intermediate_size") or config.get("intermediate_size")
+        if (config.get("hidden_size"), config.get("num_attention_heads"), width) == (
+            row.hidden,
+            row.heads,
+            row.ffn_hidden,
+        ):
+            key = next(name for name in _EXPERTS if config.get(name))
+            own = {name: value for name, value in config.items() if name != "layer_types"}
+            return own | {
+                "num_hidden_layers": row.layers,
+                key: row.n_experts,
+                "vocab_size": row.vocab or config["vocab_size"],
+            }
+    return None
+
+
+@lru_cache(maxsize=1)
+def _expert_configs() -> tuple[dict[str, Any], ...]:
+    texts = (read_text(PRESETS / f"{name}.json", limit_bytes=CONFIG_LIMIT_BYTES) for name in list_presets())
+    configs = (json.loads(text)["config"] for text in texts)
+    whole = (config.get("text_config", config) for config in configs)
+    return tuple(config for config in whole if any(config.get(name) for name in _EXPERTS))
