@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.calibrate.priors import PRIORS, PULL
+from planner.calibrate.priors import FEW_ROWS, PRIORS, PULL
 from planner.estimate.constants import StepConstants
 from planner.validate.training import Batch
 
@@ -62,9 +62,10 @@ def fit(
     from scipy.optimize import minimize
 
     spread = np.array([PRIORS[name].spread for name in names])
+    pull = PULL * (1.0 + FEW_ROWS / len(sample.measured_s))
 
     def objective(offsets: Values) -> float:
-        pulled = PULL * float(np.sum((offsets / spread) ** 2))
+        pulled = pull * float(np.sum((offsets / spread) ** 2))
         return sample.loss(constants_at(offsets, names, fixed), overheads) + pulled
 
     best = np.zeros(len(names))

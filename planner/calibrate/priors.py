@@ -31,11 +31,12 @@ PRIORS: Mapping[str, Prior] = {
     "contention": Prior(value=0.35, spread=0.40, most=1.0, meaning="share of overlapped time that is lost"),
     "host_s": Prior(value=0.0007, spread=0.30, meaning="launching a layer's pass  [s]"),
     "low_precision": Prior(value=1.0, spread=0.06, meaning="fp8 and fp4 products over 16-bit ones, shares of peaks"),
-    "experts": Prior(value=0.75, spread=0.20, meaning="grouped products over plain ones"),
+    "experts": Prior(value=0.65, spread=0.20, meaning="grouped products over plain ones"),
     "expert_host_s": Prior(value=0.0025, spread=0.40, meaning="what routing adds to launching a pass  [s]"),
 }
 DENSE = ("gemm", "wave", "memory", "attention", "network", "scale", "link", "contention", "host_s")
 LOW_PRECISION = ("low_precision",)
 EXPERTS = ("experts", "expert_host_s")
 PULL = 0.004  # weight of one squared spread against a mean absolute logarithm
+FEW_ROWS = 10.0  # rows at which the pull is twice as strong: a prior is worth as much as they are
 OVERHEAD_PULL = 3.0  # rows' worth of a framework's overhead being 1

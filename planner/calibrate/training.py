@@ -7,7 +7,7 @@ experts. A family is left with its priors where it has no rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -107,13 +107,14 @@ def by_family(points: Sequence[Point]) -> list[tuple[str, list[Point]]]:
     return [(family, [point for point in points if point.family == family]) for family in families]
 
 
-def fit_constants(points: Sequence[Point], catalog: Catalog) -> Constants:
-    """All constants from these points alone."""
+def fit_constants(points: Sequence[Point], catalog: Catalog, overheads: Mapping[str, float] | None = None) -> Constants:
+    """All constants from these points alone; overheads of stacks as given, else from the points too."""
     groups = by_family(points)
     dense = {family: [p for p in part if not p.row.is_moe] for family, part in groups}
     routed = {family: [p for p in part if p.row.is_moe] for family, part in groups}
-    first = {family: _fit(dense[family], _dense_names(dense[family]), {}, {}, catalog) for family in dense}
-    overheads = _overheads(dense, first, catalog)
+    if overheads is None:
+        first = {family: _fit(dense[family], _dense_names(dense[family]), {}, {}, catalog) for family in dense}
+        overheads = _overheads(dense, first, catalog)
     second = {family: _fit(dense[family], _dense_names(dense[family]), {}, overheads, catalog) for family in dense}
     whole = {f: second[f] | _fit(routed[f], EXPERTS, second[f], overheads, catalog) for f in dense}
     names = {family: (*_dense_names(dense[family]), *(EXPERTS if routed[family] else ())) for family in dense}
@@ -175,14 +176,3 @@ def identifiability(points: Sequence[Point], constants: Constants, catalog: Cata
         names = constants.fitted.get(family, ())
         found[family] = curvature(sample_of(part, catalog), names, constants.families[family], constants.overheads)
     return found
-
-
-def left_out_by_source(point: Point, points: Sequence[Point]) -> Callable[[Point], bool]:
-    """What a fit may not see when it predicts a point: its source; its model, where no other source has its kind.
-
-    A kind is the family of the device, with or without experts.
-    """
-    kind = {p.source for p in points if p.family == point.family and p.row.is_moe == point.row.is_moe}
-    if len(kind) > 1:
-        return lambda other: other.source == point.source
-    return lambda other: other.model == point.model and other.family == point.family

@@ -47,6 +47,7 @@ class Machine:
     inter_node_bytes_per_s: Any = float("nan")  # network, share of one device
     constants: StepConstants = StepConstants()  # of the device family; the analytic tier's
     family: str = ""  # of the device
+    overheads: tuple[tuple[str, float], ...] = ()  # fitted, by framework: device work over that of a tuned stack
 
     @property
     def sustained_flop_per_s(self) -> Values:

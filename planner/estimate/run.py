@@ -65,8 +65,12 @@ class RunFigures:
 def checkpoint_bytes_of(arch: Architecture, spec: TrainingSpec) -> float:
     """Bytes of one checkpoint of a job: what is trained, its master weights and moments.  [B]"""
     recipe = state_recipe(spec.optimizer, spec.precision, spec.framework)
-    trained = arch.parameters if spec.lora_rank is None else _adapter_parameters(arch, spec.lora_rank)
-    return float(ckp.checkpoint_bytes(trained, recipe.weight, recipe.optimizer))
+    return float(ckp.checkpoint_bytes(trained_parameters(arch, spec), recipe.weight, recipe.optimizer))
+
+
+def trained_parameters(arch: Architecture, spec: TrainingSpec) -> float:
+    """Parameters that a job trains: all, or those of its adapters."""
+    return float(arch.parameters) if spec.lora_rank is None else _adapter_parameters(arch, spec.lora_rank)
 
 
 def _adapter_parameters(arch: Architecture, rank: int) -> float:

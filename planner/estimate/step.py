@@ -133,6 +133,8 @@ def _stages(ctx: Context, layers_s: Values, head: Values) -> tuple[Values, Value
 
 
 def _accumulation(ctx: Context) -> Values:
-    dense, expert = exchange.rank_parameters(ctx)
-    held = (dense + expert) * ctx.stack.trained
-    return np.asarray(eq.accumulation_s(held, ctx.micro_batches, ctx.bytes_per_s))
+    """Sums of gradients; sharded weights without a pipeline scatter theirs first and keep a shard."""
+    held, scattered = NONE, (ctx.layout.sharding == 3) & (ctx.layout.pp == 1)
+    for group, _, parameters in exchange.shards(ctx):
+        held = held + parameters / np.where(scattered, group.ranks, 1.0)
+    return np.asarray(eq.accumulation_s(held * ctx.stack.trained, ctx.micro_batches, ctx.bytes_per_s))

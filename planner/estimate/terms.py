@@ -56,11 +56,8 @@ class Terms(Mapping[str, Values]):
 
     @classmethod
     def concatenate(cls, parts: Sequence[Terms]) -> Terms:
-        """Elements of several estimates, one after the other; a term that an estimate does not have is 0 in it."""
-        filled = [part for part in parts if len(part)]
-        names = dict.fromkeys(name for part in filled for name in part)
-        return cls({name: np.concatenate([_or_zeros(part, name) for part in filled]) for name in names})
-
-
-def _or_zeros(terms: Terms, name: str) -> Values:
-    return terms[name] if name in terms else np.zeros(np.shape(next(iter(terms.values()))))
+        """Elements of several estimates, one after the other; a term that one of them lacks is 0 there."""
+        full = [part for part in parts if len(part)]
+        names = dict.fromkeys(name for part in full for name in part)
+        zeros = [np.zeros(np.shape(next(iter(part.values())))) for part in full]
+        return cls({n: np.concatenate([p.get(n, z) for p, z in zip(full, zeros, strict=True)]) for n in names})

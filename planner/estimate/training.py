@@ -62,13 +62,19 @@ def training_memory(arch: Architecture, spec: TrainingSpec, layout: Layout) -> T
 
 
 def training_time(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> Terms:
-    """Wall seconds of what is left of the run by the rule tier, with what each kind of split costs.
+    """Wall seconds of what is left of the run, term by term, by the tier that `spec.tier` names.
 
-    `compute` is the founding rule, 13.3 A100-hours per 1e9 tokens x 1e9 active parameters, scaled by
-    sustained FLOP/s; the other terms are recomputation and exposed communication. With
-    `spec.measured_mfu` the utilisation is a measurement of such a job and only `compute` counts.
+    * analytic: one optimizer step from matrix products to collectives, with the machine's fitted constants;
+    * rule: 13.3 A100-hours per 1e9 tokens x 1e9 active parameters, scaled by sustained FLOP/s, and what each
+      kind of split costs;
+    * measured (`spec.measured_mfu`): the share of peak that the user measured, nothing on top of it.
+
     Failures and checkpoints of `spec.run` come on top, as terms of their own.
     """
+    if spec.tier == "analytic" and not spec.measured_mfu:
+        from planner.estimate.training_analytic import analytic_time
+
+        return whole_run(analytic_time(arch, spec, layout, machine), arch, spec, layout.devices)
     from planner.estimate.training_time import rule_time
 
     return whole_run(rule_time(arch, spec, layout, machine), arch, spec, layout.devices)

@@ -1,0 +1,124 @@
+"""Time of a training run by the analytic tier: one optimizer step, term by term, times the steps.
+
+The software is the scenario's framework, else what usually trains on the device at the layout's ZeRO
+stage: the one place where a job becomes a `Stack`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.architecture.model import Architecture
+from planner.equations import rules
+from planner.estimate.frameworks import FP8_RECIPE, RECIPES, planned_framework, stack_defaults
+from planner.estimate.layout import Layout
+from planner.estimate.machine import Machine
+from planner.estimate.stack import Stack
+from planner.estimate.step import step_time
+from planner.estimate.terms import Terms
+from planner.estimate.work import Work
+
+if TYPE_CHECKING:
+    from planner.estimate.training import TrainingSpec
+
+_IMBALANCE = 1.1  # routed tokens of the fullest rank: routers trained with a balancing loss
+_LOW_EXCHANGE_BYTES = 1.5  # a routed value: dispatched in 8 bits, combined in 16
+_NF4_BYTES = 2.5  # read in half a byte, written in two
+
+
+def analytic_time(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> Terms:
+    """Wall seconds of a run, term by term.
+
+    Parameters
+    ----------
+    arch
+        The model; its layers must be known.
+    spec
+        The job.
+    layout
+        How it is split: one layout or many.
+    machine
+        Vendor rates with the constants of the device family.
+
+    Returns
+    -------
+    Terms of `planner.estimate.step.STEP_TERMS` and `large_batch`.  [s]
+
+    Raises
+    ------
+    ValueError
+        The model has no layers.
+    """
+    if not arch.layers:
+        raise ValueError("the analytic tier needs the layers of a model")
+    work = Work.of(arch, spec.sequence_length)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        step = step_time(work, layout, machine, stack_of_job(arch, spec, layout, machine), machine.constants)
+    batch_tokens = rules.tokens_per_step(layout.as_floats().global_batch, spec.sequence_length)
+    steps = rules.optimizer_steps(spec.tokens, spec.epochs, batch_tokens)
+    terms = {name: np.asarray(steps * value) for name, value in step.items()}
+    inflation = np.asarray(0.0)
+    if spec.critical_batch_tokens is not None:
+        inflation = rules.critical_batch_token_factor(batch_tokens, spec.critical_batch_tokens) - 1.0
+    terms["large_batch"] = np.asarray(steps * step.total * inflation) if np.any(inflation) else np.asarray(0.0)
+    return Terms(terms)
+
+
+def stack_of_job(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> Stack:
+    """What the software of a job does, per layout: weights sharded in full are another stack's business."""
+    sharding = np.asarray(layout.sharding)
+    stages = sorted({min(int(stage), 3) for stage in np.unique(sharding)})
+    groups = [_fields(arch, spec, machine, stage) for stage in stages]
+    chosen = groups[0]
+    for stage, group in zip(stages[1:], groups[1:], strict=True):
+        chosen = {name: _where(sharding == stage, group[name], chosen[name]) for name in chosen}
+    return Stack(**chosen)
+
+
+def _where(which: Any, new: Any, old: Any) -> Any:
+    """One of two values by layout; a number where both are the same."""
+    if np.ndim(new) == 0 and np.ndim(old) == 0 and new == old:
+        return new
+    return np.where(which, new, old)
+
+
+def _fields(arch: Architecture, spec: TrainingSpec, machine: Machine, stage: int) -> dict[str, Any]:
+    kind = "tpu" if machine.family.startswith("tpu") else "gpu"
+    framework = planned_framework(spec.framework, kind, machine.family, stage)
+    found = stack_defaults(framework, machine.family, dict(machine.overheads))
+    found["imbalance"] = _IMBALANCE if arch.is_moe else 1.0
+    if spec.attention == "eager":
+        found["eager"] = 1.0
+    found["reduce_bytes"] = found["reduce_bytes"] / spec.gradient_compression
+    return found | _precision(spec) | _offloading(spec) | _adapters(arch, spec)
+
+
+def _precision(spec: TrainingSpec) -> dict[str, float]:
+    if spec.precision == "fp32":
+        return {"value_bytes": 4.0, "exchange_bytes": 4.0, "gather_bytes": 4.0, "reduce_bytes": 4.0}
+    if spec.precision != "fp8":
+        return {}
+    cast, rate = RECIPES[FP8_RECIPE]
+    return {"low_precision": 1.0, "cast": cast, "low_rate": rate, "exchange_bytes": _LOW_EXCHANGE_BYTES}
+
+
+def _offloading(spec: TrainingSpec) -> dict[str, float]:
+    return {
+        "optimizer_offload": float("optimizer" in spec.offload),
+        "activation_offload": float("activations" in spec.offload),
+    }
+
+
+def _adapters(arch: Architecture, spec: TrainingSpec) -> dict[str, float]:
+    """LoRA: frozen weights need no gradients, and only adapters are reduced and updated."""
+    if spec.lora_rank is None:
+        return {}
+    from planner.estimate.run import trained_parameters
+
+    return {
+        "trained": trained_parameters(arch, spec) / arch.parameters,
+        "weight_gradients": 0.0,
+        "dequantise_bytes": _NF4_BYTES if spec.lora_base == "nf4" else 0.0,
+    }
