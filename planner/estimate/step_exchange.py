@@ -145,10 +145,11 @@ def _volumes_s(ctx: Context) -> tuple[Values, Values, Values, Values]:
     # with weights sharded, a layer is gathered at a time
     units = np.where(ctx.layout.sharding == 3, np.maximum(ctx.work.layer_count / ctx.layout.pp, 1.0), 1.0)
     for group, copies, parameters in shards(ctx):
-        gather = gather + units * group.all_gather_s(parameters * ctx.stack.gather_bytes / units)
-        scatter = scatter + units * group.all_gather_s(parameters * trained / units)
-        reduce = reduce + group.all_reduce_s(parameters * trained)
-        across = across + copies.all_reduce_s(parameters / group.ranks * trained)
+        there = np.where(parameters > 0, 1.0, 0.0)  # nothing to send, no latency either
+        gather = gather + there * units * group.all_gather_s(parameters * ctx.stack.gather_bytes / units)
+        scatter = scatter + there * units * group.all_gather_s(parameters * trained / units)
+        reduce = reduce + there * group.all_reduce_s(parameters * trained)
+        across = across + there * copies.all_reduce_s(parameters / group.ranks * trained)
     return gather, scatter, reduce, across
 
 

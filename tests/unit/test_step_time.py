@@ -1,0 +1,222 @@
+"""The analytic step: laws that hold for any job, closed forms, and the parts that a split adds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.architecture.load import load_model
+from planner.estimate.constants import StepConstants
+from planner.estimate.frameworks import FRAMEWORKS, attention_rate, framework_can, planned_framework
+from planner.estimate.layout import Layout
+from planner.estimate.machine import Machine
+from planner.estimate.stack import Stack
+from planner.estimate.step import STEP_TERMS, step_time
+from planner.estimate.terms import Terms
+from planner.estimate.training import TrainingSpec, training_time
+from planner.estimate.work import Work
+
+MACHINE = Machine(
+    peak_flop_per_s=989e12,
+    linear_flop_per_s=989e12,
+    mfu=0.4,
+    multiprocessors=132,
+    memory_bytes=80e9,
+    memory_bandwidth_bytes_per_s=3.35e12,
+    pair_bytes_per_s=450e9,
+    all_bytes_per_s=450e9,
+    scale_up_devices=8,
+    node_devices=8,
+    host_bytes_per_s=63e9,
+    inter_node_bytes_per_s=50e9,
+    family="hopper",
+)
+LLAMA = Work.of(load_model("llama-3.1-8b"), 8192)
+MIXTRAL = Work.of(load_model("mixtral-8x7b"), 4096)
+ONE = {
+    "devices": 64, "dp": 64, "tp": 1, "pp": 1, "vpp": 1, "cp": 1, "ep": 1, "micro_batch": 1, "sharding": 1,
+    "recompute": 0, "global_batch": 512,
+}  # fmt: skip
+
+
+def step(work: Work = LLAMA, machine: Machine = MACHINE, stack: Stack | None = None, **layout: int) -> Terms:
+    """One step of a layout that differs from data parallelism over 64 devices by `layout`."""
+    return step_time(work, Layout(**{**ONE, **layout}), machine, stack or Stack(), StepConstants())
+
+
+def seconds(work: Work = LLAMA, machine: Machine = MACHINE, stack: Stack | None = None, **layout: int) -> float:
+    """Its sum."""
+    return float(step(work, machine, stack, **layout).total)
+
+
+def test_terms_are_named_and_none_is_negative() -> None:
+    terms = step(tp=2, dp=8, pp=4, vpp=2)
+    assert tuple(terms) == STEP_TERMS
+    assert all(float(value) >= 0 for value in terms.values())
+
+
+def test_products_of_a_step_at_full_rate_are_its_flops() -> None:
+    """Without waves, launches and traffic the linear products take 6 x parameters x tokens / rate."""
+    ideal = StepConstants(gemm=1.0, wave=0.0, memory=1e6, host_s=0.0)
+    arch = load_model("llama-3.1-8b")
+    terms = step_time(LLAMA, Layout(**ONE), MACHINE, Stack(), ideal)
+    layers = arch.matmul_parameters - arch.vocab_size * arch.hidden_size
+    flop_per_device = 6.0 * layers * 512 * 8192 / 64
+    depth = 1.0 + 128.0 / 4096  # the least that the inner size costs; 128 / 14336 at best
+    assert 1.0 < float(terms["products"]) / (flop_per_device / 989e12) < depth * 1.05
+
+
+@pytest.mark.parametrize(
+    ("layout", "term"),
+    [
+        ({"tp": 2, "dp": 32}, "tensor_parallel"),
+        ({"pp": 4, "dp": 16}, "pipeline_bubble"),
+        ({"pp": 4, "dp": 16}, "pipeline_transfer"),
+        ({"cp": 2, "dp": 32}, "context_parallel"),
+        ({"recompute": 2}, "recompute"),
+        ({"sharding": 3}, "data_parallel"),
+    ],
+)
+def test_every_split_has_its_cost(layout: dict[str, int], term: str) -> None:
+    alone = step(dp=64)[term] if term != "data_parallel" else np.asarray(0.0)
+    assert float(step(**layout)[term]) > float(alone)
+
+
+def test_experts_exchange_their_tokens() -> None:
+    assert float(step(MIXTRAL, ep=8)["expert_parallel"]) > 0
+    assert float(step(MIXTRAL, ep=1)["expert_parallel"]) == 0
+    assert float(step(MIXTRAL)["experts"]) > 0
+    assert float(step(LLAMA)["experts"]) == 0
+
+
+def test_interleaved_stages_shorten_the_bubble() -> None:
+    plain, interleaved = step(pp=4, dp=16), step(pp=4, dp=16, vpp=2)
+    assert float(interleaved["pipeline_bubble"]) == pytest.approx(float(plain["pipeline_bubble"]) / 2)
+
+
+def test_one_stage_has_no_bubble_and_one_rank_no_exchange() -> None:
+    alone = step(devices=1, dp=1, global_batch=8)
+    for term in ("pipeline_bubble", "pipeline_transfer", "tensor_parallel", "data_parallel", "context_parallel"):
+        assert float(alone[term]) == 0
+
+
+def test_an_unknown_network_takes_forever_between_nodes_only() -> None:
+    machine = replace(MACHINE, inter_node_bytes_per_s=float("nan"))
+    assert np.isinf(seconds(machine=machine))
+    assert np.isfinite(seconds(machine=machine, devices=8, dp=8, global_batch=64))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rate=st.sampled_from(
+        ["peak_flop_per_s", "linear_flop_per_s", "memory_bandwidth_bytes_per_s", "all_bytes_per_s",
+         "pair_bytes_per_s", "inter_node_bytes_per_s"]
+    ),
+    factor=st.floats(0.05, 1.0),
+    tp=st.sampled_from([1, 2, 8]),
+    pp=st.sampled_from([1, 2, 4]),
+    sharding=st.sampled_from([0, 1, 3]),
+    recompute=st.sampled_from([0, 1, 2]),
+)  # fmt: skip
+def test_a_slower_machine_is_never_faster(
+    rate: str, factor: float, tp: int, pp: int, sharding: int, recompute: int
+) -> None:
+    layout = {"tp": tp, "pp": pp, "dp": 64 // (tp * pp), "sharding": sharding, "recompute": recompute}
+    slower = replace(MACHINE, **{rate: getattr(MACHINE, rate) * factor})
+    assert seconds(machine=slower, **layout) >= seconds(**layout) * (1 - 1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(batch=st.sampled_from([64, 128, 256, 512, 1024]), sharding=st.sampled_from([0, 1, 3]))
+def test_a_larger_batch_takes_longer_and_less_per_sequence(batch: int, sharding: int) -> None:
+    small, large = seconds(global_batch=batch, sharding=sharding), seconds(global_batch=2 * batch, sharding=sharding)
+    assert small < large <= 2 * small * (1 + 1e-12)
+
+
+def test_many_layouts_at_once_are_each_alone() -> None:
+    layouts = [{"tp": 1, "dp": 64}, {"tp": 2, "dp": 32}, {"tp": 4, "dp": 4, "pp": 4}, {"sharding": 3}]
+    columns = {name: np.array([{**ONE, **one}[name] for one in layouts]) for name in ONE}
+    together = step_time(LLAMA, Layout(**columns), MACHINE, Stack(), StepConstants()).total
+    assert together == pytest.approx([seconds(**one) for one in layouts], rel=1e-12)
+
+
+def test_many_models_at_once_are_each_alone() -> None:
+    both = Work.stack([LLAMA, MIXTRAL])
+    columns = {name: np.array([value, value], dtype=float) for name, value in ONE.items()}
+    total = step_time(both, Layout(**columns), MACHINE, Stack(), StepConstants()).total
+    assert total == pytest.approx([seconds(LLAMA), seconds(MIXTRAL)], rel=1e-12)
+
+
+def test_fp8_is_faster_and_its_casts_cost() -> None:
+    machine = replace(MACHINE, linear_flop_per_s=1979e12)
+    low = step(machine=machine, stack=Stack(low_precision=1.0))
+    assert float(low["products"]) < float(step()["products"])
+    assert float(low["elementwise"]) > float(step()["elementwise"])
+
+
+@pytest.mark.parametrize(
+    ("change", "slower"),
+    [
+        ({"framework": "deepspeed"}, None),
+        ({"offload": ("activations",)}, True),
+        ({"offload": ("optimizer",)}, True),
+        ({"gradient_compression": 4.0}, False),
+        ({"lora_rank": 16}, False),
+        ({"attention": "eager"}, True),
+    ],
+)
+def test_what_a_job_asks_for_acts_on_its_time(change: dict[str, object], slower: bool | None) -> None:
+    arch, layout = load_model("llama-3.1-8b"), Layout(**{**ONE, "sharding": 1})
+    spec = TrainingSpec(tokens=1e9, sequence_length=8192, tier="analytic")
+    plain = float(training_time(arch, spec, layout, MACHINE).total)
+    changed = float(training_time(arch, replace(spec, **change), layout, MACHINE).total)  # type: ignore[arg-type]
+    assert changed != plain
+    if slower is not None:
+        assert (changed > plain) == slower
+
+
+def test_frozen_weights_that_are_packed_take_longer_than_plain_ones() -> None:
+    arch, layout = load_model("llama-3.1-8b"), Layout(**ONE)
+    spec = TrainingSpec(tokens=1e9, sequence_length=8192, tier="analytic", lora_rank=16)
+    packed = replace(spec, lora_base="nf4")
+    assert training_time(arch, packed, layout, MACHINE).total > training_time(arch, spec, layout, MACHINE).total
+
+
+def test_steps_of_a_run_add_up() -> None:
+    arch, layout = load_model("llama-3.1-8b"), Layout(**ONE)
+    spec = TrainingSpec(tokens=512 * 8192 * 10, sequence_length=8192, tier="analytic")
+    ten = float(training_time(arch, spec, layout, MACHINE).total)
+    twenty = float(training_time(arch, replace(spec, epochs=2.0), layout, MACHINE).total)
+    assert twenty == pytest.approx(2 * ten, rel=1e-9)
+
+
+def test_kernels_of_a_later_generation_are_not_slower() -> None:
+    for family in ("ampere", "hopper", "blackwell"):
+        assert attention_rate("flash1", family) < attention_rate("flash2", family)
+    assert attention_rate("flash2", "hopper") < attention_rate("fused", "hopper")
+
+
+def test_frameworks_offer_what_they_have() -> None:
+    layout = Layout(**{**ONE, "sharding": np.array([0, 1, 2, 3]), "pp": np.array([1, 4, 1, 4])})
+    assert list(framework_can(FRAMEWORKS["megatron"], layout)) == [True, True, False, False]
+    assert list(framework_can(FRAMEWORKS["deepspeed"], layout)) == [True, True, True, False]
+    assert list(framework_can(FRAMEWORKS["maxtext"], layout)) == [True, False, False, True]
+
+
+def test_the_usual_software_follows_device_and_sharding() -> None:
+    assert planned_framework(None, "gpu", "hopper", 3).name == "fsdp"
+    assert planned_framework(None, "gpu", "hopper", 1).name == "megatron"
+    assert planned_framework(None, "tpu", "tpu-v5e", 3).name == "maxtext"
+    assert planned_framework("deepspeed", "gpu", "hopper", 3).name == "deepspeed"
+
+
+def test_the_analytic_tier_wants_layers() -> None:
+    from planner.architecture.load import coarse_model
+
+    spec = TrainingSpec(tokens=1e9, sequence_length=8192, tier="analytic")
+    with pytest.raises(ValueError, match="layers"):
+        training_time(coarse_model(8e9), spec, Layout(**ONE), MACHINE)
