@@ -227,41 +227,6 @@ def daly_high_order_interval_s(checkpoint_s: FloatOrArray, mtbf_s: FloatOrArray)
     return np.where(delta < 2.0 * mtbf, series, mtbf)[()]
 
 
-@equation("EQ-REL-7")
-def straggler_factor(sigma: FloatOrArray, devices: FloatOrArray) -> FloatOrArray:
-    """Mean of the slowest of many devices over the mean of one: a synchronous step waits for it.
-
-    Parameters
-    ----------
-    sigma
-        Spread of a device's step time, as a share of it; 0.005 to 0.01.  [1]
-    devices
-        Devices N.  [count]
-
-    Returns
-    -------
-    Factor on the step time, at least 1.  [1]
-
-    Notes
-    -----
-    Eq. (1):  1 + sigma sqrt(2 ln N)
-
-    The leading term of the expected largest of N independent normal values: an upper bound of it.
-
-    References
-    ----------
-    [1] H. Cramer, "Mathematical Methods of Statistics," 1946, sec. 28.6.
-
-    Examples
-    --------
-    >>> float(straggler_factor(0.01, 1))
-    1.0
-    >>> round(float(straggler_factor(0.01, 1024)), 4)
-    1.0372
-    """
-    return (1.0 + as_float(sigma) * np.sqrt(2.0 * np.log(np.maximum(as_float(devices), 1.0))))[()]
-
-
 @equation("EQ-REL-8")
 def preemption_lost_s(
     interval_s: FloatOrArray, checkpoint_s: FloatOrArray, warning_s: FloatOrArray = 0
@@ -357,42 +322,3 @@ def expected_failures(wall_s: FloatOrArray, mtbf_s: FloatOrArray) -> FloatOrArra
     419
     """
     return as_float(wall_s) / as_float(mtbf_s)
-
-
-@equation("EQ-REL-11")
-def most_devices(
-    global_batch: FloatOrArray,
-    micro_batch: FloatOrArray,
-    tensor_parallel: FloatOrArray,
-    pipeline_stages: FloatOrArray,
-    context_parallel: FloatOrArray = 1,
-) -> FloatOrArray:
-    """Devices beyond which a fixed global batch leaves ranks without work.
-
-    Parameters
-    ----------
-    global_batch, micro_batch
-        Sequences B of an optimizer step and b of one pass of one rank.  [count]
-    tensor_parallel, pipeline_stages, context_parallel
-        Degrees t, p and c.  [count]
-
-    Returns
-    -------
-    Largest number of devices.  [count]
-
-    Notes
-    -----
-    Eq. (1):  N_max = B t p c / b
-
-    References
-    ----------
-    [1] D. Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters," SC 2021, sec. 3.3
-        (d <= B / b with d = N / (t p)).
-
-    Examples
-    --------
-    >>> float(most_devices(1024, 1, 8, 16))
-    131072.0
-    """
-    share = as_float(tensor_parallel) * pipeline_stages * context_parallel
-    return as_float(global_batch) * share / as_float(micro_batch)

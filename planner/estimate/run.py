@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from planner.architecture.model import Architecture
 from planner.equations import checkpoints as ckp
 from planner.equations import reliability as rel
+from planner.equations import scale
 from planner.equations.parameters import lora_layer_parameters
 from planner.equations.recipes import state_recipe
 from planner.estimate.terms import Terms
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 Values = NDArray[np.float64]
 
-TERMS = ("stragglers", "checkpoints", "lost_work", "restarts")
+TERMS = ("scale_loss", "stragglers", "checkpoints", "lost_work", "restarts")
+_MASTER_AND_MOMENTS_BYTES = 12.0  # of one parameter, all in fp32
 _RAREST_PER_S = 1e-300  # a rate of failures that is none, but whose inverse is a number
 
 
@@ -42,6 +44,7 @@ class RunSpec:
     host_copy_bytes_per_s: float = 10e9  # of one device into host memory; asynchronous checkpoints only
     devices_per_host: float = 8.0  # that share one writer
     straggler_sigma: float = 0.0  # spread of a device's step time, as a share of it
+    loss_per_doubling: float = 0.0  # share of the time that every doubling of the hosts costs
     preemptions_per_s: float = 0.0  # of one shape (spot)
     devices_per_shape: float = 8.0  # that a preemption takes at once
     preemption_restart_s: float = 0.0
@@ -57,7 +60,8 @@ class RunFigures:
     mtbf_s: Values  # of the job, preemptions included; inf: nothing fails
     goodput: Values  # share of the wall time that counts, stragglers not included
     failures: Values  # to expect in the whole run
-    useful_s: Values  # busy time with stragglers
+    scaled_s: Values  # busy time with what size costs
+    useful_s: Values  # with stragglers too
     lost_share: Values  # of the wall time: work that failures undo
     restart_share: Values  # of the wall time: noticing failures and restarting
 
@@ -65,7 +69,8 @@ class RunFigures:
 def checkpoint_bytes_of(arch: Architecture, spec: TrainingSpec) -> float:
     """Bytes of one checkpoint of a job: what is trained, its master weights and moments.  [B]"""
     recipe = state_recipe(spec.optimizer, spec.precision, spec.framework)
-    return float(ckp.checkpoint_bytes(trained_parameters(arch, spec), recipe.weight, recipe.optimizer))
+    kept = min(recipe.optimizer, _MASTER_AND_MOMENTS_BYTES)  # some recipes count fp32 gradients among these states
+    return float(ckp.checkpoint_bytes(trained_parameters(arch, spec), recipe.weight, kept))
 
 
 def trained_parameters(arch: Architecture, spec: TrainingSpec) -> float:
@@ -98,7 +103,8 @@ def run_figures(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec) 
         How the job fails, saves and restarts.
     """
     n = np.asarray(devices, dtype=np.float64)
-    useful = np.asarray(busy_s, dtype=np.float64) * rel.straggler_factor(run.straggler_sigma, n)
+    scaled = np.asarray(busy_s, dtype=np.float64) * scale.scale_loss_factor(run.loss_per_doubling, _hosts(n, run))
+    useful = scaled * scale.straggler_factor(run.straggler_sigma, n)
     delta, written = _checkpoint_times(n, checkpoint_bytes, run)
     fails = n / run.mtbf_per_device_s
     taken = np.ceil(n / run.devices_per_shape) * run.preemptions_per_s
@@ -115,7 +121,8 @@ def run_figures(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec) 
         mtbf_s=np.where(fails + taken > 0, mtbf, np.inf),
         goodput=1.0 / inverse,
         failures=np.where(fails + taken > 0, rel.expected_failures(useful * inverse, mtbf), 0.0),
-        useful_s=useful,
+        scaled_s=np.asarray(scaled),
+        useful_s=np.asarray(useful),
         lost_share=lost,
         restart_share=restart,
     )
@@ -137,9 +144,9 @@ def whole_run(steps: Terms, arch: Architecture, spec: TrainingSpec, devices: Any
 def run_overheads(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec) -> Terms:
     """Wall seconds of a run beyond its steps, term by term; busy time and terms sum to the wall time.
 
-    `stragglers` waiting for the slowest device, `checkpoints` written, `lost_work` that failures undo,
-    `restarts` with the time to notice. Infinite where a job fails faster than it restarts.
-    Parameters as in `run_figures`.
+    `scale_loss` what whole runs lose with size, `stragglers` waiting for the slowest device, `checkpoints` written,
+    `lost_work` that failures undo, `restarts` with the time to notice. Infinite where a job fails faster than it
+    restarts. Parameters as in `run_figures`.
     """
     busy = np.asarray(busy_s, dtype=np.float64)
     known = np.where(np.isfinite(busy), busy, 1.0)  # an unknown busy time stays what makes the sum infinite
@@ -151,7 +158,8 @@ def run_overheads(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec
         restarts = np.where(figures.restart_share > 0, wall * figures.restart_share, 0.0)
     return Terms(
         {
-            "stragglers": figures.useful_s - known,
+            "scale_loss": figures.scaled_s - known,
+            "stragglers": figures.useful_s - figures.scaled_s,
             "checkpoints": saves * figures.checkpoint_s,
             "lost_work": lost,
             "restarts": restarts,
@@ -159,10 +167,13 @@ def run_overheads(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec
     )
 
 
+def _hosts(n: Values, run: RunSpec) -> Values:
+    return np.asarray(np.ceil(n / run.devices_per_host))
+
+
 def _checkpoint_times(n: Values, size_bytes: Any, run: RunSpec) -> tuple[Values, Values]:
     """Time that a checkpoint stops the job, and least time between two of them."""
-    hosts = np.ceil(n / run.devices_per_host)
-    written = np.asarray(ckp.checkpoint_write_s(size_bytes, hosts, run.checkpoint_bandwidth_bytes_per_s))
+    written = np.asarray(ckp.checkpoint_write_s(size_bytes, _hosts(n, run), run.checkpoint_bandwidth_bytes_per_s))
     if not run.asynchronous_checkpoint:
         return written, np.zeros(np.shape(written))
     copied = np.asarray(ckp.checkpoint_write_s(size_bytes, n, run.host_copy_bytes_per_s))

@@ -13,6 +13,7 @@ from planner.architecture.model import Architecture
 from planner.catalog.model import Shape
 from planner.equations import checkpoints as ckp
 from planner.equations import reliability as rel
+from planner.equations import scale
 from planner.estimate import resolve_run as defaults
 from planner.estimate.run import checkpoint_bytes_of
 from planner.estimate.training import TrainingSpec
@@ -20,7 +21,7 @@ from planner.plan.findings import Finding, cell_findings
 from planner.scenario.schema import Failures, Spot, TrainingJob
 
 Document = dict[str, Any]
-RUN_TERMS = ("stragglers", "checkpoints", "lost_work", "restarts")
+RUN_TERMS = ("scale_loss", "stragglers", "checkpoints", "lost_work", "restarts")
 
 
 class Stops(NamedTuple):
@@ -47,6 +48,8 @@ def run_cells(
     devices: int,
     jobs: int,
     spot: Spot | None = None,
+    *,
+    calibrated: bool = False,
 ) -> Document:
     """The cells `run` and the overheads among the terms of one row, and its wall time."""
     if spec.run is None:
@@ -57,7 +60,10 @@ def run_cells(
     delta_s, least_s = _saving_s(given, shape, devices, size)
     stops = _stops(given, spot, shape, devices, fails)
     sigma = defaults.DEFAULT_STRAGGLER_SIGMA if given is None or given.stragglers is None else given.stragglers
-    useful_s = busy_s * float(rel.straggler_factor(sigma if fails else 0.0, devices))
+    loss = _scale_loss(given, spec.tier == "analytic" and not calibrated) if fails else 0.0
+    hosts = math.ceil(devices / min(shape.devices, defaults.DEVICES_PER_HOST))
+    scaled_s = busy_s * float(scale.scale_loss_factor(loss, hosts))
+    useful_s = scaled_s * float(scale.straggler_factor(sigma if fails else 0.0, devices))
     asked = job.checkpoint_every_s
     every_s = min(max(_best_s(stops, delta_s) if asked is None else asked, least_s), useful_s)
     undone_s = float(rel.preemption_lost_s(every_s, delta_s, stops.warning_s))
@@ -69,7 +75,8 @@ def run_cells(
     return {
         "wall_s": wall_s,
         "terms": {
-            "stragglers": useful_s - busy_s,
+            "scale_loss": scaled_s - busy_s,
+            "stragglers": useful_s - scaled_s,
             "checkpoints": useful_s / every_s * delta_s,
             "lost_work": wall_s * lost,
             "restarts": wall_s * away,
@@ -100,6 +107,13 @@ def _stops(given: Failures | None, spot: Spot | None, shape: Shape, devices: int
     )
 
 
+def _scale_loss(given: Failures | None, from_benchmarks: bool) -> float:
+    """Of speeds from benchmarks alone: a measured one has it in it, the rule of thumb too."""
+    if given is not None and given.scale_loss is not None:
+        return given.scale_loss
+    return defaults.DEFAULT_SCALE_LOSS if from_benchmarks else 0.0
+
+
 def _best_s(stops: Stops, delta_s: float) -> float:
     """The interval that loses least, given what undoes work and what only pauses."""
     warned = stops.warning_s >= delta_s
@@ -122,7 +136,8 @@ def run_findings(
 ) -> Iterator[Finding]:
     """Everything wrong with what a row says of failures and checkpoints, given the terms computed again."""
     busy_s = sum(seconds for name, seconds in terms.items() if name not in RUN_TERMS)
-    cells = run_cells(job, arch, spec, shape, busy_s, row["devices"] // row["jobs"], row["jobs"], spot)
+    devices, calibrated = row["devices"] // row["jobs"], row["step_time_ratio"] is not None
+    cells = run_cells(job, arch, spec, shape, busy_s, devices, row["jobs"], spot, calibrated=calibrated)
     stated = {name: row["time_terms_s"].get(name) for name in RUN_TERMS}
     yield from cell_findings("wrong-run", job.name, row["run"], cells["run"])
     yield from cell_findings("wrong-run", job.name, row, {"hours": cells["wall_s"] / 3600.0})

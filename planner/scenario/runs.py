@@ -38,6 +38,7 @@ class Failures(Part):
     detection_s: Duration | None = Field(None, alias="detection", description="from a failure to its notice")
     checkpoint: Literal["sync", "async"] = Field("sync", description="async: only the copy to the host stops the job")
     stragglers: ShareOrZero | None = Field(None, description="spread of a device's step time, as a share of it")
+    scale_loss: ShareOrZero | None = Field(None, description="share of the time that every doubling of hosts costs")
     checkpoints_kept: Count | None = None
     storage_usd_per_gb_month: StoragePrice | None = Field(None, alias="storage_price")
 

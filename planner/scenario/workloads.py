@@ -56,8 +56,8 @@ DEFAULT_CONFIDENCE = 0.9
 DEFAULT_ESTIMATOR: Estimator = "rule"
 Precision = Literal["fp32", "fp16", "bf16", "fp8"]
 Optimizer = Literal[
-    "adamw", "adam", "adamw-megatron", "adamw-fsdp", "adamw-pure-bf16", "adamw-bf16-moments", "adamw-8bit",
-    "adamw-8bit-no-master", "adafactor", "adafactor-momentum", "sgd", "sgd-momentum", "muon",
+    "adamw", "adam", "adamw-megatron", "adamw-fsdp", "adamw-deepspeed", "adamw-pure-bf16", "adamw-bf16-moments",
+    "adamw-8bit", "adamw-8bit-no-master", "adafactor", "adafactor-momentum", "sgd", "sgd-momentum", "muon",
 ]  # fmt: skip
 Framework = Literal["megatron", "fsdp", "deepspeed", "maxtext", "neuron", "pytorch", "jax", "tensorflow"]
 Format = Literal["fp32", "fp16", "bf16", "fp8", "fp8-block", "int8", "int4", "mxfp4", "nvfp4"]

@@ -89,7 +89,8 @@ def _by_search(row: TotalsRow, catalog: Catalog, device: Device, tier: str) -> T
         shape = inputs.shape_for(device, devices, catalog)
         if shape is None:
             return TotalsPrediction(skipped=f"no shape of the catalog has {device.id}")
-        best = _fastest(_question(row, arch, device, catalog, tier), device, shape, devices)
+        question = _question(row, arch, device, catalog, tier)
+        best = _fastest(question, device, shape, devices, inputs.framework_named(row.model or ""))
         if best is not None:
             return replace(
                 best, family=device.family, devices=devices, model=arch.name,
@@ -105,7 +106,7 @@ def _nearby(count: int) -> list[int]:
 
 def _question(row: TotalsRow, arch: Architecture, device: Device, catalog: Catalog, tier: str) -> TrainingQuestion:
     """The run as a job of a scenario, so that the same defaults hold as in a plan."""
-    length = min(arch.max_positions or 4096, 4096)
+    length = inputs.sequence_length_of(arch)
     job = {
         "name": "run",
         "model": {"parameters": round(inputs.parameters_of(row)[0])},  # stands for `arch`
@@ -113,7 +114,7 @@ def _question(row: TotalsRow, arch: Architecture, device: Device, catalog: Catal
         "deadline": "1200 months",
         "sequence_length": length,
         "global_batch": f"{inputs.typical_batch(row, length)} sequences",
-        "precision": inputs.precision_of(device),
+        "precision": inputs.precision_of(device, arch),
     }
     scenario = parse_scenario(json.dumps({"schema": "plan/v1", "name": "totals", "training": [job]}))
     asked = scenario.training[0]
@@ -121,7 +122,9 @@ def _question(row: TotalsRow, arch: Architecture, device: Device, catalog: Catal
     return resolve_training(asked, arch, scenario, catalog)
 
 
-def _fastest(question: TrainingQuestion, device: Device, shape: Shape, devices: int) -> TotalsPrediction | None:
+def _fastest(
+    question: TrainingQuestion, device: Device, shape: Shape, devices: int, framework: str | None
+) -> TotalsPrediction | None:
     site = Site(
         offer=_NO_PRICE, shape=shape, device=device, inter_node_bytes_per_s=shape.inter_node_bytes_per_s_per_device
     )
@@ -131,7 +134,8 @@ def _fastest(question: TrainingQuestion, device: Device, shape: Shape, devices: 
     if not len(fits):
         return None
     layout = layout.select(fits)
-    time = training_time(question.arch, question.spec_on(site), layout, question.machine(site))
+    spec = replace(question.spec_on(site), framework=framework)
+    time = training_time(question.arch, spec, layout, question.machine(site))
     wall = np.asarray(time.total)
     if not np.isfinite(wall).any():
         return None

@@ -5,6 +5,7 @@ A table of budgets names a model by its size, a device by its product name, and 
 * the shape of a preset with the same name or the same size, else one interpolated in Table 2.1 of the GPT-3 paper;
 * a count from its text: the first number, of a range the power of two below its geometric mean; none stated: the
   power of two at which the rule of thumb takes nearest to a month;
+* the software that the name gives in brackets, and fp8 for models that are known to be trained in it;
 * the batch of DeepSeek's scaling law, as a power of two of sequences;
 * the best-connected shape of the catalog that has such devices.
 
@@ -26,11 +27,15 @@ from planner.architecture.load import list_presets, load_model
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog, Device, Shape
 from planner.equations.rules import training_hours
+from planner.estimate.frameworks import FRAMEWORKS
 from planner.validate.rows import TotalsRow
 
 NEAR = 0.05  # sizes that differ by less are one model
 MONTH_H = 730.0
 LARGEST_COUNT = 16384
+SMALL_MODEL = 1e9  # parameters: below it sequences are taken as short as GPT-2's
+# DeepSeek-AI 2024, DeepSeek-V3 Technical Report (arXiv 2412.19437), sec. 3.3: linear products in fp8
+_TRAINED_IN_FP8 = {"deepseek-v3"}
 # DeepSeek LLM (arXiv 2401.02954, eq. 4): best batch in tokens from the FLOPs of a run
 _BATCH_FACTOR, _BATCH_EXPONENT = 0.2920, 0.3271
 # T. Brown et al. 2020, Table 2.1: parameters and width; depth follows from both
@@ -140,9 +145,23 @@ def typical_count(row: TotalsRow, device: Device, mfu: float) -> int:
     return int(min(max(2 ** round(math.log2(max(hours / MONTH_H, 1.0))), 8), LARGEST_COUNT))
 
 
-def precision_of(device: Device) -> str:
-    """The 16-bit format that a device trains in."""
+def precision_of(device: Device, arch: Architecture | None = None) -> str:
+    """The 16-bit format that a device trains in; fp8 for a model that was trained in it."""
+    if arch is not None and arch.name in _TRAINED_IN_FP8 and device.peak_flop_per_s.get("fp8"):
+        return "fp8"
     return "bf16" if device.peak_flop_per_s.get("bf16") else "fp16"
+
+
+def framework_named(name: str) -> str | None:
+    """The software that a run's name gives in brackets, when the table of frameworks knows it."""
+    found = re.findall(r"\(([^()]+)\)", name.lower())
+    return next((text for text in found if text in FRAMEWORKS), None)
+
+
+def sequence_length_of(arch: Architecture) -> int:
+    """A typical sequence length, cut to what the model can hold.  [tokens]"""
+    typical = 1024 if arch.parameters < SMALL_MODEL else 4096
+    return min(arch.max_positions or typical, typical)
 
 
 def peak_of(device: Device) -> float:

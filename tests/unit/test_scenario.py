@@ -320,8 +320,8 @@ def test_every_key_of_the_architecture_page() -> None:
         models.Owned: "shape count price region from until",
         models.Quota: "provider device max_devices region price_model max_shapes",
         models.Limits: "budget max_devices power max_providers spend carbon",
-        models.Failures: "mtbf_per_device checkpoint_bandwidth restart detection checkpoint stragglers checkpoints_kept "
-        "storage_price",
+        models.Failures: "mtbf_per_device checkpoint_bandwidth restart detection checkpoint stragglers scale_loss "
+        "checkpoints_kept storage_price",
         models.Spot: "interruptions warning restart",
         models.StepTime: "measured shape count layout",
         models.EngineLimits: "max_num_seqs max_num_batched_tokens memory_fraction",
