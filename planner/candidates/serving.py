@@ -269,8 +269,9 @@ def _evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: L
 
 def _repeated(parts: Sequence[Machine], sizes: Sequence[int]) -> Machine:
     """Machines as arrays: each one as often as it has layouts."""
-    names = [field.name for field in fields(Machine)]
-    return Machine(**{name: np.repeat([float(getattr(part, name)) for part in parts], sizes) for name in names})
+    rates = [field.name for field in fields(Machine) if isinstance(getattr(parts[0], field.name), int | float)]
+    columns: dict[str, Any] = {name: np.repeat([float(getattr(part, name)) for part in parts], sizes) for name in rates}
+    return Machine(**columns)
 
 
 def _usable_rows(
