@@ -9,10 +9,12 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.offers import LARGEST_DEVICE_COUNT, Site, shape_cap
 from planner.candidates.training_question import TrainingQuestion
 from planner.equations.rules import training_hours
+from planner.estimate.machine import Machine
 from planner.units import format_duration
 
 EVERY_COUNT_TO = 32  # shapes; above it counts go in steps of 1/32, which changes cost by at most 3 %
 SMALLEST_WINDOW = 64  # devices; a single shape may always be tried
+FROZEN_SHARE = 2.0 / 3.0  # of the work of a trained weight: forward and input gradient
 SLACK_COUNTS = 8  # times the fewest devices that could do it: more only waits for memory or shortens the run
 
 
@@ -22,10 +24,15 @@ def node_counts(question: TrainingQuestion, group: Sequence[Site], ledger: Ledge
     The fewest that could do it and the most that each offer of the group allows are always among them,
     so that the steps of the grid never make a job impossible.
     """
-    site, per_shape = group[0], group[0].shape.devices
+    site, per_shape, band = group[0], group[0].shape.devices, question.band(group[0])
     ideal_s, least_devices = single_device(question, site)
-    fewest = max(1, math.ceil(ideal_s / (question.job.deadline_s * per_shape) - 1e-9))
-    needed = max(ideal_s / question.job.deadline_s, least_devices)
+    least_margin = band.time_margin(min(question.confidences))
+    fewest = max(1, math.ceil(ideal_s * least_margin / (question.job.deadline_s * per_shape) - 1e-9))
+    asked = question.spec.confidence
+    needed = max(
+        typical_s(question, site) * band.time_margin(asked) / question.job.deadline_s,
+        least_devices * band.memory_margin(asked),
+    )
     window = min(max(SMALLEST_WINDOW, math.ceil(SLACK_COUNTS * needed)), LARGEST_DEVICE_COUNT)
     most = max(window // per_shape, 1)
     caps = {shape_cap(question.scenario, candidate) for candidate in group}
@@ -55,10 +62,35 @@ def count_grid(largest: int) -> Iterator[int]:
 
 def single_device(question: TrainingQuestion, site: Site) -> tuple[float, float]:
     """Ideal seconds on one device, and the fewest devices that hold the sharded model states."""
-    spec, sustained = question.spec, question.machine(site).sustained_flop_per_s
-    hours = training_hours(spec.tokens, question.arch.active_parameters, spec.epochs, 1.0, sustained)
-    share = spec.remaining_share * (question.step_time_ratio(site) or 1.0)
-    return float(hours) * 3600.0 * share, question.state_bytes / site.usable_bytes
+    machine = question.machine(site)
+    size, rate = float(question.arch.active_parameters), float(machine.sustained_flop_per_s)
+    if question.tier(site) == "analytic":
+        size, rate = _least_work(question), _best_rate(machine)
+    return _run_s(question, site, size, rate), question.state_bytes / site.usable_bytes
+
+
+def typical_s(question: TrainingQuestion, site: Site) -> float:
+    """Seconds on one device by the founding rule: how many devices are worth trying, whatever the tier."""
+    rate = float(question.machine(site).sustained_flop_per_s)
+    return _run_s(question, site, float(question.arch.active_parameters), rate)
+
+
+def _run_s(question: TrainingQuestion, site: Site, parameters: float, flop_per_s: float) -> float:
+    spec = question.spec
+    hours = training_hours(spec.tokens, parameters, spec.epochs, 1.0, flop_per_s)
+    return float(hours) * 3600.0 * spec.remaining_share * (question.step_time_ratio(site) or 1.0)
+
+
+def _least_work(question: TrainingQuestion) -> float:
+    """Parameters whose products every token meets; frozen ones need no gradient of their own."""
+    share = 1.0 if question.spec.lora_rank is None else FROZEN_SHARE
+    return float(question.arch.matmul_parameters) * share
+
+
+def _best_rate(machine: Machine) -> float:
+    """No product runs faster than the family's large ones at the fastest peak of the job.  [FLOP/s]"""
+    peak = max(float(machine.linear_flop_per_s), float(machine.peak_flop_per_s))
+    return peak * float(machine.constants.gemm) * max(1.0, float(machine.constants.low_precision))
 
 
 def _note_cap(ledger: Ledger, site: Site, offers: int) -> None:

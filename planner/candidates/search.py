@@ -16,7 +16,7 @@ from planner.candidates.offers import sites_of
 from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.prune import count_pruned, prune
 from planner.candidates.serving import ServingQuestion, ServingTable, resolve_serving, serving_table
-from planner.candidates.training import TrainingTable, training_table
+from planner.candidates.training import TrainingTable, training_tables
 from planner.candidates.training_question import TrainingQuestion, resolve_training
 from planner.catalog.model import Catalog
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
@@ -39,6 +39,7 @@ class Candidates:
     whole_rows: NDArray[np.int64]  # row of each column of `whole` in its workload's table
     program: Program  # without the columns that no best plan needs
     rows: NDArray[np.int64]  # (columns,) row of each column of `program` in its workload's table
+    median_tables: Mapping[str, Table]  # what would hold at the median of the error bands
 
     @property
     def columns_before(self) -> int:
@@ -79,6 +80,7 @@ def enumerate_candidates(
     """
     questions: dict[str, Question] = {}
     tables: dict[str, Table] = {}
+    median: dict[str, Table] = {}
     ledgers: dict[str, Ledger] = {}
     for workload in scenario.workloads:
         ledger = ledgers[workload.name] = Ledger(workload=workload.name)
@@ -86,16 +88,17 @@ def enumerate_candidates(
         arch = load_model(workload.model)
         if isinstance(workload, TrainingJob):
             job = resolve_training(workload, arch, scenario, catalog)
-            questions[workload.name], tables[workload.name] = (
-                job,
-                training_table(job, sites, ledger, every_layout=every_layout),
+            questions[workload.name] = job
+            tables[workload.name], median[workload.name] = training_tables(
+                job, sites, ledger, every_layout=every_layout
             )
         else:
             fleet = resolve_serving(workload, arch, scenario, catalog)
             lasting = [site for site in sites if not site.spot]
             ledger.drop("spot", "offers", len(sites) - len(lasting))
             questions[workload.name], tables[workload.name] = fleet, serving_table(fleet, lasting, ledger)
-    whole, rows = _program(scenario, catalog, tables)
+            median[workload.name] = tables[workload.name]
+    whole, rows = program_of(scenario, catalog, tables)
     kept = prune(whole) if pruned else np.arange(whole.column_count)
     _note_pruned(whole, kept, ledgers)
     return Candidates(
@@ -108,10 +111,11 @@ def enumerate_candidates(
         whole_rows=rows,
         program=restrict(whole, np.isin(np.arange(whole.column_count), kept))[0],
         rows=rows[kept],
+        median_tables=median,
     )
 
 
-def _program(scenario: Scenario, catalog: Catalog, tables: Mapping[str, Table]) -> tuple[Program, NDArray[np.int64]]:
+def program_of(scenario: Scenario, catalog: Catalog, tables: Mapping[str, Table]) -> tuple[Program, NDArray[np.int64]]:
     """All columns of all workloads, in canonical order, with the joint rows."""
     tasks: list[Task] = []
     facts: list[ColumnFacts] = []

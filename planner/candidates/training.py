@@ -4,6 +4,12 @@ Sites with equal physics are evaluated once; within one (machine, node count) on
 layout can be in an optimal plan, because cost, devices, power and carbon depend on the node
 count and grow with the hours (dominance D1: the exchange argument of `prune`). The simplest
 layout wins a tie.
+
+A way is kept when it holds at the confidence that the scenario asks for: needed memory and time, each
+multiplied with its quantile of the error band, within what is usable and the deadline. The factor is one
+number for a physics group, since its sites share a device family, so that the fastest layout is also the
+fastest at any confidence and dominance stays exact. A second table holds what would be kept at the median:
+the same evaluation, chosen from again.
 """
 
 from __future__ import annotations
@@ -18,75 +24,44 @@ from planner.candidates.counts import node_counts
 from planner.candidates.layouts import enumerate_layouts
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, training_refusal
-from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
-from planner.candidates.offers import Site, group_by_physics, shape_cap
-from planner.candidates.program import Units
+from planner.candidates.offers import Site, group_by_physics
+from planner.candidates.training_choice import busy_s, fastest, least_recompute, least_times
 from planner.candidates.training_question import TrainingQuestion
+from planner.candidates.training_table import Part, TrainingTable, priced
+from planner.estimate.frameworks import FRAMEWORKS, framework_can
 from planner.estimate.layout import Layout
-from planner.estimate.run import TERMS as RUN_TERMS
 from planner.estimate.terms import Terms
 from planner.estimate.training import training_memory, training_time
 from planner.units import format_bytes, format_duration
 
-_SIMPLEST_LAST_TO_FIRST = ("micro_batch", "vpp", "sharding", "recompute", "ep", "cp", "tp", "pp")
+__all__ = ["TrainingTable", "training_table", "training_tables"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingTable:
-    """The columns of one job: row i runs `layout[i]` on `nodes[i]` shapes of `sites[i]`."""
-
-    sites: tuple[Site, ...]
-    nodes: NDArray[np.int64]
-    layout: Layout
-    memory: Terms  # bytes per device
-    time: Terms  # seconds of the whole run
-    finish_s: NDArray[np.float64]
-    cost_microusd: tuple[int, ...]
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        return len(self.sites)
-
-    def units(self, count: int) -> Units:
-        """What one unit of each row, a whole job, brings and takes."""
-        none = np.zeros(len(self), dtype=np.int64)
-        return Units(
-            cost_microusd=self.cost_microusd,
-            finish_s=self.finish_s,
-            nodes=self.nodes,
-            replicas=none,
-            capacity_micro_per_s=none,
-            max_units=np.full(len(self), count, dtype=np.int64),
-        )
-
-    @classmethod
-    def empty(cls) -> TrainingTable:
-        """No way to run the job."""
-        none: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        return cls(
-            sites=(),
-            nodes=none,
-            layout=Layout(**dict.fromkeys(Layout.__slots__, none)),
-            memory=Terms({}),
-            time=Terms({}),
-            finish_s=np.zeros(0),
-            cost_microusd=(),
-        )
+Rows = NDArray[np.int64]
 
 
 def training_table(
     question: TrainingQuestion, sites: Sequence[Site], ledger: Ledger, *, every_layout: bool = False
 ) -> TrainingTable:
     """The columns of one job; `every_layout` keeps layouts that a faster one of equal size dominates."""
+    return training_tables(question, sites, ledger, every_layout=every_layout)[0]
+
+
+def training_tables(
+    question: TrainingQuestion, sites: Sequence[Site], ledger: Ledger, *, every_layout: bool = False
+) -> tuple[TrainingTable, TrainingTable]:
+    """The columns of one job at the confidence asked for, and at the median; the ledger is of the former."""
     groups = group_by_physics(_able_sites(question, sites, ledger))
     searches = [_Search(group=group, counts=node_counts(question, group, ledger)) for group in groups]
     evaluated = _evaluate_memory(question, [search for search in searches if search.counts])
-    parts = [
+    found = [
         _fitting(question, search, evaluated[search.domain], ledger, every_layout=every_layout)
         for search in searches
         if search.counts
     ]
-    return _priced(question, [part for part in parts if len(part.nodes)], ledger)
+    asked = priced(question, [parts[0] for parts in found], ledger)
+    if all(len(parts) == 1 for parts in found):
+        return asked, asked
+    return asked, priced(question, [parts[-1] for parts in found], Ledger(workload=ledger.workload))
 
 
 def _able_sites(question: TrainingQuestion, sites: Sequence[Site], ledger: Ledger) -> Iterator[Site]:
@@ -123,21 +98,36 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
         wanted.setdefault(search.domain, set()).update(search.device_counts)
     result = {}
     for domain, counts in wanted.items():
-        layout = enumerate_layouts(question.arch, sorted(counts), replace(question.rules, domain_devices=domain))
+        legal = enumerate_layouts(question.arch, sorted(counts), replace(question.rules, domain_devices=domain))
+        layout = _offered(question, legal)
         result[domain] = (layout, training_memory(question.arch, question.spec, layout))
     return result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """Layouts of one physics group that fit and are on time, before prices."""
+def _offered(question: TrainingQuestion, layout: Layout) -> Layout:
+    """Without the layouts that the framework of the scenario does not have."""
+    framework = FRAMEWORKS.get(question.job.framework or "")
+    return layout if framework is None else layout.select(np.flatnonzero(framework_can(framework, layout)))
 
-    group: list[Site]
-    layout: Layout
-    memory: Terms
-    time: Terms
-    nodes: NDArray[np.int64]
-    finish_s: NDArray[np.float64]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Level:
+    """What holds at one confidence on one machine."""
+
+    confidence: float
+    time_margin: float
+    memory_margin: float
+
+
+def _levels(question: TrainingQuestion, site: Site) -> list[_Level]:
+    """The confidence asked for, then the median; one when they are the same on this machine."""
+    band = question.band(site)
+    levels = [
+        _Level(confidence=share, time_margin=band.time_margin(share), memory_margin=band.memory_margin(share))
+        for share in question.confidences
+    ]
+    same = (levels[0].time_margin, levels[0].memory_margin) == (levels[-1].time_margin, levels[-1].memory_margin)
+    return levels[:1] if same else levels
 
 
 def _fitting(
@@ -147,73 +137,98 @@ def _fitting(
     ledger: Ledger,
     *,
     every_layout: bool,
-) -> _Part:
-    """The layouts that fit the device's memory and meet the deadline; the fastest of each node count."""
+) -> list[Part]:
+    """At each confidence the layouts that fit the memory and meet the deadline; the fastest of each node count."""
     layout, memory = evaluated
-    site = search.group[0]
+    site, levels = search.group[0], _levels(question, search.group[0])
     mine = np.isin(layout.devices, search.device_counts)
     needed = np.asarray(memory.total)
-    fits = mine & (needed <= site.usable_bytes)
+    fitting = []
+    for number, level in enumerate(levels):
+        noted = ledger if number == 0 else Ledger(workload=ledger.workload)
+        fits = mine & (needed * level.memory_margin <= site.usable_bytes)
+        _note_memory(noted, site, needed[mine & ~fits] * level.memory_margin, level)
+        rows = np.flatnonzero(fits)
+        if not every_layout:
+            least = least_recompute(layout, rows)
+            noted.drop("slower", "layouts", len(rows) - len(least))
+            rows = least
+        fitting.append(rows)
     ledger.layouts_seen += int(mine.sum())
-    _note_memory(ledger, site, needed[mine & ~fits])
-    fitting = np.flatnonzero(fits)
-    if not every_layout:
-        least = _least_recompute(layout, fitting)
-        ledger.drop("slower", "layouts", len(fitting) - len(least))
-        fitting = least
-    layout = layout.select(fitting)
-    time = training_time(question.arch, question.spec_on(site), layout, question.machine(site))
-    finish = np.asarray(time.total, dtype=np.float64)
-    nodes = np.asarray(layout.devices, dtype=np.int64) // site.shape.devices
-    chosen = _on_time(question, site, finish, busy_s(time), ledger)
-    if not every_layout:
-        best = _fastest(layout, nodes, finish, chosen)
-        ledger.drop("slower", "layouts", len(chosen) - len(best))
-        chosen = best
-    return _Part(
+    union = np.unique(np.concatenate(fitting))
+    chosen_from = layout.select(union)
+    times = training_time(question.arch, question.spec_on(site), chosen_from, question.machine(site))
+    timed = _Timed(
+        layout=chosen_from,
+        memory=memory.select(union),
+        time=times,
+        finish_s=np.asarray(times.total, dtype=np.float64),
+        nodes=np.asarray(chosen_from.devices, dtype=np.int64) // site.shape.devices,
+    )
+    return [
+        _chosen(
+            question,
+            search,
+            timed,
+            np.searchsorted(union, rows),
+            level,
+            ledger if number == 0 else Ledger(workload=ledger.workload),
+            every_layout=every_layout,
+        )
+        for number, (rows, level) in enumerate(zip(fitting, levels))
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Timed:
+    """Layouts of one machine with their memory and time."""
+
+    layout: Layout
+    memory: Terms
+    time: Terms
+    finish_s: NDArray[np.float64]
+    nodes: Rows
+
+
+def _chosen(
+    question: TrainingQuestion,
+    search: _Search,
+    timed: _Timed,
+    rows: Rows,
+    level: _Level,
+    ledger: Ledger,
+    *,
+    every_layout: bool,
+) -> Part:
+    """Of the rows that fit at a confidence those on time at it."""
+    on_time = _on_time(question, search.group[0], timed, rows, level, ledger)
+    kept = on_time if every_layout else fastest(timed.layout, timed.nodes, timed.finish_s, on_time)
+    ledger.drop("slower", "layouts", len(on_time) - len(kept))
+    return Part(
         group=search.group,
-        layout=layout.select(chosen),
-        memory=memory.select(fitting[chosen]),
-        time=time.select(chosen),
-        nodes=nodes[chosen],
-        finish_s=finish[chosen],
+        layout=timed.layout.select(kept),
+        memory=timed.memory.select(kept),
+        time=timed.time.select(kept),
+        nodes=timed.nodes[kept],
+        finish_s=timed.finish_s[kept],
+        fastest_s=least_times(timed.nodes[rows], timed.finish_s[rows]),
     )
 
 
-def _least_recompute(layout: Layout, fitting: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of layouts that differ in recomputation alone, the one that recomputes least and fits.
-
-    More recomputation only adds time: no term of the rule tier falls with it. `enumerate_layouts`
-    lists the levels of one layout next to each other, from the least.
-    """
-    same = np.concatenate([[0], np.cumsum(np.diff(np.asarray(layout.recompute)) <= 0)])[fitting]
-    first = np.ones(len(same), dtype=bool)
-    first[1:] = same[1:] != same[:-1]
-    return fitting[first]
-
-
-def _note_memory(ledger: Ledger, site: Site, needed: NDArray[np.float64]) -> None:
+def _note_memory(ledger: Ledger, site: Site, needed: NDArray[np.float64], level: _Level) -> None:
     if len(needed):
         over = float(needed.min()) - site.usable_bytes
+        at = f" at {percentile(level.confidence)}" if level.memory_margin > 1 else ""
         text = (
-            f"needs {format_bytes(over)} less per device on {site.device.id} ({format_bytes(site.usable_bytes)} usable)"
+            f"needs {format_bytes(over)} less per device{at} on {site.device.id} "
+            f"({format_bytes(site.usable_bytes)} usable)"
         )
         ledger.drop("memory", "layouts", len(needed), nearest=text, miss=over)
 
 
-def busy_s(time: Terms) -> NDArray[np.float64]:
-    """Time of the optimizer steps alone, without failures and checkpoints.  [s]"""
-    return np.asarray(sum(time[name] for name in time if name not in RUN_TERMS))
-
-
-def _on_time(
-    question: TrainingQuestion,
-    site: Site,
-    finish_s: NDArray[np.float64],
-    busy: NDArray[np.float64],
-    ledger: Ledger,
-) -> NDArray[np.int64]:
-    late = finish_s - question.job.deadline_s
+def _on_time(question: TrainingQuestion, site: Site, timed: _Timed, rows: Rows, level: _Level, ledger: Ledger) -> Rows:
+    finish_s, busy = timed.finish_s[rows], busy_s(timed.time)[rows]
+    late = finish_s * level.time_margin - question.job.deadline_s
     on_time = late <= 0  # nan and inf (a group that crosses an unknown network) are not on time
     endless = np.isfinite(busy) & ~np.isfinite(finish_s)
     ledger.drop("failures", "layouts", int(endless.sum()), nearest=f"{site.shape.id}: fails faster than it restarts")
@@ -221,90 +236,12 @@ def _on_time(
     missed = late[~on_time & np.isfinite(late)]
     if len(missed):
         least = float(missed.min())
-        ledger.drop(
-            "deadline",
-            "layouts",
-            len(missed),
-            nearest=f"{format_duration(least)} late on {site.shape.id}",
-            miss=least,
-        )
-    return np.flatnonzero(on_time)
+        at = f" at {percentile(level.confidence)}" if level.time_margin > 1 else ""
+        text = f"{format_duration(least)} late{at} on {site.shape.id}"
+        ledger.drop("deadline", "layouts", len(missed), nearest=text, miss=least)
+    return rows[on_time]
 
 
-def _fastest(
-    layout: Layout, nodes: NDArray[np.int64], finish_s: NDArray[np.float64], chosen: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Of the chosen layouts the fastest of each node count; the simplest one on a tie."""
-    if not len(chosen):
-        return chosen
-    mine, finish = nodes[chosen], ten_digits(finish_s[chosen] / 3600.0)
-    best = np.full(int(mine.max()) + 1, np.inf)
-    np.minimum.at(best, mine, finish)
-    ties = chosen[finish == best[mine]]
-    simplest = [np.asarray(getattr(layout, name))[ties] for name in _SIMPLEST_LAST_TO_FIRST]
-    order = np.lexsort((*simplest, nodes[ties]))
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = nodes[ties][order][1:] != nodes[ties][order][:-1]
-    fastest: NDArray[np.int64] = ties[order[first]]
-    return fastest
-
-
-def ten_digits(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Round to ten significant digits: hours that differ by less are one time, as in `money`."""
-    exponent = np.floor(np.log10(np.maximum(values, 1e-300)))
-    scale = 10.0 ** (9 - exponent)
-    rounded: NDArray[np.float64] = np.rint(values * scale) / scale
-    return rounded
-
-
-def _priced(question: TrainingQuestion, parts: Sequence[_Part], ledger: Ledger) -> TrainingTable:
-    """Cross every part with the offers of its group."""
-    rows = [
-        (part_index, row, site)
-        for part_index, part in enumerate(parts)
-        for site in part.group
-        for row in _within_caps(question, part, site, ledger)
-    ]
-    if not rows:
-        return TrainingTable.empty()
-    starts = np.cumsum([0, *(len(part.nodes) for part in parts)])
-    index = np.array([starts[part_index] + row for part_index, row, _ in rows])
-    joined = _concatenate(parts)
-    nodes, finish = joined.nodes[index], joined.finish_s[index]
-    sites = tuple(site for _, _, site in rows)
-    return TrainingTable(
-        sites=sites,
-        nodes=nodes,
-        layout=joined.layout.select(index),
-        memory=joined.memory.select(index),
-        time=joined.time.select(index),
-        finish_s=finish,
-        cost_microusd=tuple(
-            cost_microusd(int(n), site.offer.price_microusd_per_hour, float(seconds) / 3600.0)
-            for n, site, seconds in zip(nodes, sites, finish)
-        ),
-    )
-
-
-def _within_caps(question: TrainingQuestion, part: _Part, site: Site, ledger: Ledger) -> list[int]:
-    cap = shape_cap(question.scenario, site)
-    kept = np.flatnonzero(part.nodes <= cap)
-    if len(kept) < len(part.nodes):
-        least = int(part.nodes[part.nodes > cap].min())
-        text = f"{least} shapes of {site.offer.id}, {cap} allowed"
-        ledger.drop("quota", "columns", len(part.nodes) - len(kept), nearest=text, miss=float(least - cap))
-    dollars = part.nodes[kept] * (site.offer.price_microusd_per_hour / 1e6) * (part.finish_s[kept] / 3600.0)
-    sane = kept[dollars * 1e6 <= DEAREST_MICROUSD]
-    ledger.drop("too-dear", "columns", len(kept) - len(sane), nearest=f"{site.offer.id}: more than $10,000,000,000")
-    return [int(row) for row in sane]
-
-
-def _concatenate(parts: Sequence[_Part]) -> _Part:
-    return _Part(
-        group=[],
-        layout=Layout.concatenate([part.layout for part in parts]),
-        memory=Terms.concatenate([part.memory for part in parts]),
-        time=Terms.concatenate([part.time for part in parts]),
-        nodes=np.concatenate([part.nodes for part in parts]),
-        finish_s=np.concatenate([part.finish_s for part in parts]),
-    )
+def percentile(confidence: float) -> str:
+    """A confidence as scenarios write it: p90."""
+    return f"p{100 * confidence:g}"

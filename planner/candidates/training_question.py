@@ -9,9 +9,18 @@ from planner.candidates.layouts import BATCH_TOLERANCE, RECOMPUTE, SHARDING, Lay
 from planner.candidates.offers import Site
 from planner.candidates.under_way import UnderWay, under_way
 from planner.catalog.model import Catalog
+from planner.estimate.bands import MEDIAN, ErrorBand
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
-from planner.estimate.resolve import base_tier, batch_bounds, sequence_length_of, training_machine, training_spec
+from planner.estimate.resolve import (
+    band_on,
+    base_tier,
+    batch_bounds,
+    sequence_length_of,
+    tier_on,
+    training_machine,
+    training_spec,
+)
 from planner.estimate.sources import training_equations
 from planner.estimate.training import TrainingSpec, training_memory
 from planner.scenario.schema import Scenario, TrainingJob
@@ -32,7 +41,21 @@ class TrainingQuestion:
 
     def machine(self, site: Site) -> Machine:
         """The machine of a site at this job's precision."""
-        return training_machine(site.device, site.shape, self.job, self.catalog, site.inter_node_bytes_per_s)
+        return training_machine(site.device, site.shape, self.job, self.arch, self.catalog, site.inter_node_bytes_per_s)
+
+    def tier(self, site: Site) -> str:
+        """The tier that predicts on a site."""
+        return tier_on(self.job, self.arch, site.device)
+
+    def band(self, site: Site) -> ErrorBand:
+        """The error that predictions for a site carry."""
+        calibrated = self.step_time_ratio(site) is not None
+        return band_on(self.job, self.arch, site.device, self.catalog, calibrated=calibrated)
+
+    @property
+    def confidences(self) -> tuple[float, ...]:
+        """Confidences to search at: the one asked for, and the median, which tells what the margin costs."""
+        return tuple(dict.fromkeys((self.spec.confidence, MEDIAN)))
 
     def spec_on(self, site: Site) -> TrainingSpec:
         """The job on a site: a speed that the user measured there replaces the rule and its penalties."""
@@ -46,7 +69,7 @@ class TrainingQuestion:
     @property
     def estimator(self) -> str:
         """The tier that predicts, and where something measured takes its place."""
-        base = base_tier(self.job)
+        base = base_tier(self.job, self.arch)
         given = [name for name in ("mfu", "step_time") if getattr(self.job, name)]
         return f"measured where {' or '.join(given)} is given, else {base}" if given else base
 

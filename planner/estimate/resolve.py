@@ -18,6 +18,10 @@ from planner.catalog.model import Catalog, Device, Shape
 from planner.equations.memory import usable_memory_bytes
 from planner.equations.replicas import peak_requests_per_s
 from planner.equations.rules import optimizer_steps, tokens_per_step
+from planner.errors import InputError
+from planner.estimate.bands import ErrorBand, error_band
+from planner.estimate.constants import NAMES as CONSTANT_NAMES
+from planner.estimate.constants import StepConstants
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.resolve_run import run_spec
@@ -60,9 +64,9 @@ def training_spec(
     measured over the predicted step time of a run under way on such devices, None where none was measured;
     `spot` says how often spot shapes are taken away, where the job runs on such.
     """
-    measured = device is not None and measured_mfu(device, job.mfu) is not None
-    tier = base_tier(job)
-    thumb = tier == "rule" and not measured and step_time_ratio is None
+    tier = base_tier(job, arch) if device is None else tier_on(job, arch, device)
+    measured = tier == "measured"
+    thumb = tier == "rule" and step_time_ratio is None
     return TrainingSpec(
         tokens=job.tokens,
         epochs=job.epochs,
@@ -75,7 +79,7 @@ def training_spec(
         critical_batch_tokens=job.critical_batch_tokens,
         framework=job.framework,
         measured_mfu=measured,
-        tier="measured" if measured else tier,
+        tier=tier,
         offload=job.offload or (),
         gradient_compression=job.gradient_compression or 1.0,
         lora_rank=job.lora.rank if job.lora else None,
@@ -96,9 +100,43 @@ def predicted_step_s(arch: Architecture, spec: TrainingSpec, layout: Layout, mac
     return np.asarray(training_time(arch, bare, layout, machine).total / steps)
 
 
-def base_tier(job: TrainingJob) -> str:
-    """The tier that predicts where nothing was measured."""
+def base_tier(job: TrainingJob, arch: Architecture) -> str:
+    """The tier that predicts where nothing was measured: the rule of thumb where only a model's size is known."""
+    if not arch.layers:
+        return "rule"
     return DEFAULT_ESTIMATOR if job.tier == "measured" else job.tier
+
+
+def tier_on(job: TrainingJob, arch: Architecture, device: Device) -> str:
+    """The tier that predicts on a device: `measured` where the user gives a speed for it."""
+    return "measured" if measured_mfu(device, job.mfu) is not None else base_tier(job, arch)
+
+
+def step_constants(catalog: Catalog, family: str) -> StepConstants:
+    """The constants of a device family; a catalog made by hand that has none takes the priors.
+
+    Raises
+    ------
+    InputError
+        The catalog names a constant that the equations do not know.
+    """
+    found = catalog.training_families.get(family)
+    constants = dict(found.constants) if found else {}
+    unknown = sorted(set(constants) - set(CONSTANT_NAMES))
+    if unknown:
+        raise InputError.of(
+            "unknown-constant",
+            f"calibration/training.yaml gives {family} constants that no equation takes: {', '.join(unknown)}",
+            hint=f"the names are {', '.join(CONSTANT_NAMES)}",
+        )
+    return StepConstants(**constants)
+
+
+def band_on(
+    job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, *, calibrated: bool = False
+) -> ErrorBand:
+    """The error band of a job on a device; `calibrated`: a step time was measured on such devices."""
+    return error_band(catalog, device.family, tier_on(job, arch, device), calibrated=calibrated)
 
 
 def measured_mfu(device: Device, mfu: Mapping[str, float]) -> float | None:
@@ -112,12 +150,45 @@ def measured_mfu(device: Device, mfu: Mapping[str, float]) -> float | None:
 
 
 def training_machine(
-    device: Device, shape: Shape, job: TrainingJob, catalog: Catalog, inter_node_bytes_per_s: float | None
+    device: Device,
+    shape: Shape,
+    job: TrainingJob,
+    arch: Architecture,
+    catalog: Catalog,
+    inter_node_bytes_per_s: float | None,
 ) -> Machine:
-    """The machine that a job sees: its precision's peak and the share of it that is sustained."""
+    """The machine that a job sees by the tier that predicts on it.
+
+    The rule tier and a measured share of peak count in the peak of the job's precision. The analytic tier computes
+    linear products at that peak and attention at the 16-bit one, and sustains the family's fitted shares of them.
+    """
     measured = measured_mfu(device, job.mfu)
     mfu = measured if measured is not None else catalog.efficiencies[device.family].mfu
-    return machine_of(device, shape, device.peak_flop_per_s.get(job.precision, 0.0), mfu, inter_node_bytes_per_s)
+    peak = device.peak_flop_per_s.get(job.precision, 0.0)
+    if tier_on(job, arch, device) != "analytic":
+        return machine_of(device, shape, peak, mfu, inter_node_bytes_per_s)
+    wide = core_peak_flop_per_s(device, job.precision)
+    machine = machine_of(device, shape, wide, mfu, inter_node_bytes_per_s)
+    constants = step_constants(catalog, device.family)
+    return replace(
+        machine,
+        linear_flop_per_s=peak * shape.compute_share,
+        multiprocessors=float(device.multiprocessors or 0) * shape.compute_share,
+        link_efficiency=constants.link,
+        network_efficiency=constants.network,
+        network_scale=constants.scale,
+        constants=constants,
+        family=device.family,
+        overheads=tuple(sorted(catalog.training_stacks.items())),
+    )
+
+
+def core_peak_flop_per_s(device: Device, precision: str) -> float:
+    """Dense peak of what is not a linear product: 16 bits where the products are narrower.  [FLOP/s]"""
+    peaks = device.peak_flop_per_s
+    if precision == "fp8":
+        return peaks.get("bf16") or peaks.get("fp16") or peaks.get("fp8", 0.0)
+    return peaks.get(precision, 0.0)
 
 
 def machine_of(

@@ -129,7 +129,9 @@ class AllocationCheck:
     def _time(
         self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts, per_job: int
     ) -> Iterator[Finding]:
-        machine = training_machine(facts.device, facts.shape, job, self.catalog, facts.inter_node_bytes_per_s)
+        machine = training_machine(
+            facts.device, facts.shape, job, self.arch, self.catalog, facts.inter_node_bytes_per_s
+        )
         ratio = ratio_on(self.under_way, facts.device.id)
         spot = self.scenario.hardware.spot if facts.offer.price_model == "spot" else None
         spec = training_spec(job, self.arch, facts.device, facts.shape, ratio, spot)

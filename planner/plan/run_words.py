@@ -19,7 +19,7 @@ Document = dict[str, Any]
 def run_assumptions(question: TrainingQuestion) -> Iterator[str]:
     """What is taken for granted of failures, checkpoints and progress."""
     job = question.job
-    if job.failures is None and base_tier(job) == "rule" and not (job.mfu or job.step_time):
+    if job.failures is None and base_tier(job, question.arch) == "rule" and not (job.mfu or job.step_time):
         yield f"{job.name}: no failures on top: the rule of thumb comes from budgets of whole runs, restarts included"
     elif job.failures is None:
         yield f"{job.name}: failures as at Llama 3 405B, {_rates(Failures.model_validate({}), job)}"

@@ -119,7 +119,7 @@ def _fastest_hours(job: TrainingJob, arch: Architecture, catalog: Catalog, kind:
         return None
     layout = Layout(**{name: np.array([one[name] for one in layouts]) for name in layouts[0]})
     needed = training_memory(arch, training_spec(job, arch), layout).total
-    machine = training_machine(kind.device, kind.shape, job, catalog, kind.rate)
+    machine = training_machine(kind.device, kind.shape, job, arch, catalog, kind.rate)
     seconds = training_time(arch, training_spec(job, arch, kind.device), layout, machine).total
     good = (needed <= usable_bytes(kind.device, kind.shape)) & (seconds <= job.deadline_s)
     return float(np.min(seconds[good])) / 3600.0 if good.any() else None

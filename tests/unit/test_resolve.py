@@ -53,8 +53,8 @@ def test_the_most_exact_measurement_wins() -> None:
 def test_a_measured_speed_replaces_the_rule() -> None:
     card, world = device(), catalog()
     measured, silent = a_job(mfu={"plain": 0.25}), a_job()
-    assert resolve.training_machine(card, shape(), silent, world, None).mfu == 0.5
-    assert resolve.training_machine(card, shape(), measured, world, None).mfu == 0.25
+    assert resolve.training_machine(card, shape(), silent, coarse_model(1e9), world, None).mfu == 0.5
+    assert resolve.training_machine(card, shape(), measured, coarse_model(1e9), world, None).mfu == 0.25
     arch = coarse_model(1e9)
     assert not resolve.training_spec(silent, arch, card).measured_mfu
     assert resolve.training_spec(measured, arch, card).measured_mfu
@@ -119,7 +119,7 @@ def test_every_device_of_the_catalog_can_be_resolved(name: str) -> None:
     for one in [piece for piece in world.shapes.values() if piece.device == name]:
         assert 0 < resolve.usable_bytes(card, one) <= resolve.memory_bytes(card, one)
         if "training" in card.uses:
-            machine = resolve.training_machine(card, one, a_job(), world, None)
+            machine = resolve.training_machine(card, one, a_job(), coarse_model(1e9), world, None)
             assert 0 < machine.mfu < 1
         if "serving" in card.uses:
             assert card.memory_bandwidth_bytes_per_s

@@ -1,0 +1,63 @@
+"""Which of many evaluated layouts may be in a plan: the least recomputation that fits, on time, the fastest."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.estimate.layout import Layout
+from planner.estimate.run import TERMS as RUN_TERMS
+from planner.estimate.terms import Terms
+
+Rows = NDArray[np.int64]
+_SIMPLEST_LAST_TO_FIRST = ("micro_batch", "vpp", "sharding", "recompute", "ep", "cp", "tp", "pp")
+
+
+def least_recompute(layout: Layout, fitting: Rows) -> Rows:
+    """Of layouts that differ in recomputation alone, the one that recomputes least and fits.
+
+    More recomputation only adds time: no sum of terms falls with it, in any tier. `enumerate_layouts`
+    lists the levels of one layout next to each other, from the least.
+    """
+    same = np.concatenate([[0], np.cumsum(np.diff(np.asarray(layout.recompute)) <= 0)])[fitting]
+    first = np.ones(len(same), dtype=bool)
+    first[1:] = same[1:] != same[:-1]
+    return fitting[first]
+
+
+def busy_s(time: Terms) -> NDArray[np.float64]:
+    """Time of the optimizer steps alone, without failures and checkpoints.  [s]"""
+    return np.asarray(sum(time[name] for name in time if name not in RUN_TERMS))
+
+
+def fastest(layout: Layout, nodes: Rows, finish_s: NDArray[np.float64], chosen: Rows) -> Rows:
+    """Of the chosen layouts the fastest of each node count; the simplest one on a tie."""
+    if not len(chosen):
+        return chosen
+    mine, finish = nodes[chosen], ten_digits(finish_s[chosen] / 3600.0)
+    best = np.full(int(mine.max()) + 1, np.inf)
+    np.minimum.at(best, mine, finish)
+    ties = chosen[finish == best[mine]]
+    simplest = [np.asarray(getattr(layout, name))[ties] for name in _SIMPLEST_LAST_TO_FIRST]
+    order = np.lexsort((*simplest, nodes[ties]))
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = nodes[ties][order][1:] != nodes[ties][order][:-1]
+    kept: Rows = ties[order[first]]
+    return kept
+
+
+def least_times(nodes: Rows, finish_s: NDArray[np.float64]) -> dict[int, float]:
+    """The shortest time of each node count.  [s]"""
+    if not len(nodes):
+        return {}
+    best = np.full(int(nodes.max()) + 1, np.inf)
+    np.minimum.at(best, nodes, finish_s)
+    return {int(count): float(best[count]) for count in np.flatnonzero(np.isfinite(best))}
+
+
+def ten_digits(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round to ten significant digits: hours that differ by less are one time, as in `money`."""
+    exponent = np.floor(np.log10(np.maximum(values, 1e-300)))
+    scale = 10.0 ** (9 - exponent)
+    rounded: NDArray[np.float64] = np.rint(values * scale) / scale
+    return rounded

@@ -1,0 +1,133 @@
+"""The columns of one training job: layouts that fit and are on time, crossed with the offers of their machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.ledger import Ledger
+from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
+from planner.candidates.offers import Site, shape_cap
+from planner.candidates.program import Units
+from planner.candidates.training_question import TrainingQuestion
+from planner.estimate.layout import Layout
+from planner.estimate.terms import Terms
+
+Physics = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Layouts of one physics group that fit and are on time, before prices."""
+
+    group: list[Site]
+    layout: Layout
+    memory: Terms
+    time: Terms
+    nodes: NDArray[np.int64]
+    finish_s: NDArray[np.float64]
+    fastest_s: Mapping[int, float] = field(default_factory=dict)  # by count of shapes, on time or not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingTable:
+    """The columns of one job: row i runs `layout[i]` on `nodes[i]` shapes of `sites[i]`."""
+
+    sites: tuple[Site, ...]
+    nodes: NDArray[np.int64]
+    layout: Layout
+    memory: Terms  # bytes per device
+    time: Terms  # seconds of the whole run
+    finish_s: NDArray[np.float64]
+    cost_microusd: tuple[int, ...]
+    fastest_s: Mapping[Physics, Mapping[int, float]] = field(default_factory=dict)  # also of counts that are late
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.sites)
+
+    def units(self, count: int) -> Units:
+        """What one unit of each row, a whole job, brings and takes."""
+        none = np.zeros(len(self), dtype=np.int64)
+        return Units(
+            cost_microusd=self.cost_microusd,
+            finish_s=self.finish_s,
+            nodes=self.nodes,
+            replicas=none,
+            capacity_micro_per_s=none,
+            max_units=np.full(len(self), count, dtype=np.int64),
+        )
+
+    @classmethod
+    def empty(cls, fastest_s: Mapping[Physics, Mapping[int, float]] | None = None) -> TrainingTable:
+        """No way to run the job."""
+        none: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        return cls(
+            sites=(),
+            nodes=none,
+            layout=Layout(**dict.fromkeys(Layout.__slots__, none)),
+            memory=Terms({}),
+            time=Terms({}),
+            finish_s=np.zeros(0),
+            cost_microusd=(),
+            fastest_s=fastest_s or {},
+        )
+
+
+def priced(question: TrainingQuestion, every_part: Sequence[Part], ledger: Ledger) -> TrainingTable:
+    """Cross every part with the offers of its group."""
+    fastest_s = {part.group[0].physics: part.fastest_s for part in every_part}
+    parts = [part for part in every_part if len(part.nodes)]
+    rows = [
+        (part_index, row, site)
+        for part_index, part in enumerate(parts)
+        for site in part.group
+        for row in _within_caps(question, part, site, ledger)
+    ]
+    if not rows:
+        return TrainingTable.empty(fastest_s)
+    starts = np.cumsum([0, *(len(part.nodes) for part in parts)])
+    index = np.array([starts[part_index] + row for part_index, row, _ in rows])
+    joined = _concatenate(parts)
+    nodes, finish = joined.nodes[index], joined.finish_s[index]
+    sites = tuple(site for _, _, site in rows)
+    return TrainingTable(
+        sites=sites,
+        nodes=nodes,
+        layout=joined.layout.select(index),
+        memory=joined.memory.select(index),
+        time=joined.time.select(index),
+        finish_s=finish,
+        cost_microusd=tuple(
+            cost_microusd(int(n), site.offer.price_microusd_per_hour, float(seconds) / 3600.0)
+            for n, site, seconds in zip(nodes, sites, finish)
+        ),
+        fastest_s=fastest_s,
+    )
+
+
+def _within_caps(question: TrainingQuestion, part: Part, site: Site, ledger: Ledger) -> list[int]:
+    cap = shape_cap(question.scenario, site)
+    kept = np.flatnonzero(part.nodes <= cap)
+    if len(kept) < len(part.nodes):
+        least = int(part.nodes[part.nodes > cap].min())
+        text = f"{least} shapes of {site.offer.id}, {cap} allowed"
+        ledger.drop("quota", "columns", len(part.nodes) - len(kept), nearest=text, miss=float(least - cap))
+    dollars = part.nodes[kept] * (site.offer.price_microusd_per_hour / 1e6) * (part.finish_s[kept] / 3600.0)
+    sane = kept[dollars * 1e6 <= DEAREST_MICROUSD]
+    ledger.drop("too-dear", "columns", len(kept) - len(sane), nearest=f"{site.offer.id}: more than $10,000,000,000")
+    return [int(row) for row in sane]
+
+
+def _concatenate(parts: Sequence[Part]) -> Part:
+    return Part(
+        group=[],
+        layout=Layout.concatenate([part.layout for part in parts]),
+        memory=Terms.concatenate([part.memory for part in parts]),
+        time=Terms.concatenate([part.time for part in parts]),
+        nodes=np.concatenate([part.nodes for part in parts]),
+        finish_s=np.concatenate([part.finish_s for part in parts]),
+    )
