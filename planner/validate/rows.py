@@ -10,6 +10,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from planner.files import StrPath
 from planner.validate.table import Columns, kinds_of, read_table
 
 HOUSE = Path(__file__).parents[1] / "measurements"
+SHIPPED = "planner/measurements/training.csv"
+COLLECTED = "2026-11-21"  # when the shipped rows were read at their sources
 UNIT_BYTES = {"GB": 1e9, "GiB": 2.0**30}
 
 # Measured cells, and what identifies a publication: no prediction reads any of these.
@@ -239,6 +242,12 @@ def read_totals(path: StrPath) -> tuple[TotalsRow, ...]:
 def shipped_training_rows() -> tuple[MeasuredRow, ...]:
     """The project's own table of training runs."""
     return read_training_rows(HOUSE / "training.csv")
+
+
+def of_families(rows: Sequence[MeasuredRow], patterns: Sequence[str]) -> tuple[MeasuredRow, ...]:
+    """The rows whose family matches one of the patterns, capitals aside; no pattern matches every row."""
+    wanted = [pattern.lower() for pattern in patterns]
+    return tuple(row for row in rows if not wanted or any(fnmatchcase((row.family or "").lower(), p) for p in wanted))
 
 
 def shipped_totals() -> tuple[TotalsRow, ...]:

@@ -18,7 +18,7 @@ from planner.report.text import cells
 COMMANDS = [
     ("solve",), ("explain",), ("candidates",), ("memory",), ("verify",), ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("models", "list"), ("models", "show"),
-    ("validate", "training"), ("validate", "totals"),
+    ("validate", "training"), ("validate", "totals"), ("calibrate", "training"),
 ]  # fmt: skip
 
 
@@ -29,10 +29,10 @@ def examples(run: Run, command: tuple[str, ...]) -> list[str]:
 
 
 def test_no_command_is_forgotten() -> None:
-    from planner.cli import catalog, models, validate
+    from planner.cli import calibrate, catalog, models, validate
     from planner.cli.main import app
 
-    groups = {"catalog": catalog.app, "models": models.app, "validate": validate.app}
+    groups = {"catalog": catalog.app, "models": models.app, "validate": validate.app, "calibrate": calibrate.app}
     known = {(entry.name,) for entry in app.registered_commands}
     known |= {(name, entry.name) for name, group in groups.items() for entry in group.registered_commands}
     assert known == set(COMMANDS)
@@ -90,6 +90,7 @@ PRINTING = [
     ("models", "show", "mixtral-8x7b"),
     ("validate", "training", "--family", "V100"),
     ("validate", "totals"),
+    ("calibrate", "training", "--family", "TPU-v4"),
 ]
 
 

@@ -1,0 +1,96 @@
+"""A calibration for people and programs: errors on rows left out, and what the rows say about each constant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from planner.calibrate.priors import PRIORS
+from planner.calibrate.result import Calibration
+from planner.calibrate.training import by_family
+from planner.report import csv, json, markdown, text
+from planner.report.blocks import Block, Grid, Lines, columns
+from planner.report.validation import percent
+
+# rise of the loss when a constant moves by one spread of its prior
+_DECIDED, _WEAK = 0.003, 0.0005
+_COLUMNS = (
+    "family", "kind", "name", "rows", "median", "mean", "p90", "value", "prior", "rise", "known_from", "meaning",
+)  # fmt: skip
+
+
+def render_calibration(found: Calibration, form: str, *, width: int = 100, colour: bool = False) -> str:
+    """The report of a calibration as table, json, csv or md."""
+    rows = calibration_rows(found)
+    if form == "json":
+        return json.render(rows)
+    if form == "csv":
+        return csv.render(rows, _COLUMNS)
+    blocks = _blocks(rows)
+    return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
+
+
+def calibration_rows(found: Calibration) -> list[dict[str, Any]]:
+    """One row a family, a source left out, and a constant; shares and base units."""
+    rows: list[dict[str, Any]] = []
+    for family, part in by_family(found.held_out.points):
+        errors = found.errors_of(family)
+        sources = np.array([point.source for point in part])
+        rows.append({"family": family, "kind": "family", "name": "all rows", **_errors(errors)})
+        for source in sorted(set(sources)):
+            rows.append({"family": family, "kind": "source", "name": source, **_errors(errors[sources == source])})
+        rows += [_constant(found, family, name, rise) for name, rise in found.mind.get(family, {}).items()]
+    return rows
+
+
+def _errors(errors: np.ndarray) -> dict[str, Any]:
+    return {
+        "rows": len(errors),
+        "median": float(np.median(errors)),
+        "mean": float(np.mean(errors)),
+        "p90": float(np.quantile(errors, 0.9)),
+    }
+
+
+def _constant(found: Calibration, family: str, name: str, rise: float) -> dict[str, Any]:
+    known = "the rows" if rise > _DECIDED else "the rows, weakly" if rise > _WEAK else "its prior"
+    return {
+        "family": family,
+        "kind": "constant",
+        "name": name,
+        "value": found.constants.families[family][name],
+        "prior": PRIORS[name].value,
+        "rise": rise,
+        "known_from": known,
+        "meaning": PRIORS[name].meaning,
+    }
+
+
+def _blocks(rows: Sequence[Mapping[str, Any]]) -> list[Block]:
+    errors = [
+        [row["family"], row["name"], f"{row['rows']:,}", percent(row["median"]), percent(row["mean"]),
+         percent(row["p90"])]
+        for row in rows if row["kind"] != "constant"
+    ]  # fmt: skip
+    constants = [
+        [row["family"], row["name"], f"{row['value']:.4g}", f"{row['prior']:.4g}", row["known_from"], row["meaning"]]
+        for row in rows
+        if row["kind"] == "constant"
+    ]
+    return [
+        Lines(lines=("Constants of a training step, fitted to measured rows",), strong_first=True),
+        Grid(
+            title="Step-time error on rows whose source, or else whose model, was left out of the fit",
+            columns=columns("Family", "Rows left out", ">rows", ">median", ">mean", ">p90"),
+            rows=errors,
+            grouped=True,
+        ),
+        Grid(
+            title="What decides each constant",
+            columns=columns("Family", "Constant", ">value", ">prior", "decided by", "Meaning"),
+            rows=constants,
+            grouped=True,
+        ),
+    ]
