@@ -14,7 +14,7 @@ from planner.calibrate.priors import PRIORS
 from planner.calibrate.training import Constants, Point, by_family, fit_constants, identifiability, points_of
 from planner.catalog.model import Catalog
 from planner.errors import InputError
-from planner.validate.rows import MeasuredRow
+from planner.validate.rows import MeasuredRow, shipped_left_out
 
 FEWEST_ROWS = 10  # below it a band comes from all families of the kind (GPU, TPU)
 SCHEMA = "catalog/training/v1"
@@ -27,6 +27,7 @@ class Calibration:
     constants: Constants
     held_out: HeldOut
     memory_ratio: np.ndarray  # measured over predicted peak memory of every row that has one
+    memory_sources: int
     mind: Mapping[str, Mapping[str, float]]  # by family: how much the rows mind each constant
     source: str
     as_of: str
@@ -50,8 +51,8 @@ class Calibration:
             f"  {family}:",
             f"    source: {_quoted(self.source)}",
             f"    constants: {_mapping({name: own[name] for name in PRIORS})}",
-            f"    time_band: {_band(ratio, errors, part)}",
-            f"    memory_band: {_band(self.memory_ratio, np.abs(1 / self.memory_ratio - 1), ())}",
+            f"    time_band: {_band(ratio, errors, len({point.source for point in part}))}",
+            f"    memory_band: {_band(self.memory_ratio, np.abs(1 / self.memory_ratio - 1), self.memory_sources)}",
             f"    by_source: {_by_source(part, errors)}",
             f"    validity: {_validity(part)}",
         ]
@@ -110,27 +111,32 @@ def calibrate(
     constants = fit_constants(points, catalog)
     held_out = hold_out(points, constants, catalog, tell)
     mind = identifiability(points, constants, catalog)
+    memory, sources = _memory_ratio(rows, catalog)
     return Calibration(
         constants=constants,
         held_out=held_out,
-        memory_ratio=_memory_ratio(rows, catalog),
+        memory_ratio=memory,
+        memory_sources=sources,
         mind=mind,
         source=source,
         as_of=as_of,
     )
 
 
-def _memory_ratio(rows: Sequence[MeasuredRow], catalog: Catalog) -> np.ndarray:
-    """Measured over predicted peak memory; 1 where no row has a memory."""
+def _memory_ratio(rows: Sequence[MeasuredRow], catalog: Catalog) -> tuple[np.ndarray, int]:
+    """Measured over predicted peak memory, and sources that measured it; 1 where no row has a memory."""
     from planner.validate.memory import predict_peak_memory
 
-    found = [1.0]
+    left_out = shipped_left_out()
+    found, sources = [], set()
     for row in rows:
-        measured = row.measured_memory_bytes
-        predicted = predict_peak_memory(row, catalog) if measured and row.trust != "C" else None
+        counts = row.trust != "C" and ("training.csv", row.id or "") not in left_out
+        measured = row.measured_memory_bytes if counts else None
+        predicted = predict_peak_memory(row, catalog) if measured else None
         if measured and predicted:
             found.append(measured / predicted)
-    return np.array(found[1:] or found)
+            sources.add(row.source_key)
+    return np.array(found or [1.0]), max(len(sources), 1)
 
 
 def _sources(part: Sequence[Point]) -> dict[str, list[int]]:
@@ -144,7 +150,7 @@ def _errors(errors: np.ndarray) -> str:
     return f"median {np.median(errors):.1%}, mean {np.mean(errors):.1%}, p90 {np.quantile(errors, 0.9):.1%}"
 
 
-def _band(ratio: np.ndarray, errors: np.ndarray, part: Sequence[Point]) -> str:
+def _band(ratio: np.ndarray, errors: np.ndarray, sources: int) -> str:
     p10, p50, p90 = np.quantile(ratio, (0.1, 0.5, 0.9))
     return _mapping(
         {
@@ -152,7 +158,7 @@ def _band(ratio: np.ndarray, errors: np.ndarray, part: Sequence[Point]) -> str:
             "p50": p50,
             "p90": p90,
             "rows": len(errors),
-            "sources": len({point.source for point in part}) if part else 1,
+            "sources": sources,
             "median_error": float(np.median(errors)),
             "mean_error": float(np.mean(errors)),
             "p90_error": float(np.quantile(errors, 0.9)),

@@ -377,7 +377,7 @@ def accumulation_s(
 
     Notes
     -----
-    Eq. (1):  8 P (m - 1) / W, a read and a write of four bytes
+    Eq. (1):  6 P (m - 1) / W: the sum is read and written in four bytes, the product's two are not
 
     References
     ----------
@@ -386,9 +386,9 @@ def accumulation_s(
     Examples
     --------
     >>> round(float(accumulation_s(1e9, 5, 1.6e12)), 6)
-    0.02
+    0.015
     """
-    return 8.0 * as_float(parameters) * np.maximum(as_float(micro_batches) - 1.0, 0.0) / bandwidth_bytes_per_s
+    return 6.0 * as_float(parameters) * np.maximum(as_float(micro_batches) - 1.0, 0.0) / bandwidth_bytes_per_s
 
 
 @equation("EQ-TIME-11")

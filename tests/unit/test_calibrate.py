@@ -1,0 +1,143 @@
+"""The fit finds constants that made the data, sees nothing of what it leaves out, and writes what the catalog reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.calibrate.crossval import hold_out
+from planner.calibrate.fit import Sample, constants_at, fit, source_weights
+from planner.calibrate.inherit import HEIRS
+from planner.calibrate.priors import PRIORS
+from planner.calibrate.result import Calibration
+from planner.calibrate.training import Point, fit_constants, identifiability, points_of, priors, sample_of
+from planner.catalog.load import load_catalog
+from planner.catalog.model import Catalog
+from planner.catalog.reading import Problems
+from planner.catalog.training_calibration import read_training
+from planner.estimate.constants import NAMES, StepConstants
+from planner.validate.rows import shipped_training_rows
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return load_catalog()
+
+
+@pytest.fixture(scope="module")
+def points(catalog: Catalog) -> list[Point]:
+    """Two dozen rows of the A100 from four sources."""
+    every = [point for point in points_of(shipped_training_rows(), catalog) if point.family == "ampere"]
+    chosen: dict[str, list[Point]] = {}
+    for point in every:
+        mine = chosen.setdefault(point.source, [])
+        if len(mine) < 8:
+            mine.append(point)
+    return [point for mine in list(chosen.values())[:4] for point in mine]
+
+
+def made_by(points: list[Point], catalog: Catalog, **constants: float) -> list[Point]:
+    """The points with the times that given constants make."""
+    own = StepConstants(**{**priors(), **constants})
+    times = sample_of(points, catalog).batch.predict(own, {}).total
+    return [replace(point, measured_s=float(seconds)) for point, seconds in zip(points, times, strict=True)]
+
+
+def test_every_constant_has_a_prior_and_a_meaning() -> None:
+    assert set(PRIORS) == set(NAMES)
+    assert all(prior.meaning and prior.spread > 0 and prior.value <= prior.most for prior in PRIORS.values())
+
+
+def test_the_fit_finds_the_constants_that_made_the_data(points: list[Point], catalog: Catalog) -> None:
+    sample = sample_of(made_by(points, catalog, gemm=0.62, attention=0.9), catalog)
+    found = fit(sample, ("gemm", "attention"), {}, {})
+    assert found["gemm"] == pytest.approx(0.62, rel=0.03)
+    assert found["attention"] == pytest.approx(0.9, rel=0.06)
+
+
+def test_few_rows_stay_near_the_prior(points: list[Point], catalog: Catalog) -> None:
+    far = made_by(points, catalog, gemm=0.5)
+    many = fit(sample_of(far, catalog), ("gemm",), {}, {})["gemm"]
+    one = fit(sample_of(far[:1], catalog), ("gemm",), {}, {})["gemm"]
+    assert many < one < PRIORS["gemm"].value
+
+
+def test_a_long_table_does_not_decide_alone() -> None:
+    weights = source_weights(["long"] * 100 + ["short"])
+    assert weights.sum() == pytest.approx(1.0)
+    assert weights[-1] == pytest.approx(10 * weights[0])
+    assert weights[:100].sum() == pytest.approx(10 * weights[-1])
+
+
+def test_constants_never_exceed_what_makes_sense() -> None:
+    assert constants_at(np.array([5.0]), ("gemm",), {}).gemm == PRIORS["gemm"].most
+
+
+def test_a_prediction_that_is_no_number_costs_but_does_not_break(points: list[Point], catalog: Catalog) -> None:
+    sample = sample_of(points[:2], catalog)
+    broken = Sample(batch=sample.batch, measured_s=np.array([np.nan, 1.0]), weights=sample.weights)
+    assert np.isfinite(broken.loss(StepConstants(), {}))
+
+
+def test_what_is_left_out_is_not_seen(points: list[Point], catalog: Catalog) -> None:
+    """Doubling the measured times of a source changes nothing in what is predicted for that source."""
+    source = points[0].source
+    doubled = [replace(p, measured_s=2 * p.measured_s) if p.source == source else p for p in points]
+    before = hold_out(points, fit_constants(points, catalog), catalog, lambda _: None)
+    after = hold_out(doubled, fit_constants(doubled, catalog), catalog, lambda _: None)
+    mine = np.array([point.source == source for point in points])
+    assert after.predicted_s[mine] == pytest.approx(before.predicted_s[mine], rel=1e-12)
+    assert not np.allclose(after.predicted_s[~mine], before.predicted_s[~mine], rtol=1e-6)
+
+
+def test_a_kind_of_one_source_is_left_out_by_model(points: list[Point], catalog: Catalog) -> None:
+    own = [point for point in points if point.source == points[0].source]
+    models = {point.model for point in own}
+    assert len(models) > 1
+    first = own[0].model
+    doubled = [replace(p, measured_s=2 * p.measured_s) if p.model == first else p for p in own]
+    before = hold_out(own, fit_constants(own, catalog), catalog, lambda _: None)
+    after = hold_out(doubled, fit_constants(doubled, catalog), catalog, lambda _: None)
+    mine = np.array([point.model == first for point in own])
+    assert after.predicted_s[mine] == pytest.approx(before.predicted_s[mine], rel=1e-12)
+
+
+def test_rows_mind_what_they_decide_only(points: list[Point], catalog: Catalog) -> None:
+    mind = identifiability(points, fit_constants(points, catalog), catalog)["ampere"]
+    assert mind["gemm"] > 0.003
+    assert "experts" not in mind
+
+
+def test_the_file_is_what_the_catalog_reads(points: list[Point], catalog: Catalog, tmp_path: Path) -> None:
+    constants = fit_constants(points, catalog)
+    held_out = hold_out(points, constants, catalog, lambda _: None)
+    calibration = Calibration(
+        constants=constants,
+        held_out=held_out,
+        memory_ratio=np.array([0.97, 1.0, 1.02]),
+        memory_sources=2,
+        mind={},
+        source="a test",
+        as_of="2026-11-21",
+    )
+    file = tmp_path / "training.yaml"
+    file.write_text(calibration.to_yaml())
+    problems = Problems()
+    families, _ = read_training(file, problems)
+    assert not problems
+    own = families["ampere"]
+    assert own.constants["gemm"] == pytest.approx(constants.families["ampere"]["gemm"], rel=1e-4)
+    assert own.time_band.rows == len(points)
+    assert own.time_band.p10 <= own.time_band.p50 <= own.time_band.p90
+    assert families["volta"].inherited_from == "ampere"
+    wide, near = families["volta"].time_band, own.time_band
+    assert wide.p90 / wide.p10 > near.p90 / near.p10
+    assert "gemm" in calibration.report() or calibration.report()
+
+
+def test_every_device_family_has_constants(catalog: Catalog) -> None:
+    fitted = {name for name, own in catalog.training_families.items() if not own.inherited_from}
+    assert fitted | set(HEIRS) == set(catalog.training_families)
