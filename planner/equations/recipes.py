@@ -25,6 +25,8 @@ class StateRecipe:
 
 _ZERO = "Rajbhandari et al. 2020, sec. 3.1"
 _MEGATRON = "NVIDIA/Megatron-LM:megatron/training/theoretical_memory_usage.py"
+_BRIDGE = "NVIDIA-NeMo/Megatron-Bridge:src/megatron/bridge/recipes/moonlight: bf16 gradients and moments, fp32 master"
+_DEEPSPEED = "deepspeedai/DeepSpeed, memory needs of ZeRO: 2 + 2 + 4 fp32 gradients + 4 + 8"
 _DERIVED = "arithmetic: bytes of each stored tensor"
 RECIPES: dict[str, StateRecipe] = {
     recipe.name: recipe
@@ -36,6 +38,8 @@ RECIPES: dict[str, StateRecipe] = {
         StateRecipe(name="adam-pure-bf16", weight=2, gradient=2, optimizer=4, source="mosaicml/llm-foundry, PURE rows"),
         StateRecipe(name="adam-fp8", weight=4, gradient=4, optimizer=12, source="Transformer Engine (recalled)"),
         StateRecipe(name="adam-bf16-moments", weight=2, gradient=4, optimizer=8, source="DeepSeek-V3 (recalled)"),
+        StateRecipe(name="adam-bf16-states", weight=2, gradient=2, optimizer=8, source=_BRIDGE),
+        StateRecipe(name="adam-deepspeed", weight=2, gradient=2, optimizer=16, source=_DEEPSPEED),
         StateRecipe(name="adam-8bit", weight=2, gradient=2, optimizer=6, source="Dettmers et al. 2022; fp32 master"),
         StateRecipe(name="adam-8bit-no-master", weight=2, gradient=2, optimizer=2, source="Dettmers et al. 2022"),
         StateRecipe(name="adafactor", weight=2, gradient=2, optimizer=4, source="Shazeer and Stern 2018; fp32 master"),
@@ -51,7 +55,7 @@ RECIPES: dict[str, StateRecipe] = {
 }
 
 _FP32_RECIPES = {
-    **dict.fromkeys(("adamw", "adam", "adamw-fsdp", "adamw-megatron"), "adam-fp32"),
+    **dict.fromkeys(("adamw", "adam", "adamw-fsdp", "adamw-megatron", "adamw-deepspeed"), "adam-fp32"),
     "sgd": "sgd-fp32",
     "sgd-momentum": "sgd-momentum-fp32",
     "adafactor": "adafactor-fp32",
@@ -61,6 +65,7 @@ _RECIPES = {
     **dict.fromkeys(("adamw", "adam"), "adam-mixed"),
     "adamw-megatron": "adam-megatron",
     "adamw-fsdp": "adam-fsdp",
+    "adamw-deepspeed": "adam-deepspeed",
     "adamw-pure-bf16": "adam-pure-bf16",
     "adamw-bf16-moments": "adam-bf16-moments",
     "adamw-8bit": "adam-8bit",
@@ -72,7 +77,7 @@ _RECIPES = {
     "muon": "muon",
 }
 OPTIMIZERS: tuple[str, ...] = tuple(_RECIPES)
-_FRAMEWORK_ADAM = {"megatron": "adamw-megatron", "fsdp": "adamw-fsdp"}
+_FRAMEWORK_ADAM = {"megatron": "adamw-megatron", "fsdp": "adamw-fsdp", "deepspeed": "adamw-deepspeed"}
 
 
 def state_recipe(optimizer: str, precision: str, framework: str | None = None) -> StateRecipe:

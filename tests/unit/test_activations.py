@@ -68,9 +68,11 @@ def test_moe_imbalance_touches_routed_tokens_only() -> None:
     assert uneven - balanced == pytest.approx(10 * 0.5 * 2 * (6 * 32 + 4 * 64))
 
 
-def test_fp8_halves_the_inputs_of_the_products() -> None:
+def test_fp8_keeps_norms_and_products_narrow_and_the_attention_output_twice() -> None:
     h, f, ae = 4096, 14336, 4096
-    assert act.fp8_saved_bytes(1, h, ae, f) == (4 * h + 2 * f + 2 * ae) / 2
+    wide = 2 * (2 * h) + 2 * f + 2 * ae  # two norm outputs, the MLP's product, the attention output
+    narrow = 2 * h + f + (2 + 1) * ae
+    assert act.fp8_saved_bytes(1, h, ae, f) == wide - narrow
 
 
 def test_operator_recompute_and_edges() -> None:

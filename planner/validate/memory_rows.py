@@ -1,0 +1,209 @@
+"""The model and the memory-relevant software of a measured row; what is unstated is the documented default."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from functools import lru_cache
+
+from planner.architecture.build import build
+from planner.architecture.config import Config
+from planner.architecture.model import Architecture
+from planner.equations.recipes import RECIPES
+from planner.estimate.memory_stack import FRAGMENTATION_SHARE, LOGIT_BYTES, MemoryStack, memory_stack
+from planner.estimate.training import TrainingSpec
+from planner.validate.rows import MeasuredRow
+from planner.validate.training import architecture_of, framework_of
+
+CHOSEN_RANKS = {"rank0": "rank0", "last": "last"}  # of mem_rank; any other reading is of the fullest rank
+_SOFTWARE = {  # frameworks of rows by whose memory they have
+    "megatron": "megatron",
+    "megatron-bridge": "megatron",
+    "megatron-bridge-graphs": "megatron",
+    "megatron-deepspeed": "deepspeed",
+    "deepspeed": "deepspeed",
+    "fsdp": "fsdp",
+}
+_STATES = {
+    "megatron18": "adam-megatron",
+    "fsdp_mixed": "adam-fsdp",
+    "fsdp_pure": "adam-pure-bf16",
+    "low_precision_moments": "adam-bf16-states",
+}
+_HEAD_SIZE = 128
+
+
+def memory_architecture(row: MeasuredRow) -> Architecture:
+    """The row's model: layers and heads that the table leaves out follow from its size and width."""
+    arch = _as_untied(architecture_of(_completed(row)), row)
+    latent = any(group.attention == "mla" for group in arch.layers)
+    return _latent(row) if row.n_experts and not latent and re.search(r"\bMLA\b", row.model or "") else arch
+
+
+def _completed(row: MeasuredRow) -> MeasuredRow:
+    if not row.hidden or row.n_experts:
+        return row
+    layers = row.layers or _layers_of_size(row)
+    heads = row.heads or max(round(row.hidden / _HEAD_SIZE), 1)
+    while row.hidden % heads:
+        heads += 1
+    return replace(row, layers=layers, heads=heads) if layers else row
+
+
+def _layers_of_size(row: MeasuredRow) -> int | None:
+    """Layers of a dense model with multi-head attention that has the row's size."""
+    if not row.n_params_b or not row.hidden:
+        return None
+    h, f = row.hidden, row.ffn_hidden or 4 * row.hidden
+    layer = 4 * h * h + (3 if row.gated_mlp else 2) * h * f
+    return round((row.n_params_b * 1e9 - (row.vocab or 0) * h) / layer) or None
+
+
+def _latent(row: MeasuredRow) -> Architecture:
+    """A mixture of experts with multi-head latent attention of Megatron-LM's default sizes."""
+    config = {
+        "model_type": "deepseek_v3",
+        "hidden_size": row.hidden,
+        "num_hidden_layers": row.layers,
+        "num_attention_heads": row.heads,
+        "num_key_value_heads": row.heads,
+        "q_lora_rank": 512,
+        "kv_lora_rank": 512,
+        "qk_nope_head_dim": 128,
+        "qk_rope_head_dim": 64,
+        "v_head_dim": 128,
+        "intermediate_size": 4 * (row.hidden or 0),
+        "moe_intermediate_size": row.ffn_hidden,
+        "n_routed_experts": row.n_experts,
+        "num_experts_per_tok": row.top_k,
+        "n_shared_experts": 0,
+        "first_k_dense_replace": 0,
+        "vocab_size": row.vocab or 50257,
+        "max_position_embeddings": row.seq_len,
+        "tie_word_embeddings": False,
+    }
+    return _built(json.dumps(config, sort_keys=True))
+
+
+@lru_cache(maxsize=64)
+def _built(text: str) -> Architecture:
+    return build(Config(json.loads(text), "row", text), name="row", source="measured row")
+
+
+def _as_untied(arch: Architecture, row: MeasuredRow) -> Architecture:
+    """The same model with a head of its own, where that is nearer to the row's size."""
+    if not (arch.tied_embeddings and arch.layers and row.n_params_b):
+        return arch
+    head = arch.vocab_size * arch.hidden_size
+    size = row.n_params_b * 1e9
+    if abs(arch.parameters + head - size) >= abs(arch.parameters - size):
+        return arch
+    return replace(
+        arch,
+        tied_embeddings=False,
+        output_head_parameters=head,
+        parameters=arch.parameters + head,
+        active_parameters=arch.active_parameters + head,
+    )
+
+
+def row_stack(row: MeasuredRow, arch: Architecture) -> MemoryStack:
+    """What the row's software keeps: as stated, else by its documented defaults."""
+    framework = framework_of(row)
+    spec = TrainingSpec(
+        tokens=1.0,
+        sequence_length=float(row.seq_len or 0),
+        precision="fp8" if row.precision_class in ("fp8", "fp4") else "bf16",
+        attention="eager" if _stores_scores(row) else "flash",
+        framework=_SOFTWARE.get(framework.name),
+    )
+    stack = memory_stack(spec)
+    stack = replace(
+        stack,
+        logit_bytes=_logit_bytes(row),
+        recomputed=_recomputed(row, stack),
+        compiled=row.compiled == 1,
+        sequence_parallel=_sequence_parallel(row),
+        offload=frozenset(name for name in ("optimizer", "activations") if name in (row.offload or "")),
+        predicted_tokens=_predicted_tokens(row),
+        expert_imbalance=_imbalance(row, stack),
+        score_bytes=stack.score_bytes if _has_dropout(arch) else 2.0,
+    )
+    if framework.name == "fsdp":
+        stack = _fsdp(row, stack)
+    recipe = _STATES.get(row.states_recipe or "") or _usual_states(framework.name, arch)
+    return replace(stack, recipe=RECIPES[recipe]) if recipe else stack
+
+
+def _fsdp(row: MeasuredRow, stack: MemoryStack) -> MemoryStack:
+    """torchtitan: expandable segments; until 2024 embedding and head were one unit."""
+    return replace(
+        stack,
+        end_units=1 if _before_2025(row) else 2,
+        pooled_logit_bytes=0.0 if _compiled_loss(row) else 2.0,
+        fragmentation_share=FRAGMENTATION_SHARE["expandable"],
+    )
+
+
+def _usual_states(framework: str, arch: Architecture) -> str | None:
+    """Megatron-Bridge's recipes of models with latent attention keep gradients and moments in 16 bits."""
+    latent = any(group.attention == "mla" for group in arch.layers)
+    return "adam-bf16-states" if framework.startswith("megatron-bridge") and latent and arch.is_moe else None
+
+
+def _has_dropout(arch: Architecture) -> bool:
+    return not any(group.gated for group in arch.layers)
+
+
+def _stores_scores(row: MeasuredRow) -> bool:
+    if row.attention_kernel is not None:
+        return row.attention_kernel == "eager"
+    return framework_of(row).attention == "eager"
+
+
+def _sequence_parallel(row: MeasuredRow) -> bool:
+    stated = row.sequence_parallel
+    return bool(framework_of(row).sequence_parallel if stated is None else stated)
+
+
+def _logit_bytes(row: MeasuredRow) -> float:
+    """Bytes of a logit by the loss that the software of the row's time computes."""
+    framework = framework_of(row).name
+    old = (row.year or 2025) <= 2022
+    if framework == "fsdp":
+        if row.tp and row.tp > 1:
+            return LOGIT_BYTES["loss_parallel"]
+        return LOGIT_BYTES["compiled" if _compiled_loss(row) else "eager"]
+    if row.loss_kind == "fused" or framework.startswith("megatron-bridge"):
+        return LOGIT_BYTES["in_place"]
+    if "megatron" in framework:
+        return LOGIT_BYTES["shifted" if old else "vocab_parallel"]
+    return LOGIT_BYTES["eager"]
+
+
+def _compiled_loss(row: MeasuredRow) -> bool:
+    """torchtitan compiles the loss with the model since 2025."""
+    return row.compiled == 1 and not _before_2025(row)
+
+
+def _before_2025(row: MeasuredRow) -> bool:
+    return (row.year or 2025) < 2025
+
+
+def _recomputed(row: MeasuredRow, stack: MemoryStack) -> frozenset[str]:
+    """Modules in brackets, as in `selective (moe_act, layernorm)`; else the framework's own policy."""
+    named = re.search(r"selective \(([^)]*)\)", row.recompute or "")
+    return frozenset(re.split(r",\s*", named[1])) if named else stack.recomputed
+
+
+def _predicted_tokens(row: MeasuredRow) -> int:
+    named = re.search(r"\bMTP (\d)", row.model or "")
+    return int(named[1]) if named else 0
+
+
+def _imbalance(row: MeasuredRow, stack: MemoryStack) -> float:
+    """Routed tokens of the rank that was read over the mean: even when forced, or on a rank that is not chosen."""
+    if row.moe_routing in ("forced_balanced", "tokendrop") or row.mem_rank in CHOSEN_RANKS:
+        return 1.0
+    return stack.expert_imbalance
