@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,12 +18,48 @@ from planner.validate.rows import MeasuredRow
 _EXPERTS = ("n_routed_experts", "num_experts", "num_local_experts")
 
 
+_HEAD_SIZE = 128
+_WIDTH_PER_LAYER = 128  # of dense models from 1e9 to 1e12 parameters, where only the size is known
+_NAMED_SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*[bB]\b")
+
+
 def architecture_of(row: MeasuredRow) -> Architecture:
     """What a row ran; without its layers (`layers` empty) where the table does not give them."""
+    row = with_shape(row)
     if not (row.hidden and row.layers and row.heads):
-        return coarse_model(max((row.n_active_params_b or row.n_params_b or 0.0) * 1e9, 1.0))
+        return coarse_model(max((parameters_of(row) or 0.0), 1.0))
     config = _like_preset(row) or _own_config(row)
     return _built(json.dumps(config, sort_keys=True))
+
+
+def parameters_of(row: MeasuredRow) -> float | None:
+    """Parameters that a token uses: as stated, else as the model's name says; None when neither does."""
+    stated = row.n_active_params_b or row.n_params_b
+    named = _NAMED_SIZE.search(row.model or "")
+    if stated is None and named is None:
+        return None
+    return (stated if stated is not None else float(named[1] if named else 0.0)) * 1e9
+
+
+def with_shape(row: MeasuredRow) -> MeasuredRow:
+    """The row with the width, depth and heads that its size implies, where a dense row leaves them out.
+
+    P = 12 L h^2 + V h; heads of 128; a model of unknown width is 128 times as wide as deep.
+    """
+    if row.layers and row.heads and row.hidden:
+        return row
+    size = row.n_params_b
+    if size is None or row.is_moe or row.n_active_params_b not in (None, size):
+        return row
+    hidden = row.hidden or _width(size * 1e9)
+    body = size * 1e9 - (row.vocab or 50257) * hidden
+    layers = row.layers or max(round(body / (12.0 * hidden**2)), 1)
+    return replace(row, hidden=hidden, layers=layers, heads=row.heads or max(hidden // _HEAD_SIZE, 1))
+
+
+def _width(parameters: float) -> int:
+    layers = (parameters / (12.0 * _WIDTH_PER_LAYER**2)) ** (1.0 / 3.0)
+    return max(round(layers), 1) * _WIDTH_PER_LAYER
 
 
 @lru_cache(maxsize=4096)

@@ -21,7 +21,7 @@ from planner.estimate.work import Work
 from planner.validate.conventions import counted_tflops_per_device
 from planner.validate.rows import MeasuredRow
 from planner.validate.rows_machine import device_of, machine_of_row
-from planner.validate.rows_model import architecture_of
+from planner.validate.rows_model import architecture_of, parameters_of
 from planner.validate.rows_setup import framework_of, layout_of, recompute_of, stack_of
 
 __all__ = [
@@ -75,7 +75,7 @@ def refusal(row: MeasuredRow, catalog: Catalog) -> str | None:
         return f"device '{row.accelerator}' is not in the catalog"
     if not row.n_accel:
         return "number of devices unknown"
-    if not (row.hidden and row.layers and row.heads) and not (row.n_active_params_b or row.n_params_b):
+    if not (row.hidden and row.layers and row.heads) and parameters_of(row) is None:
         return "neither shape nor size of the model is known"
     return None
 
