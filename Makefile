@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 COMPILE := $(BIN)/python -m compileall -q planner
 JOBS ?= 2
 
-.PHONY: demo test install install-test lint types check schema clean
+.PHONY: demo test install install-test lint types check schema calibrate validation clean
 
 demo: install
 	$(BIN)/plan solve scenarios/llama.yaml
@@ -41,6 +41,13 @@ types:
 
 check:
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+# the constants that ship, from the rows that ship; then the errors that they show, and what `make test` accepts
+calibrate: install
+	$(BIN)/plan calibrate training --out hardware/calibration/training.yaml
+
+validation: install
+	$(BIN)/python -m planner.report.validation_document
 
 clean:
 	rm -rf build dist .plan .pytest_cache .mypy_cache .ruff_cache .hypothesis

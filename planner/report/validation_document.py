@@ -107,24 +107,27 @@ def _memory(evidence: Evidence) -> list[Block]:
 
 
 def _obstacles(evidence: Evidence, reasons: Sequence[Mapping[str, str]]) -> list[Block]:
-    missed = [verdict for verdict in verdicts(evidence) if verdict.reached is False]
-    heads = columns("Source", "Model", ">rows", ">mean", ">bias", ">share of the error")
-    blocks: list[Block] = [
-        Grid(
-            title=verdict.bar.name,
-            columns=heads,
-            rows=[
-                [one.source, one.model, f"{one.rows:,}", percent(one.mean), percent(one.bias, sign=True),
-                 percent(one.share)]
-                for one in obstacles([item for item in _pool(verdict.bar.name, evidence) if verdict.bar.holds(item)])
-            ],
-        )
-        for verdict in missed
-    ]  # fmt: skip
+    missed: dict[tuple[str, ...], list[str]] = {}
+    for verdict in verdicts(evidence):
+        if verdict.reached is False:
+            held = tuple(item.row.name for item in _pool(verdict.bar.name, evidence) if verdict.bar.holds(item))
+            missed.setdefault(held, []).append(verdict.bar.name)
+    blocks: list[Block] = [_obstacle_grid(names, rows, evidence) for rows, names in missed.items()]
     if reasons:
         items = tuple(f"{reason['rows']}: {reason['why']}" for reason in reasons)
         blocks.append(Items(title="What is known about them", items=items))
     return blocks or [Lines(lines=("Every figure that can be judged is reached.",))]
+
+
+def _obstacle_grid(names: Sequence[str], rows: Sequence[str], evidence: Evidence) -> Grid:
+    """The sources and models that hold most of the error of the rows of missed figures."""
+    heads = columns("Source", "Model", ">rows", ">mean", ">bias", ">share of the error")
+    found = obstacles([item for item in _pool(names[0], evidence) if item.row.name in rows])
+    cells = [
+        [one.source, one.model, f"{one.rows:,}", percent(one.mean), percent(one.bias, sign=True), percent(one.share)]
+        for one in found
+    ]
+    return Grid(title="; ".join(names), columns=heads, rows=cells)
 
 
 def _pool(name: str, evidence: Evidence) -> Sequence[Scored]:
@@ -155,3 +158,31 @@ def _left_out(left_out: Mapping[tuple[str, str], str]) -> Grid:
         reasons.setdefault((file, why), []).append(name)
     rows = [[file, why, f"{len(names):,}", ", ".join(names)] for (file, why), names in reasons.items()]
     return Grid(columns=columns("Table", "Why", ">rows", "Ids"), rows=rows)
+
+
+def main() -> None:
+    """Gather the evidence and write docs/validation.md and measurements/accepted.json into the checkout."""
+    import sys
+
+    from planner import files
+    from planner.calibrate.gather import gather
+    from planner.catalog.load import load_catalog
+    from planner.report import json
+    from planner.validate.evidence import accepted
+    from planner.validate.fingerprint import fingerprint
+    from planner.validate.rows import HOUSE, shipped_left_out, shipped_reasons
+
+    found = gather(load_catalog(), lambda fold: print(f"fitted without {fold}", file=sys.stderr))
+    mark = fingerprint()
+    files.write_text(HOUSE / "accepted.json", json.render(accepted(found, mark)))
+    page = render_document(found, mark, shipped_left_out(), shipped_reasons())
+    files.write_text(HOUSE.parents[1] / "docs" / "validation.md", page)
+
+
+if __name__ == "__main__":
+    from planner.errors import PlanError
+
+    try:
+        main()
+    except PlanError as error:
+        raise SystemExit(f"{error}") from None

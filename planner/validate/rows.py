@@ -261,6 +261,12 @@ def shipped_left_out() -> dict[tuple[str, str], str]:
     return {(cells["file"], cells["id"]): cells["why"] for _, cells in read_table(HOUSE / "left_out.csv", columns)}
 
 
+def shipped_reasons() -> list[dict[str, str]]:
+    """What is known about rows of ours that predictions miss: which rows, and why."""
+    columns = Columns(kinds={"rows": str, "why": str}, required=("rows", "why"))
+    return [cells for _, cells in read_table(HOUSE / "obstacles.csv", columns)]
+
+
 def blank_measured(row: MeasuredRow) -> MeasuredRow:
     """The row without what was measured and without what identifies its publication."""
     nothing: dict[str, Any] = dict.fromkeys((*MEASURED, *UNREAD))

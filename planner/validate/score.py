@@ -94,16 +94,14 @@ def why_left_out(row: MeasuredRow) -> str | None:
 def measured_step_time_s(row: MeasuredRow, prediction: Predicted) -> float | None:
     """The step time that a row states [s]: printed, from tokens/s, or from TFLOP/s in the row's conventions.
 
-    The prediction lends the FLOPs of a step (its time times its TFLOP/s), which are a count and no prediction.
+    The prediction lends the tokens and FLOPs of a step (its time times its rates): counts, and no predictions.
     """
-    if row.step_time_s is not None:
+    if row.step_time_s is not None or prediction.step_time_s is None:
         return row.step_time_s
-    if row.tokens_per_s_per_device is not None and row.tokens_per_step and row.n_accel:
-        return row.tokens_per_step / row.tokens_per_s_per_device / row.n_accel
+    if row.tokens_per_s_per_device is not None and prediction.tokens_per_s_per_device is not None:
+        return prediction.step_time_s * prediction.tokens_per_s_per_device / row.tokens_per_s_per_device
     published = measured_tflops_per_device(row)
-    if published is None or not row.flops_convention or not row.attention_flops:
-        return None
-    if prediction.step_time_s is None or prediction.tflops_per_device is None:
+    if published is None or prediction.tflops_per_device is None or not row.flops_convention or not row.attention_flops:
         return None
     return prediction.step_time_s * prediction.tflops_per_device / published
 

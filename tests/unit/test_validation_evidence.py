@@ -7,14 +7,22 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
+from planner.calibrate import gather
+from planner.calibrate.crossval import HeldOut
+from planner.calibrate.gather import without_source
+from planner.calibrate.training import Point
+from planner.catalog.load import load_catalog
+from planner.errors import InputError
 from planner.report.validation_document import render_document
 from planner.validate.evidence import Evidence, accepted, family_errors, figures, obstacles, refused, regressions
 from planner.validate.fingerprint import ROOTS, essence, fingerprint, physics
 from planner.validate.rows import MeasuredRow
 from planner.validate.score import score_step_times
+from planner.validate.training import Prediction
 
 
 @dataclass(frozen=True)
@@ -174,3 +182,28 @@ def test_the_page_is_markdown_and_holds_every_part() -> None:
     assert "`" + "f" * 64 + "`" in text
     for words in ("A100 dense 16-bit, mean | 11 | 30.0 %", "NO", "made up", "nobody knows", "x-1, x-2", "r-11"):
         assert words in text
+
+
+def test_a_row_without_its_source_keeps_its_tokens_and_flops() -> None:
+    rows = [run(0), run(1), run(2)]
+    shipped = [
+        Prediction(step_time_s=2.0, tokens_per_s_per_device=100.0, tflops_per_device=50.0, peak_memory_bytes=1e9),
+        Prediction(step_time_s=3.0),
+        Prediction(skipped="no"),
+    ]
+    points = tuple(Point(row=row, family="ampere", framework="fsdp", measured_s=1.0) for row in (rows[0], rows[2]))
+    found = without_source(rows, shipped, HeldOut(points=points, predicted_s=np.array([4.0, 5.0])))
+    assert found[0].step_time_s == 4.0
+    assert (found[0].tokens_per_s_per_device, found[0].tflops_per_device) == (50.0, 25.0)
+    assert found[0].peak_memory_bytes == 1e9
+    assert found[1:] == shipped[1:]
+
+
+def test_constants_that_the_rows_do_not_give_are_not_documented(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Other:
+        def to_yaml(self) -> str:
+            return "families: {}"
+
+    monkeypatch.setattr(gather, "calibrate", lambda *_, **__: Other())
+    with pytest.raises(InputError, match="make calibrate first"):
+        gather.gather(load_catalog())
