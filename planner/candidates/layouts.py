@@ -30,7 +30,9 @@ IntArray = NDArray[np.int64]
 
 SMALLEST_CONTEXT_CHUNK = 4096  # tokens; shorter chunks cannot hide their ring exchange
 BATCH_TOLERANCE = 0.10  # of the asked global batch
-LARGEST_MICRO_BATCH = 16
+LARGEST_MICRO_BATCH = 64  # sequences of one pass; of a model of unknown shape 16
+_COARSE_MICRO_BATCH = 16
+LARGEST_PASS_VALUES = 2**29  # tokens x width of one pass: more neither fits nor fills a device better
 LARGEST_PIPELINE = 64
 VIRTUAL_STAGES = (1, 2, 4, 8)
 SHARDING = ("none", "zero-1", "zero-2", "zero-3")
@@ -57,7 +59,15 @@ def enumerate_layouts(arch: Architecture, device_counts: Sequence[int], rules: L
     row, col = np.nonzero(_divides(tp * pp * cp, counts))
     table = _Table(devices=counts[col], tp=tp[row], pp=pp[row], cp=cp[row], ep=ep[row], vpp=vpp[row])
     table = table.select(_experts_fit(table))
-    return _with_memory_policies(*_with_batches(table, rules), rules)
+    micro = _powers_of_two(largest_micro_batch(arch, rules.sequence_length))
+    return _with_memory_policies(*_with_batches(table, rules, micro), rules)
+
+
+def largest_micro_batch(arch: Architecture, sequence_length: int) -> int:
+    """Most sequences that one pass of a rank is tried with: many of a narrow model, few of a wide one."""
+    if not arch.layers:
+        return _COARSE_MICRO_BATCH
+    return min(max(LARGEST_PASS_VALUES // (sequence_length * arch.hidden_size), 1), LARGEST_MICRO_BATCH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,9 +144,9 @@ def _experts_fit(table: _Table) -> NDArray[np.bool_]:
     return np.asarray((table.dp * table.cp * table.tp) % table.ep == 0)
 
 
-def _with_batches(table: _Table, rules: LayoutRules) -> tuple[_Table, IntArray, IntArray]:
+def _with_batches(table: _Table, rules: LayoutRules, micro_batches: list[int]) -> tuple[_Table, IntArray, IntArray]:
     """Cross with micro-batches and asked batches; keep those whose batch can be met."""
-    micro = np.array(_powers_of_two(LARGEST_MICRO_BATCH), dtype=np.int64)
+    micro = np.array(micro_batches, dtype=np.int64)
     asked = np.sort(np.array(rules.batches, dtype=np.float64))
     rows = len(table.devices)
     index = np.repeat(np.arange(rows), len(micro) * len(asked))

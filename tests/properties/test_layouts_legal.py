@@ -76,7 +76,7 @@ def by_hand(arch: Architecture, devices: int, rules: LayoutRules) -> Iterator[Sp
                     continue
                 dp = devices // (tp * pp * cp)
                 for ep in [e for e in powers if _experts(arch, dp * cp * tp, e)]:
-                    for micro in (1, 2, 4, 8, 16):
+                    for micro in [m for m in powers if m <= _most_sequences(arch, rules.sequence_length)]:
                         for batch in _batches(rules, dp * micro):
                             for vpp in (1, 2, 4, 8):
                                 passes = batch // (dp * micro)
@@ -85,6 +85,10 @@ def by_hand(arch: Architecture, devices: int, rules: LayoutRules) -> Iterator[Sp
                                 for sharding in rules.sharding:
                                     for level in rules.recompute:
                                         yield Split(devices, dp, tp, pp, vpp, cp, ep, micro, sharding, level, batch)
+
+
+def _most_sequences(arch: Architecture, sequence: int) -> int:
+    return min(64, max(1, 2**29 // (sequence * arch.hidden_size))) if arch.layers else 16
 
 
 def _tensor(arch: Architecture, tp: int) -> bool:
