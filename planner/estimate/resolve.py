@@ -66,7 +66,7 @@ def training_spec(
     """
     tier = base_tier(job, arch) if device is None else tier_on(job, arch, device)
     measured = tier == "measured"
-    thumb = tier == "rule" and step_time_ratio is None
+    thumb, benchmarks = (tier == name and step_time_ratio is None for name in ("rule", "analytic"))
     return TrainingSpec(
         tokens=job.tokens,
         epochs=job.epochs,
@@ -84,7 +84,7 @@ def training_spec(
         gradient_compression=job.gradient_compression or 1.0,
         lora_rank=job.lora.rank if job.lora else None,
         lora_base=job.lora.base if job.lora else "bf16",
-        run=run_spec(job, shape, rule_of_thumb=thumb, spot=spot),
+        run=run_spec(job, shape, rule_of_thumb=thumb, from_benchmarks=benchmarks, spot=spot),
         step_time_s=job.step_time.measured_s if job.step_time else None,
         step_time_ratio=1.0 if step_time_ratio is None else step_time_ratio,
         progress_tokens=job.progress_tokens or 0.0,

@@ -19,27 +19,30 @@ Document = dict[str, Any]
 def run_assumptions(question: TrainingQuestion) -> Iterator[str]:
     """What is taken for granted of failures, checkpoints and progress."""
     job = question.job
-    if job.failures is None and base_tier(job, question.arch) == "rule" and not (job.mfu or job.step_time):
+    analytic = base_tier(job, question.arch) == "analytic"
+    if job.failures is None and not analytic and not (job.mfu or job.step_time):
         yield f"{job.name}: no failures on top: the rule of thumb comes from budgets of whole runs, restarts included"
     elif job.failures is None:
-        yield f"{job.name}: failures as at Llama 3 405B, {_rates(Failures.model_validate({}), job)}"
+        yield f"{job.name}: failures as at Llama 3 405B, {_rates(Failures.model_validate({}), job, analytic)}"
     elif isinstance(job.failures, Failures):
-        yield f"{job.name}: failures: {_rates(job.failures, job)}"
+        yield f"{job.name}: failures: {_rates(job.failures, job, analytic)}"
     if job.progress_tokens:
         yield f"{job.name}: {question.spec.remaining_share:.1%} of the tokens are left to train"
     yield from _under_way(question)
 
 
-def _rates(given: Failures, job: TrainingJob) -> str:
+def _rates(given: Failures, job: TrainingJob, analytic: bool) -> str:
     mtbf_s = given.mtbf_per_device_s or defaults.DEFAULT_MTBF_PER_DEVICE_S
     bandwidth = given.checkpoint_bandwidth_bytes_per_s or defaults.DEFAULT_CHECKPOINT_BANDWIDTH_BYTES_PER_S
     sigma = defaults.DEFAULT_STRAGGLER_SIGMA if given.stragglers is None else given.stragglers
     restart_s = (given.restart_s or defaults.DEFAULT_RESTART_S) + (given.detection_s or 0.0)
+    loss = defaults.scale_loss_of(given, analytic)
+    size = f", {loss:.0%} lost with every doubling of hosts" if loss else ""
     interval = "saved when it loses least" if job.checkpoint_every_s is None else "saved as often as given"
     return (
         f"one in {mtbf_s / 3600:,.0f} h of a device, {format_duration(restart_s)} to go on, checkpoints at "
         f"{format_bytes(bandwidth)}/s per host of up to {defaults.DEVICES_PER_HOST} devices, "
-        f"step times spread by {sigma:.1%}, spare machines at hand, {interval}"
+        f"step times spread by {sigma:.1%}{size}, spare machines at hand, {interval}"
     )
 
 
