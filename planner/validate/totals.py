@@ -8,6 +8,7 @@ failures and checkpoints at their defaults on top.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,7 +20,9 @@ from planner.candidates.offers import Site
 from planner.candidates.training_question import TrainingQuestion, resolve_training
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
 from planner.equations.rules import training_hours
+from planner.estimate.frameworks import FRAMEWORKS, framework_can
 from planner.estimate.layout import Layout
+from planner.estimate.resolve_run import devices_per_host
 from planner.estimate.training import training_memory, training_time
 from planner.scenario.load import parse_scenario
 from planner.validate import totals_inputs as inputs
@@ -40,6 +43,7 @@ class TotalsPrediction:
     skipped: str | None = None
     family: str = ""
     devices: int | None = None
+    hosts: int | None = None
     count_source: str = ""  # stated | typical
     model: str = ""  # whose shape was taken
     layout: Mapping[str, int] = field(default_factory=dict)
@@ -90,12 +94,17 @@ def _by_search(row: TotalsRow, catalog: Catalog, device: Device, tier: str) -> T
         if shape is None:
             return TotalsPrediction(skipped=f"no shape of the catalog has {device.id}")
         question = _question(row, arch, device, catalog, tier)
-        best = _fastest(question, device, shape, devices, inputs.framework_named(row.model or ""))
-        if best is not None:
+        found = [_fastest(question, device, shape, devices, name) for name in inputs.frameworks_of(row, device)]
+        ways = [way for way in found if way is not None]
+        if ways:
             return replace(
-                best, family=device.family, devices=devices, model=arch.name,
+                min(ways, key=lambda way: way.device_hours or 0.0),
+                family=device.family,
+                devices=devices,
+                hosts=math.ceil(devices / devices_per_host(shape)),
+                model=arch.name,
                 count_source="stated" if asked else "typical",
-            )  # fmt: skip
+            )
     return TotalsPrediction(skipped=f"no layout on {count} {device.id} fits", family=device.family)
 
 
@@ -130,11 +139,13 @@ def _fastest(
     )
     rules = replace(question.rules, domain_devices=max(shape.devices, shape.scale_up_devices))
     layout = enumerate_layouts(question.arch, [devices], rules)
-    fits = np.flatnonzero(np.asarray(training_memory(question.arch, question.spec, layout).total) <= site.usable_bytes)
+    if framework is not None:
+        layout = layout.select(np.flatnonzero(framework_can(FRAMEWORKS[framework], layout)))
+    spec = replace(question.spec_on(site), framework=framework)
+    fits = np.flatnonzero(np.asarray(training_memory(question.arch, spec, layout).total) <= site.usable_bytes)
     if not len(fits):
         return None
     layout = layout.select(fits)
-    spec = replace(question.spec_on(site), framework=framework)
     time = training_time(question.arch, spec, layout, question.machine(site))
     wall = np.asarray(time.total)
     if not np.isfinite(wall).any():

@@ -5,7 +5,7 @@ A table of budgets names a model by its size, a device by its product name, and 
 * the shape of a preset with the same name or the same size, else one interpolated in Table 2.1 of the GPT-3 paper;
 * a count from its text: the first number, of a range the power of two below its geometric mean; none stated: the
   power of two at which the rule of thumb takes nearest to a month;
-* the software that the name gives in brackets, and fp8 for models that are known to be trained in it;
+* the software that the name gives in brackets, else the faster of two tuned stacks; fp8 for models trained in it;
 * the batch of DeepSeek's scaling law, as a power of two of sequences;
 * the best-connected shape of the catalog that has such devices.
 
@@ -30,6 +30,8 @@ from planner.equations.rules import training_hours
 from planner.estimate.frameworks import FRAMEWORKS
 from planner.validate.rows import TotalsRow
 
+# Who trains for weeks tunes the software first, as the recipes of these stacks do.
+_TUNED_ON_GPUS = ("megatron-bridge", "fsdp")
 NEAR = 0.05  # sizes that differ by less are one model
 MONTH_H = 730.0
 LARGEST_COUNT = 16384
@@ -152,10 +154,13 @@ def precision_of(device: Device, arch: Architecture | None = None) -> str:
     return "bf16" if device.peak_flop_per_s.get("bf16") else "fp16"
 
 
-def framework_named(name: str) -> str | None:
-    """The software that a run's name gives in brackets, when the table of frameworks knows it."""
-    found = re.findall(r"\(([^()]+)\)", name.lower())
-    return next((text for text in found if text in FRAMEWORKS), None)
+def frameworks_of(row: TotalsRow, device: Device) -> tuple[str | None, ...]:
+    """Software to try: what the run's name gives in brackets, else the tuned stacks of the device's kind."""
+    found = re.findall(r"\(([^()]+)\)", (row.model or "").lower())
+    named = next((text for text in found if text in FRAMEWORKS), None)
+    if named is not None:
+        return (named,)
+    return _TUNED_ON_GPUS if device.kind == "gpu" else (None,)
 
 
 def sequence_length_of(arch: Architecture) -> int:

@@ -9,9 +9,11 @@ import pytest
 
 from planner.api import load_catalog
 from planner.catalog.model import Catalog
+from planner.estimate.resolve_run import DEFAULT_SCALE_LOSS
 from planner.validate import totals_inputs as inputs
 from planner.validate.rows import TotalsRow, shipped_totals
 from planner.validate.totals import TIERS, predict_totals
+from planner.validate.totals_fit import Run, fitted_scale_loss, left_out_errors, runs_of
 
 LLAMA = TotalsRow(
     model="Llama 2 7B", params_b=6.74, active_params_b=6.74, tokens_b=2000, accelerator="A100-80GB-SXM", n_accel="256"
@@ -154,3 +156,37 @@ def test_the_coarse_tier_reaches_its_figure(world: Catalog) -> None:
     mean, runs = mean_error("rule", world)
     assert runs >= 16
     assert mean <= 0.25
+
+
+# ---- what size costs
+
+
+def test_a_loss_that_is_there_is_found() -> None:
+    runs = [Run(f"r{hosts}", "a", hosts, 1 / (1 + 0.07 * np.log2(hosts))) for hosts in (1, 2, 32, 256)]
+    assert fitted_scale_loss(runs) == 0.07
+
+
+def test_a_publisher_does_not_vote_on_its_own_runs() -> None:
+    runs = [Run("honest", "a", 16, 1.0), Run("also", "b", 16, 1.0), Run("slow", "c", 16, 0.7)]
+    assert left_out_errors(runs)["slow"] == pytest.approx(0.3)
+
+
+def test_hours_without_the_loss_are_those_of_the_rest(world: Catalog) -> None:
+    row = replace(LLAMA, gpu_hours="184320", source="meta-llama/llama:card")
+    said = predict_totals([row], world)
+    run = runs_of([row], said)[0]
+    assert (run.publisher, run.hosts) == ("meta-llama", 32)
+    assert run.ratio(DEFAULT_SCALE_LOSS) == pytest.approx((said[0].device_hours or 0) / 184320, rel=1e-9)
+
+
+def test_the_shipped_loss_is_what_the_budgets_say(world: Catalog) -> None:
+    rows = shipped_totals()
+    runs = runs_of(rows, predict_totals(rows, world))
+    assert fitted_scale_loss(runs) == pytest.approx(DEFAULT_SCALE_LOSS, abs=0.011)
+
+
+def test_the_analytic_tier_reaches_its_figure_on_publishers_left_out(world: Catalog) -> None:
+    rows = shipped_totals()
+    errors = left_out_errors(runs_of(rows, predict_totals(rows, world)))
+    assert len(errors) >= 16
+    assert float(np.mean(list(errors.values()))) <= 0.18
