@@ -37,7 +37,8 @@ class Calibration:
         lines = [*_HEAD, f"schema: {SCHEMA}", f"defaults: {{as_of: {self.as_of}, status: inferred}}", "families:"]
         for family, part in by_family(self.held_out.points):
             lines += self._family(family, part)
-        lines += [_heir(name, *heir) for name, heir in HEIRS.items() if heir[0] in self.constants.families]
+        own = self.constants.families
+        lines += [_heir(name, *heir) for name, heir in HEIRS.items() if heir[0] in own and name not in own]
         stacks = ", ".join(f"{name}: {_short(value)}" for name, value in self.constants.overheads.items())
         return "\n".join(
             [*lines, "# time of a stack's device work over that of a tuned one", f"stacks: {{{stacks}}}", ""]

@@ -133,8 +133,15 @@ def stack_shards(row: MeasuredRow) -> float:
 
 def _precision(row: MeasuredRow, device: Device) -> dict[str, float]:
     low = low_precision(row, device)
+    wire = {"gather_bytes": 1.0} if low and _gathers_in_fp8(row) else {}
     cast, rate = RECIPES.get(row.fp8_recipe or "", RECIPES[FP4_RECIPE if low == "fp4" else FP8_RECIPE])
-    return {"low_precision": float(bool(low)), "cast": cast, "low_rate": rate, "exchange_bytes": 1.5 if low else 2.0}
+    exchange = 1.5 if low else 2.0  # dispatched in 8 bits, combined in 16
+    return {"low_precision": float(bool(low)), "cast": cast, "low_rate": rate, "exchange_bytes": exchange} | wire
+
+
+def _gathers_in_fp8(row: MeasuredRow) -> bool:
+    """torchtitan's float8 recipe gathers weights in 8 bits with one scale a tensor, which other recipes cannot."""
+    return framework_of(row).name == "fsdp" and row.fp8_recipe in (None, "tensorwise")
 
 
 def _attention(row: MeasuredRow, framework: Framework, device: Device) -> dict[str, float]:
