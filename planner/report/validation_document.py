@@ -24,7 +24,8 @@ COUNTING = (
     "the operations counted as the row's conventions say (useful or executed, attention full, causal or left out).",
     "Counted are pre-training rows of trust A and B. The others are predicted and shown, and count in no figure.",
     "Every figure for step time is of constants fitted without the row's source (the text of its origin before the "
-    "first colon); where a family has one source only, without the row's model.",
+    "first colon). Where all rows of a device family with experts, or all without, come from one source, the fit "
+    "leaves out the row's model instead. The error bands are quantiles of these errors.",
     "Rows that agree in every typed input are held against their median; a later release of the same software and the "
     "year of publication do not make another input. The mean distance of such rows from their median is the noise "
     "floor.",

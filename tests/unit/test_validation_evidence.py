@@ -18,7 +18,16 @@ from planner.calibrate.training import Point
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
 from planner.report.validation_document import render_document
-from planner.validate.evidence import Evidence, accepted, family_errors, figures, obstacles, refused, regressions
+from planner.validate.evidence import (
+    Evidence,
+    accepted,
+    family_errors,
+    figures,
+    obstacles,
+    refused,
+    regressions,
+    share_in_crossed_bands,
+)
 from planner.validate.fingerprint import ROOTS, essence, fingerprint, physics
 from planner.validate.rows import MeasuredRow
 from planner.validate.score import score_step_times
@@ -83,6 +92,18 @@ def test_the_band_may_be_seven_points_off_either_way(inside: int, reached: bool)
     times: list[float | None] = [1.0] * inside + [2.0] * (100 - inside)
     found = figures(evidence(times, bands={"ampere": (0.9, 1.1)}))
     assert found[-1].reached is reached
+
+
+def test_bands_drawn_without_the_source_that_they_are_judged_on() -> None:
+    ratios = {"s": np.linspace(0.9, 1.1, 21), "t": np.full(11, 1.5)}
+    rows = [run(n, source_key=name, step_time_s=float(v)) for name, part in ratios.items() for n, v in enumerate(part)]
+    scored = score_step_times(rows, [Said(step_time_s=1.0)] * len(rows))
+    # the band of t is a point at 1.5 where no row of s lies; no row of t lies within 0.92 to 1.08
+    assert share_in_crossed_bands(scored) == 0.0
+    near = [replace(row, step_time_s=1.0) if row.source_key == "t" else row for row in rows]
+    scored = score_step_times(near, [Said(step_time_s=1.0)] * len(near))
+    assert share_in_crossed_bands(scored) == pytest.approx((1 + 11) / 32)
+    assert share_in_crossed_bands(scored[:21]) is None
 
 
 def test_obstacles_are_the_sources_that_hold_the_error() -> None:
