@@ -17,7 +17,7 @@ from planner.catalog.model import Catalog
 from planner.errors import InputError, PlanError, Problem
 from planner.files import read_package_text
 from planner.optimize.solve import Solution, optimize
-from planner.plan.alternatives import best_single_kind, infeasibility
+from planner.plan.alternatives import best_single_kind, infeasibility, median_cost
 from planner.plan.document import build_document
 from planner.plan.plan import Plan
 from planner.plan.verify import verify as _verify
@@ -108,7 +108,8 @@ def _document(candidates: Candidates, solution: Solution, options: dict[str, Any
         candidates,
         solution,
         single_kind=best_single_kind(candidates, solution, **options) if has_plan else None,
-        infeasible=infeasibility(candidates) if solution.status == "infeasible" else None,
+        infeasible=infeasibility(candidates, **options) if solution.status == "infeasible" else None,
+        median_microusd=median_cost(candidates, solution, **options) if has_plan else None,
         seed=options["seed"],
         threads=options["threads"],
         gap=options["gap"],

@@ -120,7 +120,15 @@ def _spend(column: ColumnFacts) -> int:
 
 
 def _counted(quota: Quota, coefficient: Coefficient) -> Coefficient:
-    return lambda column: coefficient(column) if quota_matches(column.site, quota) else 0
+    counts: dict[str, bool] = {}  # by offer: thousands of columns share it
+
+    def counted(column: ColumnFacts) -> int:
+        offer = column.site.offer.id
+        if offer not in counts:
+            counts[offer] = quota_matches(column.site, quota)
+        return coefficient(column) if counts[offer] else 0
+
+    return counted
 
 
 def _owned_by(index: int) -> Coefficient:

@@ -156,6 +156,8 @@ def _fitting(
         fitting.append(rows)
     ledger.layouts_seen += int(mine.sum())
     union = np.unique(np.concatenate(fitting))
+    if not len(union):
+        return [Part.empty(search.group)] * len(levels)
     chosen_from = layout.select(union)
     times = training_time(question.arch, question.spec_on(site), chosen_from, question.machine(site))
     timed = _Timed(

@@ -67,9 +67,14 @@ class TrainingQuestion:
         return self.under_way.ratio if self.under_way and self.under_way.device == site.device.id else None
 
     @property
+    def base_tier(self) -> str:
+        """The tier that predicts where nothing was measured."""
+        return base_tier(self.job, self.arch)
+
+    @property
     def estimator(self) -> str:
         """The tier that predicts, and where something measured takes its place."""
-        base = base_tier(self.job, self.arch)
+        base = self.base_tier
         given = [name for name in ("mfu", "step_time") if getattr(self.job, name)]
         return f"measured where {' or '.join(given)} is given, else {base}" if given else base
 
@@ -86,7 +91,7 @@ class TrainingQuestion:
 
     def equations(self) -> list[str]:
         """Ids of the equations behind the numbers."""
-        return training_equations()
+        return training_equations(self.base_tier)
 
 
 def resolve_training(job: TrainingJob, arch: Architecture, scenario: Scenario, catalog: Catalog) -> TrainingQuestion:

@@ -31,6 +31,19 @@ class Part:
     finish_s: NDArray[np.float64]
     fastest_s: Mapping[int, float] = field(default_factory=dict)  # by count of shapes, on time or not
 
+    @classmethod
+    def empty(cls, group: list[Site]) -> Part:
+        """No layout that fits."""
+        none: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        return cls(
+            group=group,
+            layout=Layout(**dict.fromkeys(Layout.__slots__, none)),
+            memory=Terms({}),
+            time=Terms({}),
+            nodes=none,
+            finish_s=np.zeros(0),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class Machine:
     node_devices: Any = 1
     host_bytes_per_s: Any = 0.0  # PCIe
     inter_node_bytes_per_s: Any = float("nan")  # network, share of one device
-    constants: StepConstants = StepConstants()  # of the device family; the analytic tier's
+    constants: StepConstants = field(default_factory=StepConstants)  # of the device family; the analytic tier's
     family: str = ""  # of the device
     overheads: tuple[tuple[str, float], ...] = ()  # fitted, by framework: device work over that of a tuned stack
 

@@ -7,9 +7,11 @@ from typing import Any
 
 from planner.equations import (
     activations,
+    bands,
     checkpoints,
     communication,
     kv_cache,
+    layer_parts,
     memory,
     pipeline,
     reliability,
@@ -19,6 +21,7 @@ from planner.equations import (
     serving,
     serving_load,
     serving_memory,
+    step_time,
 )
 
 
@@ -31,13 +34,13 @@ TRAINING_MEMORY: Mapping[str, str] = {
     "gradients": _id(memory.gradient_memory_bytes),
     "optimizer": _id(memory.optimizer_memory_bytes),
     "activations": _id(activations.layer_activation_bytes),
-    "logits": _id(activations.logits_bytes),
+    "logits": _id(layer_parts.loss_peak_bytes),
     "gathered": _id(memory.gathered_layer_bytes),
     "scratch": _id(memory.weight_gradient_scratch_bytes),
     "buckets": _id(memory.gradient_bucket_bytes),
     "fragmentation": _id(memory.fragmentation_bytes),
 }
-TRAINING_TIME: Mapping[str, str] = {
+RULE_TIME: Mapping[str, str] = {
     "compute": _id(rules.training_hours),
     "recompute": _id(rules.full_recompute_time_factor),
     "tensor_parallel": _id(communication.hierarchical_all_reduce_s),
@@ -47,12 +50,35 @@ TRAINING_TIME: Mapping[str, str] = {
     "pipeline_bubble": _id(pipeline.bubble_fraction),
     "ragged_batch": _id(rules.tokens_per_step),
     "large_batch": _id(rules.critical_batch_token_factor),
+}
+ANALYTIC_TIME: Mapping[str, str] = {
+    "products": _id(step_time.matrix_product_s),
+    "attention": _id(step_time.attention_core_s),
+    "elementwise": _id(step_time.layer_traffic_bytes),
+    "experts": _id(step_time.matrix_product_s),
+    "recompute": _id(step_time.matrix_product_s),
+    "tensor_parallel": _id(communication.hierarchical_all_reduce_s),
+    "expert_parallel": _id(communication.all_to_all_s),
+    "context_parallel": _id(communication.point_to_point_s),
+    "offload": _id(step_time.exposed_s),
+    "host": _id(step_time.launch_bound_s),
+    "head": _id(step_time.matrix_product_s),
+    "uneven_stages": _id(pipeline.uneven_stage_fraction),
+    "pipeline_bubble": _id(pipeline.bubble_fraction),
+    "pipeline_transfer": _id(communication.point_to_point_s),
+    "accumulation": _id(step_time.accumulation_s),
+    "data_parallel": _id(communication.hierarchical_all_gather_s),
+    "optimizer": _id(step_time.optimizer_step_s),
+    "large_batch": _id(rules.critical_batch_token_factor),
+}
+RUN_TIME: Mapping[str, str] = {
     "scale_loss": _id(scale.scale_loss_factor),
     "stragglers": _id(scale.straggler_factor),
     "checkpoints": _id(checkpoints.checkpoint_write_s),
     "lost_work": _id(reliability.best_interval_s),
     "restarts": _id(reliability.inverse_goodput),
 }
+BAND = _id(bands.band_quantile)
 SERVING_MEMORY: Mapping[str, str] = {
     "weights": _id(serving_memory.quantised_bytes_per_parameter),
     "workspace": _id(serving_memory.activation_workspace_bytes),
@@ -66,9 +92,14 @@ SERVING_SPEED: Mapping[str, str] = {
 }
 
 
-def training_equations() -> list[str]:
-    """Ids behind a training estimate, each once."""
-    return list(dict.fromkeys([*TRAINING_MEMORY.values(), *TRAINING_TIME.values()]))
+def time_equations(tier: str) -> dict[str, str]:
+    """Id behind each term of a training time by a tier."""
+    return {**(ANALYTIC_TIME if tier == "analytic" else RULE_TIME), **RUN_TIME}
+
+
+def training_equations(tier: str) -> list[str]:
+    """Ids behind a training estimate by a tier, each once."""
+    return list(dict.fromkeys([*TRAINING_MEMORY.values(), *time_equations(tier).values(), BAND]))
 
 
 def serving_equations(given_throughput: bool) -> list[str]:

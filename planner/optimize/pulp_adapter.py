@@ -10,6 +10,7 @@ import math
 import threading
 import warnings
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -244,6 +245,7 @@ def _major() -> int:
     return int(pulp_version().split(".")[0])
 
 
+@cache  # asked for every line of a model
 def _installed(package: str) -> str:
     from importlib.metadata import PackageNotFoundError, version
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from planner.candidates.machines import carbon_mg_per_hour, power_w
@@ -11,9 +12,12 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
-from planner.estimate.resolve import measured_mfu
+from planner.estimate.binding import bound_by
+from planner.estimate.utilisation import achieved_mfu
 from planner.optimize.solve import Solution
+from planner.plan.band_rows import row_band
 from planner.plan.run_rows import run_document, split_document
+from planner.plan.work_rows import busy_s_of, rule_hours, work_document
 
 MICRO = 1_000_000
 Document = dict[str, Any]
@@ -82,8 +86,10 @@ def _training(candidates: Candidates, task: Task, table: TrainingTable, column: 
     site, question = table.sites[row], candidates.questions[task.name]
     assert isinstance(question, TrainingQuestion)
     hours = float(table.finish_s[row]) / 3600.0
-    shapes = int(table.nodes[row]) * jobs
-    cost = table.cost_microusd[row] * jobs
+    shapes, devices = int(table.nodes[row]) * jobs, int(table.nodes[row]) * site.shape.devices
+    cost, terms = table.cost_microusd[row] * jobs, table.time.row(row)
+    memory = memory_document(table.memory.row(row), site.usable_bytes)
+    figures = {"hours": hours, "cost_usd": usd(cost), "needed_bytes": memory["needed_bytes"]}
     return {
         **_place(site, shapes),
         "jobs": jobs,
@@ -93,28 +99,46 @@ def _training(candidates: Candidates, task: Task, table: TrainingTable, column: 
         "deadline_hours": (question.job.start_s + question.job.deadline_s) / 3600.0,
         "cost_microusd": cost,
         "cost_usd": usd(cost),
-        "memory": memory_document(table.memory.row(row), site.usable_bytes),
-        "time_terms_s": table.time.row(row),
-        "run": run_document(question, site, table.time.row(row), shapes // jobs * site.shape.devices, jobs),
+        "memory": memory,
+        "time_terms_s": terms,
+        "binds": bound_by(terms),
+        "run": run_document(question, site, terms, devices, jobs),
         "step_time_ratio": question.step_time_ratio(site),
-        **_speed(candidates, question, site),
+        **_speed(candidates, question, site, terms, devices),
+        "error_band": row_band(question, site, figures),
         "device_hours": shapes * site.shape.devices * hours,
         **_energy(candidates, site, shapes, hours),
     }
 
 
-def _speed(candidates: Candidates, question: TrainingQuestion, site: Site) -> Document:
-    measured = measured_mfu(site.device, question.job.mfu)
-    rule = candidates.catalog.efficiencies[site.device.family]
-    source = f"rule tier, {rule.family}: {rule.provenance.source}"
-    if rule.inherited_from:
-        source = f"rule tier, inherited from {rule.inherited_from}: {rule.provenance.source}"
-    machine = question.machine(site)
+def _speed(
+    candidates: Candidates, question: TrainingQuestion, site: Site, terms: Mapping[str, float], devices: int
+) -> Document:
+    """The share of the peak that is sustained: asked of the rule, measured, or what the predicted time amounts to."""
+    spec, machine = question.spec_on(site), question.machine(site)
+    peak = site.device.peak_flop_per_s[question.job.precision] * site.shape.compute_share
+    band, tier = question.band(site), question.tier(site)
+    busy = busy_s_of(terms)
+    mfu = float(machine.mfu)
+    source = "scenario (measured)" if tier == "measured" else _rule_source(candidates, site)
+    if tier == "analytic":
+        mfu = achieved_mfu(question.arch, spec, busy, devices, peak)
+        heir = f", inherited from {band.inherited_from}" if band.inherited_from else ""
+        source = f"analytic tier, constants {band.family} {band.constants_id}{heir}"
     return {
-        "mfu": measured if measured is not None else rule.mfu,
-        "mfu_source": "scenario (measured)" if measured is not None else source,
-        "peak_flop_per_s": float(machine.peak_flop_per_s),
+        "mfu": mfu,
+        "mfu_source": source,
+        "peak_flop_per_s": peak,
+        "work": work_document(question.arch, spec, busy, devices),
+        "rule_hours": rule_hours(question.arch, spec, candidates.catalog, site.device.family, devices * peak),
     }
+
+
+def _rule_source(candidates: Candidates, site: Site) -> str:
+    rule = candidates.catalog.efficiencies[site.device.family]
+    if rule.inherited_from:
+        return f"rule tier, inherited from {rule.inherited_from}: {rule.provenance.source}"
+    return f"rule tier, {rule.family}: {rule.provenance.source}"
 
 
 def _serving_rows(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.program import Program, restrict
 from planner.candidates.prune import prune
-from planner.candidates.search import Candidates
+from planner.candidates.search import Candidates, Table, program_of
 from planner.optimize.conflict import find_conflict
 from planner.optimize.solve import Solution, optimize
 from planner.plan.allocations import usd
@@ -60,7 +60,32 @@ def _floor(program: Program, mask: NDArray[np.bool_]) -> int | None:
     return total
 
 
-def infeasibility(candidates: Candidates) -> Document:
+def median_cost(candidates: Candidates, solution: Solution | None, **options: Any) -> int | None:
+    """What the scenario would cost if times and memory had to hold at the median of their errors.  [micro-USD]
+
+    None when that was not proven, or when the cost is not what is minimised first.
+    """
+    if candidates.program.objective[0] != "cost" or (solution is not None and solution.status != "optimal"):
+        return None
+    if solution is not None and _same(candidates):
+        return solution.cost_microusd
+    whole, _ = program_of(candidates.scenario, candidates.catalog, candidates.median_tables)
+    small = restrict(whole, np.isin(np.arange(whole.column_count), prune(whole)))[0]
+    answer = optimize(replace(small, objective=("cost",)), cost_only=True, **options)
+    return answer.cost_microusd if answer.status == "optimal" else None
+
+
+def _same(candidates: Candidates) -> bool:
+    """Whether no margin changed what there is to choose from."""
+    asked, median = candidates.tables, candidates.median_tables
+    return all(_columns(asked[name]) == _columns(median[name]) for name in asked)
+
+
+def _columns(table: Table) -> list[tuple[str, int, int]]:
+    return [(site.offer.id, int(n), cost) for site, n, cost in zip(table.sites, table.nodes, table.cost_microusd)]
+
+
+def infeasibility(candidates: Candidates, **options: Any) -> Document:
     """Nearest misses of each workload that has no column, and the smallest set of joint limits in conflict."""
     empty = [task.name for task in candidates.program.tasks if task.first == task.stop]
     scenario, program = candidates.scenario, candidates.program
@@ -68,6 +93,7 @@ def infeasibility(candidates: Candidates) -> Document:
     names = found.names if found else ()
     labels = {row.name: row.label for row in program.rows}
     conflict = []
+    median = None if _same(candidates) else median_cost(candidates, None, **options)
     for name in names:
         place = scenario.places.get(name.split("@")[0]) if "." in name else None
         conflict.append({"name": name, "label": labels.get(name, name), "place": str(place) if place else ""})
@@ -75,6 +101,7 @@ def infeasibility(candidates: Candidates) -> Document:
         "workloads": {name: _misses(candidates, name) for name in empty},
         "conflict": conflict,
         "minimal": found.minimal if found else True,
+        "median_cost_usd": None if median is None else usd(median),
     }
 
 

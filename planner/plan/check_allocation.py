@@ -18,9 +18,10 @@ from planner.estimate.resolve import (
     usable_bytes,
 )
 from planner.estimate.training import training_memory, training_time
+from planner.plan.check_bands import Margins, band_findings, margins_on
 from planner.plan.check_cells import energy_cells, memory_cells, place_cells, speed_cells, training_cells
 from planner.plan.check_layout import training_layout_findings
-from planner.plan.check_run import run_findings
+from planner.plan.check_run import RUN_TERMS, run_findings
 from planner.plan.check_serving import serving_findings
 from planner.plan.check_under_way import layout_of, ratio_on
 from planner.plan.exact import exact_cost
@@ -105,16 +106,20 @@ class AllocationCheck:
             yield Finding("not-allowed", f"{job.name}: {facts.device.id} has no {job.precision}")
             return
         layout = layout_of(row["layout"], per_job * facts.shape.devices)
+        ratio = ratio_on(self.under_way, facts.device.id)
+        margins = margins_on(job, self.arch, facts.device, self.catalog, ratio)
         if facts.shape.max_shapes_per_job is not None and per_job > facts.shape.max_shapes_per_job:
             most = facts.shape.max_shapes_per_job
             yield Finding("limit-exceeded", f"{job.name}: {facts.shape.id} connects up to {most} to one job")
         problems = list(training_layout_findings(job, self.arch, row["layout"], facts.shape, layout.devices))
         yield from problems
         if not problems:
-            yield from self._memory(job, row, layout, facts)
-            yield from self._time(job, row, layout, facts, per_job)
+            yield from self._memory(job, row, layout, facts, margins)
+            yield from self._time(job, row, layout, facts, per_job, margins)
 
-    def _memory(self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts) -> Iterator[Finding]:
+    def _memory(
+        self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts, margins: Margins
+    ) -> Iterator[Finding]:
         terms = training_memory(self.arch, training_spec(job, self.arch), layout)
         needed, stated = float(terms.total), row["memory"]
         usable = usable_bytes(facts.device, facts.shape)
@@ -123,11 +128,13 @@ class AllocationCheck:
         if not math.isclose(stated["usable_bytes"], usable, rel_tol=TOLERANCE):
             yield Finding("wrong-memory", f"{job.name}: usable {stated['usable_bytes']:.6g} B stated, {usable:.6g} B")
         yield from cell_findings("wrong-memory", job.name, stated, memory_cells(terms.row(0), usable), scale=usable)
-        if needed > usable:
-            yield Finding("does-not-fit", f"{job.name}: needs {needed:.6g} B of {usable:.6g} B usable")
+        if needed * margins.memory > usable * (1 + 1e-12):
+            at = f" at {job.confidence_share:.0%}" if margins.memory > 1 else ""
+            message = f"needs {needed * margins.memory:.6g} B{at} of {usable:.6g} B usable"
+            yield Finding("does-not-fit", f"{job.name}: {message}")
 
     def _time(
-        self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts, per_job: int
+        self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts, per_job: int, margins: Margins
     ) -> Iterator[Finding]:
         machine = training_machine(
             facts.device, facts.shape, job, self.arch, self.catalog, facts.inter_node_bytes_per_s
@@ -139,12 +146,18 @@ class AllocationCheck:
         hours = float(time.total) / 3600.0
         if not math.isclose(row["hours"], hours, rel_tol=TOLERANCE):
             yield Finding("wrong-time", f"{job.name}: {row['hours']:.6g} h stated, {hours:.6g} h computed")
-        if hours * 3600.0 > job.deadline_s * (1 + 1e-12):
-            yield Finding("late", f"{job.name}: {hours:.6g} h is after the deadline of {job.deadline_s / 3600:.6g} h")
+        if hours * 3600.0 * margins.time > job.deadline_s * (1 + 1e-12):
+            at = f" at {job.confidence_share:.0%} confidence" if margins.time > 1 else ""
+            when = f"{hours * margins.time:.6g} h{at}"
+            yield Finding("late", f"{job.name}: {when} is after the deadline of {job.deadline_s / 3600:.6g} h")
+        yield from band_findings(job, row, margins, hours)
         yield from cell_findings("wrong-time", job.name, row, training_cells(job, row, time.row(0), hours))
         yield from cell_findings("wrong-time", job.name, row, {"step_time_ratio": ratio})
         yield from run_findings(job, self.arch, spec, facts.shape, row, time.row(0), spot)
-        yield from cell_findings("wrong-time", job.name, row, speed_cells(machine))
+        busy_s = sum(seconds for name, seconds in time.row(0).items() if name not in RUN_TERMS)
+        speed = speed_cells(job, self.arch, self.catalog, facts, float(machine.mfu), busy_s, layout.devices)
+        yield from cell_findings("wrong-time", job.name, row, speed)
+        yield from cell_findings("wrong-time", job.name, row["work"], speed["work"])  # each by its own size
         yield from cell_findings("wrong-energy", job.name, row, energy_cells(self.catalog, facts, row["count"], hours))
         cost = row["jobs"] * exact_cost(per_job, facts.offer.price_microusd_per_hour, hours)
         if row["cost_microusd"] != cost:

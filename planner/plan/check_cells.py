@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.architecture.model import Architecture
+from planner.architecture.work import training_flop_per_token
 from planner.catalog.model import Catalog, Offer, Shape
-from planner.estimate.machine import Machine
-from planner.estimate.resolve import peak_demand_per_s
+from planner.estimate.binding import bound_by
+from planner.estimate.resolve import peak_demand_per_s, sequence_length_of, tier_on
 from planner.plan.row_facts import OfferFacts
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
@@ -40,15 +42,40 @@ def training_cells(job: TrainingJob, row: Document, terms: dict[str, float], hou
     others = dict.fromkeys(row["time_terms_s"], 0.0)  # terms of another tier, in a plan that mixes tiers
     return {
         "time_terms_s": {**others, **terms},
+        "binds": bound_by(terms),
         "finish_hours": job.start_s / 3600.0 + hours,
         "deadline_hours": (job.start_s + job.deadline_s) / 3600.0,
         "device_hours": row["devices"] * hours,
     }
 
 
-def speed_cells(machine: Machine) -> Document:
-    """The speed of one device in training."""
-    return {"mfu": float(machine.mfu), "peak_flop_per_s": float(machine.peak_flop_per_s)}
+def speed_cells(
+    job: TrainingJob,
+    arch: Architecture,
+    catalog: Catalog,
+    facts: OfferFacts,
+    machine_mfu: float,
+    busy_s: float,
+    devices: int,
+) -> Document:
+    """The work of a run, the speed of one device in it, and the rule of thumb on the same devices."""
+    peak = facts.device.peak_flop_per_s[job.precision] * facts.shape.compute_share
+    per_token = float(training_flop_per_token(arch, sequence_length_of(job, arch)))
+    tokens = job.tokens * job.epochs - (job.progress_tokens or 0.0)
+    rate = per_token * tokens / busy_s / devices
+    analytic = tier_on(job, arch, facts.device) == "analytic"
+    rule = catalog.efficiencies[facts.device.family].mfu
+    return {
+        "mfu": rate / peak if analytic else machine_mfu,
+        "peak_flop_per_s": peak,
+        "work": {
+            "flop_per_token": per_token,
+            "tokens": tokens,
+            "flop_count": per_token * tokens,
+            "flop_per_s_per_device": rate,
+        },
+        "rule_hours": 6.0 * arch.active_parameters * tokens / (devices * peak * rule) / 3600.0,
+    }
 
 
 def energy_cells(catalog: Catalog, facts: OfferFacts, shapes: int, hours: float) -> Document:

@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Shape
+from planner.estimate.frameworks import FRAMEWORKS
 from planner.estimate.resolve import batch_bounds, sequence_length_of
 from planner.plan.findings import Finding
 from planner.scenario.schema import TrainingJob
@@ -14,6 +15,7 @@ from planner.scenario.schema import TrainingJob
 Document = dict[str, Any]
 BATCH_TOLERANCE = 0.10  # of one asked batch; a range is kept to
 TRAINING_SIZES = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "global_batch_sequences", "micro_batches")
+STAGES = ("none", "zero-1", "zero-2", "zero-3")
 SERVING_SIZES = ("tp", "pp", "dp", "ep")
 
 
@@ -32,6 +34,7 @@ def training_layout_findings(
         yield _illegal(where, f"sharding {split['sharding']} is not among {job.sharding}")
     if split["recompute"] not in job.recompute:
         yield _illegal(where, f"recompute {split['recompute']} is not among {job.recompute}")
+    yield from _framework_findings(where, job.framework or "", split)
     yield from _tensor_findings(where, arch, split["tp"], shape)
     yield from _pipeline_findings(where, arch, split)
     yield from _sequence_findings(where, arch, split, sequence_length_of(job, arch))
@@ -58,6 +61,20 @@ def _illegal(where: str, text: str) -> Finding:
 
 def _whole(split: Document, names: tuple[str, ...]) -> bool:
     return all(type(split[name]) is int and split[name] >= 1 for name in names)
+
+
+def _framework_findings(where: str, name: str, split: Document) -> Iterator[Finding]:
+    """What the table of frameworks says that a framework does not have."""
+    framework = FRAMEWORKS.get(name)
+    if framework is None:
+        return
+    stage, stages = STAGES.index(split["sharding"]), split["pp"]
+    if stage not in framework.stages:
+        yield _illegal(where, f"{name} has no {split['sharding']}")
+    if stages > 1 and not framework.pipeline:
+        yield _illegal(where, f"{name} has no pipeline")
+    if name == "deepspeed" and stages > 1 and stage >= 2:
+        yield _illegal(where, f"{name} shards no gradients under a pipeline")
 
 
 def _tensor_findings(where: str, arch: Architecture, tp: int, shape: Shape) -> Iterator[Finding]:

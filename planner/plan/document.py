@@ -13,9 +13,11 @@ from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
 from planner.plan.allocations import allocations_of, usd
 from planner.plan.assumptions import assumptions_of, facts_of, notes_of, warnings_of
+from planner.plan.band_rows import cost_band, margins_document, workload_band
 from planner.plan.crosscheck import cross_checks
 from planner.plan.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, limits_of
 from planner.plan.run_rows import under_way_document
+from planner.plan.term_sources import term_sources
 
 Document = dict[str, Any]
 SCHEMA = "plan/result/v1"
@@ -28,6 +30,7 @@ def build_document(
     *,
     single_kind: Document | None = None,
     infeasible: Document | None = None,
+    median_microusd: int | None = None,
     seed: int = 0,
     threads: int = 1,
     gap: float = 0.0,
@@ -41,7 +44,7 @@ def build_document(
         "status": str(solution.status),
         "name": scenario.name,
         "title": scenario.title or "",
-        "summary": _summary(candidates, solution, workloads, has_plan),
+        "summary": _summary(candidates, solution, workloads, has_plan, median_microusd),
         "workloads": workloads,
         "limits": limits_of(candidates, solution) if has_plan else [],
         "single_kind": single_kind,
@@ -83,15 +86,22 @@ def _workload(candidates: Candidates, solution: Solution, index: int, has_plan: 
         "cost_microusd": cost,
         "cost_usd": usd(cost),
         "because": because_of(candidates, solution, task, allocations) if has_plan else [],
-        "alternatives": alternatives_of(candidates, task)[:MOST_ALTERNATIVES],
+        "alternatives": alternatives_of(candidates, task, allocations)[:MOST_ALTERNATIVES],
         "cross_check": cross_checks(candidates, task.name, allocations),
-        "error_band": None,
+        "error_band": workload_band(allocations),
         "under_way": under_way_document(question.under_way) if isinstance(question, TrainingQuestion) else None,
         "equations": question.equations(),
+        "term_sources": term_sources(question),
     }
 
 
-def _summary(candidates: Candidates, solution: Solution, workloads: Sequence[Document], has_plan: bool) -> Document:
+def _summary(
+    candidates: Candidates,
+    solution: Solution,
+    workloads: Sequence[Document],
+    has_plan: bool,
+    median_microusd: int | None,
+) -> Document:
     rows = [row for workload in workloads for row in workload["allocations"]]
 
     def cost_of(kind: str) -> float | None:
@@ -110,6 +120,8 @@ def _summary(candidates: Candidates, solution: Solution, workloads: Sequence[Doc
         "devices": sum(row["devices"] for row in rows) if has_plan else None,
         "device_hours": float(sum(row["device_hours"] for row in rows)) if has_plan else None,
         "objective": list(candidates.program.objective),
+        "cost_band": cost_band(workloads) if has_plan else None,
+        "margins": margins_document(solution.cost_microusd, median_microusd, workloads) if has_plan else None,
     }
 
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from planner.architecture.model import Architecture, LayerGroup
-from planner.equations.flops import (
-    attended_tokens,
-    attention_forward_flop_per_token,
-    linear_forward_flop_per_token,
-    model_flop_per_token,
-)
+from planner.architecture.work import attention_forward_flop_per_token, training_flop_per_token
+from planner.equations.flops import linear_forward_flop_per_token
 from planner.estimate.serving import kv_cache_bytes_of_token, weight_bytes_of_model
 from planner.estimate.serving_formats import CACHE_BYTES, FORMATS
 
@@ -20,7 +16,7 @@ CACHE_FORMATS = ("bf16", "fp8", "int8", "nvfp4")
 
 def model_facts(arch: Architecture, sequence_length: int) -> dict[str, Any]:
     """Counts, FLOPs per token at a sequence length, cache per token and weights by format."""
-    attention = _attention_flop(arch, sequence_length)
+    attention = float(attention_forward_flop_per_token(arch, sequence_length))
     return {
         "schema": SCHEMA,
         "name": arch.name,
@@ -37,7 +33,7 @@ def model_facts(arch: Architecture, sequence_length: int) -> dict[str, Any]:
         "layers": [_layer(group) for group in arch.layers],
         "sequence_length": sequence_length,
         "forward_flop_per_token": float(linear_forward_flop_per_token(arch.matmul_parameters)) + attention,
-        "training_flop_per_token": float(model_flop_per_token(arch.matmul_parameters, attention)),
+        "training_flop_per_token": float(training_flop_per_token(arch, sequence_length)),
         "kv_bytes_per_token": {name: _cache(arch, name) for name in CACHE_FORMATS if name in CACHE_BYTES},
         "weight_bytes": {name: float(weight_bytes_of_model(arch, name)) for name in FORMATS},
         "equations": [
@@ -52,16 +48,6 @@ def model_facts(arch: Architecture, sequence_length: int) -> dict[str, Any]:
             "EQ-SRV-1",
         ],
     }
-
-
-def _attention_flop(arch: Architecture, sequence_length: int) -> float:
-    """Forward FLOPs of all attention cores, what the causal mask leaves."""
-    total = 0.0
-    for group in arch.layers:
-        keys = attended_tokens(sequence_length, group.window_tokens)
-        core = attention_forward_flop_per_token(group.query_heads, group.head_size, group.value_head_size, keys)
-        total += group.count * float(core)
-    return total
 
 
 def _cache(arch: Architecture, kv_cache: str) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from planner.candidates.counts import single_device
+from planner.candidates.offers import Site
 from planner.candidates.program import Row, Task
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
@@ -15,6 +16,7 @@ from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
 from planner.plan.allocations import usd
+from planner.plan.band_rows import tie
 from planner.plan.run_words import run_reasons
 from planner.units import format_duration, format_money
 
@@ -22,8 +24,8 @@ Document = dict[str, Any]
 MOST_ALTERNATIVES = 8
 
 
-def alternatives_of(candidates: Candidates, task: Task) -> list[Document]:
-    """The cheapest way on each device for this workload alone, cheapest first."""
+def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Document] = ()) -> list[Document]:
+    """The cheapest way on each device for this workload alone, cheapest first; ties with what is chosen marked."""
     table = candidates.tables[task.name]
     best: dict[str, tuple[int, int]] = {}
     for row in range(len(table)):
@@ -33,7 +35,7 @@ def alternatives_of(candidates: Candidates, task: Task) -> list[Document]:
         if device not in best or cost < best[device][0]:
             best[device] = (cost, row)
     ranked = sorted((cost, device, row) for device, (cost, row) in best.items())
-    return [_alternative(candidates, task, cost, row) for cost, _, row in ranked]
+    return [_alternative(candidates, task, cost, row, allocations) for cost, _, row in ranked]
 
 
 def workload_cost(candidates: Candidates, task: Task, row: int) -> int:
@@ -46,7 +48,7 @@ def _units(task: Task, table: TrainingTable | ServingTable, row: int) -> int:
     return task.count if isinstance(table, TrainingTable) else int(table.needed_units[row])
 
 
-def _alternative(candidates: Candidates, task: Task, cost: int, row: int) -> Document:
+def _alternative(candidates: Candidates, task: Task, cost: int, row: int, allocations: Sequence[Document]) -> Document:
     table = candidates.tables[task.name]
     site, units = table.sites[row], _units(task, table, row)
     shapes = int(table.nodes[row]) * units
@@ -60,7 +62,19 @@ def _alternative(candidates: Candidates, task: Task, cost: int, row: int) -> Doc
         "cost_usd": usd(cost),
         "hours": float(table.finish_s[row]) / 3600.0 if isinstance(table, TrainingTable) else table.horizon_hours,
         "note": "whole run" if training else "over the horizon",
+        "tie": _ties(candidates, task, cost, site, allocations),
     }
+
+
+def _ties(candidates: Candidates, task: Task, cost: int, site: Site, allocations: Sequence[Document]) -> bool:
+    """Whether the errors of both leave open which is cheaper, this way or the one chosen."""
+    question = candidates.questions[task.name]
+    if not allocations or not isinstance(question, TrainingQuestion):
+        return False
+    table = candidates.tables[task.name]
+    dearest = next(one for one in table.sites if one.offer.id == allocations[0]["offer"])
+    whole = usd(sum(row["cost_microusd"] for row in allocations))
+    return tie(whole, question.band(dearest), usd(cost), question.band(site))
 
 
 def because_of(candidates: Candidates, solution: Solution, task: Task, allocations: Sequence[Document]) -> list[str]:
@@ -140,14 +154,15 @@ def _binds(row: Row, solution: Solution) -> bool:
 
 def _next_device(candidates: Candidates, task: Task, allocations: Sequence[Document], cost: int) -> list[str]:
     chosen = {row["device"] for row in allocations}
-    others = [other for other in alternatives_of(candidates, task) if other["device"] not in chosen]
+    others = [other for other in alternatives_of(candidates, task, allocations) if other["device"] not in chosen]
     if not others or cost <= 0:
         return []
     other = others[0]
     more = other["cost_microusd"] / cost - 1
     return [
         f"{other['device']} is next: {other['count']} × {other['offer']} at "
-        f"{format_money(other['cost_microusd'])} ({more:+.0%} for this workload alone)"
+        f"{format_money(other['cost_microusd'])} ({more:+.0%} for this workload alone"
+        f"{': a tie within the error bands' if other['tie'] else ''})"
     ]
 
 

@@ -19,6 +19,7 @@ from planner.catalog.model import Catalog
 from planner.errors import InputError, Problem
 from planner.estimate.resolve import sequence_length_of
 from planner.plan.check_allocation import AllocationCheck
+from planner.plan.check_bands import total_band_findings, workload_band_findings
 from planner.plan.check_cells import serving_demand, training_demand
 from planner.plan.check_limits import limit_findings
 from planner.plan.check_under_way import under_way_findings
@@ -170,6 +171,9 @@ def _totals(document: Document, scenario: Scenario) -> Iterator[Finding]:
     if not math.isclose(summary["device_hours"], hours, rel_tol=TOLERANCE):
         yield Finding("wrong-total", f"device-hours {summary['device_hours']}, the rows sum to {hours}")
     yield from cell_findings("wrong-total", "summary", summary, _summary_cells(document, scenario))
+    for workload in document["workloads"]:
+        yield from workload_band_findings(workload["name"], workload)
+    yield from total_band_findings(document)
 
 
 def _summary_cells(document: Document, scenario: Scenario) -> Document:

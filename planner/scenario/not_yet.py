@@ -38,11 +38,7 @@ _RULE = "leave it out: the rule tier is used"
 _COST = "leave it out, and compare several cases with --case"
 
 NOT_YET = (
-    NotYet("estimator", _RULE, _other_than("rule", "measured")),
-    NotYet("training[].estimator", _RULE, _other_than("rule", "measured")),
     NotYet("serving[].estimator", _RULE, _other_than("rule")),
-    NotYet("confidence", "leave it out, and shorten the deadline by the margin you want"),
-    NotYet("training[].confidence", "leave it out, and shorten the deadline by the margin you want"),
     NotYet("serving[].confidence", "leave it out, and raise peak_factor by the margin you want"),
     NotYet("periods", "leave it out: jobs whose windows overlap run at once"),
     NotYet("uncertainty", _COST),

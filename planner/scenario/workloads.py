@@ -53,7 +53,7 @@ from planner.scenario.runs import (
 )
 
 DEFAULT_CONFIDENCE = 0.9
-DEFAULT_ESTIMATOR: Estimator = "rule"
+DEFAULT_ESTIMATOR: Estimator = "analytic"
 Precision = Literal["fp32", "fp16", "bf16", "fp8"]
 Optimizer = Literal[
     "adamw", "adam", "adamw-megatron", "adamw-fsdp", "adamw-deepspeed", "adamw-pure-bf16", "adamw-bf16-moments",

@@ -315,7 +315,7 @@ def test_a_forged_spot_row_is_caught() -> None:
 def test_a_job_is_spelled_out_for_the_physics() -> None:
     spec = training_spec(scenario([job(failures=NOISY)]).training[0], api.load_model("gpt2-xl"))
     assert (spec.tier, spec.confidence, spec.progress_tokens, spec.lora_rank, spec.offload) == (
-        "rule",
+        "analytic",
         0.9,
         0,
         None,

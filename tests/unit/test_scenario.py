@@ -59,7 +59,7 @@ def test_full_scenario() -> None:
 def test_defaults() -> None:
     scenario = parse_scenario(SMALL)
     job, fleet = scenario.training[0], scenario.serving[0]
-    assert (scenario.estimator, scenario.currency, scenario.objective) == ("rule", "USD", ("cost",))
+    assert (scenario.estimator, scenario.currency, scenario.objective) == ("analytic", "USD", ("cost",))
     assert scenario.horizon_s == 730 * 3600
     assert (job.precision, job.optimizer, job.failures, job.critical_batch_tokens) == ("bf16", "adamw", None, None)
     assert job.recompute == ("none", "selective", "full")

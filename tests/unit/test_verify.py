@@ -221,7 +221,7 @@ TAMPERINGS: list[tuple[str, Callable[[Document], None], set[str]]] = [
     ("hours", edit_row(TRAIN, hours=lambda x: x * 0.99), {"wrong-time"}),
     ("finish", edit_row(TRAIN, finish_hours=lambda x: x - 1), {"wrong-time"}),
     ("deadline of the row", edit_row(TRAIN, deadline_hours=lambda x: x - 1), {"wrong-time"}),
-    ("time term", edit("workloads", TRAIN, "allocations", 0, "time_terms_s", "compute", to=0.0), {"wrong-time"}),
+    ("time term", edit("workloads", TRAIN, "allocations", 0, "time_terms_s", "products", to=0.0), {"wrong-time"}),
     ("speed of a device", edit_row(TRAIN, mfu=0.9), {"wrong-time"}),
     ("speed of a replica", edit_row(CHAT, replica_requests_per_s=lambda x: x * 1.1), {"wrong-speed"}),
     ("latency", edit_row(CHAT, tpot_s=lambda x: x / 2), {"wrong-speed"}),
@@ -342,7 +342,7 @@ def test_every_number_of_every_row_and_of_the_summary_is_checked(plan: Document,
     assert missed == []
 
 
-READ = ("allocations", "cost_microusd", "cost_usd", "demand", "count", "parameters", "active_parameters")
+READ = ("allocations", "error_band", "cost_microusd", "cost_usd", "demand", "count", "parameters", "active_parameters")
 
 
 # ---- sound plans

@@ -1,0 +1,122 @@
+"""What a plan says of its own errors: bands of rows, of workloads, of the total, and what the margins cost.
+
+Errors within a device family go together, since one set of constants made them: quantiles of a sum are sums of
+quantiles, never roots of summed squares. Families are combined in the same way, as if they went together too:
+nothing measured says that they do not, and the sum is the widest band that such rows can have short of that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.candidates.offers import Site
+from planner.candidates.training_question import TrainingQuestion
+from planner.catalog.model import Band
+from planner.estimate.bands import ErrorBand
+
+Document = dict[str, Any]
+QUANTILES = ("p10", "p50", "p90")
+
+
+def row_band(question: TrainingQuestion, site: Site, figures: Mapping[str, float]) -> Document:
+    """The band of one row: of its hours, its cost and its memory, with the error that it comes from.
+
+    Parameters
+    ----------
+    question
+        The job.
+    site
+        Where the row stands.
+    figures
+        Predicted `hours`, `cost_usd` and `needed_bytes`.
+    """
+    band, confidence = question.band(site), question.spec.confidence
+    time_margin, memory_margin = band.time_margin(confidence), band.memory_margin(confidence)
+    return {
+        "confidence": confidence,
+        "tier": band.tier,
+        "family": band.family,
+        "constants": band.constants_id,
+        "inherited_from": band.inherited_from,
+        "time": _quantiles(band.time, time_margin),
+        "memory": _quantiles(band.memory, memory_margin),
+        "hours": spread(band.time, figures["hours"], time_margin),
+        "cost_usd": spread(band.time, figures["cost_usd"], time_margin),
+        "needed_bytes": spread(band.memory, figures["needed_bytes"], memory_margin),
+    }
+
+
+def _quantiles(band: Band | None, margin: float) -> Document | None:
+    """Quantiles of measured over predicted, and what they were measured on."""
+    if band is None:
+        return None
+    names = (*QUANTILES, "rows", "sources", "median_error", "mean_error", "p90_error")
+    return {**{name: getattr(band, name) for name in names}, "margin": margin}
+
+
+def spread(band: Band | None, value: float, margin: float) -> Document:
+    """A predicted value over its band, and at the confidence asked for; the value itself where there is none."""
+    ratios = {name: getattr(band, name) if band else 1.0 for name in QUANTILES}
+    return {**{name: value * ratio for name, ratio in ratios.items()}, "at_confidence": value * margin}
+
+
+def workload_band(allocations: Sequence[Document]) -> Document | None:
+    """The band of a workload: its rows' costs summed quantile by quantile, the time of the row that ends last."""
+    bands = [row["error_band"] for row in allocations if row.get("error_band")]
+    if not bands:
+        return None
+    names = (*QUANTILES, "at_confidence")
+    return {
+        "confidence": bands[0]["confidence"],
+        "tiers": sorted({band["tier"] for band in bands}),
+        "families": sorted({band["family"] for band in bands}),
+        "hours": {name: max(band["hours"][name] for band in bands) for name in names},
+        "cost_usd": {name: sum(band["cost_usd"][name] for band in bands) for name in names},
+    }
+
+
+def cost_band(workloads: Sequence[Document]) -> Document:
+    """The total cost over its band: rows of all families together, what has no band as it is.  [USD]"""
+    total = dict.fromkeys((*QUANTILES, "at_confidence"), 0.0)
+    for workload in workloads:
+        own = workload["error_band"]
+        for name in total:
+            total[name] += own["cost_usd"][name] if own else workload["cost_usd"]
+    return total
+
+
+def margins_document(cost_microusd: int, median_microusd: int | None, workloads: Sequence[Document]) -> Document | None:
+    """What holding at the confidence asked for costs over holding as often as not; None where that is not known."""
+    bands = [workload["error_band"] for workload in workloads if workload["error_band"]]
+    if median_microusd is None or not bands:
+        return None
+    extra = cost_microusd - median_microusd
+    return {
+        "confidence": max(band["confidence"] for band in bands),
+        "median_cost_microusd": median_microusd,
+        "median_cost_usd": median_microusd / 1e6,
+        "margins_microusd": extra,
+        "margins_usd": extra / 1e6,
+    }
+
+
+def tie(cost_usd: float, own: ErrorBand, other_usd: float, other: ErrorBand) -> bool:
+    """Whether two costs cannot be told apart with the errors that they carry.
+
+    Within a family errors go together, so that what is predicted cheaper is cheaper. Of two families the one may
+    be off without the other: they tie when the dearer is the cheaper one in more than a tenth of the cases, their
+    errors independent and log-normal on either side of the median.
+    """
+    if (own.family, own.tier) == (other.family, other.tier) or not cost_usd or not other_usd:
+        return cost_usd == other_usd
+    mine, theirs = _logarithms(own.time), _logarithms(other.time)
+    lead = math.log(other_usd) + theirs[1] - math.log(cost_usd) - mine[1]
+    if lead < 0:
+        mine, theirs, lead = theirs, mine, -lead
+    return lead <= math.hypot(mine[2] - mine[1], theirs[1] - theirs[0])
+
+
+def _logarithms(band: Band | None) -> tuple[float, float, float]:
+    return (math.log(band.p10), math.log(band.p50), math.log(band.p90)) if band else (0.0, 0.0, 0.0)

@@ -1,0 +1,47 @@
+"""Where each term of an estimate is from: its equation, and the first source that the equation names."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from planner.candidates.serving import ServingQuestion
+from planner.candidates.training_question import TrainingQuestion
+from planner.equations.registry import REGISTRY
+from planner.estimate.sources import SERVING_MEMORY, TRAINING_MEMORY, time_equations
+
+Document = dict[str, Any]
+_FIRST_REFERENCE = re.compile(r"References\n-+\n\[1\] (?P<text>.+?)(?:\n\[|\n\n|\Z)", re.DOTALL)
+_AUTHOR = re.compile(r"(?:(?:[A-Z]\.[ -]?)+ )?(?P<name>[A-Z][\w-]+)")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+def term_sources(question: TrainingQuestion | ServingQuestion) -> Document:
+    """Equation and source of each term of memory and time, by the names that rows give them."""
+    if isinstance(question, ServingQuestion):
+        return {"memory": _sourced(SERVING_MEMORY), "time": {}}
+    tiers = dict.fromkeys((question.base_tier, "rule" if question.job.mfu else question.base_tier))
+    time = {name: found for tier in reversed(tiers) for name, found in _sourced(time_equations(tier)).items()}
+    return {"memory": _sourced(TRAINING_MEMORY), "time": time}
+
+
+def _sourced(equations: Mapping[str, str]) -> Document:
+    return {term: {"equation": name, "source": short_reference(name)} for term, name in equations.items()}
+
+
+def short_reference(identifier: str) -> str:
+    """The first source of an equation as people cite it: "Korthikanti 2022"; empty when there is none.
+
+    Examples
+    --------
+    >>> short_reference("EQ-MEM-1")
+    'Rajbhandari 2020'
+    """
+    found = _FIRST_REFERENCE.search(inspect.getdoc(REGISTRY[identifier]) or "")
+    if not found:
+        return ""
+    text = " ".join(found["text"].split())
+    author, year = _AUTHOR.match(text), _YEAR.search(text)
+    return " ".join(part for part in (author["name"] if author else text[:30], year[0] if year else "") if part)
