@@ -140,7 +140,8 @@ def _activations(ranks: Ranks, stage: Stage) -> tuple[Values, Values]:
             live = np.maximum(live, ranks.tokens * again)
         kept = kept + n * (ranks.tokens * stored)
     if ranks.stack.stage_outputs:
-        outputs = dev.stage_output_bytes(ranks.tokens * lay.tp, ranks.arch.hidden_size, 1.0, ranks.stack.value_bytes)
+        tokens = ranks.tokens * ranks.stream_scale
+        outputs = dev.stage_output_bytes(tokens, ranks.arch.hidden_size, 1.0, ranks.stack.value_bytes)
         kept = kept + np.where(lay.pp > 1, outputs, 0.0)
     return np.asarray(in_flight * kept), np.asarray(live)
 

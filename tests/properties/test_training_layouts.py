@@ -51,6 +51,9 @@ def specs(draw: st.DrawFn) -> TrainingSpec:
         cross_entropy=draw(st.sampled_from(["standard", "fused", "chunked"])),
         allocator=draw(st.sampled_from(["default", "expandable", "variable"])),
         framework=draw(st.sampled_from([None, "megatron", "fsdp", "deepspeed"])),
+        offload=draw(st.sampled_from([(), (), ("optimizer",), ("activations",), ("optimizer", "activations")])),
+        lora_rank=draw(st.sampled_from([None, None, 16])),
+        lora_base=draw(st.sampled_from(["bf16", "nf4"])),
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from planner.architecture.load import load_model
 from planner.architecture.model import Architecture, LayerGroup
 from planner.estimate.layout import Layout
 from planner.estimate.training import TrainingSpec, training_memory
@@ -43,23 +46,49 @@ def llama_like(*, hidden: int, layers: int, heads: int, kv: int, width: int, voc
     )
 
 
-def megatron_allocated_bytes(
-    hidden: int, layers: int, heads: int, kv: int, width: int, tp: int, pp: int, dp: int
-) -> float:
-    """Bytes in tensors on the fullest rank: Megatron-LM, distributed optimizer, sequence 4096, 4 micro-batches of 1.
+def deepseek_like(*, model: str, layers: int, dense: int) -> Architecture:
+    """A shipped DeepSeek model cut to `layers` layers, the first `dense` of them without experts."""
+    arch = load_model(model)
+    groups = (replace(arch.layers[0], count=dense), replace(arch.layers[1], count=layers - dense))
+    outside = arch.input_embedding_parameters + arch.output_head_parameters + arch.final_norm_parameters
+    total = outside + sum(group.count * group.parameters for group in groups)
+    return replace(arch, layers=groups, parameters=total, active_parameters=total)
 
-    `max_memory_allocated` counts tensors, so what the allocator loses to fragmentation is left out.
-    """
+
+def megatron_allocated_bytes(
+    hidden: int,
+    layers: int,
+    heads: int,
+    kv: int,
+    width: int,
+    tp: int,
+    pp: int,
+    dp: int,
+    cp: int = 1,
+    sequence: int = 4096,
+) -> float:
+    """Bytes in tensors on the fullest rank: Megatron-LM, distributed optimizer, 4 micro-batches of 1."""
     arch = llama_like(hidden=hidden, layers=layers, heads=heads, kv=kv, width=width)
-    spec = TrainingSpec(tokens=1e9, sequence_length=4096, framework="megatron")
+    return _allocated_bytes(arch, tp=tp, pp=pp, dp=dp, cp=cp, ep=1, sequence=sequence)
+
+
+def megatron_expert_bytes(model: str, layers: int, dense: int, pp: int, dp: int, ep: int) -> float:
+    """The same for a cut DeepSeek model without tensor parallelism."""
+    arch = deepseek_like(model=model, layers=layers, dense=dense)
+    return _allocated_bytes(arch, tp=1, pp=pp, dp=dp, cp=1, ep=ep, sequence=4096)
+
+
+def _allocated_bytes(arch: Architecture, *, tp: int, pp: int, dp: int, cp: int, ep: int, sequence: int) -> float:
+    """`max_memory_allocated` counts tensors, so what the allocator loses to fragmentation is left out."""
+    spec = TrainingSpec(tokens=1e9, sequence_length=sequence, framework="megatron")
     layout = Layout(
-        devices=tp * pp * dp,
+        devices=tp * pp * dp * cp,
         dp=dp,
         tp=tp,
         pp=pp,
         vpp=1,
-        cp=1,
-        ep=1,
+        cp=cp,
+        ep=ep,
         micro_batch=1,
         sharding=1,
         recompute=0,
