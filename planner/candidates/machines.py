@@ -16,6 +16,8 @@ def training_refusal(site: Site, job: TrainingJob, scenario: Scenario, catalog: 
         return "framework"
     if not device.peak_flop_per_s.get(job.precision):
         return "precision"
+    if job.offload and site.shape.host_memory_bytes is None:
+        return "host-memory-unknown"
     return _energy_refusal(site, scenario, catalog)
 
 
@@ -43,6 +45,8 @@ def refusal_note(site: Site, reason: str, use: str, job: TrainingJob | None = No
         return f"{device.id} runs {', '.join(device.frameworks) or 'no training framework'}, not {job.framework}"
     if reason == "carbon-unknown":
         return f"{site.offer.provider} {site.offer.region}: the carbon of its grid is unknown"
+    if reason == "host-memory-unknown":
+        return f"{site.shape.id}: the memory of its hosts is unknown, and something is offloaded to it"
     return f"{device.id}: its {reason.removesuffix('-unknown')} is unknown"
 
 

@@ -126,11 +126,11 @@ def _owned_site(index: int, owned: Owned, catalog: Catalog, hardware: Hardware) 
     )
 
 
-def group_by_physics(sites: Iterable[Site]) -> list[list[Site]]:
-    """Sites that one evaluation serves, in a canonical order."""
+def group_by_physics(sites: Iterable[Site], *, host_memory: bool = False) -> list[list[Site]]:
+    """Sites that one evaluation serves, in a canonical order; `host_memory`: that of the hosts counts too."""
     groups: dict[tuple[object, ...], list[Site]] = {}
     for site in sites:
-        groups.setdefault(site.physics, []).append(site)
+        groups.setdefault((*site.physics, site.shape.host_memory_bytes if host_memory else None), []).append(site)
     return list(groups.values())
 
 

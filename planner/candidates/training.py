@@ -30,11 +30,13 @@ from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Part, TrainingTable, priced
 from planner.estimate.frameworks import FRAMEWORKS, framework_can
 from planner.estimate.layout import Layout
+from planner.estimate.resolve import host_bytes_per_device
 from planner.estimate.terms import Terms
 from planner.estimate.training import training_memory, training_time
+from planner.estimate.training_memory import host_bytes
 from planner.units import format_bytes, format_duration
 
-__all__ = ["TrainingTable", "training_table", "training_tables"]
+__all__ = ["TrainingTable", "percentile", "training_table", "training_tables"]
 
 Rows = NDArray[np.int64]
 
@@ -50,7 +52,8 @@ def training_tables(
     question: TrainingQuestion, sites: Sequence[Site], ledger: Ledger, *, every_layout: bool = False
 ) -> tuple[TrainingTable, TrainingTable]:
     """The columns of one job at the confidence asked for, and at the median; the ledger is of the former."""
-    groups = group_by_physics(_able_sites(question, sites, ledger))
+    offloads = bool(question.job.offload)
+    groups = group_by_physics(_able_sites(question, sites, ledger), host_memory=offloads)
     searches = [_Search(group=group, counts=node_counts(question, group, ledger)) for group in groups]
     evaluated = _evaluate_memory(question, [search for search in searches if search.counts])
     found = [
@@ -141,7 +144,7 @@ def _fitting(
     """At each confidence the layouts that fit the memory and meet the deadline; the fastest of each node count."""
     layout, memory = evaluated
     site, levels = search.group[0], _levels(question, search.group[0])
-    mine = np.isin(layout.devices, search.device_counts)
+    mine = np.isin(layout.devices, search.device_counts) & _hosts_hold(question, search, layout, ledger)
     needed = np.asarray(memory.total)
     fitting = []
     for number, level in enumerate(levels):
@@ -149,7 +152,7 @@ def _fitting(
         fits = mine & (needed * level.memory_margin <= site.usable_bytes)
         _note_memory(noted, site, needed[mine & ~fits] * level.memory_margin, level)
         rows = np.flatnonzero(fits)
-        if not every_layout:
+        if not every_layout and "activations" not in question.spec.offload:  # recomputing may beat moving
             least = least_recompute(layout, rows)
             noted.drop("slower", "layouts", len(rows) - len(least))
             rows = least
@@ -179,6 +182,21 @@ def _fitting(
         )
         for number, (rows, level) in enumerate(zip(fitting, levels))
     ]
+
+
+def _hosts_hold(
+    question: TrainingQuestion, search: _Search, layout: Layout, ledger: Ledger
+) -> NDArray[np.bool_] | np.bool_:
+    """Layouts whose offloaded states and activations the hosts hold; all of them when nothing is offloaded."""
+    most = host_bytes_per_device(search.group[0].shape)
+    if not question.spec.offload or most is None:
+        return np.True_
+    over = np.asarray(host_bytes(question.arch, question.spec, layout).total) - most
+    missed = over[np.isin(layout.devices, search.device_counts) & (over > 0)]
+    if len(missed):
+        text = f"needs {format_bytes(float(missed.min()))} less per device in the hosts of {search.group[0].shape.id}"
+        ledger.drop("host-memory", "layouts", len(missed), nearest=text, miss=float(missed.min()))
+    return np.asarray(over <= 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -222,6 +222,14 @@ def usable_bytes(device: Device, shape: Shape) -> float:
     return float(usable_memory_bytes(memory_bytes(device, shape), math.nan if reserved is None else reserved))
 
 
+HOST_MEMORY_SHARE = 0.9  # the rest is for the system, data loading and communication
+
+
+def host_bytes_per_device(shape: Shape) -> float | None:
+    """Host memory that offloading may fill for one device of a shape; None: unknown.  [B]"""
+    return None if shape.host_memory_bytes is None else HOST_MEMORY_SHARE * shape.host_memory_bytes / shape.devices
+
+
 def inter_node_rate(shape: Shape, assumed_bytes_per_s_per_shape: float | None) -> float | None:
     """Inter-node bandwidth of one device: the shape's fact, else what the scenario assumes.  [B/s]"""
     if shape.inter_node_bytes_per_s_per_device is not None:

@@ -13,11 +13,13 @@ from planner.catalog.model import Catalog, Device, Offer
 from planner.catalog.regions import region_matches
 from planner.estimate.layout import Layout
 from planner.estimate.resolve import (
+    host_bytes_per_device,
     training_machine,
     training_spec,
     usable_bytes,
 )
 from planner.estimate.training import training_memory, training_time
+from planner.estimate.training_memory import host_bytes
 from planner.plan.check_bands import Margins, band_findings, margins_on
 from planner.plan.check_cells import energy_cells, memory_cells, place_cells, speed_cells, training_cells
 from planner.plan.check_layout import training_layout_findings
@@ -132,6 +134,17 @@ class AllocationCheck:
             at = f" at {job.confidence_share:.0%}" if margins.memory > 1 else ""
             message = f"needs {needed * margins.memory:.6g} B{at} of {usable:.6g} B usable"
             yield Finding("does-not-fit", f"{job.name}: {message}")
+
+        yield from self._hosts(job, layout, facts)
+
+    def _hosts(self, job: TrainingJob, layout: Layout, facts: OfferFacts) -> Iterator[Finding]:
+        """What is offloaded must be held by hosts of known memory."""
+        if not job.offload:
+            return
+        most = host_bytes_per_device(facts.shape)
+        asked = float(host_bytes(self.arch, training_spec(job, self.arch), layout).total)
+        if most is None or asked > most:
+            yield Finding("does-not-fit", f"{job.name}: offloads {asked:.6g} B a device, hosts hold {most or 0:.6g} B")
 
     def _time(
         self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts, per_job: int, margins: Margins

@@ -25,6 +25,7 @@ def cross_checks(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
         yield from _deadline(job, i, document)
         yield from _measured(data, job, i, document)
         yield from _step_time(data, job, i, document)
+        yield from _analytic_alone(data, job, i, document)
     for i, fleet in _mappings(data, "serving"):
         yield from _demand(fleet, i, document)
     yield from _spot(data, document)
@@ -58,6 +59,23 @@ def _measured(data: dict[str, Any], job: dict[str, Any], i: int, document: Docum
     name = f"training[{i}]"
     yield mistake(document, path, "missing-field", f"'estimator' is measured, but {name} gives nothing measured",
                   'add "mfu: {h100-sxm-80gb: 42 %}" or step_time, or write analytic')  # fmt: skip
+
+
+def _analytic_alone(data: dict[str, Any], job: dict[str, Any], i: int, document: Document) -> Iterator[Mistake]:
+    """Keys that only the analytic tier acts on must not be ignored by another."""
+    model = job.get("model")
+    if isinstance(model, dict) and "parameters" in model:
+        why, hint = "only the size of its model is known", "name a preset or a config.json"
+    elif job.get("estimator", data.get("estimator")) == "rule":
+        why, hint = "its estimator is rule", "write estimator: analytic"
+    elif job.get("mfu"):
+        why, hint = "its mfu is measured", "give step_time instead of mfu, or leave mfu out"
+    else:
+        return
+    for key in ("lora", "offload", "gradient_compression"):
+        if key in job:
+            yield mistake(document, ("training", i, key), "conflict", f"'{key}' does not act: {why}",
+                          f"{hint}, or leave {key} out")  # fmt: skip
 
 
 _WHERE = "write step_time: {measured: 9.7 s, shape: dgx-h100, count: 8}"
