@@ -144,9 +144,9 @@ def _experts_fit(table: _Table) -> NDArray[np.bool_]:
     return np.asarray((table.dp * table.cp * table.tp) % table.ep == 0)
 
 
-def _with_batches(table: _Table, rules: LayoutRules, micro_batches: list[int]) -> tuple[_Table, IntArray, IntArray]:
+def _with_batches(table: _Table, rules: LayoutRules, sizes: list[int]) -> tuple[_Table, IntArray, IntArray]:
     """Cross with micro-batches and asked batches; keep those whose batch can be met."""
-    micro = np.array(micro_batches, dtype=np.int64)
+    micro = np.array(sizes, dtype=np.int64)
     asked = np.sort(np.array(rules.batches, dtype=np.float64))
     rows = len(table.devices)
     index = np.repeat(np.arange(rows), len(micro) * len(asked))
