@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from planner.estimate.serving import TEXTBOOK
 from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
 from planner.plan.run_words import run_assumptions
+from planner.units import format_count
 
 Document = dict[str, Any]
 
@@ -71,16 +73,31 @@ def _hardware(candidates: Candidates, workloads: Sequence[Document]) -> Iterator
         f"times the devices that deadline and memory need (at least {SMALLEST_WINDOW}); "
         f"a batch may move by {BATCH_TOLERANCE:.0%} to what a layout allows"
     )
-    yield f"links carry {LINK_EFFICIENCY:.0%} of their one-way rate"
+    analytic = [row for row in _rows(workloads) if row.get("error_band") and row["error_band"]["tier"] == "analytic"]
+    if len(analytic) < len(list(_rows(workloads))):
+        told = " outside the analytic tier" if analytic else ""
+        yield f"links carry {LINK_EFFICIENCY:.0%} of their one-way rate{told}"
     if scenario.hardware.assume_inter_node_bytes_per_s is not None:
         rate = scenario.hardware.assume_inter_node_bytes_per_s * 8 / 1e9
         yield f"inter-node network of shapes without a sourced one: {rate:g} Gbit/s each (assume_inter_node)"
     for row in _rows(workloads):
         shape = candidates.catalog.shapes[row["shape"]]
+        if row.get("mfu_source", "").startswith("analytic"):
+            yield f"{row['device']}: step times from the {row['mfu_source']}: {_constants(candidates, row)}"
         if row.get("mfu_source", "").startswith("rule"):
             yield f"{row['device']}: {row['mfu']:.1%} of peak in training ({row['mfu_source'].split(':')[0]})"
         if shape.cluster_required and row["count"] > row.get("jobs", 1):
             yield f"{shape.id}: its network holds inside one placement group or cluster product"
+
+
+def _constants(candidates: Candidates, row: Document) -> str:
+    """The fitted shares that matter most, in words."""
+    found = candidates.catalog.training_families.get(row["error_band"]["family"])
+    if found is None:
+        return "starting values, fitted to nothing"
+    named = {"gemm": "matrix products", "memory": "memory bandwidth", "network": "network", "link": "fast links"}
+    shares = [f"{text} {found.constants[name]:.0%}" for name, text in named.items() if name in found.constants]
+    return "shares of vendor rates: " + ", ".join(shares)
 
 
 def _rows(workloads: Sequence[Document]) -> Iterator[Document]:
@@ -93,9 +110,14 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Document]) -> list[s
     lines = []
     for name, question in candidates.questions.items():
         if isinstance(question, TrainingQuestion) and not activations_known(question.arch):
-            lines.append(f"{name}: only the parameter count is known; activations are not counted in memory")
+            lines.append(
+                f"{name}: only the parameter count is known; activations are not counted in memory, and time is the "
+                "rule of thumb's"
+            )
         if isinstance(question, ServingQuestion) and not question.arch.layers:
             lines.append(f"{name}: only the parameter count is known; the KV cache is not counted in memory")
+    for workload in workloads:
+        lines += [line for row in workload["allocations"] for line in _beyond(candidates, workload, row)]
     for row in _rows(workloads):
         if row["price_status"] == "date-unknown":
             lines.append(f"{row['offer']}: the price has no date of its own (transcribed {row['price_as_of']})")
@@ -103,6 +125,29 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Document]) -> list[s
             lines.append(f"{row['offer']}: the price was recalled, not seen")
         lines += [f"{fact}" for fact in _recalled(candidates.catalog.devices[row["device"]])]
     return list(dict.fromkeys(lines))
+
+
+def _beyond(candidates: Candidates, workload: Document, row: Document) -> Iterator[str]:
+    """What of a row lies outside the range of the measurements behind its constants and band."""
+    band = row.get("error_band")
+    if not band or band["tier"] != "analytic" or band["family"] not in candidates.catalog.training_families:
+        return
+    seen = candidates.catalog.training_families[band["family"]].validity
+    sizes = {
+        "devices": ("devices", row["devices"] / row["jobs"]),
+        "parameters": ("parameters", workload["parameters"]),
+        "sequence_length": ("tokens in a sequence", workload["demand"]["sequence_length"]),
+    }
+    outside = []
+    for name, (noun, value) in sizes.items():
+        low, high = seen.get(name, (0.0, math.inf))
+        if not low <= value <= high:
+            outside.append(f"{format_count(value)} {noun} ({format_count(low)} to {format_count(high)})")
+    if outside:
+        yield (
+            f"{workload['name']} on {row['device']} lies outside the measurements behind its constants: "
+            f"{', '.join(outside)}; the error band may be too narrow"
+        )
 
 
 def _recalled(device: Device) -> Iterator[str]:
@@ -130,12 +175,14 @@ def notes_of(candidates: Candidates, workloads: Sequence[Document]) -> list[str]
 def _rule_error(candidates: Candidates) -> Iterator[str]:
     """What the rule tier is known to err by."""
     error = candidates.catalog.rule_error
-    ruled = [q for q in candidates.questions.values() if isinstance(q, TrainingQuestion)]
+    ruled = [
+        q for q in candidates.questions.values() if isinstance(q, TrainingQuestion) and q.base_tier == "rule"
+    ]  # fmt: skip
     if error is not None and ruled:
         yield (
-            f"training times are the rule tier's: on {error.runs} published {error.device} runs it errs by "
-            f"{error.median:.1%} in the median and {error.max:.0%} at most, elsewhere by "
-            f"{error.elsewhere}"
+            f"training times{_named(candidates, ruled)} are the rule tier's: on {error.runs} published {error.device} "
+            f"runs it errs by {error.median:.1%} in the median and {error.max:.0%} at most, "
+            f"elsewhere by {error.elsewhere}"
         )
     if any(
         isinstance(q, ServingQuestion) and not q.fleet.throughput_tokens_per_s_per_device
@@ -143,6 +190,11 @@ def _rule_error(candidates: Candidates) -> Iterator[str]:
     ):
         errors = ", ".join(f"{name.replace('_', ' ')} {value:.0%}" for name, value in TEXTBOOK.error)
         yield f"serving speeds are a roofline's; medians of its error: {errors} ({TEXTBOOK.error_source})"
+
+
+def _named(candidates: Candidates, ruled: Sequence[TrainingQuestion]) -> str:
+    jobs = [q for q in candidates.questions.values() if isinstance(q, TrainingQuestion)]
+    return "" if len(jobs) == len(ruled) else " of " + ", ".join(question.job.name for question in ruled)
 
 
 def _claims(candidates: Candidates, row: Document) -> Iterator[str]:

@@ -12,7 +12,7 @@ from planner.candidates.offers import Site
 from planner.candidates.program import Row, Task
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
-from planner.candidates.training import TrainingTable
+from planner.candidates.training import TrainingTable, percentile
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
 from planner.plan.allocations import usd
@@ -103,20 +103,22 @@ def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task
     if shapes == 1:
         return f"one {row['shape']} is enough: done in {format_duration(row['hours'] * 3600)}"
     ideal_s, least_devices = single_device(question, site)
-    fewer = shapes - 1
-    fewer_s = ideal_s / (fewer * site.shape.devices)
-    if fewer_s > question.job.deadline_s:
+    fewer, margin = shapes - 1, question.band(site).time_margin(question.spec.confidence)
+    known_s = table.fastest_s.get(site.physics, {}).get(fewer) if isinstance(table, TrainingTable) else None
+    fewer_s = known_s or ideal_s / (fewer * site.shape.devices)
+    if fewer_s * margin > question.job.deadline_s:
+        took = format_duration(fewer_s) + ("" if known_s else " at best")
+        at = f", {format_duration(fewer_s * margin)} at {percentile(question.spec.confidence)}" if margin > 1 else ""
         deadline = format_duration(question.job.deadline_s)
-        took = format_duration(fewer_s)
-        return (
-            f"{fewer} × {row['shape']} would take {took} at best; the deadline is {deadline} → {shapes} is the fewest"
-        )
+        return f"{fewer} × {row['shape']} would take {took}{at}; the deadline is {deadline} → {shapes} is the fewest"
     if fewer * site.shape.devices < least_devices:
         return f"the model states need at least {least_devices:.1f} {row['device']}: {shapes} × {row['shape']}"
     smaller = [r for r in range(len(table)) if table.sites[r].offer.id == row["offer"] and table.nodes[r] < shapes]
     if smaller:
         extra = min(workload_cost(candidates, task, r) for r in smaller) - row["cost_microusd"]
-        more = f"cost {format_money(extra)} more" if extra > 0 else "finish later at the same cost"
+        if extra < 0:
+            return f"fewer than {shapes} × {row['shape']} would cost {format_money(-extra)} less but finish later"
+        more = f"cost {format_money(extra)} more" if extra else "finish later at the same cost"
         return f"fewer than {shapes} × {row['shape']} would meet the deadline but {more}"
     return f"no layout on fewer than {shapes} × {row['shape']} both fits the memory and meets the deadline"
 

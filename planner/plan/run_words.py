@@ -69,7 +69,7 @@ def run_reasons(row: Document) -> Iterator[str]:
     fails = "nothing fails" if run["mtbf_hours"] is None else f"{_about(run['expected_failures'], what)} expected"
     every = format_duration(run["checkpoint_every_s"])
     yield (
-        f"{lost:.1%} of the time goes to failures and checkpoints: {fails}, "
+        f"{lost:.1%} of the time goes to failures, checkpoints and scale: {fails}, "
         f"{format_bytes(run['checkpoint_bytes'])} saved every {every} in {format_duration(run['checkpoint_s'])}"
     )
     if run["storage_usd"] is not None:

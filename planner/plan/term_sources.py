@@ -14,8 +14,11 @@ from planner.estimate.sources import SERVING_MEMORY, TRAINING_MEMORY, time_equat
 
 Document = dict[str, Any]
 _FIRST_REFERENCE = re.compile(r"References\n-+\n\[1\] (?P<text>.+?)(?:\n\[|\n\n|\Z)", re.DOTALL)
-_AUTHOR = re.compile(r"(?:(?:[A-Z]\.[ -]?)+ )?(?P<name>[A-Z][\w-]+)")
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_AUTHOR = re.compile(r"(?:[A-Z]\.[ -]?)+ ?(?P<name>[A-Z][\w-]+)")
+_REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)")
+_PUBLISHER = re.compile(r"(?P<name>[A-Z]{3,})\b")
+_ARXIV = re.compile(r"\b(\d\d)\d\d\.\d{4,5}\b")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b(?!\.\d)")  # not the month of an arXiv number
 
 
 def term_sources(question: TrainingQuestion | ServingQuestion) -> Document:
@@ -37,11 +40,19 @@ def short_reference(identifier: str) -> str:
     Examples
     --------
     >>> short_reference("EQ-MEM-1")
-    'Rajbhandari 2020'
+    'Rajbhandari 2019'
     """
     found = _FIRST_REFERENCE.search(inspect.getdoc(REGISTRY[identifier]) or "")
     if not found:
         return ""
     text = " ".join(found["text"].split())
-    author, year = _AUTHOR.match(text), _YEAR.search(text)
-    return " ".join(part for part in (author["name"] if author else text[:30], year[0] if year else "") if part)
+    named = _AUTHOR.match(text) or _REPOSITORY.match(text) or _PUBLISHER.match(text)
+    return " ".join(part for part in (named["name"], _year(text)) if part) if named else ""
+
+
+def _year(text: str) -> str:
+    """The year that a reference names, else that of its arXiv number."""
+    if year := _YEAR.search(text):
+        return year[0]
+    number = _ARXIV.search(text)
+    return f"20{number[1]}" if number else ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planner import units
 from planner.report import csv, json, markdown, text
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
+from planner.report.explain_training import memory_terms, terms_grid, training_blocks
+from planner.report.plan_view import infeasible_blocks
 
 Piece = Mapping[str, Any]
 
@@ -30,17 +31,24 @@ def render_explanation(
     if form == "csv":
         rows = _rejected_rows(ledgers) if rejected else [row for entry in chosen for row in _term_rows(entry)]
         return csv.render(rows, list(rows[0]) if rows else ["workload"])
-    blocks = _rejected(ledgers) if rejected else [block for entry in chosen for block in _why(document, entry)]
+    blocks = _rejected(ledgers) if rejected else _explained(document, chosen)
     if form == "md":
         return markdown.draw(blocks)
     return text.draw(blocks, width=width, style=text.Style(colour))
+
+
+def _explained(document: Piece, chosen: Sequence[Piece]) -> list[Block]:
+    """What contradicts itself, when there is no plan; else why each row is as it is."""
+    blocks = infeasible_blocks(document) if document["infeasible"] else []
+    return blocks + [block for entry in chosen for block in _why(document, entry)]
 
 
 def _why(document: Piece, workload: Piece) -> list[Block]:
     blocks: list[Block] = []
     for row in workload["allocations"]:
         blocks.append(Headline(word="WHY", text=f"{workload['name']} on {row['count']} × {words.offer_of(row)}"))
-        blocks += [_time(workload, row), _memory(row), Lines(lines=tuple(_facts(document, workload, row)))]
+        blocks += training_blocks(workload, row) if workload["kind"] == "training" else _serving_blocks(workload, row)
+        blocks.append(Lines(lines=tuple(_facts(document, workload, row))))
     if not workload["allocations"]:
         blocks.append(Headline(word="NOT PLACED", text=workload["name"], tone="bad"))
     checks = tuple(f"{check['text']}  {check['equation']}" for check in workload["cross_check"])
@@ -52,30 +60,12 @@ def _why(document: Piece, workload: Piece) -> list[Block]:
     return blocks
 
 
-def _time(workload: Piece, row: Piece) -> Block:
-    terms = row["time_terms_s"] if workload["kind"] == "training" else row["decode_terms_s"]
-    title = "Time of the run" if workload["kind"] == "training" else "Time of one decode step"
-    return _terms(title, terms, units.format_duration if workload["kind"] == "training" else _small)
+def _serving_blocks(workload: Piece, row: Piece) -> list[Block]:
+    return [terms_grid("Time of one decode step", row["decode_terms_s"], _small, {}), memory_terms(workload, row)]
 
 
 def _small(seconds: float) -> str:
     return f"{1e3 * seconds:,.3g} ms"
-
-
-def _memory(row: Piece) -> Block:
-    memory = row["memory"]
-    usable = units.format_bytes(memory["usable_bytes"])
-    return _terms(f"Memory of the fullest device, {usable} usable", memory["terms_bytes"], units.format_bytes)
-
-
-def _terms(title: str, terms: Mapping[str, float], show: Any) -> Block:
-    total = sum(terms.values())
-    rows = [
-        [words.spaced(name), show(value), f"{100 * value / total:.1f} %" if total else ""]
-        for name, value in terms.items()
-        if value
-    ]
-    return Grid(columns=columns(title, ">", ">share"), rows=[*rows, ["total", show(total), ""]])
 
 
 def _facts(document: Piece, workload: Piece, row: Piece) -> list[str]:
@@ -86,8 +76,6 @@ def _facts(document: Piece, workload: Piece, row: Piece) -> list[str]:
         f" Device-hours  {row['device_hours']:,.0f}",
     ]
     if workload["kind"] == "training":
-        peak = f"{row['peak_flop_per_s'] / 1e12:,.4g} TFLOP/s"
-        lines.insert(0, f" Rate    {peak} peak × {100 * row['mfu']:.3g} % MFU ({row['mfu_source']})")
         return lines
     rate = f"{row['replica_requests_per_s']:.4g} requests/s"
     lines.insert(0, f" Rate    {rate} and {row['output_tokens_per_s_per_replica']:,.4g} tokens/s a replica, batch "
@@ -96,17 +84,19 @@ def _facts(document: Piece, workload: Piece, row: Piece) -> list[str]:
 
 
 def _term_rows(workload: Piece) -> list[dict[str, Any]]:
-    rows = []
+    """Terms as plain rows, each with its equation where one is known."""
+    sources, rows = workload.get("term_sources") or {}, []
     for row in workload["allocations"]:
         head = {"workload": workload["name"], "offer": row["offer"]}
         times = row.get("time_terms_s") or row.get("decode_terms_s") or {}
-        rows += [
-            head | {"quantity": "time", "term": name, "value": value, "unit": "s"} for name, value in times.items()
-        ]
-        terms = row["memory"]["terms_bytes"]
-        rows += [
-            head | {"quantity": "memory", "term": name, "value": value, "unit": "B"} for name, value in terms.items()
-        ]
+        for quantity, terms, unit in (("time", times, "s"), ("memory", row["memory"]["terms_bytes"], "B")):
+            known = sources.get(quantity, {})
+            rows += [
+                head
+                | {"quantity": quantity, "term": name, "value": value, "unit": unit}
+                | {key: known.get(name, {}).get(key, "") for key in ("equation", "source")}
+                for name, value in terms.items()
+            ]
     return rows
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
 
@@ -23,7 +24,7 @@ def plan_blocks(
     """Everything worth reading about a plan, most important first; `full` shows long lists whole."""
     blocks: list[Block] = [_header(document), _headline(document, elapsed_s)]
     if document["infeasible"]:
-        blocks += _infeasible(document)
+        blocks += infeasible_blocks(document)
     if _allocations(document):
         blocks += _answer(document)
     blocks += [_because(document), _alternatives(document, full), _single_kind(document)]
@@ -84,7 +85,13 @@ def _answer(document: Document) -> list[Block]:
         rows=_once(words.price_row(document, row) for _, row in rows),
         folded=True,
     )
-    return [table, _limits(document), memory, _hours(document), prices]
+    return [table, _limits(document), memory, _hours(document), _bands(document), prices]
+
+
+def _bands(document: Document) -> Block:
+    heads = columns("Error bands (p10 to p90)", "Device", ">Time", ">Cost", ">Memory")
+    rows = [bands.band_row(document, workload, row) for workload, row in bands.banded(document)]
+    return Grid(columns=heads, rows=_once(rows), notes=tuple(bands.band_notes(document)) if rows else (), grouped=True)
 
 
 def _once(rows: Iterable[list[str]]) -> list[list[str]]:
@@ -151,7 +158,8 @@ def _cross_checks(document: Document) -> list[str]:
     return lines
 
 
-def _infeasible(document: Document) -> list[Block]:
+def infeasible_blocks(document: Document) -> list[Block]:
+    """What has no way to run, and the limits that cannot hold together."""
     facts = document["infeasible"]
     blocks: list[Block] = [
         Items(title=f"No way to run {name}", items=tuple(reasons), tone="bad")
@@ -162,7 +170,8 @@ def _infeasible(document: Document) -> list[Block]:
     title = (
         "Conflict (smallest set; drop any one and it can be met)" if facts["minimal"] else "Conflict (may be smaller)"
     )
-    return [*blocks, Grid(title=title, columns=columns("Limit", "Asks", "Where"), rows=conflict)]
+    median = Lines(lines=tuple(bands.infeasible_note(facts, document)))
+    return [*blocks, Grid(title=title, columns=columns("Limit", "Asks", "Where"), rows=conflict), median]
 
 
 def _footer(document: Document, saved: str) -> Block:

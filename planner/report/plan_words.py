@@ -20,6 +20,8 @@ REASONS = {
     "deadline": "over the deadline",
     "network-unknown": "network between nodes unknown",
     "failures": "fails faster than it restarts",
+    "host-memory": "too little host memory for what is offloaded",
+    "host-memory-unknown": "host memory unknown",
     "spot": "spot offers train, they do not serve",
     "precision": "format not supported",
     "framework": "framework does not run there",
@@ -146,13 +148,17 @@ def replicas_of(row: Piece) -> str:
 
 def finish_of(row: Piece) -> str:
     """When a job is done, of the time it has: "17.9 of 30 days"."""
-    finish, deadline = row["finish_hours"], row["deadline_hours"]
+    return of_deadline(row["finish_hours"], row["deadline_hours"])
+
+
+def of_deadline(finish: float, deadline: float) -> str:
+    """Hours of the hours there are, in the unit that suits them: "17.9 of 30 days"."""
     size, unit = (24, "days") if (deadline or finish) >= 48 else (1, "h")
-    limit = f" of {_short(deadline / size)}" if deadline else ""
-    return f"{_short(finish / size)}{limit} {unit}"
+    limit = f" of {short(deadline / size)}" if deadline else ""
+    return f"{short(finish / size)}{limit} {unit}"
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
     """Three significant digits, no exponent, no trailing zeros."""
     digits = max(0, 3 - len(f"{abs(number):.0f}"))
     text = f"{number:.{digits}f}"
@@ -246,7 +252,7 @@ def alternative_row(document: Piece, workload: Piece, other: Piece) -> list[str]
         f"{other['hours']:,.0f}",
         money(document, other["cost_microusd"]),
         dearer,
-        other["note"],
+        ", ".join(filter(None, [other["note"], "tie" if other.get("tie") else ""])),
     ]
 
 

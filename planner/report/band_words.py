@@ -1,0 +1,106 @@
+"""The words of error bands: how far figures may be off, what is known of it, what margins cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from planner import units
+from planner.report import plan_words as words
+
+Piece = Mapping[str, Any]
+_MICRO = 1e6
+
+
+def percentile(confidence: float) -> str:
+    """A confidence as scenarios write it: p90."""
+    return f"p{100 * confidence:g}"
+
+
+def banded(document: Piece) -> list[tuple[Piece, Piece]]:
+    """Workloads and rows that carry a band."""
+    pairs = [(workload, row) for workload in document["workloads"] for row in workload["allocations"]]
+    return [(workload, row) for workload, row in pairs if row.get("error_band")]
+
+
+def band_row(document: Piece, workload: Piece, row: Piece) -> list[str]:
+    """One line: what time, cost and memory may turn out to be."""
+    band = row["error_band"]
+    timed, stored = band["time"] is not None, band["memory"] is not None
+    measured = band["tier"] == "measured" or row["step_time_ratio"] is not None
+    return [
+        workload["name"],
+        row["device"],
+        _days(band["hours"]) if timed else "as measured" if measured else "not known",
+        _span(band["cost_usd"], lambda dollars: words.money(document, dollars * _MICRO)) if timed else "",
+        _span(band["needed_bytes"], units.format_bytes) if stored else "not known",
+    ]
+
+
+def _days(hours: Mapping[str, float]) -> str:
+    size, unit = (24.0, "days") if hours["p90"] >= 48 else (1.0, "h")
+    return f"{words.short(hours['p10'] / size)} to {words.short(hours['p90'] / size)} {unit}"
+
+
+def _span(spread: Mapping[str, float], show: Any) -> str:
+    low, high = show(spread["p10"]), show(spread["p90"])
+    return low if low == high else f"{low} to {high}"
+
+
+def known_from(band: Piece) -> str:
+    """The tier with its constants, and the error that it showed: "analytic tier, hopper e0027a8b: off by 7 % ..."."""
+    time = band["time"]
+    head = f"{band['tier']} tier, {band['family']}" + (f" {band['constants']}" if band["constants"] else "")
+    if time is None:
+        return f"{head}: {'your own figure' if band['tier'] == 'measured' else 'scaled by what you measured'}"
+    if band["inherited_from"] and band["tier"] == "analytic":
+        head += f" (constants of {band['inherited_from']}, band widened)"
+    error = (
+        f"{head}: off by {100 * time['median_error']:.2g} % in the median, {100 * time['mean_error']:.2g} % on average"
+    )
+    if not time["rows"]:
+        return error
+    seen = "published runs" if band["tier"] == "rule" else f"rows of {time['sources']} sources, none of them fitted to"
+    return f"{error}, on {time['rows']} {seen}"
+
+
+def band_notes(document: Piece) -> list[str]:
+    """Where bands are from, until when jobs are done, what the total may be, and what the margins cost."""
+    known = dict.fromkeys(known_from(row["error_band"]) for _, row in banded(document))
+    return [*known, *_deadlines(document), *_total(document), *_margins(document)]
+
+
+def _deadlines(document: Piece) -> Iterator[str]:
+    for workload, row in banded(document):
+        band = row["error_band"]
+        if band["time"] is None or band["time"]["margin"] <= 1.0:
+            continue
+        late = row["finish_hours"] - row["hours"] + band["hours"]["at_confidence"]
+        at = percentile(band["confidence"])
+        yield f"{workload['name']}: done by {words.of_deadline(late, row['deadline_hours'])} at {at}"
+
+
+def _total(document: Piece) -> Iterator[str]:
+    band = document["summary"].get("cost_band")
+    if band and band["p10"] != band["p90"]:
+        low, high = (words.money(document, band[name] * _MICRO) for name in ("p10", "p90"))
+        yield f"total cost {low} to {high} (p10 to p90; errors are taken to go together, so that they add up)"
+
+
+def _margins(document: Piece) -> Iterator[str]:
+    margins = document["summary"].get("margins")
+    if not margins or margins["confidence"] <= 0.5:
+        return
+    extra, at = margins["margins_microusd"], percentile(margins["confidence"])
+    cost = document["summary"]["cost_microusd"]
+    share = f" ({100 * extra / cost:.2g} % of the total)" if cost and extra else ""
+    cheaper = "nothing: the same plan is best" if not extra else words.money(document, extra) + share
+    yield f"deadlines and memory hold at {at}; over holding at p50 the margins cost {cheaper}"
+
+
+def infeasible_note(facts: Piece, document: Piece) -> Sequence[str]:
+    """What could be had if times and memory had to hold as often as not."""
+    cost = facts.get("median_cost_usd")
+    if cost is None:
+        return ()
+    return (f" At confidence p50 every limit can be met, for {words.money(document, cost * _MICRO)}",)
