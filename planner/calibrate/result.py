@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,9 +13,10 @@ from planner.calibrate.crossval import HeldOut, hold_out
 from planner.calibrate.inherit import HEIRS
 from planner.calibrate.priors import PRIORS
 from planner.calibrate.training import Constants, Point, by_family, fit_constants, identifiability, points_of
-from planner.catalog.model import Catalog
+from planner.catalog.model import Band, Catalog, TrainingFamily
 from planner.errors import InputError
-from planner.validate.rows import MeasuredRow, shipped_left_out
+from planner.validate.rows import MeasuredRow
+from planner.validate.score import why_left_out
 
 FEWEST_ROWS = 10  # below it a band comes from all families of the kind (GPU, TPU)
 SCHEMA = "catalog/training/v1"
@@ -26,8 +28,8 @@ class Calibration:
 
     constants: Constants
     held_out: HeldOut
-    memory_ratio: np.ndarray  # measured over predicted peak memory of every row that has one
-    memory_sources: int
+    memory: Band  # of peak memory, all families together
+    others: Mapping[str, TrainingFamily]  # families of the catalog that the rows do not speak of
     mind: Mapping[str, Mapping[str, float]]  # by family: how much the rows mind each constant
     source: str
     as_of: str
@@ -37,7 +39,9 @@ class Calibration:
         lines = [*_HEAD, f"schema: {SCHEMA}", f"defaults: {{as_of: {self.as_of}, status: inferred}}", "families:"]
         for family, part in by_family(self.held_out.points):
             lines += self._family(family, part)
-        own = self.constants.families
+        for family, known in self.others.items():
+            lines += _as_known(family, known)
+        own = {*self.constants.families, *self.others}
         lines += [_heir(name, *heir) for name, heir in HEIRS.items() if heir[0] in own and name not in own]
         stacks = ", ".join(f"{name}: {_short(value)}" for name, value in self.constants.overheads.items())
         return "\n".join(
@@ -52,8 +56,8 @@ class Calibration:
             f"  {family}:",
             f"    source: {_quoted(self.source)}",
             f"    constants: {_mapping({name: own[name] for name in PRIORS})}",
-            f"    time_band: {_band(ratio, errors, len({point.source for point in part}))}",
-            f"    memory_band: {_band(self.memory_ratio, np.abs(1 / self.memory_ratio - 1), self.memory_sources)}",
+            f"    time_band: {_band(_band_of(ratio, errors, len({point.source for point in part})))}",
+            f"    memory_band: {_band(self.memory)}",
             f"    by_source: {_by_source(part, errors)}",
             f"    validity: {_validity(part)}",
         ]
@@ -112,32 +116,31 @@ def calibrate(
     constants = fit_constants(points, catalog)
     held_out = hold_out(points, constants, catalog, tell)
     mind = identifiability(points, constants, catalog)
-    memory, sources = _memory_ratio(rows, catalog)
+    known = {f: own for f, own in catalog.training_families.items() if not own.inherited_from}
     return Calibration(
         constants=constants,
         held_out=held_out,
-        memory_ratio=memory,
-        memory_sources=sources,
+        memory=_memory_band(rows, catalog) or next(iter(known.values())).memory_band,
+        others={family: own for family, own in known.items() if family not in constants.families},
         mind=mind,
         source=source,
         as_of=as_of,
     )
 
 
-def _memory_ratio(rows: Sequence[MeasuredRow], catalog: Catalog) -> tuple[np.ndarray, int]:
-    """Measured over predicted peak memory, and sources that measured it; 1 where no row has a memory."""
+def _memory_band(rows: Sequence[MeasuredRow], catalog: Catalog) -> Band | None:
+    """Measured over predicted peak memory of the rows that count; None where none was measured."""
     from planner.validate.memory import predict_peak_memory
 
-    left_out = shipped_left_out()
     found, sources = [], set()
     for row in rows:
-        counts = row.trust != "C" and ("training.csv", row.id or "") not in left_out
-        measured = row.measured_memory_bytes if counts else None
+        measured = row.measured_memory_bytes if why_left_out(row) is None else None
         predicted = predict_peak_memory(row, catalog) if measured else None
         if measured and predicted:
             found.append(measured / predicted)
             sources.add(row.source_key)
-    return np.array(found or [1.0]), max(len(sources), 1)
+    ratio = np.array(found)
+    return _band_of(ratio, np.abs(1.0 / ratio - 1.0), len(sources)) if found else None
 
 
 def _sources(part: Sequence[Point]) -> dict[str, list[int]]:
@@ -151,20 +154,38 @@ def _errors(errors: np.ndarray) -> str:
     return f"median {np.median(errors):.1%}, mean {np.mean(errors):.1%}, p90 {np.quantile(errors, 0.9):.1%}"
 
 
-def _band(ratio: np.ndarray, errors: np.ndarray, sources: int) -> str:
-    p10, p50, p90 = np.quantile(ratio, (0.1, 0.5, 0.9))
-    return _mapping(
-        {
-            "p10": p10,
-            "p50": p50,
-            "p90": p90,
-            "rows": len(errors),
-            "sources": sources,
-            "median_error": float(np.median(errors)),
-            "mean_error": float(np.mean(errors)),
-            "p90_error": float(np.quantile(errors, 0.9)),
-        }
+def _band_of(ratio: np.ndarray, errors: np.ndarray, sources: int) -> Band:
+    """Quantiles of measured over predicted, and the absolute errors of the rows."""
+    p10, p50, p90 = (float(value) for value in np.quantile(ratio, (0.1, 0.5, 0.9)))
+    return Band(
+        p10=p10,
+        p50=p50,
+        p90=p90,
+        rows=len(errors),
+        sources=sources,
+        median_error=float(np.median(errors)),
+        mean_error=float(np.mean(errors)),
+        p90_error=float(np.quantile(errors, 0.9)),
     )
+
+
+def _band(band: Band) -> str:
+    return _mapping({name: getattr(band, name) for name in Band.__slots__})
+
+
+def _as_known(family: str, known: TrainingFamily) -> list[str]:
+    """A family of the catalog as it stands there."""
+    sources = ", ".join(f"{_quoted(name)}: {_mapping(errors)}" for name, errors in known.by_source.items())
+    ranges = ", ".join(f"{name}: [{_short(low)}, {_short(high)}]" for name, (low, high) in known.validity.items())
+    return [
+        f"  {family}:",
+        f"    source: {_quoted(known.provenance.source)}",
+        f"    constants: {_mapping(known.constants)}",
+        f"    time_band: {_band(known.time_band)}",
+        f"    memory_band: {_band(known.memory_band)}",
+        f"    by_source: {{{sources}}}",
+        f"    validity: {{{ranges}}}",
+    ]
 
 
 def _by_source(part: Sequence[Point], errors: np.ndarray) -> str:
@@ -172,7 +193,13 @@ def _by_source(part: Sequence[Point], errors: np.ndarray) -> str:
         source: _mapping({"rows": len(mine), "median": np.median(errors[mine]), "mean": np.mean(errors[mine])})
         for source, mine in _sources(part).items()
     }
-    return "{" + ", ".join(f"{source}: {text}" for source, text in items.items()) + "}"
+    return "{" + ", ".join(f"{_quoted(_name(source))}: {text}" for source, text in items.items()) + "}"
+
+
+def _name(source: str) -> str:
+    """A publication as a name that the catalog takes: letters, digits and a few signs."""
+    plain = re.sub(r"[^A-Za-z0-9_.+/ -]", "-", source).lstrip("_.+/ -")[:100]
+    return plain or "own rows"
 
 
 def _validity(part: Sequence[Point]) -> str:
@@ -194,7 +221,7 @@ def _mapping(values: Mapping[str, float]) -> str:
 
 def _short(value: float) -> str:
     """Five significant digits; whole numbers without a point."""
-    if value == round(value) and abs(value) < 1e15:
+    if value == round(value) and abs(value) < 1e15:  # 0 too, which has no logarithm
         return str(int(value))
     return f"{value:.{max(4 - math.floor(math.log10(abs(value))), 0)}f}"
 

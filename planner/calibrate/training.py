@@ -16,9 +16,9 @@ from planner.calibrate.fit import Sample, Values, curvature, fit, source_weights
 from planner.calibrate.priors import DENSE, EXPERTS, LOW_PRECISION, OVERHEAD_PULL, PRIORS
 from planner.catalog.model import Catalog
 from planner.estimate.constants import StepConstants
-from planner.validate.conventions import counted_tflops_per_device, measured_tflops_per_device
-from planner.validate.rows import MeasuredRow, shipped_left_out
-from planner.validate.rows_setup import layout_of
+from planner.validate.measured import measured_step_time_s
+from planner.validate.rows import MeasuredRow
+from planner.validate.score import why_left_out
 from planner.validate.training import architecture_of, batch_of, device_of, framework_of, refusal
 
 # Stacks whose overhead is fitted: at least two sources must show it, or it would serve one.
@@ -74,31 +74,18 @@ def priors() -> dict[str, float]:
 
 def points_of(rows: Sequence[MeasuredRow], catalog: Catalog) -> list[Point]:
     """The rows that may be fitted, sorted by family: pre-training, trust A and B, shape and time known."""
-    left_out = shipped_left_out()
-    found = [_point(row, catalog) for row in rows if ("training.csv", row.id or "") not in left_out]
+    found = [_point(row, catalog) for row in rows]
     return sorted((point for point in found if point is not None), key=lambda point: point.family)
 
 
 def _point(row: MeasuredRow, catalog: Catalog) -> Point | None:
-    if row.trust == "C" or row.task not in (None, "pretrain") or refusal(row, catalog) is not None:
+    if why_left_out(row) is not None or refusal(row, catalog) is not None:
         return None
     measured = measured_step_time_s(row)
     device = device_of(row, catalog)
     if measured is None or device is None or not architecture_of(row).layers:
         return None
     return Point(row=row, family=device.family, framework=framework_of(row).name, measured_s=measured)
-
-
-def measured_step_time_s(row: MeasuredRow) -> float | None:
-    """Step time of a row  [s]: as printed, from tokens/s, or from TFLOP/s in its conventions."""
-    batch, devices = layout_of(row)["global_batch"], float(row.n_accel or 1)
-    if row.step_time_s is not None:
-        return row.step_time_s
-    if row.tokens_per_s_per_device and row.seq_len:
-        return batch * row.seq_len / row.tokens_per_s_per_device / devices
-    published = measured_tflops_per_device(row)
-    at_one_second = counted_tflops_per_device(row, architecture_of(row), 1.0)
-    return at_one_second / published if published and at_one_second else None
 
 
 def by_family(points: Sequence[Point]) -> list[tuple[str, list[Point]]]:

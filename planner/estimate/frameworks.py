@@ -73,7 +73,7 @@ FRAMEWORKS = {
 
 # Best rate of a kernel generation, forward and backward together. Forward alone: FlashAttention-2 73 % on the A100 and
 # 35 % on the H100, FlashAttention-3 75 % on the H100 (Dao 2023; Shah et al. 2024); the backward pass runs slower.
-# FlashAttention-2 computes with the instructions of the A100, so that its absolute rate on the B200 is that of the H100.
+# FlashAttention-2 computes with the instructions of the A100: its absolute rate on the B200 is that of the H100.
 ATTENTION_RATES = {
     "flash1": {"volta": 0.25, "ampere": 0.35, "ada": 0.30, "hopper": 0.18, "blackwell": 0.15},
     "flash2": {"volta": 0.25, "ampere": 0.60, "ada": 0.55, "hopper": 0.35, "blackwell": 0.16},

@@ -61,7 +61,7 @@ def analytic_time(arch: Architecture, spec: TrainingSpec, layout: Layout, machin
     terms = {name: np.asarray(steps * value) for name, value in step.items()}
     inflation = np.asarray(0.0)
     if spec.critical_batch_tokens is not None:
-        inflation = rules.critical_batch_token_factor(batch_tokens, spec.critical_batch_tokens) - 1.0
+        inflation = np.asarray(rules.critical_batch_token_factor(batch_tokens, spec.critical_batch_tokens)) - 1.0
     terms["large_batch"] = np.asarray(steps * step.total * inflation) if np.any(inflation) else np.asarray(0.0)
     return Terms(terms)
 

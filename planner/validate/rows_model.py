@@ -58,7 +58,7 @@ def with_shape(row: MeasuredRow) -> MeasuredRow:
 
 
 def _width(parameters: float) -> int:
-    layers = (parameters / (12.0 * _WIDTH_PER_LAYER**2)) ** (1.0 / 3.0)
+    layers = float((parameters / (12.0 * _WIDTH_PER_LAYER**2)) ** (1.0 / 3.0))
     return max(round(layers), 1) * _WIDTH_PER_LAYER
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from planner.validate.conventions import measured_tflops_per_device
+from planner.validate.measured import measured_step_time_s
 from planner.validate.noise import configuration, medians, noise_floor
 from planner.validate.rows import MeasuredRow
 
@@ -91,25 +91,10 @@ def why_left_out(row: MeasuredRow) -> str | None:
     return None
 
 
-def measured_step_time_s(row: MeasuredRow, prediction: Predicted) -> float | None:
-    """The step time that a row states [s]: printed, from tokens/s, or from TFLOP/s in the row's conventions.
-
-    The prediction lends the tokens and FLOPs of a step (its time times its rates): counts, and no predictions.
-    """
-    if row.step_time_s is not None or prediction.step_time_s is None:
-        return row.step_time_s
-    if row.tokens_per_s_per_device is not None and prediction.tokens_per_s_per_device is not None:
-        return prediction.step_time_s * prediction.tokens_per_s_per_device / row.tokens_per_s_per_device
-    published = measured_tflops_per_device(row)
-    if published is None or prediction.tflops_per_device is None or not row.flops_convention or not row.attention_flops:
-        return None
-    return prediction.step_time_s * prediction.tflops_per_device / published
-
-
 def score_step_times(rows: Sequence[MeasuredRow], predictions: Sequence[Predicted]) -> list[Scored]:
     """Every row that counts and has both a predicted and a measured step time."""
     pairs = zip(rows, predictions, strict=True)
-    return _scored([(row, p, p.step_time_s, measured_step_time_s(row, p)) for row, p in pairs])
+    return _scored([(row, p, p.step_time_s, measured_step_time_s(row)) for row, p in pairs])
 
 
 def score_memory(rows: Sequence[MeasuredRow], predictions: Sequence[Predicted]) -> list[Scored]:

@@ -117,8 +117,8 @@ def test_the_file_is_what_the_catalog_reads(points: list[Point], catalog: Catalo
     calibration = Calibration(
         constants=constants,
         held_out=held_out,
-        memory_ratio=np.array([0.97, 1.0, 1.02]),
-        memory_sources=2,
+        memory=catalog.training_families["ampere"].memory_band,
+        others={"hopper": catalog.training_families["hopper"]},
         mind={},
         source="a test",
         as_of="2026-11-21",
@@ -132,8 +132,9 @@ def test_the_file_is_what_the_catalog_reads(points: list[Point], catalog: Catalo
     assert own.constants["gemm"] == pytest.approx(constants.families["ampere"]["gemm"], rel=1e-4)
     assert own.time_band.rows == len(points)
     assert own.time_band.p10 <= own.time_band.p50 <= own.time_band.p90
-    assert families["volta"].inherited_from == "ampere"
-    wide, near = families["volta"].time_band, own.time_band
+    assert families["hopper"].constants == catalog.training_families["hopper"].constants
+    assert families["turing"].inherited_from == "ampere"
+    wide, near = families["turing"].time_band, own.time_band
     assert wide.p90 / wide.p10 > near.p90 / near.p10
     assert "gemm" in calibration.report() or calibration.report()
 
