@@ -37,7 +37,7 @@ def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Ca
     family = catalog.training_families.get(device.family)
     time: Document | None = None
     if ratio is None and tier == "analytic" and family:
-        time = _cells(family.time_band)
+        time = _cells(family.time_band_of(experts=arch.is_moe))
     if ratio is None and tier == "rule":
         time = _rule(catalog, device.family)
     memory = _cells(family.memory_band) if family else None

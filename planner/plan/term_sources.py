@@ -40,7 +40,7 @@ def short_reference(identifier: str) -> str:
     Examples
     --------
     >>> short_reference("EQ-MEM-1")
-    'Rajbhandari 2019'
+    'Rajbhandari 2020'
     """
     found = _FIRST_REFERENCE.search(inspect.getdoc(REGISTRY[identifier]) or "")
     if not found:

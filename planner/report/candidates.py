@@ -41,7 +41,10 @@ def _layout(row: Mapping[str, Any]) -> str:
 
 
 def _load(row: Mapping[str, Any]) -> str:
-    return f"{row['requests_per_s']:.3g} req/s" if row["replicas"] else f"{row['hours']:,.1f} h"
+    if row["replicas"]:
+        return f"{row['requests_per_s']:.3g} req/s"
+    late = row.get("hours_p90")
+    return f"{row['hours']:,.1f} h" + (f" ({late:,.1f} at p90)" if late and late != row["hours"] else "")
 
 
 _FIELDS = (
@@ -54,4 +57,5 @@ _FIELDS = (
     Field(key="usable_bytes", head="usable", show=units.format_bytes, right=True),
     Field(key="load", head="Time / rate", right=True),
     Field(key="cost_microusd", head="Cost", show=units.format_money, right=True),
+    Field(key="tie", head="", show=lambda tied: "tie" if tied else ""),
 )

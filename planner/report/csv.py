@@ -27,9 +27,13 @@ _FIGURES = (
 )
 # fmt: on
 _MEMORY = ("needed_bytes", "usable_bytes", "free_bytes")
+_KNOWN = ("tier", "family", "constants", "confidence")
+_SPREADS = ("hours", "cost_usd", "needed_bytes")
+_QUANTILES = ("p10", "p50", "p90", "at_confidence")
 PLAN_COLUMNS = (
     "plan", "case", "status", "workload", "kind", "model", *_PLAIN, *_LAYOUT, *_FIGURES,
-    *(f"memory_{name}" for name in _MEMORY),
+    *(f"memory_{name}" for name in _MEMORY), *(f"band_{name}" for name in _KNOWN),
+    *(f"{name}_{quantile}" for name in _SPREADS for quantile in _QUANTILES),
 )  # fmt: skip
 
 
@@ -53,8 +57,19 @@ def plan_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _allocation(workload: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     flat = {"workload": workload["name"], "kind": workload["kind"], "model": workload["model"]}
     flat |= {name: row.get(name) for name in (*_PLAIN, *_FIGURES)}
+    if isinstance(row.get("binds"), Mapping):  # shares by resource: the largest names what binds
+        flat["binds"] = next(iter(row["binds"]), "")
     flat |= {name: row["layout"].get(name) for name in _LAYOUT}
-    return flat | {f"memory_{name}": row["memory"][name] for name in _MEMORY}
+    return flat | {f"memory_{name}": row["memory"][name] for name in _MEMORY} | _band(row)
+
+
+def _band(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The error band of a row, flat; empty where there is none."""
+    band = row.get("error_band")
+    if not band:
+        return {}
+    spreads = {f"{name}_{quantile}": band[name][quantile] for name in _SPREADS for quantile in _QUANTILES}
+    return {f"band_{name}": band[name] for name in _KNOWN} | spreads
 
 
 def render_plan(document: Mapping[str, Any]) -> str:

@@ -133,4 +133,4 @@ def test_golden_folder_holds_nothing_stale() -> None:
     names = {path.name for path in Path(HERE / "golden").iterdir()}
     source = "".join(path.read_text(encoding="utf-8") for path in HERE.glob("test_*.py"))
     prefixes = set(re.findall(r'check_golden\(\s*f?"([a-z]+)-', source))
-    assert {name.split("-")[0] for name in names} <= prefixes
+    assert {re.split("[-.]", name)[0] for name in names} <= prefixes
