@@ -157,37 +157,6 @@ def process_bytes(
 
 
 @equation("EQ-MEM-21")
-def adapter_parameters(rank: FloatOrArray, inputs: FloatOrArray, outputs: FloatOrArray) -> FloatOrArray:
-    """Parameters of a low-rank adapter beside one weight matrix.
-
-    Parameters
-    ----------
-    rank
-        Rank r.  [count]
-    inputs, outputs
-        Sides of the matrix, or their sums over several matrices.  [count]
-
-    Returns
-    -------
-    Trained parameters.  [count]
-
-    Notes
-    -----
-    Eq. (1):  r (d_in + d_out)
-
-    References
-    ----------
-    [1] E. Hu et al., "LoRA," ICLR 2022, arXiv 2106.09685, sec. 4.1.
-
-    Examples
-    --------
-    >>> float(adapter_parameters(8, 4096, 4096))
-    65536.0
-    """
-    return as_float(rank) * (as_float(inputs) + as_float(outputs))
-
-
-@equation("EQ-MEM-22")
 def stage_output_bytes(
     tokens: FloatOrArray, hidden_size: FloatOrArray, in_flight: FloatOrArray, bytes_per_value: FloatOrArray = 2
 ) -> FloatOrArray:

@@ -26,6 +26,7 @@ class StateRecipe:
 _ZERO = "Rajbhandari et al. 2020, sec. 3.1"
 _MEGATRON = "NVIDIA/Megatron-LM:megatron/training/theoretical_memory_usage.py"
 _BRIDGE = "NVIDIA-NeMo/Megatron-Bridge:src/megatron/bridge/recipes/moonlight: bf16 gradients and moments, fp32 master"
+_FP8_WEIGHTS = "NVIDIA-NeMo/Megatron-Bridge:training/mixed_precision.py: fp8_param_gather, a weight and its transpose"
 _DEEPSPEED = "deepspeedai/DeepSpeed, memory needs of ZeRO: 2 + 2 + 4 fp32 gradients + 4 + 8"
 _DERIVED = "arithmetic: bytes of each stored tensor"
 RECIPES: dict[str, StateRecipe] = {
@@ -37,6 +38,7 @@ RECIPES: dict[str, StateRecipe] = {
         StateRecipe(name="adam-fsdp", weight=4, gradient=4, optimizer=8, source="PyTorch FSDP: shards stay in fp32"),
         StateRecipe(name="adam-pure-bf16", weight=2, gradient=2, optimizer=4, source="mosaicml/llm-foundry, PURE rows"),
         StateRecipe(name="adam-fp8", weight=4, gradient=4, optimizer=12, source="Transformer Engine (recalled)"),
+        StateRecipe(name="adam-fp8-weights", weight=2, gradient=4, optimizer=12, source=_FP8_WEIGHTS),
         StateRecipe(name="adam-bf16-moments", weight=2, gradient=4, optimizer=8, source="DeepSeek-V3 (recalled)"),
         StateRecipe(name="adam-bf16-states", weight=2, gradient=2, optimizer=8, source=_BRIDGE),
         StateRecipe(name="adam-deepspeed", weight=2, gradient=2, optimizer=16, source=_DEEPSPEED),

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from planner.architecture.model import Architecture, LayerGroup
 from planner.equations import activations as act
-from planner.equations import device_memory as dev
 from planner.equations import layer_parts as part
+from planner.equations import parameters as par
 from planner.estimate.memory_stack import MemoryStack
 
 
@@ -183,16 +183,9 @@ def _widest_matrix(group: LayerGroup) -> float:
 
 
 def _adapter_parameters(h: float, stack: MemoryStack, group: LayerGroup) -> float:
-    """Low-rank adapters beside every linear layer, those of every expert too."""
+    """Low-rank adapters on attention and on the dense or shared MLP; routed experts have none."""
     if not stack.adapter_rank:
         return 0.0
-    queries, values = group.query_heads * group.head_size, group.query_heads * group.value_head_size
-    if group.attention == "mla":
-        up_and_down = 2.0 * (group.query_rank + group.kv_rank) + group.rope_size
-        attention = 2.0 * h + up_and_down + 2.0 * queries + values + values + h
-    else:
-        attention = 4.0 * h + queries + group.kv_heads * (group.head_size + group.value_head_size) + values
-    matrices = _up_projections(group) + 1.0
-    widths = [width for width in (group.mlp_width, group.shared_expert_width) if width]
-    mlp = matrices * (sum(h + width for width in widths) + group.experts * (h + group.expert_width))
-    return float(dev.adapter_parameters(stack.adapter_rank, attention, mlp))
+    width = group.mlp_width or group.shared_expert_width
+    heads = (group.query_heads, group.kv_heads, group.head_size)
+    return float(par.lora_layer_parameters(stack.adapter_rank, h, *heads, width, group.gated))

@@ -85,6 +85,14 @@ _FRAMEWORKS = {
         losses={"fused": "compiled", "standard": "eager"},
         settings={"end_units": 2, "recomputed": frozenset({"operators"}), "bucket_bytes": 0.0},
     ),
+    # XLA: one static plan of the step, losses fused by the compiler; remat_policy = save_qkv_proj or the like
+    "maxtext": _Framework(
+        losses={"fused": "compiled", "standard": "compiled"},
+        settings={
+            "recomputed": frozenset({"core_attn", "layernorm", "mlp", "moe", "shared_experts"}),
+            "bucket_bytes": 0.0, "fragmentation_share": FRAGMENTATION_SHARE["expandable"],
+        },
+    ),
     "deepspeed": _Framework(settings={"stage_outputs": True, "bucket_bytes": DEEPSPEED_BUCKET_BYTES}),
 }  # fmt: skip
 

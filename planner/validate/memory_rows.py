@@ -24,7 +24,11 @@ _SOFTWARE = {  # frameworks of rows by whose memory they have
     "megatron-deepspeed": "deepspeed",
     "deepspeed": "deepspeed",
     "fsdp": "fsdp",
+    "maxtext": "maxtext",
 }
+_FUSED_LOSS = ("llm-foundry", "flash-attention", "llm.c")  # flash-attention's in-place cross entropy, or their own
+_NO_DROPOUT = ("llm-foundry", "flash-attention", "llm.c")
+_ADAPTER_RANK = 32  # Megatron-Bridge, peft/lora.py: dim
 _STATES = {
     "megatron18": "adam-megatron",
     "fsdp_mixed": "adam-fsdp",
@@ -128,11 +132,13 @@ def row_stack(row: MeasuredRow, arch: Architecture) -> MemoryStack:
         offload=frozenset(name for name in ("optimizer", "activations") if name in (row.offload or "")),
         predicted_tokens=_predicted_tokens(row),
         expert_imbalance=_imbalance(row, stack),
+        dropout=False if framework.name in _NO_DROPOUT else None,
+        adapter_rank=_ADAPTER_RANK if "lora" in (row.task, row.states_recipe) else 0,
         score_bytes=stack.score_bytes if _has_dropout(arch) else 2.0,
     )
     if framework.name == "fsdp":
         stack = _fsdp(row, stack)
-    recipe = _STATES.get(row.states_recipe or "") or _usual_states(framework.name, arch)
+    recipe = _STATES.get(row.states_recipe or "") or _usual_states(row, framework.name, arch)
     return replace(stack, recipe=RECIPES[recipe]) if recipe else stack
 
 
@@ -146,10 +152,14 @@ def _fsdp(row: MeasuredRow, stack: MemoryStack) -> MemoryStack:
     )
 
 
-def _usual_states(framework: str, arch: Architecture) -> str | None:
-    """Megatron-Bridge's recipes of models with latent attention keep gradients and moments in 16 bits."""
-    latent = any(group.attention == "mla" for group in arch.layers)
-    return "adam-bf16-states" if framework.startswith("megatron-bridge") and latent and arch.is_moe else None
+def _usual_states(row: MeasuredRow, framework: str, arch: Architecture) -> str | None:
+    """Recipes of Megatron-Bridge: 16-bit gradients and moments with latent attention, 8-bit weights in fp8."""
+    if not framework.startswith("megatron-bridge"):
+        return None
+    if arch.is_moe and any(group.attention == "mla" for group in arch.layers):
+        return "adam-bf16-states"
+    narrow = row.precision_class in ("fp8", "fp4") and not (row.fp8_recipe or "").startswith("blockwise")
+    return "adam-fp8-weights" if narrow else None
 
 
 def _has_dropout(arch: Architecture) -> bool:
@@ -175,8 +185,10 @@ def _logit_bytes(row: MeasuredRow) -> float:
         if row.tp and row.tp > 1:
             return LOGIT_BYTES["loss_parallel"]
         return LOGIT_BYTES["compiled" if _compiled_loss(row) else "eager"]
-    if row.loss_kind == "fused" or framework.startswith("megatron-bridge"):
+    if row.loss_kind == "fused" or framework.startswith("megatron-bridge") or framework in _FUSED_LOSS:
         return LOGIT_BYTES["in_place"]
+    if framework == "maxtext":
+        return LOGIT_BYTES["compiled"]
     if "megatron" in framework:
         return LOGIT_BYTES["shifted" if old else "vocab_parallel"]
     return LOGIT_BYTES["eager"]

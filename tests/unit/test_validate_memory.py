@@ -13,6 +13,7 @@ from planner.equations.device_memory import COMMUNICATOR_BYTES, CONTEXT_BYTES
 from planner.validate.memory import memory_bands, memory_terms, predict_peak_memory
 from planner.validate.memory_rows import memory_architecture, row_stack
 from planner.validate.rows import MeasuredRow, shipped_training_rows
+from planner.validate.training import device_of
 
 ROWS = {row.id: row for row in shipped_training_rows() if row.peak_mem_gb is not None}
 COUNTED = [row for row in ROWS.values() if row.trust in ("A", "B") and row.task == "pretrain"]
@@ -58,6 +59,19 @@ def test_torchtitan_rows_with_a_stated_policy_are_within_ten_percent(errors: dic
     stated = [name for name in errors if name.startswith("ttn") and ROWS[name].recompute]
     assert len(stated) == 12
     assert max(abs(errors[name]) for name in stated) <= 0.10
+
+
+def test_layouts_that_ran_fit_their_devices(catalog: Catalog) -> None:
+    """Rows without a memory figure prove this much; MPT's micro-batches were chosen to fill the device."""
+    shares: dict[str, list[float]] = {}
+    for row in shipped_training_rows():
+        terms, device = memory_terms(row, catalog), device_of(row, catalog)
+        if terms is not None and device is not None and device.kind == "gpu" and row.trust in ("A", "B"):
+            family = "mpt" if (row.id or "").startswith("mpt") else "others"
+            shares.setdefault(family, []).append(float(terms.total) / device.memory_bytes)
+    assert len(shares["mpt"]) == 117
+    assert max(shares["mpt"]) <= 1.0
+    assert np.mean(np.array(shares["others"]) <= 1.05) >= 0.98
 
 
 UNKNOWN = {  # no prediction: why
