@@ -49,14 +49,14 @@ class Calibration:
         )
 
     def _family(self, family: str, part: Sequence[Point]) -> list[str]:
-        ratio = self.ratio_of(family)
         errors = self.errors_of(family)
         own = self.constants.families[family]
         return [
             f"  {family}:",
             f"    source: {_quoted(self.source)}",
             f"    constants: {_mapping({name: own[name] for name in PRIORS})}",
-            f"    time_band: {_band(_band_of(ratio, errors, len({point.source for point in part})))}",
+            f"    time_band: {_band(self._time_band(family, experts=False))}",
+            f"    expert_time_band: {_band(self._time_band(family, experts=True))}",
             f"    memory_band: {_band(self.memory)}",
             f"    by_source: {_by_source(part, errors)}",
             f"    validity: {_validity(part)}",
@@ -66,13 +66,19 @@ class Calibration:
         """|predicted / measured - 1| of the rows of a family, left out."""
         return np.abs(1.0 / self._own_ratio(family) - 1.0)
 
-    def ratio_of(self, family: str) -> np.ndarray:
-        """Measured over predicted: of the family's rows, or of its kind where they are few."""
-        own = self._own_ratio(family)
-        if len(own) >= FEWEST_ROWS:
-            return own
-        kin = [family.startswith("tpu") == p.family.startswith("tpu") for p in self.held_out.points]
-        return np.asarray(self.held_out.measured_over_predicted[np.array(kin)])
+    def _time_band(self, family: str, *, experts: bool) -> Band:
+        """Errors of the family's rows with or without experts; where they are few, quantiles of all families of its kind."""
+        kind = [point.row.is_moe == experts for point in self.held_out.points]
+        own = np.array([ok and p.family == family for ok, p in zip(kind, self.held_out.points, strict=True)])
+        kin = [p.family.startswith("tpu") == family.startswith("tpu") for p in self.held_out.points]
+        near = np.array(kind) & np.array(kin)
+        pool = next(
+            (mask for mask in (own, near, np.array(kind)) if mask.sum() >= FEWEST_ROWS), np.full(len(own), True)
+        )
+        ratio = self.held_out.measured_over_predicted
+        shown = own if own.any() else pool
+        sources = {point.source for point, chosen in zip(self.held_out.points, shown, strict=True) if chosen}
+        return _band_of(ratio[pool], np.abs(1.0 / ratio[shown] - 1.0), len(sources))
 
     def _own_ratio(self, family: str) -> np.ndarray:
         mine = np.array([point.family == family for point in self.held_out.points])
@@ -182,6 +188,7 @@ def _as_known(family: str, known: TrainingFamily) -> list[str]:
         f"    source: {_quoted(known.provenance.source)}",
         f"    constants: {_mapping(known.constants)}",
         f"    time_band: {_band(known.time_band)}",
+        f"    expert_time_band: {_band(known.expert_time_band)}",
         f"    memory_band: {_band(known.memory_band)}",
         f"    by_source: {{{sources}}}",
         f"    validity: {{{ranges}}}",

@@ -146,11 +146,16 @@ class TrainingFamily:
     constants: Mapping[str, float]  # fields of planner.estimate.constants.StepConstants
     constants_id: str  # short hash of the constants, printed in plans
     inherited_from: str  # "" when fitted on rows of its own
-    time_band: Band
+    time_band: Band  # of models without experts
+    expert_time_band: Band  # of models with experts
     memory_band: Band
     by_source: Mapping[str, Mapping[str, float]]  # source -> figures such as rows, mean_error
     validity: Mapping[str, tuple[float, float]]  # devices, parameters ... that the rows covered
     provenance: Provenance
+
+    def time_band_of(self, *, experts: bool) -> Band:
+        """The band of step times of models with or without experts."""
+        return self.expert_time_band if experts else self.time_band
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

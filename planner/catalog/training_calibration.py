@@ -95,12 +95,12 @@ def _bounded(rows: Fields, name: str) -> bool:
 def _own(fields: Fields, above: Origin) -> TrainingFamily | None:
     before, origin = len(fields.problems), fields.origin(above)
     constants = _numbers(fields, "constants", required=True, least=0.0, most=1e6)
-    time, memory = _band(fields, "time_band"), _band(fields, "memory_band")
+    time, experts, memory = (_band(fields, key) for key in ("time_band", "expert_time_band", "memory_band"))
     sources = {item.what: _all_numbers(item, -1e6, 1e18) for item in _listed(fields, "by_source")}
     validity = _ranges(fields, "validity")
     fields.text("derivation")
     fields.done()
-    if time is None or memory is None or len(fields.problems) > before:
+    if time is None or experts is None or memory is None or len(fields.problems) > before:
         return None
     return TrainingFamily(
         family=fields.what,
@@ -108,6 +108,7 @@ def _own(fields: Fields, above: Origin) -> TrainingFamily | None:
         constants_id=constants_id(constants),
         inherited_from="",
         time_band=time,
+        expert_time_band=experts,
         memory_band=memory,
         by_source=sources,
         validity=validity,
@@ -134,6 +135,7 @@ def _heir(fields: Fields, above: Origin, owners: Mapping[str, TrainingFamily]) -
         constants_id=parent.constants_id,
         inherited_from=parent.family,
         time_band=widened(parent.time_band, widen),
+        expert_time_band=widened(parent.expert_time_band, widen),
         memory_band=widened(parent.memory_band, widen),
         by_source=parent.by_source,
         validity=parent.validity,

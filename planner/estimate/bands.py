@@ -43,7 +43,9 @@ def margin(band: Band | None, confidence: float) -> float:
     return max(1.0, float(band_quantile(band.p50, band.p90, confidence)))
 
 
-def error_band(catalog: Catalog, family: str, tier: str, *, calibrated: bool = False) -> ErrorBand:
+def error_band(
+    catalog: Catalog, family: str, tier: str, *, experts: bool = False, calibrated: bool = False
+) -> ErrorBand:
     """The band of a prediction for a device family by a tier.
 
     Parameters
@@ -54,13 +56,15 @@ def error_band(catalog: Catalog, family: str, tier: str, *, calibrated: bool = F
         Of the device.
     tier
         rule, analytic or measured.
+    experts
+        The model routes tokens to experts.
     calibrated
         The prediction was scaled by a step time measured on such devices.
     """
     known = catalog.training_families.get(family)
     time = None
     if tier == "analytic" and known is not None:
-        time = known.time_band
+        time = known.time_band_of(experts=experts)
     elif tier == "rule":
         time = rule_band(catalog.rule_error, family)
     return ErrorBand(

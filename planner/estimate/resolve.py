@@ -136,7 +136,7 @@ def band_on(
     job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, *, calibrated: bool = False
 ) -> ErrorBand:
     """The error band of a job on a device; `calibrated`: a step time was measured on such devices."""
-    return error_band(catalog, device.family, tier_on(job, arch, device), calibrated=calibrated)
+    return error_band(catalog, device.family, tier_on(job, arch, device), experts=arch.is_moe, calibrated=calibrated)
 
 
 def measured_mfu(device: Device, mfu: Mapping[str, float]) -> float | None:

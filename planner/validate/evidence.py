@@ -144,7 +144,7 @@ def share_in_crossed_bands(scored: Sequence[Scored]) -> float | None:
     Bands are drawn from the very rows that they are judged on: this is the harder test of them.
     """
     ratios = np.array([item.measured / item.predicted for item in scored])
-    families = np.array([item.constants for item in scored])
+    families = np.array([item.kin for item in scored])
     sources = np.array([item.row.source_key or "" for item in scored])
     inside: list[bool] = []
     for family, source in sorted(set(zip(families.tolist(), sources.tolist(), strict=True))):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from planner.validate.conventions import counted_tflops_per_device, measured_tflops_per_device
 from planner.validate.rows import MeasuredRow
-from planner.validate.rows_model import architecture_of
+from planner.validate.rows_model import architecture_of, parameters_of
 from planner.validate.rows_setup import layout_of
 
 
@@ -31,7 +31,8 @@ def measured_step_time_s(row: MeasuredRow) -> float | None:
 
 def _from_tflops(row: MeasuredRow, batch: float) -> float | None:
     published = measured_tflops_per_device(row)
-    if published is None or not row.flops_convention or not row.attention_flops:
+    known = architecture_of(row).layers or parameters_of(row) is not None
+    if published is None or not known or not row.flops_convention or not row.attention_flops:
         return None
     counted = replace(row, global_batch=row.global_batch or round(batch))
     at_one_second = counted_tflops_per_device(counted, architecture_of(row), 1.0)

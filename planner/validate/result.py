@@ -81,7 +81,12 @@ def validate_training(
 
 def time_bands(catalog: Catalog) -> dict[str, tuple[float, float]]:
     """p10 and p90 of measured / predicted step time by device family."""
-    return {name: (f.time_band.p10, f.time_band.p90) for name, f in catalog.training_families.items()}
+    dense = {name: (f.time_band.p10, f.time_band.p90) for name, f in catalog.training_families.items()}
+    experts = {
+        f"{name}, experts": (f.expert_time_band.p10, f.expert_time_band.p90)
+        for name, f in catalog.training_families.items()
+    }
+    return dense | experts
 
 
 def chosen(
@@ -168,7 +173,7 @@ def _coverage_row(name: str, found: Coverage) -> dict[str, Any]:
 
 
 def _band_rows(times: Sequence[Scored], bands: Mapping[str, tuple[float, float]]) -> list[dict[str, Any]]:
-    parts = {name: [item for item in times if item.constants == name] for name in sorted(bands)}
+    parts = {name: [item for item in times if item.kin == name] for name in sorted(bands)}
     found = [("all", *share_in_band(times, bands))]
     found += [(name, *share_in_band(part, bands)) for name, part in parts.items()]
     return [

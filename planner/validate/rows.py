@@ -119,8 +119,10 @@ class MeasuredRow:
 
     @property
     def is_moe(self) -> bool:
-        """Whether the model routes tokens to experts."""
-        return self.n_experts is not None and self.n_experts > 1
+        """Whether the model routes tokens to experts: it has several, or a token uses some parameters only."""
+        if self.n_experts is not None:
+            return self.n_experts > 1
+        return (self.n_active_params_b or 0.0) < 0.95 * (self.n_params_b or 0.0) and self.n_active_params_b is not None
 
     @property
     def measured_memory_bytes(self) -> float | None:

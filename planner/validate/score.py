@@ -56,6 +56,11 @@ class Scored:
         """Predicted over target, less one: a share with its sign."""
         return self.predicted / self.target - 1
 
+    @property
+    def kin(self) -> str:
+        """Rows that share an error band: the family, models with experts apart."""
+        return f"{self.constants}, experts" if self.row.is_moe else self.constants
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
@@ -211,7 +216,7 @@ def worst_rows(scored: Sequence[Scored], most: int = 10) -> list[Scored]:
 
 def share_in_band(scored: Sequence[Scored], bands: Mapping[str, tuple[float, float]]) -> tuple[int, int]:
     """Rows whose measured / predicted lies within the band of their family, and rows whose family has a band."""
-    ratios = [(item.measured / item.predicted, bands[item.constants]) for item in scored if item.constants in bands]
+    ratios = [(item.measured / item.predicted, bands[item.kin]) for item in scored if item.kin in bands]
     return sum(low <= ratio <= high for ratio, (low, high) in ratios), len(ratios)
 
 

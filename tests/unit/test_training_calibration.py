@@ -22,6 +22,8 @@ families:
     constants: {gemm: 0.8, host_s: 0.0004}
     time_band: {p10: 0.9, p50: 1.0, p90: 1.1, rows: 40, sources: 5,
       median_error: 0.03, mean_error: 0.05, p90_error: 0.1}
+    expert_time_band: {p10: 0.8, p50: 1.0, p90: 1.3, rows: 12, sources: 1,
+      median_error: 0.1, mean_error: 0.12, p90_error: 0.3}
     memory_band: {p10: 0.98, p50: 1.0, p90: 1.02, rows: 9, sources: 1,
       median_error: 0.01, mean_error: 0.01, p90_error: 0.02}
     by_source: {a-paper-2024: {rows: 4, mean_error: 0.03, bias: -0.01}}
@@ -61,6 +63,8 @@ def test_an_heir_has_the_constants_and_a_wider_band(tmp_path: Path) -> None:
     assert "same generation" in ada.provenance.source
     assert math.isclose(ada.time_band.p90, 1.1**1.5)
     assert math.isclose(ada.time_band.p10, 0.9**1.5)
+    assert math.isclose(ada.expert_time_band.p90, 1.3**1.5)
+    assert ada.time_band_of(experts=True) == ada.expert_time_band
     assert ada.time_band.p50 == hopper.time_band.p50
     assert ada.time_band.mean_error == hopper.time_band.mean_error  # what was measured stays what was measured
 
@@ -75,12 +79,12 @@ FAULTS = [
     (("p90: 1.1, ", ""), "missing-key", 6),
     (("rows: 40", "rows: -4"), "wrong-type", 6),
     (("time_band", "time_bond"), "missing-key", 5),
-    (("devices: [8, 1024]", "devices: [1024, 8]"), "wrong-type", 11),
-    (("inherits: hopper", "inherits: ada"), "unknown-family", 12),
-    (("because: same generation, ", ""), "missing-key", 12),
-    (("widen: 1.5", "widen: 0.5"), "out-of-range", 12),
-    (("widen: 1.5", "widen: 1.5, mfu: 40 %"), "unknown-key", 12),
-    (("old: 1.2", "old: fast"), "wrong-type", 13),
+    (("devices: [8, 1024]", "devices: [1024, 8]"), "wrong-type", 13),
+    (("inherits: hopper", "inherits: ada"), "unknown-family", 14),
+    (("because: same generation, ", ""), "missing-key", 14),
+    (("widen: 1.5", "widen: 0.5"), "out-of-range", 14),
+    (("widen: 1.5", "widen: 1.5, mfu: 40 %"), "unknown-key", 14),
+    (("old: 1.2", "old: fast"), "wrong-type", 15),
     (("training/v1", "training/v2"), "wrong-schema", 1),
 ]
 
