@@ -39,4 +39,4 @@ LOW_PRECISION = ("low_precision",)
 EXPERTS = ("experts", "expert_host_s")
 PULL = 0.004  # weight of one squared spread against a mean absolute logarithm
 FEW_ROWS = 10.0  # rows at which the pull is twice as strong: a prior is worth as much as they are
-OVERHEAD_PULL = 3.0  # rows' worth of a framework's overhead being 1
+OVERHEAD_PULL = 1.0  # rows' worth of a framework's overhead being 1

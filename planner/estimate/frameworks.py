@@ -44,7 +44,7 @@ FRAMEWORKS = {
     for framework in (
         # Korthikanti et al. 2022: stored scores, gradients reduced after the step
         Framework(name="megatron-2022", attention="eager", sharding=0, stages=(0, 1), gradient_overlap=0.0,
-                  gather_overlap=0.0, sequence_parallel=0.0, hide_transfers=0.0),
+                  gather_overlap=0.0, sequence_parallel=0.0),
         # Megatron-LM with Transformer Engine, settings of its own examples
         Framework(name="megatron", attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0, host_share=0.5),
         # Megatron-Bridge recipes: tensor-parallel overlap, fused permutation and quantisation

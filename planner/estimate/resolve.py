@@ -112,24 +112,41 @@ def tier_on(job: TrainingJob, arch: Architecture, device: Device) -> str:
     return "measured" if measured_mfu(device, job.mfu) is not None else base_tier(job, arch)
 
 
-def step_constants(catalog: Catalog, family: str) -> StepConstants:
-    """The constants of a device family; a catalog made by hand that has none takes the priors.
+def step_constants(catalog: Catalog, device: Device) -> StepConstants:
+    """The constants of a device's family; a catalog made by hand that has none takes the priors.
+
+    A family that inherits sustains as much less of its peak in large products as its best measured product does.
 
     Raises
     ------
     InputError
         The catalog names a constant that the equations do not know.
     """
-    found = catalog.training_families.get(family)
+    found = catalog.training_families.get(device.family)
     constants = dict(found.constants) if found else {}
     unknown = sorted(set(constants) - set(CONSTANT_NAMES))
     if unknown:
         raise InputError.of(
             "unknown-constant",
-            f"calibration/training.yaml gives {family} constants that no equation takes: {', '.join(unknown)}",
+            f"calibration/training.yaml gives {device.family} constants that no equation takes: {', '.join(unknown)}",
             hint=f"the names are {', '.join(CONSTANT_NAMES)}",
         )
+    if found and found.inherited_from and "gemm" in constants:
+        constants["gemm"] = min(constants["gemm"] * _product_ratio(device, found.inherited_from, catalog), 1.0)
     return StepConstants(**constants)
+
+
+def _product_ratio(device: Device, parent: str, catalog: Catalog) -> float:
+    """Best measured product of a device over that of the family it inherits from, as shares of their peaks; else 1."""
+    own = _product_share(device)
+    others = [_product_share(other) for other in catalog.devices.values() if other.family == parent]
+    known = [share for share in others if share is not None]
+    return own / max(known) if own is not None and known else 1.0
+
+
+def _product_share(device: Device) -> float | None:
+    measured, peak = device.measured_matmul_flop_per_s.get("bf16"), device.peak_flop_per_s.get("bf16")
+    return measured / peak if measured and peak else None
 
 
 def band_on(
@@ -169,7 +186,7 @@ def training_machine(
         return machine_of(device, shape, peak, mfu, inter_node_bytes_per_s)
     wide = core_peak_flop_per_s(device, job.precision)
     machine = machine_of(device, shape, wide, mfu, inter_node_bytes_per_s)
-    constants = step_constants(catalog, device.family)
+    constants = step_constants(catalog, device)
     return replace(
         machine,
         linear_flop_per_s=peak * shape.compute_share,

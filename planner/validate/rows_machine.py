@@ -51,6 +51,7 @@ _VARIANTS = (
 )
 # Clock against power of a chip that computes at its limit: between P ~ f (voltage at its floor) and P ~ f^3.
 _CLOCK_EXPONENT = 2.0 / 3.0
+_SHORTEST_ALIAS = 4  # letters: 'T4' is inside too many names
 
 
 def device_of(row: MeasuredRow, catalog: Catalog) -> Device | None:
@@ -61,7 +62,14 @@ def device_of(row: MeasuredRow, catalog: Catalog) -> Device | None:
     for pattern, device in _DEVICES:
         if re.search(pattern, name, re.IGNORECASE) and device in catalog.devices:
             return catalog.devices[device]
-    return None
+    plain = _plain(name)
+    inside = [(len(_plain(alias)), device) for alias, device in catalog.aliases.items() if _plain(alias) in plain]
+    longest = max((pair for pair in inside if pair[0] >= _SHORTEST_ALIAS), default=None)
+    return catalog.devices[longest[1]] if longest else None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def slices_of(row: MeasuredRow) -> int:

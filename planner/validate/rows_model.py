@@ -54,7 +54,8 @@ def with_shape(row: MeasuredRow) -> MeasuredRow:
     hidden = row.hidden or _width(size * 1e9)
     body = size * 1e9 - (row.vocab or 50257) * hidden
     layers = row.layers or max(round(body / (12.0 * hidden**2)), 1)
-    return replace(row, hidden=hidden, layers=layers, heads=row.heads or max(hidden // _HEAD_SIZE, 1))
+    found = replace(row, hidden=hidden, layers=layers, heads=row.heads or max(hidden // _HEAD_SIZE, 1))
+    return found if row.hidden else replace(found, heads=max(hidden // _HEAD_SIZE, 1), kv_heads=None, ffn_hidden=None)
 
 
 def _width(parameters: float) -> int:

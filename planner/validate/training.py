@@ -11,9 +11,11 @@ import numpy as np
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog, Device
 from planner.equations.rules import training_hours
+from planner.errors import InputError
 from planner.estimate.constants import NAMES, StepConstants
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine, sustained
+from planner.estimate.resolve import step_constants
 from planner.estimate.stack import Stack
 from planner.estimate.step import step_time
 from planner.estimate.terms import Terms
@@ -77,6 +79,10 @@ def refusal(row: MeasuredRow, catalog: Catalog) -> str | None:
         return "number of devices unknown"
     if not (row.hidden and row.layers and row.heads) and parameters_of(row) is None:
         return "neither shape nor size of the model is known"
+    try:
+        architecture_of(row)
+    except InputError as error:
+        return f"the shape of the model is not possible: {error.problems[0].message}"
     return None
 
 
@@ -119,8 +125,8 @@ def step_terms(rows: Sequence[MeasuredRow], catalog: Catalog) -> list[dict[str, 
     whole = [i for i, row in enumerate(rows) if refusal(row, catalog) is None and architecture_of(row).layers]
     if whole:
         batch = batch_of([rows[i] for i in whole], catalog)
-        families = [_device(rows[i], catalog).family for i in whole]
-        terms = batch.predict(_constants(families, catalog), catalog.training_stacks)
+        devices = [_device(rows[i], catalog) for i in whole]
+        terms = batch.predict(_constants(devices, catalog), catalog.training_stacks)
         for position, i in enumerate(whole):
             found[i] = terms.row(position)
     for i, row in enumerate(rows):
@@ -129,9 +135,9 @@ def step_terms(rows: Sequence[MeasuredRow], catalog: Catalog) -> list[dict[str, 
     return found
 
 
-def _constants(families: Sequence[str], catalog: Catalog) -> StepConstants:
-    each = [catalog.training_families[family].constants for family in families]
-    return StepConstants(**{name: np.array([one[name] for one in each], dtype=np.float64) for name in NAMES})
+def _constants(devices: Sequence[Device], catalog: Catalog) -> StepConstants:
+    each = [step_constants(catalog, device) for device in devices]
+    return StepConstants(**{name: np.array([getattr(one, name) for one in each], dtype=np.float64) for name in NAMES})
 
 
 def _coarse(row: MeasuredRow, catalog: Catalog) -> dict[str, float]:
