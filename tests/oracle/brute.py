@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 
@@ -36,7 +37,7 @@ from planner.estimate.training import training_memory, training_time
 from planner.scenario.load import load_scenario
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
-POWERS = (1, 2, 4, 8, 16)
+POWERS = (1, 2, 4, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True)
@@ -120,9 +121,23 @@ def _fastest_hours(job: TrainingJob, arch: Architecture, catalog: Catalog, kind:
     layout = Layout(**{name: np.array([one[name] for one in layouts]) for name in layouts[0]})
     needed = training_memory(arch, training_spec(job, arch), layout).total
     machine = training_machine(kind.device, kind.shape, job, arch, catalog, kind.rate)
-    seconds = training_time(arch, training_spec(job, arch, kind.device), layout, machine).total
-    good = (needed <= usable_bytes(kind.device, kind.shape)) & (seconds <= job.deadline_s)
+    seconds = training_time(arch, training_spec(job, arch, kind.device, kind.shape), layout, machine).total
+    late, more = _margins(job, catalog, kind.device.family)
+    good = (needed * more <= usable_bytes(kind.device, kind.shape)) & (seconds * late <= job.deadline_s)
     return float(np.min(seconds[good])) / 3600.0 if good.any() else None
+
+
+def _margins(job: TrainingJob, catalog: Catalog, family: str) -> tuple[float, float]:
+    """Quantiles of the error bands of time and memory at the confidence asked for, not below one."""
+    known = catalog.training_families[family]
+    steps = NormalDist().inv_cdf(job.confidence_share) / NormalDist().inv_cdf(0.9)
+    memory = known.memory_band.p50 * (known.memory_band.p90 / known.memory_band.p50) ** steps
+    if job.tier == "analytic":
+        time = known.time_band.p50 * (known.time_band.p90 / known.time_band.p50) ** steps
+    else:  # the rule of these instances: no device is of the family that its error is known for
+        spread = catalog.rule_error.max / math.sqrt(2.0 / math.pi)
+        time = math.exp(spread * NormalDist().inv_cdf(job.confidence_share))
+    return max(time, 1.0), max(memory, 1.0)
 
 
 def _layouts(job: TrainingJob, arch: Architecture, devices: int, domain: int) -> Iterator[dict[str, int]]:
@@ -143,7 +158,7 @@ def _layouts(job: TrainingJob, arch: Architecture, devices: int, domain: int) ->
                 batch = max(batch, dp * micro)
                 if abs(batch - asked) > 0.1 * asked + 1e-9 or (vpp > 1 and (batch // (dp * micro)) % pp):
                     continue
-                for stage, level in itertools.product(job.sharding, job.recompute):
+                for stage, level in itertools.product(_stages(job, dp, pp, batch > dp * micro), job.recompute):
                     yield {
                         "devices": devices,
                         "dp": dp,
@@ -153,10 +168,18 @@ def _layouts(job: TrainingJob, arch: Architecture, devices: int, domain: int) ->
                         "cp": 1,
                         "ep": 1,
                         "micro_batch": micro,
-                        "sharding": ("none", "zero-1", "zero-2", "zero-3").index(stage),
+                        "sharding": stage,
                         "recompute": ("none", "selective", "full").index(level),
                         "global_batch": batch,
                     }
+
+
+def _stages(job: TrainingJob, dp: int, pp: int, accumulates: bool) -> list[int]:
+    """Stages that differ: one rank shards nothing, and under a pipeline whole gradients are summed first."""
+    allowed = sorted(("none", "zero-1", "zero-2", "zero-3").index(stage) for stage in job.sharding)
+    if dp == 1:
+        return allowed[:1]
+    return [stage for stage in allowed if not (stage == 2 and 1 in allowed and pp > 1 and accumulates)]
 
 
 # ---- serving

@@ -38,6 +38,20 @@ error:
 families:
   ampere: {mfu: 40 %, derivation: random instance, source: random instance}
 """
+TRAINING = """\
+schema: catalog/training/v1
+defaults: {as_of: 2026-11-21, status: user, source: random instance}
+families:
+  ampere:
+    constants: {gemm: 0.75, memory: 0.8, host_s: 0.0007}
+    time_band: {p10: 0.86, p50: 1.01, p90: 1.2, rows: 9, sources: 3, median_error: 0.1, mean_error: 0.1, p90_error: 0.2}
+    expert_time_band: {p10: 0.8, p50: 1, p90: 1.5, rows: 9, sources: 3,
+      median_error: 0.2, mean_error: 0.2, p90_error: 0.4}
+    memory_band: {p10: 0.9, p50: 1, p90: 1.08, rows: 9, sources: 1,
+      median_error: 0.04, mean_error: 0.05, p90_error: 0.1}
+    by_source: {}
+    validity: {}
+"""
 SHAPE_COLUMNS = (
     "shape,kind,device,devices,compute_share,memory_bytes_per_device,vcpus,host_memory_gib,scale_up_devices,"
     "inter_node_gbit_per_s_per_device,network_kind,network_status,cluster_required,max_shapes_per_job,"
@@ -75,6 +89,7 @@ def _write_catalog(rng: random.Random, hardware: Path) -> list[str]:
         (hardware / name).mkdir(parents=True)
     (hardware / "catalog.yaml").write_text("schema: catalog/v1\nname: random\nas_of: 2026-11-21\ncurrency: USD\n")
     (hardware / "calibration" / "rule.yaml").write_text(RULE)
+    (hardware / "calibration" / "training.yaml").write_text(TRAINING)
     specs = [
         {
             "id": f"dev-{letter}",
@@ -126,6 +141,8 @@ def _scenario(rng: random.Random, shapes: list[str]) -> str:
             *_quotas(rng, shapes),
             *_limits(rng),
             f"objective: {rng.choice(['cost', '[cost, time]'])}",
+            f"estimator: {rng.choice(['rule', 'analytic', 'analytic'])}",
+            f"confidence: {rng.choice(['p50', 'p75', 'p90', 'p95'])}",
             "",
         ]
     )
