@@ -1,6 +1,7 @@
-"""Minimises the weighted mean of |ln(predicted / measured)| over a few constants, pulled to their priors.
+"""Minimises the mean of |ln(predicted / measured)| over a few constants, pulled to their priors.
 
-Every source weighs the square root of its rows, so that one long table does not decide alone.
+Every source weighs the square root of its rows, so that one long table does not decide alone, and what a whole source
+is off counts ever less.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.calibrate.priors import FEW_ROWS, PRIORS, PULL
+from planner.calibrate.priors import FEW_ROWS, PRIORS, PULL, USUAL_ERROR
 from planner.estimate.constants import StepConstants
 from planner.validate.training import Batch
 
@@ -23,28 +24,34 @@ _FIRST_STEP = 0.5  # of a spread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Rows with their measured step times  [s], and what they weigh; weights add up to 1."""
+    """Rows with their measured step times  [s] and the publication of each."""
 
     batch: Batch
     measured_s: Values
-    weights: Values
+    sources: tuple[str, ...]
 
     def ratio(self, constants: StepConstants, overheads: Mapping[str, float]) -> Values:
         """Predicted over measured."""
         return np.asarray(self.batch.predict(constants, overheads).total / self.measured_s)
 
     def loss(self, constants: StepConstants, overheads: Mapping[str, float]) -> float:
-        """Weighted mean of |ln(predicted / measured)|."""
+        """Mean over sources of their mean |ln(predicted / measured)|, flattened where a whole source is off."""
         with np.errstate(all="ignore"):
             size = np.abs(np.log(self.ratio(constants, overheads)))
-        return float(self.weights @ np.where(np.isfinite(size), size, _WORST))
+        size = np.where(np.isfinite(size), size, _WORST)
+        names, index = np.unique(self.sources, return_inverse=True)
+        counts = np.bincount(index, minlength=len(names))
+        means = np.bincount(index, weights=size, minlength=len(names)) / counts
+        weights = np.sqrt(counts)
+        return float(weights @ flattened(means) / weights.sum())
 
 
-def source_weights(sources: Sequence[str]) -> Values:
-    """One row of a source with n rows weighs 1 / sqrt(n); normalised."""
-    counts = {source: sources.count(source) for source in set(sources)}
-    weights = np.array([counts[source] ** -0.5 for source in sources])
-    return np.asarray(weights / weights.sum())
+def flattened(mean_error: Values) -> Values:
+    """What the mean error of a source counts: all of a small one, ever less of what exceeds `USUAL_ERROR`.
+
+    A source whose rows are all off by a quarter tells of its machines, not of the device.
+    """
+    return np.asarray(USUAL_ERROR * np.log1p(mean_error / USUAL_ERROR))
 
 
 def constants_at(offsets: Values, names: Sequence[str], fixed: Mapping[str, float]) -> StepConstants:

@@ -67,7 +67,7 @@ class Calibration:
         return np.abs(1.0 / self._own_ratio(family) - 1.0)
 
     def _time_band(self, family: str, *, experts: bool) -> Band:
-        """Errors of the family's rows with or without experts; where they are few, quantiles of all families of its kind."""
+        """Errors of the family's rows with or without experts; quantiles of all of its kind where they are few."""
         kind = [point.row.is_moe == experts for point in self.held_out.points]
         own = np.array([ok and p.family == family for ok, p in zip(kind, self.held_out.points, strict=True)])
         kin = [p.family.startswith("tpu") == family.startswith("tpu") for p in self.held_out.points]

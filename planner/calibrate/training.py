@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from planner.calibrate.fit import Sample, Values, curvature, fit, source_weights
+from planner.calibrate.fit import Sample, Values, curvature, fit
 from planner.calibrate.priors import DENSE, EXPERTS, LOW_PRECISION, OVERHEAD_PULL, PRIORS
 from planner.catalog.model import Catalog
 from planner.estimate.constants import StepConstants
@@ -119,7 +119,7 @@ def sample_of(points: Sequence[Point], catalog: Catalog) -> Sample:
     return Sample(
         batch=batch_of([point.row for point in points], catalog),
         measured_s=np.array([point.measured_s for point in points]),
-        weights=source_weights([point.source for point in points]),
+        sources=tuple(point.source for point in points),
     )
 
 

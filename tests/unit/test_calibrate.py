@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from planner.calibrate.crossval import hold_out
-from planner.calibrate.fit import Sample, constants_at, fit, source_weights
+from planner.calibrate.fit import Sample, constants_at, fit, flattened
 from planner.calibrate.inherit import HEIRS
 from planner.calibrate.priors import PRIORS
 from planner.calibrate.result import Calibration
@@ -65,11 +65,20 @@ def test_few_rows_stay_near_the_prior(points: list[Point], catalog: Catalog) -> 
     assert many < one < PRIORS["gemm"].value
 
 
-def test_a_long_table_does_not_decide_alone() -> None:
-    weights = source_weights(["long"] * 100 + ["short"])
-    assert weights.sum() == pytest.approx(1.0)
-    assert weights[-1] == pytest.approx(10 * weights[0])
-    assert weights[:100].sum() == pytest.approx(10 * weights[-1])
+def test_a_long_table_does_not_decide_alone(points: list[Point], catalog: Catalog) -> None:
+    """Three times as many rows of one source count less than twice, and other sources still move the fit."""
+    sources = list(dict.fromkeys(point.source for point in points))
+    own = made_by([p for p in points if p.source == sources[0]], catalog, gemm=0.60)
+    other = made_by([p for p in points if p.source == sources[1]], catalog, gemm=0.85)
+    even = fit(sample_of(own + other[:4], catalog), ("gemm",), {}, {})["gemm"]
+    assert 0.60 < even < 0.85
+
+
+def test_a_source_that_is_all_off_counts_less_and_less() -> None:
+    small, large = flattened(np.array([0.02, 0.04])), flattened(np.array([0.2, 0.4]))
+    assert small[1] / small[0] > 1.7
+    assert large[1] / large[0] < 1.7
+    assert small[0] == pytest.approx(0.02, rel=0.15)
 
 
 def test_constants_never_exceed_what_makes_sense() -> None:
@@ -78,7 +87,7 @@ def test_constants_never_exceed_what_makes_sense() -> None:
 
 def test_a_prediction_that_is_no_number_costs_but_does_not_break(points: list[Point], catalog: Catalog) -> None:
     sample = sample_of(points[:2], catalog)
-    broken = Sample(batch=sample.batch, measured_s=np.array([np.nan, 1.0]), weights=sample.weights)
+    broken = Sample(batch=sample.batch, measured_s=np.array([np.nan, 1.0]), sources=sample.sources)
     assert np.isfinite(broken.loss(StepConstants(), {}))
 
 
