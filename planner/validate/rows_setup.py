@@ -34,6 +34,7 @@ _FRAMEWORKS = (
     ("neuron", "neuron"),
 )
 _GRAPHS_SINCE = (26, 6)  # Megatron-Bridge release
+_EVEN_ROUTING = ("forced_balanced", "tokendrop")
 _IMBALANCE = {"forced_balanced": 1.0, "tokendrop": 1.0, "natural": 1.3}
 _UNSTATED_IMBALANCE = 1.1
 _ASYNC_TENSOR_HIDDEN = 0.6
@@ -48,16 +49,19 @@ def framework_of(row: MeasuredRow) -> Framework:
     """The stack of a row."""
     text = (row.framework or "").lower()
     name = next((name for pattern, name in _FRAMEWORKS if pattern in text), "")
-    if name == "megatron-bridge" and not _before_graphs(row):
+    if name == "megatron-bridge" and _has_graphs(row):
         name = "megatron-bridge-graphs"
     if not name:
         name = "megatron-2022" if "megatron" in text and (row.year or 2025) <= 2022 else "megatron"
     return FRAMEWORKS[name]
 
 
-def _before_graphs(row: MeasuredRow) -> bool:
+def _has_graphs(row: MeasuredRow) -> bool:
+    """CUDA graphs over expert layers: since a release, and with an even load, for a graph's shapes are fixed."""
+    if row.is_moe and row.moe_routing not in _EVEN_ROUTING:
+        return False
     release = re.search(r"(\d\d)\.(\d\d)", row.software_release or "")
-    return release is not None and (int(release[1]), int(release[2])) < _GRAPHS_SINCE
+    return release is None or (int(release[1]), int(release[2])) >= _GRAPHS_SINCE
 
 
 def recompute_of(row: MeasuredRow) -> tuple[int, float]:
