@@ -54,18 +54,18 @@ def flattened(mean_error: Values) -> Values:
     return np.asarray(USUAL_ERROR * np.log1p(mean_error / USUAL_ERROR))
 
 
-def constants_at(offsets: Values, names: Sequence[str], fixed: Mapping[str, float]) -> StepConstants:
-    """Constants whose logarithms lie `offsets` beside their priors; the others as given, else at their priors."""
-    values = {name: prior.value for name, prior in PRIORS.items()} | dict(fixed)
+def constants_at(offsets: Values, names: Sequence[str], known: Mapping[str, float]) -> StepConstants:
+    """Constants of a family: those named moved by `offsets` of their logarithm, the others as `known`."""
+    values = dict(known)
     for name, offset in zip(names, offsets, strict=True):
-        values[name] = min(PRIORS[name].value * float(np.exp(offset)), PRIORS[name].most)
+        values[name] = min(known[name] * float(np.exp(offset)), PRIORS[name].most)
     return StepConstants(**values)
 
 
 def fit(
-    sample: Sample, names: Sequence[str], fixed: Mapping[str, float], overheads: Mapping[str, float]
+    sample: Sample, names: Sequence[str], known: Mapping[str, float], overheads: Mapping[str, float]
 ) -> dict[str, float]:
-    """The named constants that lose least; deterministic (Nelder and Mead's simplex, twice)."""
+    """The named constants that lose least, pulled to their `known` values; Nelder and Mead's simplex, twice."""
     from scipy.optimize import minimize
 
     spread = np.array([PRIORS[name].spread for name in names])
@@ -73,14 +73,14 @@ def fit(
 
     def objective(offsets: Values) -> float:
         pulled = pull * float(np.sum((offsets / spread) ** 2))
-        return sample.loss(constants_at(offsets, names, fixed), overheads) + pulled
+        return sample.loss(constants_at(offsets, names, known), overheads) + pulled
 
     best = np.zeros(len(names))
     for _ in range(_ROUNDS):
         simplex = np.vstack([best, best + np.diag(_FIRST_STEP * spread)])
         options = {"maxfev": _EVALUATIONS, "xatol": 2e-3, "fatol": 2e-5, "initial_simplex": simplex}
         best = minimize(objective, best, method="Nelder-Mead", options=options).x
-    found = constants_at(best, names, fixed)
+    found = constants_at(best, names, known)
     return {name: float(getattr(found, name)) for name in names}
 
 

@@ -38,6 +38,7 @@ DENSE = ("gemm", "wave", "memory", "attention", "network", "scale", "link", "con
 LOW_PRECISION = ("low_precision",)
 EXPERTS = ("experts", "expert_host_s")
 PULL = 0.004  # weight of one squared spread against a mean absolute logarithm
+SUSTAINED_OF_BEST = 0.90  # what a training step sustains of the best single product that was measured
 USUAL_ERROR = 0.08  # mean |ln| of a source beyond which its weight falls
 FEW_ROWS = 10.0  # rows at which the pull is twice as strong: a prior is worth as much as they are
 OVERHEAD_PULL = 1.0  # rows' worth of a framework's overhead being 1

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planner.calibrate.fit import Sample, Values, curvature, fit
-from planner.calibrate.priors import DENSE, EXPERTS, LOW_PRECISION, OVERHEAD_PULL, PRIORS
+from planner.calibrate.priors import DENSE, EXPERTS, LOW_PRECISION, OVERHEAD_PULL, PRIORS, SUSTAINED_OF_BEST
 from planner.catalog.model import Catalog
 from planner.estimate.constants import StepConstants
+from planner.estimate.resolve import product_share
 from planner.validate.measured import measured_step_time_s
 from planner.validate.rows import MeasuredRow
 from planner.validate.score import why_left_out
@@ -54,9 +55,9 @@ class Constants:
     overheads: Mapping[str, float]  # by framework
     fitted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # names that rows decided, by family
 
-    def of(self, family: str) -> StepConstants:
+    def of(self, family: str, catalog: Catalog) -> StepConstants:
         """Constants of a family; the priors where it has none."""
-        return StepConstants(**self.families.get(family, priors()))
+        return StepConstants(**(self.families.get(family) or priors(family, catalog)))
 
     def predict(self, points: Sequence[Point], catalog: Catalog) -> Values:
         """Step time of each point  [s]."""
@@ -64,12 +65,15 @@ class Constants:
 
     def _group(self, family: str, part: Sequence[Point], catalog: Catalog) -> Values:
         batch = batch_of([point.row for point in part], catalog)
-        return np.asarray(batch.predict(self.of(family), self.overheads).total)
+        return np.asarray(batch.predict(self.of(family, catalog), self.overheads).total)
 
 
-def priors() -> dict[str, float]:
-    """Every constant at its expectation."""
-    return {name: prior.value for name, prior in PRIORS.items()}
+def priors(family: str, catalog: Catalog) -> dict[str, float]:
+    """Every constant at its expectation; of products, a share of the best one measured on the family's devices."""
+    found = {name: prior.value for name, prior in PRIORS.items()}
+    shares = [product_share(device) for device in catalog.devices.values() if device.family == family]
+    best = max((share for share in shares if share is not None), default=None)
+    return found if best is None else found | {"gemm": SUSTAINED_OF_BEST * best}
 
 
 def points_of(rows: Sequence[MeasuredRow], catalog: Catalog) -> list[Point]:
@@ -99,13 +103,14 @@ def fit_constants(points: Sequence[Point], catalog: Catalog, overheads: Mapping[
     groups = by_family(points)
     dense = {family: [p for p in part if not p.row.is_moe] for family, part in groups}
     routed = {family: [p for p in part if p.row.is_moe] for family, part in groups}
+    start = {family: priors(family, catalog) for family in dense}
     if overheads is None:
-        first = {family: _fit(dense[family], _dense_names(dense[family]), {}, {}, catalog) for family in dense}
+        first = {f: start[f] | _fit(dense[f], _dense_names(dense[f]), start[f], {}, catalog) for f in dense}
         overheads = _overheads(dense, first, catalog)
-    second = {family: _fit(dense[family], _dense_names(dense[family]), {}, overheads, catalog) for family in dense}
+    second = {f: start[f] | _fit(dense[f], _dense_names(dense[f]), start[f], overheads, catalog) for f in dense}
     whole = {f: second[f] | _fit(routed[f], EXPERTS, second[f], overheads, catalog) for f in dense}
     names = {family: (*_dense_names(dense[family]), *(EXPERTS if routed[family] else ())) for family in dense}
-    return Constants(families={f: priors() | own for f, own in whole.items()}, overheads=overheads, fitted=names)
+    return Constants(families=whole, overheads=overheads, fitted=names)
 
 
 def _dense_names(points: Sequence[Point]) -> tuple[str, ...]:
@@ -126,13 +131,13 @@ def sample_of(points: Sequence[Point], catalog: Catalog) -> Sample:
 def _fit(
     points: Sequence[Point],
     names: Sequence[str],
-    fixed: Mapping[str, float],
+    known: Mapping[str, float],
     overheads: Mapping[str, float],
     catalog: Catalog,
 ) -> dict[str, float]:
     if not points or not names:
         return {}
-    return fit(sample_of(points, catalog), names, fixed, overheads)
+    return fit(sample_of(points, catalog), names, known, overheads)
 
 
 def _overheads(
@@ -141,7 +146,7 @@ def _overheads(
     """Median excess of each shared stack by (family, source), averaged and pulled to 1."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in SHARED_STACKS}
     for family, part in dense.items():
-        own = StepConstants(**{**priors(), **constants[family]})
+        own = StepConstants(**constants[family])
         for name, source in dict.fromkeys((p.framework, p.source) for p in part):
             if name in found:
                 rows = [p for p in part if p.framework == name and p.source == source]

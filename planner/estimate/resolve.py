@@ -138,13 +138,14 @@ def step_constants(catalog: Catalog, device: Device) -> StepConstants:
 
 def _product_ratio(device: Device, parent: str, catalog: Catalog) -> float:
     """Best measured product of a device over that of the family it inherits from, as shares of their peaks; else 1."""
-    own = _product_share(device)
-    others = [_product_share(other) for other in catalog.devices.values() if other.family == parent]
+    own = product_share(device)
+    others = [product_share(other) for other in catalog.devices.values() if other.family == parent]
     known = [share for share in others if share is not None]
     return own / max(known) if own is not None and known else 1.0
 
 
-def _product_share(device: Device) -> float | None:
+def product_share(device: Device) -> float | None:
+    """Best measured 16-bit matrix product of a device as a share of its peak; None where none was measured."""
     measured, peak = device.measured_matmul_flop_per_s.get("bf16"), device.peak_flop_per_s.get("bf16")
     return measured / peak if measured and peak else None
 

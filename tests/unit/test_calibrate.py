@@ -41,7 +41,7 @@ def points(catalog: Catalog) -> list[Point]:
 
 def made_by(points: list[Point], catalog: Catalog, **constants: float) -> list[Point]:
     """The points with the times that given constants make."""
-    own = StepConstants(**{**priors(), **constants})
+    own = StepConstants(**{**priors("ampere", catalog), **constants})
     times = sample_of(points, catalog).batch.predict(own, {}).total
     return [replace(point, measured_s=float(seconds)) for point, seconds in zip(points, times, strict=True)]
 
@@ -53,16 +53,16 @@ def test_every_constant_has_a_prior_and_a_meaning() -> None:
 
 def test_the_fit_finds_the_constants_that_made_the_data(points: list[Point], catalog: Catalog) -> None:
     sample = sample_of(made_by(points, catalog, gemm=0.62, attention=0.9), catalog)
-    found = fit(sample, ("gemm", "attention"), {}, {})
+    found = fit(sample, ("gemm", "attention"), priors("ampere", catalog), {})
     assert found["gemm"] == pytest.approx(0.62, rel=0.03)
     assert found["attention"] == pytest.approx(0.9, rel=0.06)
 
 
 def test_few_rows_stay_near_the_prior(points: list[Point], catalog: Catalog) -> None:
     far = made_by(points, catalog, gemm=0.5)
-    many = fit(sample_of(far, catalog), ("gemm",), {}, {})["gemm"]
-    one = fit(sample_of(far[:1], catalog), ("gemm",), {}, {})["gemm"]
-    assert many < one < PRIORS["gemm"].value
+    many = fit(sample_of(far, catalog), ("gemm",), priors("ampere", catalog), {})["gemm"]
+    one = fit(sample_of(far[:1], catalog), ("gemm",), priors("ampere", catalog), {})["gemm"]
+    assert many < one < priors("ampere", catalog)["gemm"]
 
 
 def test_a_long_table_does_not_decide_alone(points: list[Point], catalog: Catalog) -> None:
@@ -70,7 +70,7 @@ def test_a_long_table_does_not_decide_alone(points: list[Point], catalog: Catalo
     sources = list(dict.fromkeys(point.source for point in points))
     own = made_by([p for p in points if p.source == sources[0]], catalog, gemm=0.60)
     other = made_by([p for p in points if p.source == sources[1]], catalog, gemm=0.85)
-    even = fit(sample_of(own + other[:4], catalog), ("gemm",), {}, {})["gemm"]
+    even = fit(sample_of(own + other[:4], catalog), ("gemm",), priors("ampere", catalog), {})["gemm"]
     assert 0.60 < even < 0.85
 
 
@@ -81,8 +81,14 @@ def test_a_source_that_is_all_off_counts_less_and_less() -> None:
     assert small[0] == pytest.approx(0.02, rel=0.15)
 
 
-def test_constants_never_exceed_what_makes_sense() -> None:
-    assert constants_at(np.array([5.0]), ("gemm",), {}).gemm == PRIORS["gemm"].most
+def test_constants_never_exceed_what_makes_sense(catalog: Catalog) -> None:
+    assert constants_at(np.array([5.0]), ("gemm",), priors("ampere", catalog)).gemm == PRIORS["gemm"].most
+
+
+def test_products_are_expected_near_the_best_one_measured(catalog: Catalog) -> None:
+    best = 271.2e12 / 312e12  # A100, stas00/ml-engineering
+    assert priors("ampere", catalog)["gemm"] == pytest.approx(0.9 * best, rel=1e-3)
+    assert priors("tpu-v5e", catalog)["gemm"] == PRIORS["gemm"].value
 
 
 def test_a_prediction_that_is_no_number_costs_but_does_not_break(points: list[Point], catalog: Catalog) -> None:
