@@ -16,14 +16,17 @@ from planner.calibrate.fit import Sample, Values, curvature, fit
 from planner.calibrate.priors import DENSE, EXPERTS, LOW_PRECISION, OVERHEAD_PULL, PRIORS, SUSTAINED_OF_BEST
 from planner.catalog.model import Catalog
 from planner.estimate.constants import StepConstants
-from planner.estimate.resolve import product_share
+from planner.estimate.device_constants import product_share
 from planner.validate.measured import measured_step_time_s
 from planner.validate.rows import MeasuredRow
+from planner.validate.rows_setup import layout_of
 from planner.validate.score import why_left_out
 from planner.validate.training import architecture_of, batch_of, device_of, framework_of, refusal
 
 # Stacks whose overhead is fitted: at least two sources must show it, or it would serve one.
 SHARED_STACKS = ("megatron",)
+# Tokens per device and step below which what a step costs once (optimizer, clipping, logging) hides what experts cost.
+FEWEST_TOKENS = 8192.0
 _MOST_ROWS_OF_A_SOURCE = 16  # that count towards the overhead of a stack
 
 
@@ -40,6 +43,12 @@ class Point:
     def source(self) -> str:
         """Publication of the row."""
         return self.row.source_key or self.row.file
+
+    @property
+    def tokens_per_device(self) -> float:
+        """Tokens of a step on each device."""
+        layout = layout_of(self.row)
+        return layout["global_batch"] * float(self.row.seq_len or 0) / layout["devices"]
 
     @property
     def model(self) -> tuple[object, ...]:
@@ -102,7 +111,7 @@ def fit_constants(points: Sequence[Point], catalog: Catalog, overheads: Mapping[
     """All constants from these points alone; overheads of stacks as given, else from the points too."""
     groups = by_family(points)
     dense = {family: [p for p in part if not p.row.is_moe] for family, part in groups}
-    routed = {family: [p for p in part if p.row.is_moe] for family, part in groups}
+    routed = {f: [p for p in part if p.row.is_moe and p.tokens_per_device >= FEWEST_TOKENS] for f, part in groups}
     start = {family: priors(family, catalog) for family in dense}
     if overheads is None:
         first = {f: start[f] | _fit(dense[f], _dense_names(dense[f]), start[f], {}, catalog) for f in dense}

@@ -18,10 +18,8 @@ from planner.catalog.model import Catalog, Device, Shape
 from planner.equations.memory import usable_memory_bytes
 from planner.equations.replicas import peak_requests_per_s
 from planner.equations.rules import optimizer_steps, tokens_per_step
-from planner.errors import InputError
 from planner.estimate.bands import ErrorBand, error_band
-from planner.estimate.constants import NAMES as CONSTANT_NAMES
-from planner.estimate.constants import StepConstants
+from planner.estimate.device_constants import step_constants
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.resolve_run import run_spec
@@ -110,44 +108,6 @@ def base_tier(job: TrainingJob, arch: Architecture) -> str:
 def tier_on(job: TrainingJob, arch: Architecture, device: Device) -> str:
     """The tier that predicts on a device: `measured` where the user gives a speed for it."""
     return "measured" if measured_mfu(device, job.mfu) is not None else base_tier(job, arch)
-
-
-def step_constants(catalog: Catalog, device: Device) -> StepConstants:
-    """The constants of a device's family; a catalog made by hand that has none takes the priors.
-
-    A family that inherits sustains as much less of its peak in large products as its best measured product does.
-
-    Raises
-    ------
-    InputError
-        The catalog names a constant that the equations do not know.
-    """
-    found = catalog.training_families.get(device.family)
-    constants = dict(found.constants) if found else {}
-    unknown = sorted(set(constants) - set(CONSTANT_NAMES))
-    if unknown:
-        raise InputError.of(
-            "unknown-constant",
-            f"calibration/training.yaml gives {device.family} constants that no equation takes: {', '.join(unknown)}",
-            hint=f"the names are {', '.join(CONSTANT_NAMES)}",
-        )
-    if found and found.inherited_from and "gemm" in constants:
-        constants["gemm"] = min(constants["gemm"] * _product_ratio(device, found.inherited_from, catalog), 1.0)
-    return StepConstants(**constants)
-
-
-def _product_ratio(device: Device, parent: str, catalog: Catalog) -> float:
-    """Best measured product of a device over that of the family it inherits from, as shares of their peaks; else 1."""
-    own = product_share(device)
-    others = [product_share(other) for other in catalog.devices.values() if other.family == parent]
-    known = [share for share in others if share is not None]
-    return own / max(known) if own is not None and known else 1.0
-
-
-def product_share(device: Device) -> float | None:
-    """Best measured 16-bit matrix product of a device as a share of its peak; None where none was measured."""
-    measured, peak = device.measured_matmul_flop_per_s.get("bf16"), device.peak_flop_per_s.get("bf16")
-    return measured / peak if measured and peak else None
 
 
 def band_on(

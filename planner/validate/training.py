@@ -13,9 +13,9 @@ from planner.catalog.model import Catalog, Device
 from planner.equations.rules import training_hours
 from planner.errors import InputError
 from planner.estimate.constants import NAMES, StepConstants
+from planner.estimate.device_constants import step_constants
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine, sustained
-from planner.estimate.resolve import step_constants
 from planner.estimate.stack import Stack
 from planner.estimate.step import step_time
 from planner.estimate.terms import Terms

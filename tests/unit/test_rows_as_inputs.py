@@ -8,7 +8,7 @@ import pytest
 
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
-from planner.estimate.resolve import step_constants
+from planner.estimate.device_constants import step_constants
 from planner.validate.rows import MeasuredRow
 from planner.validate.rows_machine import device_of, machine_of_row, network_bytes_per_s, slices_of
 from planner.validate.rows_model import architecture_of, parameters_of, with_shape
