@@ -25,7 +25,7 @@ from planner.candidates.layouts import enumerate_layouts
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, training_refusal
 from planner.candidates.offers import Site, group_by_physics
-from planner.candidates.training_choice import busy_s, fastest, least_recompute, least_times
+from planner.candidates.training_choice import busy_s, fastest, least_policies, least_times, policy_runs
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Part, TrainingTable, priced
 from planner.estimate.frameworks import FRAMEWORKS, framework_can
@@ -94,8 +94,25 @@ class _Search:
         return [count * self.group[0].shape.devices for count in self.counts]
 
 
-def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) -> dict[int, tuple[Layout, Terms]]:
-    """Layouts and their memory, once per domain size: memory does not depend on the device."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Evaluated:
+    """Layouts and their memory, which does not depend on the device."""
+
+    layout: Layout
+    memory: Terms
+    needed: NDArray[np.float64]
+    runs: Rows  # of rows that differ in recomputation alone
+
+    def of_counts(self, device_counts: Sequence[int]) -> NDArray[np.bool_]:
+        """Mask of the layouts for any of the counts of devices."""
+        devices = np.asarray(self.layout.devices)
+        wanted = np.zeros(int(devices.max(initial=0)) + 1, dtype=bool)
+        wanted[[count for count in device_counts if count < len(wanted)]] = True
+        return np.asarray(wanted[devices])
+
+
+def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) -> dict[int, _Evaluated]:
+    """Layouts and their memory, once per domain size."""
     wanted: dict[int, set[int]] = {}
     for search in searches:
         wanted.setdefault(search.domain, set()).update(search.device_counts)
@@ -103,7 +120,10 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
     for domain, counts in wanted.items():
         legal = enumerate_layouts(question.arch, sorted(counts), replace(question.rules, domain_devices=domain))
         layout = _offered(question, legal)
-        result[domain] = (layout, training_memory(question.arch, question.spec, layout))
+        memory = training_memory(question.arch, question.spec, layout)
+        result[domain] = _Evaluated(
+            layout=layout, memory=memory, needed=np.asarray(memory.total), runs=policy_runs(layout)
+        )
     return result
 
 
@@ -134,54 +154,68 @@ def _levels(question: TrainingQuestion, site: Site) -> list[_Level]:
 
 
 def _fitting(
+    question: TrainingQuestion, search: _Search, evaluated: _Evaluated, ledger: Ledger, *, every_layout: bool
+) -> list[Part]:
+    """At each confidence the layouts that fit the memory and meet the deadline; the fastest of each node count."""
+    site, levels = search.group[0], _levels(question, search.group[0])
+    of_counts = evaluated.of_counts(search.device_counts)
+    ledger.layouts_seen += int(of_counts.sum())
+    mine = np.flatnonzero(of_counts & _hosts_hold(question, search, evaluated.layout, ledger))
+    ledgers = [ledger, *(Ledger(workload=ledger.workload) for _ in levels[1:])]  # what the median drops is not told
+    fitting = [
+        _in_memory(question, evaluated, mine, site, level, noted, every_layout=every_layout)
+        for level, noted in zip(levels, ledgers)
+    ]
+    timed = _timed(question, site, evaluated, fitting)
+    if timed is None:
+        return [Part.empty(search.group)] * len(levels)
+    return [
+        _chosen(question, search, timed, rows, level, noted, every_layout=every_layout)
+        for rows, level, noted in zip(fitting, levels, ledgers)
+    ]
+
+
+def _in_memory(
     question: TrainingQuestion,
-    search: _Search,
-    evaluated: tuple[Layout, Terms],
+    evaluated: _Evaluated,
+    mine: Rows,
+    site: Site,
+    level: _Level,
     ledger: Ledger,
     *,
     every_layout: bool,
-) -> list[Part]:
-    """At each confidence the layouts that fit the memory and meet the deadline; the fastest of each node count."""
-    layout, memory = evaluated
-    site, levels = search.group[0], _levels(question, search.group[0])
-    mine = np.isin(layout.devices, search.device_counts) & _hosts_hold(question, search, layout, ledger)
-    needed = np.asarray(memory.total)
-    fitting = []
-    for number, level in enumerate(levels):
-        noted = ledger if number == 0 else Ledger(workload=ledger.workload)
-        fits = mine & (needed * level.memory_margin <= site.usable_bytes)
-        _note_memory(noted, site, needed[mine & ~fits] * level.memory_margin, level)
-        rows = np.flatnonzero(fits)
-        if not every_layout and "activations" not in question.spec.offload:  # recomputing may beat moving
-            least = least_recompute(layout, rows)
-            noted.drop("slower", "layouts", len(rows) - len(least))
-            rows = least
-        fitting.append(rows)
-    ledger.layouts_seen += int(mine.sum())
-    union = np.unique(np.concatenate(fitting))
+) -> Rows:
+    """Rows that fit the memory at a confidence, without those that another memory policy makes idle."""
+    needed = evaluated.needed[mine] * level.memory_margin
+    fits = needed <= site.usable_bytes
+    _note_memory(ledger, site, needed[~fits], level)
+    rows = mine[fits]
+    if every_layout or "activations" in question.spec.offload:  # recomputing may beat moving
+        return rows
+    least = least_policies(evaluated.layout, evaluated.runs, rows)
+    ledger.drop("slower", "layouts", len(rows) - len(least))
+    return least
+
+
+def _timed(question: TrainingQuestion, site: Site, evaluated: _Evaluated, fitting: Sequence[Rows]) -> _Timed | None:
+    """The time of every row that fits at any confidence; None when there is none."""
+    wanted = np.zeros(len(evaluated.needed), dtype=bool)
+    for rows in fitting:
+        wanted[rows] = True
+    union = np.flatnonzero(wanted)
     if not len(union):
-        return [Part.empty(search.group)] * len(levels)
-    chosen_from = layout.select(union)
-    times = training_time(question.arch, question.spec_on(site), chosen_from, question.machine(site))
-    timed = _Timed(
-        layout=chosen_from,
-        memory=memory.select(union),
-        time=times,
-        finish_s=np.asarray(times.total, dtype=np.float64),
-        nodes=np.asarray(chosen_from.devices, dtype=np.int64) // site.shape.devices,
+        return None
+    layout = evaluated.layout.select(union)
+    time = training_time(question.arch, question.spec_on(site), layout, question.machine(site))
+    return _Timed(
+        union=union,
+        layout=layout,
+        memory=evaluated.memory,
+        time=time,
+        finish_s=np.asarray(time.total, dtype=np.float64),
+        busy_s=busy_s(time),
+        nodes=np.asarray(layout.devices, dtype=np.int64) // site.shape.devices,
     )
-    return [
-        _chosen(
-            question,
-            search,
-            timed,
-            np.searchsorted(union, rows),
-            level,
-            ledger if number == 0 else Ledger(workload=ledger.workload),
-            every_layout=every_layout,
-        )
-        for number, (rows, level) in enumerate(zip(fitting, levels))
-    ]
 
 
 def _hosts_hold(
@@ -203,10 +237,12 @@ def _hosts_hold(
 class _Timed:
     """Layouts of one machine with their memory and time."""
 
+    union: Rows  # ascending rows of all layouts that were evaluated
     layout: Layout
-    memory: Terms
+    memory: Terms  # of all layouts that were evaluated
     time: Terms
     finish_s: NDArray[np.float64]
+    busy_s: NDArray[np.float64]
     nodes: Rows
 
 
@@ -221,13 +257,14 @@ def _chosen(
     every_layout: bool,
 ) -> Part:
     """Of the rows that fit at a confidence those on time at it."""
+    rows = np.searchsorted(timed.union, rows)
     on_time = _on_time(question, search.group[0], timed, rows, level, ledger)
     kept = on_time if every_layout else fastest(timed.layout, timed.nodes, timed.finish_s, on_time)
     ledger.drop("slower", "layouts", len(on_time) - len(kept))
     return Part(
         group=search.group,
         layout=timed.layout.select(kept),
-        memory=timed.memory.select(kept),
+        memory=timed.memory.select(timed.union[kept]),
         time=timed.time.select(kept),
         nodes=timed.nodes[kept],
         finish_s=timed.finish_s[kept],
@@ -247,7 +284,7 @@ def _note_memory(ledger: Ledger, site: Site, needed: NDArray[np.float64], level:
 
 
 def _on_time(question: TrainingQuestion, site: Site, timed: _Timed, rows: Rows, level: _Level, ledger: Ledger) -> Rows:
-    finish_s, busy = timed.finish_s[rows], busy_s(timed.time)[rows]
+    finish_s, busy = timed.finish_s[rows], timed.busy_s[rows]
     late = finish_s * level.time_margin - question.job.deadline_s
     on_time = late <= 0  # nan and inf (a group that crosses an unknown network) are not on time
     endless = np.isfinite(busy) & ~np.isfinite(finish_s)

@@ -13,16 +13,31 @@ Rows = NDArray[np.int64]
 _SIMPLEST_LAST_TO_FIRST = ("micro_batch", "vpp", "sharding", "recompute", "ep", "cp", "tp", "pp")
 
 
-def least_recompute(layout: Layout, fitting: Rows) -> Rows:
-    """Of layouts that differ in recomputation alone, the one that recomputes least and fits.
+def policy_runs(layout: Layout) -> Rows:
+    """A number for each row that its neighbours share when they differ in recomputation alone.
 
-    More recomputation only adds time: no sum of terms falls with it, in any tier. `enumerate_layouts`
-    lists the levels of one layout next to each other, from the least.
+    `enumerate_layouts` lists the levels of one layout next to each other, from the least, and one ZeRO stage of
+    a layout after the other.
     """
-    same = np.concatenate([[0], np.cumsum(np.diff(np.asarray(layout.recompute)) <= 0)])[fitting]
-    first = np.ones(len(same), dtype=bool)
-    first[1:] = same[1:] != same[:-1]
-    return fitting[first]
+    if not len(np.asarray(layout.recompute)):
+        return np.zeros(0, dtype=np.int64)
+    return np.concatenate([[0], np.cumsum(np.diff(np.asarray(layout.recompute)) <= 0)])
+
+
+def least_policies(layout: Layout, runs: Rows, fitting: Rows) -> Rows:
+    """Of layouts that differ in their memory policy alone, those that none takes less time than and fits.
+
+    More recomputation only adds time, and ZeRO-2 takes the time of ZeRO-1: no sum of terms says otherwise, in any
+    tier. Of each layout and stage the least recomputation that fits is kept; ZeRO-2 where ZeRO-1 needs more of it.
+    """
+    of = runs[fitting]
+    first = np.ones(len(of), dtype=bool)
+    first[1:] = of[1:] != of[:-1]
+    kept = fitting[first]
+    of, level, stage = runs[kept], np.asarray(layout.recompute)[kept], np.asarray(layout.sharding)[kept]
+    idle = np.zeros(len(kept), dtype=bool)  # the run before is the same layout at ZeRO-1
+    idle[1:] = (of[1:] == of[:-1] + 1) & (stage[1:] == 2) & (stage[:-1] == 1) & (level[1:] == level[:-1])
+    return kept[~idle]
 
 
 def busy_s(time: Terms) -> NDArray[np.float64]:

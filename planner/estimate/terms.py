@@ -18,9 +18,7 @@ class Terms(Mapping[str, Values]):
 
     def __init__(self, arrays: Mapping[str, Any], total: Values | None = None) -> None:
         shape = np.broadcast_shapes(*(np.shape(array) for array in arrays.values())) if arrays else (0,)
-        self._arrays: dict[str, Values] = {
-            name: np.broadcast_to(np.asarray(array, dtype=np.float64), shape) for name, array in arrays.items()
-        }
+        self._arrays: dict[str, Values] = {name: _shaped(array, shape) for name, array in arrays.items()}
         self._total = total
 
     def __getitem__(self, name: str) -> Values:
@@ -61,3 +59,8 @@ class Terms(Mapping[str, Values]):
         names = dict.fromkeys(name for part in full for name in part)
         zeros = [np.zeros(np.shape(next(iter(part.values())))) for part in full]
         return cls({n: np.concatenate([p.get(n, z) for p, z in zip(full, zeros, strict=True)]) for n in names})
+
+
+def _shaped(array: Any, shape: tuple[int, ...]) -> Values:
+    values = np.asarray(array, dtype=np.float64)
+    return values if values.shape == shape else np.broadcast_to(values, shape)

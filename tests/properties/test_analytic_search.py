@@ -13,7 +13,7 @@ from planner.candidates.layouts import LayoutRules, enumerate_layouts
 from planner.catalog.load import load_catalog
 from planner.estimate.layout import Layout
 from planner.estimate.resolve import training_machine
-from planner.estimate.training import TrainingSpec, training_time
+from planner.estimate.training import TrainingSpec, training_memory, training_time
 from planner.scenario.load import parse_scenario
 
 CATALOG = load_catalog()
@@ -57,3 +57,21 @@ def test_recomputation_and_bounds(model: str, shape: str, precision: str) -> Non
     assert (full >= selective * (1 - 1e-12)).all()
     least = 6.0 * arch.matmul_parameters * 1e9 / (_best_rate(machine) * np.asarray(same.devices))
     assert (none >= least).all()
+
+
+@pytest.mark.parametrize("tier", ["rule", "analytic"])
+@pytest.mark.parametrize("model", MODELS)
+def test_zero_2_takes_the_time_of_zero_1(model: str, tier: str) -> None:
+    """What lets the search time one of them; ZeRO-2 never needs more memory."""
+    arch, facts = load_model(model), CATALOG.shapes["aws/p5.48xlarge"]
+    text = f"schema: plan/v1\nname: a\nestimator: {tier}\ntraining:\n  - {{name: j, model: {model}, tokens: 1B, deadline: 9 h}}\n"  # noqa: E501
+    job = parse_scenario(text, file="a.yaml").training[0]
+    machine = training_machine(CATALOG.devices[facts.device], facts, job, arch, CATALOG, 25e9)
+    layout = layouts_of(model, facts.devices)
+    spec = TrainingSpec(tokens=1e9, sequence_length=4096, tier=tier)
+    sharded = layout.select(np.flatnonzero(np.asarray(layout.sharding) == 1))
+    further = replace(sharded, sharding=np.full(len(sharded.devices), 2))
+    times = [np.asarray(training_time(arch, spec, one, machine).total) for one in (sharded, further)]
+    needs = [np.asarray(training_memory(arch, spec, one).total) for one in (sharded, further)]
+    assert (times[0] == times[1]).all()
+    assert (needs[1] <= needs[0] * (1 + 1e-12)).all()
