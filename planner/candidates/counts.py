@@ -88,9 +88,10 @@ def _least_work(question: TrainingQuestion) -> float:
 
 
 def _best_rate(machine: Machine) -> float:
-    """No product runs faster than the family's large ones at the fastest peak of the job.  [FLOP/s]"""
+    """No product runs faster than the family's large ones at the fastest peak, by the leanest software.  [FLOP/s]"""
     peak = max(float(machine.linear_flop_per_s), float(machine.peak_flop_per_s))
-    return peak * float(machine.constants.gemm) * max(1.0, float(machine.constants.low_precision))
+    leanest = min([1.0, *(overhead for _, overhead in machine.overheads)])
+    return peak * float(machine.constants.gemm) * max(1.0, float(machine.constants.low_precision)) / leanest
 
 
 def _note_cap(ledger: Ledger, site: Site, offers: int) -> None:

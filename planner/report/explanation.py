@@ -39,7 +39,10 @@ def render_explanation(
 
 def _explained(document: Piece, chosen: Sequence[Piece]) -> list[Block]:
     """What contradicts itself, when there is no plan; else why each row is as it is."""
-    blocks = infeasible_blocks(document) if document["infeasible"] else []
+    blocks: list[Block] = []
+    if document["infeasible"]:
+        head = Headline(word="INFEASIBLE", text=words.proof(document, None), tone="bad")
+        blocks = [head, *infeasible_blocks(document)]
     return blocks + [block for entry in chosen for block in _why(document, entry)]
 
 

@@ -79,6 +79,7 @@ PRINTING = [
     ("solve", "scenarios/infeasible.yaml"),
     ("explain", ".plan/llama.plan.json"),
     ("explain", ".plan/llama.plan.json", "--rejected"),
+    ("explain", "scenarios/infeasible.yaml"),
     ("candidates", "scenarios/gpt2-xl.yaml"),
     ("memory", "mixtral-8x7b", "--per-layer"),
     ("memory", "mixtral-8x7b", "--serve", "--per-layer"),

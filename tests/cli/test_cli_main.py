@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -254,6 +255,42 @@ def test_explain_knows_its_workloads(run: Run, here: Path) -> None:
     rows = list(csv.DictReader(run("explain", "-o", "csv").out.splitlines()))
     memory = [float(row["value"]) for row in rows if row["quantity"] == "memory" and row["workload"] == "assistant"]
     assert sum(memory) == sample("llama")["workloads"][1]["allocations"][0]["memory"]["needed_bytes"]
+
+
+def test_explain_solves_a_scenario_and_tells_every_term(run: Run, here: Path) -> None:
+    answer = run("explain", "scenarios/gpt2-xl.yaml", "--workload", "gpt2-xl")
+    assert answer.code == 0
+    for head in ("Work and rate", "Time of the run", "Memory of the fullest device", "Binding", "Known error"):
+        assert head in answer.out, head
+    assert "rule of thumb" in answer.out
+    assert re.search(r"products +[\d.,]+ \w+ +[\d.]+ % +EQ-TIME-1 \[NVIDIA\]", answer.out)
+    assert re.search(r"weights +[\d.,]+ GB +[\d.]+ % +EQ-MEM-2 \[Rajbhandari 20\d\d\]", answer.out)
+    assert re.search(r"time goes to compute [\d.]+ %", answer.out)
+    assert not (here / ".plan").exists()  # nothing is written
+
+
+def test_explained_terms_are_those_of_the_plan(run: Run, here: Path) -> None:
+    """Printed, never computed again: the csv of terms sums to the hours and bytes of the row."""
+    shown = json.loads(run("explain", "scenarios/gpt2-xl.yaml", "-o", "json").out)
+    row = shown["workloads"][0]["allocations"][0]
+    rows = list(csv.DictReader(run("explain", "scenarios/gpt2-xl.yaml", "-o", "csv").out.splitlines()))
+    seconds = sum(float(line["value"]) for line in rows if line["quantity"] == "time")
+    size = sum(float(line["value"]) for line in rows if line["quantity"] == "memory")
+    assert seconds / 3600 == pytest.approx(row["hours"], rel=1e-12)
+    assert size == pytest.approx(row["memory"]["needed_bytes"], rel=1e-12)
+    assert {line["equation"] for line in rows if line["term"] == "attention"} == {"EQ-TIME-3"}
+
+
+def test_explain_takes_what_changes_the_question(run: Run, here: Path) -> None:
+    late = run("explain", "scenarios/llama.yaml", "--case", "rush", "--set", "limits.max_devices=2")
+    assert late.code == 4
+    assert "INFEASIBLE" in late.out
+    assert "NOT PLACED" in late.out
+    (here / ".plan").mkdir()
+    (here / ".plan/llama.plan.json").write_text(json.dumps(sample("llama")))
+    refused = run("explain", ".plan/llama.plan.json", "--set", "limits.max_devices=8")
+    assert refused.code == 2
+    assert "not-a-scenario" in refused.err
 
 
 def test_a_reader_that_goes_away(here: Path) -> None:
