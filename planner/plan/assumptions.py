@@ -28,6 +28,8 @@ def assumptions_of(candidates: Candidates, workloads: Sequence[Document]) -> lis
     lines: list[str] = []
     for question in candidates.questions.values():
         lines += _training(question) if isinstance(question, TrainingQuestion) else _serving(question)
+        if isinstance(question, ServingQuestion) and candidates.scenario.confidence is not None:
+            lines.append(f"{question.fleet.name}: confidence holds for training; serving carries no error band")
     lines += _hardware(candidates, workloads)
     return list(dict.fromkeys(lines))
 

@@ -8,13 +8,14 @@ nothing measured says that they do not, and the sum is the widest band that such
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from planner.candidates.offers import Site
 from planner.candidates.training_question import TrainingQuestion
 from planner.catalog.model import Band
 from planner.estimate.bands import ErrorBand
+from planner.units import format_money
 
 Document = dict[str, Any]
 QUANTILES = ("p10", "p50", "p90")
@@ -85,6 +86,15 @@ def cost_band(workloads: Sequence[Document]) -> Document:
         for name in total:
             total[name] += own["cost_usd"][name] if own else workload["cost_usd"]
     return total
+
+
+def budget_warnings(budget_microusd: int | None, summary: Document) -> Iterator[str]:
+    """The budget holds for what is predicted; whether it also would where times turn out longer."""
+    band = summary["cost_band"]
+    if budget_microusd is None or band is None or band["at_confidence"] * 1e6 <= budget_microusd:
+        return
+    over, limit = format_money(round(band["at_confidence"] * 1e6)), format_money(budget_microusd)
+    yield f"the budget of {limit} holds for the predicted cost; at the confidence asked for it may be {over}"
 
 
 def margins_document(cost_microusd: int, median_microusd: int | None, workloads: Sequence[Document]) -> Document | None:

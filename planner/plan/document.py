@@ -13,7 +13,7 @@ from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
 from planner.plan.allocations import allocations_of, usd
 from planner.plan.assumptions import assumptions_of, facts_of, notes_of, warnings_of
-from planner.plan.band_rows import cost_band, margins_document, workload_band
+from planner.plan.band_rows import budget_warnings, cost_band, margins_document, workload_band
 from planner.plan.crosscheck import cross_checks
 from planner.plan.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, limits_of
 from planner.plan.run_rows import under_way_document
@@ -39,19 +39,21 @@ def build_document(
     scenario = candidates.scenario
     has_plan = solution.status in STATUS_WITH_PLAN
     workloads = [_workload(candidates, solution, index, has_plan) for index in range(len(candidates.program.tasks))]
+    summary = _summary(candidates, solution, workloads, has_plan, median_microusd)
+    warnings = [*warnings_of(candidates, workloads), *budget_warnings(scenario.limits.budget_microusd, summary)]
     document = {
         "schema": SCHEMA,
         "status": str(solution.status),
         "name": scenario.name,
         "title": scenario.title or "",
-        "summary": _summary(candidates, solution, workloads, has_plan, median_microusd),
+        "summary": summary,
         "workloads": workloads,
         "limits": limits_of(candidates, solution) if has_plan else [],
         "single_kind": single_kind,
         "rejected": _rejected(candidates),
         "infeasible": infeasible,
         "assumed": assumptions_of(candidates, workloads),
-        "warnings": [*warnings_of(candidates, workloads), *solution.messages],
+        "warnings": [*warnings, *solution.messages],
         "notes": notes_of(candidates, workloads),
         "provenance": _provenance(candidates, solution, workloads, seed, threads, gap),
         "scenario": scenario.resolved,

@@ -245,6 +245,15 @@ def test_sums_are_of_quantiles_never_of_squares() -> None:
     assert document["workloads"][2]["error_band"] is None
 
 
+def test_a_budget_that_may_not_hold_is_warned_of() -> None:
+    free = solved(scenario([small()]), two_families())["summary"]
+    between = (free["cost_usd"] + free["cost_band"]["at_confidence"]) / 2
+    document = solved(scenario([small()], limits={"budget": f"${between:.2f}"}), two_families())
+    assert sum("the budget of" in line for line in document["warnings"]) == 1
+    ample = solved(scenario([small()], limits={"budget": "$9999"}), two_families())
+    assert not any("the budget of" in line for line in ample["warnings"])
+
+
 def test_ties_are_between_families_only() -> None:
     world = two_families()
     wide, narrow = error_band(world, "half", "analytic"), error_band(world, "other", "analytic")
