@@ -26,7 +26,7 @@ from planner.scenario.load import parse_scenario
 CASES = {
     "llama-3.1-8b, 8 to 512 devices": ("llama-3.1-8b", 8192, 488.28, range(8, 513, 8)),
     "llama-3.1-405b, 512 to 4096 devices": ("llama-3.1-405b", 8192, 2000.0, range(512, 4097, 64)),
-    "mt-nlg-530b, 5,120 devices": ("mt-nlg-530b", 2048, 1920.0, range(5120, 5121)),
+    "mt-nlg-530b, 320 to 5,120 devices": ("mt-nlg-530b", 2048, 1920.0, range(320, 5121, 64)),
     "qwen3-235b-a22b (experts), 64 to 2048 devices": ("qwen3-235b-a22b", 4096, 2048.0, range(64, 2049, 64)),
 }
 

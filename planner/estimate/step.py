@@ -15,6 +15,7 @@ from planner.estimate.constants import StepConstants
 from planner.estimate.layout import RECOMPUTE_FULL, RECOMPUTE_SELECTIVE, Layout
 from planner.estimate.machine import Machine
 from planner.estimate.stack import Stack
+from planner.estimate.step_distinct import distinct, spread
 from planner.estimate.step_layer import NONE, Context, LayerPass, Values, context_of, head_s, layer_pass
 from planner.estimate.terms import Terms
 from planner.estimate.work import LayerWork, Work
@@ -50,10 +51,12 @@ def step_time(work: Work, layout: Layout, machine: Machine, stack: Stack, consta
     Terms named in STEP_TERMS.  [s]
     """
     ctx = context_of(work, layout, machine, stack, constants)
-    layers, forward = _all_layers(ctx)
+    few, which = distinct(ctx)
+    shared, shared_forward = _all_layers(few)
+    layers = {name: spread(value, which) for name, value in shared.items()}
+    layers_s = spread(sum(shared.values(), NONE), which)
+    forward, head = spread(shared_forward, which), spread(head_s(few), which)
     p, m = ctx.layout.pp, ctx.micro_batches
-    layers_s = sum(layers.values(), NONE)
-    head = head_s(ctx)
     stage, mean = _stages(ctx, layers_s, head)
     terms = {name: m * value / p for name, value in layers.items()}
     terms["head"] = m * head / p

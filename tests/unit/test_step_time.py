@@ -220,3 +220,32 @@ def test_the_analytic_tier_wants_layers() -> None:
     spec = TrainingSpec(tokens=1e9, sequence_length=8192, tier="analytic")
     with pytest.raises(ValueError, match="layers"):
         training_time(coarse_model(8e9), spec, Layout(**ONE), MACHINE)
+
+
+def test_sharing_layers_changes_nothing() -> None:
+    """Hundreds of layouts at once, whose layers repeat, and each of them alone."""
+    from planner.estimate.step_distinct import FEWEST
+
+    rng = np.random.default_rng(7)
+    count = 3 * FEWEST
+    tp, pp, cp = (rng.choice([1, 2, 4], count) for _ in range(3))
+    dp = 2048 // (tp * pp * cp)
+    columns = {
+        "devices": dp * tp * pp * cp, "dp": dp, "tp": tp, "pp": pp, "vpp": np.where(pp > 1, 2, 1), "cp": cp,
+        "ep": rng.choice([1, 8], count), "micro_batch": rng.choice([1, 2], count),
+        "sharding": rng.choice([0, 1, 3], count), "recompute": rng.choice([0, 1, 2], count),
+        "global_batch": np.full(count, 4096),
+    }  # fmt: skip
+    for work in (LLAMA, MIXTRAL):
+        together = step_time(work, Layout(**columns), MACHINE, Stack(), StepConstants())
+        for i in rng.choice(count, 40, replace=False):
+            alone = step_time(work, Layout(**{n: v[i] for n, v in columns.items()}), MACHINE, Stack(), StepConstants())
+            assert {n: float(v) for n, v in alone.items()} == pytest.approx(together.row(int(i)), rel=1e-12)
+
+
+def test_software_that_differs_between_layouts_is_not_shared() -> None:
+    count = 200
+    columns = {name: np.full(count, value) for name, value in ONE.items()}
+    traffic = np.linspace(0.5, 1.5, count)
+    total = step_time(LLAMA, Layout(**columns), MACHINE, Stack(traffic=traffic), StepConstants()).total
+    assert np.all(np.diff(total) > 0)
