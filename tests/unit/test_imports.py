@@ -33,7 +33,17 @@ LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 SIDEWAYS = {("architecture", "equations"): "parameter counts are equations too"}
 PURE = {"equations", "estimate", "candidates"}
 IMPURE_MODULES = {"os", "pathlib", "random", "time", "datetime", "io", "shutil", "tempfile", "subprocess", "socket"}
-EQUATIONS_MAY = {"numpy", "planner", "math", "collections", "typing", "functools", "__future__", "dataclasses", "statistics"}
+EQUATIONS_MAY = {
+    "numpy",
+    "planner",
+    "math",
+    "collections",
+    "typing",
+    "functools",
+    "__future__",
+    "dataclasses",
+    "statistics",
+}
 
 
 def modules() -> list[Path]:
