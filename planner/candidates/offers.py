@@ -162,3 +162,20 @@ def shape_cap(scenario: Scenario, site: Site, *, one_job: bool = True) -> int:
             caps += [quota.max_devices // site.shape.devices] if quota.max_devices is not None else []
             caps += [quota.max_shapes] if quota.max_shapes is not None else []
     return min(caps)
+
+
+class ShapeCaps:
+    """`shape_cap` for a scenario: an offer that stands in many columns is asked once."""
+
+    __slots__ = ("_known", "_one_job", "_scenario")
+
+    def __init__(self, scenario: Scenario, *, one_job: bool = True) -> None:
+        self._scenario, self._one_job = scenario, one_job
+        self._known: dict[str, int] = {}
+
+    def of(self, site: Site) -> int:
+        """The most shapes of a site that one task may hold."""
+        name = site.offer.id
+        if name not in self._known:
+            self._known[name] = shape_cap(self._scenario, site, one_job=self._one_job)
+        return self._known[name]

@@ -20,7 +20,7 @@ from planner.candidates.layouts import tensor_splits
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, serving_refusal
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
-from planner.candidates.offers import Site, group_by_physics, shape_cap
+from planner.candidates.offers import ShapeCaps, Site, group_by_physics
 from planner.candidates.program import Units
 from planner.catalog.model import Catalog
 from planner.estimate.machine import Machine
@@ -184,12 +184,13 @@ def resolve_serving(fleet: ServingFleet, arch: Architecture, scenario: Scenario,
 def serving_table(question: ServingQuestion, sites: Sequence[Site], ledger: Ledger) -> ServingTable:
     """The columns of one fleet."""
     parts = _evaluate(question, group_by_physics(_able_sites(question, sites, ledger)), ledger)
+    caps = ShapeCaps(question.scenario)
     rows = [
         (site, part, int(index))
         for part in parts
         for site in part.group
         for index in part.rows
-        if _within_cap(question, part, site, int(index), ledger)
+        if _within_cap(question, caps, part, site, int(index), ledger)
     ]
     return _priced(question, rows, ledger)
 
@@ -330,8 +331,10 @@ def _note_memory(ledger: Ledger, site: Site, missing: NDArray[np.float64]) -> No
         )
 
 
-def _within_cap(question: ServingQuestion, part: _Part, site: Site, index: int, ledger: Ledger) -> bool:
-    cap, nodes = shape_cap(question.scenario, site), int(part.nodes[index])
+def _within_cap(
+    question: ServingQuestion, caps: ShapeCaps, part: _Part, site: Site, index: int, ledger: Ledger
+) -> bool:
+    cap, nodes = caps.of(site), int(part.nodes[index])
     if nodes > cap:
         text = f"{nodes} shapes of {site.offer.id} for one replica, {cap} allowed"
         ledger.drop("quota", "columns", nearest=text, miss=float(nodes - cap))
@@ -356,7 +359,8 @@ def _priced(question: ServingQuestion, rows: Sequence[tuple[Site, _Part, int]], 
     needed = _units_for(demand + fleet.spare_replicas * planned, planned, replicas, fleet.min_replicas)
     largest = int(planned.max()) if len(planned) else 0
     most = _units_for(demand + fleet.spare_replicas * largest + 0 * planned, planned, replicas, fleet.min_replicas)
-    caps = np.array([shape_cap(question.scenario, site, one_job=False) for site, _, _ in rows], dtype=np.int64)
+    limits = ShapeCaps(question.scenario, one_job=False)
+    caps = np.array([limits.of(site) for site, _, _ in rows], dtype=np.int64)
     hours = question.scenario.horizon_s / 3600.0
     return ServingTable(
         sites=tuple(site for site, _, _ in rows),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.ledger import Ledger
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
-from planner.candidates.offers import Site, shape_cap
+from planner.candidates.offers import ShapeCaps, Site
 from planner.candidates.program import Units
 from planner.candidates.training_question import TrainingQuestion
 from planner.estimate.layout import Layout
@@ -94,11 +94,12 @@ def priced(question: TrainingQuestion, every_part: Sequence[Part], ledger: Ledge
     """Cross every part with the offers of its group."""
     fastest_s = {part.group[0].physics: part.fastest_s for part in every_part}
     parts = [part for part in every_part if len(part.nodes)]
+    caps = ShapeCaps(question.scenario)
     rows = [
         (part_index, row, site)
         for part_index, part in enumerate(parts)
         for site in part.group
-        for row in _within_caps(question, part, site, ledger)
+        for row in _within_caps(caps, part, site, ledger)
     ]
     if not rows:
         return TrainingTable.empty(fastest_s)
@@ -122,8 +123,8 @@ def priced(question: TrainingQuestion, every_part: Sequence[Part], ledger: Ledge
     )
 
 
-def _within_caps(question: TrainingQuestion, part: Part, site: Site, ledger: Ledger) -> list[int]:
-    cap = shape_cap(question.scenario, site)
+def _within_caps(caps: ShapeCaps, part: Part, site: Site, ledger: Ledger) -> list[int]:
+    cap = caps.of(site)
     kept = np.flatnonzero(part.nodes <= cap)
     if len(kept) < len(part.nodes):
         least = int(part.nodes[part.nodes > cap].min())

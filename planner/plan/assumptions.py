@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from planner.candidates.counts import EVERY_COUNT_TO, SLACK_COUNTS, SMALLEST_WINDOW
-from planner.candidates.layouts import BATCH_TOLERANCE
+from planner.candidates.layouts import BATCH_TOLERANCE, SHARDING
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.catalog.model import Device, Provenance
 from planner.equations.communication import LINK_EFFICIENCY
+from planner.estimate.frameworks import planned_framework
 from planner.estimate.resolve import DEFAULT_BATCH_TOKENS
 from planner.estimate.serving import TEXTBOOK
 from planner.estimate.training import activations_known
@@ -86,10 +87,21 @@ def _hardware(candidates: Candidates, workloads: Sequence[Document]) -> Iterator
         shape = candidates.catalog.shapes[row["shape"]]
         if row.get("mfu_source", "").startswith("analytic"):
             yield f"{row['device']}: step times from the {row['mfu_source']}: {_constants(candidates, row)}"
+            yield _software(candidates, workloads, row)
         if row.get("mfu_source", "").startswith("rule"):
             yield f"{row['device']}: {row['mfu']:.1%} of peak in training ({row['mfu_source'].split(':')[0]})"
         if shape.cluster_required and row["count"] > row.get("jobs", 1):
             yield f"{shape.id}: its network holds inside one placement group or cluster product"
+
+
+def _software(candidates: Candidates, workloads: Sequence[Document], row: Document) -> str:
+    """The software whose kernels and overlap a step time is predicted with."""
+    name = next(one["name"] for one in workloads if any(mine is row for mine in one["allocations"]))
+    question = candidates.questions[name]
+    given = question.job.framework if isinstance(question, TrainingQuestion) else None
+    device, stage = candidates.catalog.devices[row["device"]], SHARDING.index(row["layout"]["sharding"])
+    software = planned_framework(given, "tpu" if device.kind == "tpu" else "gpu", device.family, stage).name
+    return f"{name}: software as {software} does by default"
 
 
 def _constants(candidates: Candidates, row: Document) -> str:
