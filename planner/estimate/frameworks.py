@@ -25,6 +25,7 @@ class Framework:
     stages: tuple[int, ...] = (0, 1, 2, 3)  # ZeRO stages that it has
     pipeline: bool = True
     accumulates: bool = True  # False: the batch of a device is one micro-batch
+    accumulation: float = 1.0  # 0 with Megatron's gradient accumulation fusion, its default
     traffic: float = 1.0
     host_share: float = 1.0
     expert_host: float = 1.0
@@ -43,15 +44,19 @@ FRAMEWORKS = {
     framework.name: framework
     for framework in (
         # Korthikanti et al. 2022: stored scores, gradients reduced after the step
-        Framework(name="megatron-2022", attention="eager", sharding=0, stages=(0, 1), gradient_overlap=0.0,
+        Framework(name="megatron-2022", accumulation=0.0,
+                  attention="eager", sharding=0, stages=(0, 1), gradient_overlap=0.0,
                   gather_overlap=0.0, sequence_parallel=0.0),
         # Megatron-LM with Transformer Engine, settings of its own examples
-        Framework(name="megatron", attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0, host_share=0.5),
+        Framework(name="megatron", accumulation=0.0,
+                  attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0, host_share=0.5),
         # Megatron-Bridge recipes: tensor-parallel overlap, fused permutation and quantisation
-        Framework(name="megatron-bridge", attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0,
+        Framework(name="megatron-bridge", accumulation=0.0,
+                  attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0,
                   host_share=0.25, tensor_hidden=0.6, expert_hidden=0.5, traffic=0.7),
         # the same since release 26.06: CUDA graphs over expert layers
-        Framework(name="megatron-bridge-graphs", attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0,
+        Framework(name="megatron-bridge-graphs", accumulation=0.0,
+                  attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0,
                   host_share=0.25, expert_host=0.2, tensor_hidden=0.6, expert_hidden=0.5, traffic=0.7),
         Framework(name="megatron-deepspeed", attention="eager", sharding=1, gradient_overlap=0.0, gather_overlap=0.0,
                   sequence_parallel=0.0, hide_transfers=0.0),

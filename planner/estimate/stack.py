@@ -43,6 +43,7 @@ class Stack:
     trained: Any = 1.0  # share of the parameters that is trained (LoRA: adapters)
     weight_gradients: Any = 1.0  # 0: frozen weights need none
     dequantise_bytes: Any = 0.0  # read and written per frozen weight and pass to unpack it
+    accumulation: Any = 1.0  # 0: the product of a weight gradient adds to the sum itself, behind its compute
     optimizer_bytes: Any = 30.0  # read and written per updated parameter
     optimizer_offload: Any = 0.0  # the optimizer runs on the host
     activation_offload: Any = 0.0  # layer inputs go to the host and come back

@@ -140,4 +140,5 @@ def _accumulation(ctx: Context) -> Values:
     held, scattered = NONE, (ctx.layout.sharding == 3) & (ctx.layout.pp == 1)
     for group, _, parameters in exchange.shards(ctx):
         held = held + parameters / np.where(scattered, group.ranks, 1.0)
-    return np.asarray(eq.accumulation_s(held * ctx.stack.trained, ctx.micro_batches, ctx.bytes_per_s))
+    held = held * ctx.stack.trained * ctx.stack.accumulation
+    return np.asarray(eq.accumulation_s(held, ctx.micro_batches, ctx.bytes_per_s))
