@@ -42,7 +42,7 @@ def row(plan: Scenario, hardware: Catalog | None = None) -> Document:
 
 def test_adapters_take_less_time_memory_and_storage() -> None:
     full, lora = row(asked()), row(asked(lora={"rank": 16}))
-    assert lora["hours"] < full["hours"]
+    assert lora["hours"] * lora["devices"] < full["hours"] * full["devices"]
     assert lora["memory"]["terms_bytes"]["optimizer"] < 0.05 * full["memory"]["terms_bytes"]["optimizer"]
 
 
