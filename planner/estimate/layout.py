@@ -37,8 +37,8 @@ class Layout:
         per_pass = np.asarray(self.dp, dtype=np.float64) * self.micro_batch
         return np.asarray(np.ceil(np.asarray(self.global_batch, dtype=np.float64) / per_pass))
 
-    def select(self, which: NDArray[Any]) -> Layout:
-        """The layouts of a mask or of indices."""
+    def select(self, which: NDArray[Any] | slice) -> Layout:
+        """The layouts of a mask, of indices or of a slice."""
         return Layout(**{field.name: np.asarray(getattr(self, field.name))[which] for field in fields(self)})
 
     def as_floats(self) -> Layout:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.architecture.model import Architecture
+from planner.estimate.blocks import in_blocks
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.run import RunSpec, whole_run
@@ -58,7 +59,7 @@ def training_memory(arch: Architecture, spec: TrainingSpec, layout: Layout) -> T
     """
     from planner.estimate.training_memory import fullest_stage
 
-    return fullest_stage(arch, spec, layout)
+    return in_blocks(lambda part: fullest_stage(arch, spec, part), layout)
 
 
 def training_time(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> Terms:
@@ -74,7 +75,9 @@ def training_time(arch: Architecture, spec: TrainingSpec, layout: Layout, machin
     if spec.tier == "analytic" and not spec.measured_mfu:
         from planner.estimate.training_analytic import analytic_time
 
-        return whole_run(analytic_time(arch, spec, layout, machine), arch, spec, layout.devices)
+        return in_blocks(
+            lambda part: whole_run(analytic_time(arch, spec, part, machine), arch, spec, part.devices), layout
+        )
     from planner.estimate.training_time import rule_time
 
     return whole_run(rule_time(arch, spec, layout, machine), arch, spec, layout.devices)

@@ -249,3 +249,21 @@ def test_software_that_differs_between_layouts_is_not_shared() -> None:
     traffic = np.linspace(0.5, 1.5, count)
     total = step_time(LLAMA, Layout(**columns), MACHINE, Stack(traffic=traffic), StepConstants()).total
     assert np.all(np.diff(total) > 0)
+
+
+def test_blocks_change_nothing() -> None:
+    from planner.estimate.blocks import BLOCK, in_blocks
+
+    count = 2 * BLOCK + 17
+    columns = {name: np.full(count, value) for name, value in ONE.items()}
+    columns["global_batch"] = np.arange(count) * 64 + 64
+    layout, seen = Layout(**columns), []
+
+    def evaluate(part: Layout) -> Terms:
+        seen.append(len(part.dp))
+        return step_time(LLAMA, part, MACHINE, Stack(), StepConstants())
+
+    blocked, whole = in_blocks(evaluate, layout), evaluate(layout)
+    assert seen == [BLOCK, BLOCK, 17, count]
+    assert np.array_equal(blocked.total, whole.total)
+    assert all(np.array_equal(blocked[name], whole[name]) for name in whole)
