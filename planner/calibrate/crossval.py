@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.calibrate.fit import Values
-from planner.calibrate.training import SHARED_STACKS, Constants, Point, by_family, fit_constants
+from planner.calibrate.training import SHARED_STACKS, Constants, Point, fit_constants
 from planner.catalog.model import Catalog
 
 Kind = tuple[str, bool]
@@ -53,13 +53,8 @@ def hold_out(points: Sequence[Point], whole: Constants, catalog: Catalog, tell: 
         tell(" ".join(str(part) for part in name if part))
         out = [points[i] for i in members]
         constants = _without(points, out, whole, catalog, by_model=name[0] != "source")
-        predicted[members] = _in_order(constants, out, catalog)
+        predicted[members] = constants.predict(out, catalog)  # sorted by family, as `out` is
     return HeldOut(points=tuple(points), predicted_s=predicted)
-
-
-def _in_order(constants: Constants, part: Sequence[Point], catalog: Catalog) -> Values:
-    """Predictions in the order of the points; `Constants.predict` sorts by family, and so are they."""
-    return constants.predict(part, catalog)
 
 
 def _kind(point: Point) -> Kind:
@@ -96,8 +91,3 @@ def _others(points: Sequence[Point], source: str, whole: Constants) -> dict[str,
     """Families in which the source has no row; one that loses all its rows goes back to its priors."""
     seen = {p.family for p in points if p.source == source}
     return {family: own for family, own in whole.families.items() if family not in seen}
-
-
-def families_of(points: Sequence[Point]) -> list[str]:
-    """Device families with rows, in order."""
-    return [family for family, _ in by_family(points)]

@@ -97,6 +97,7 @@ RECIPES = {
     "nvfp4": (2.0, 1.0),
 }
 FP8_RECIPE, FP4_RECIPE = "tensorwise", "nvfp4"
+LOW_EXCHANGE_BYTES = 1.5  # a routed value: dispatched in 8 bits, combined in 16
 _SHARED = tuple({f.name for f in fields(Framework)} & {f.name for f in fields(Stack)})
 
 

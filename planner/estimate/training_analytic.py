@@ -12,7 +12,8 @@ import numpy as np
 
 from planner.architecture.model import Architecture
 from planner.equations import rules
-from planner.estimate.frameworks import FP8_RECIPE, RECIPES, planned_framework, stack_defaults
+from planner.equations.activations import EXPERT_IMBALANCE
+from planner.estimate.frameworks import FP8_RECIPE, LOW_EXCHANGE_BYTES, RECIPES, planned_framework, stack_defaults
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.stack import Stack
@@ -23,8 +24,6 @@ from planner.estimate.work import Work
 if TYPE_CHECKING:
     from planner.estimate.training import TrainingSpec
 
-_IMBALANCE = 1.1  # routed tokens of the fullest rank: routers trained with a balancing loss
-_LOW_EXCHANGE_BYTES = 1.5  # a routed value: dispatched in 8 bits, combined in 16
 _NF4_BYTES = 2.5  # read in half a byte, written in two
 
 
@@ -88,7 +87,7 @@ def _fields(arch: Architecture, spec: TrainingSpec, machine: Machine, stage: int
     kind = "tpu" if machine.family.startswith("tpu") else "gpu"
     framework = planned_framework(spec.framework, kind, machine.family, stage)
     found = stack_defaults(framework, machine.family, dict(machine.overheads))
-    found["imbalance"] = _IMBALANCE if arch.is_moe else 1.0
+    found["imbalance"] = EXPERT_IMBALANCE if arch.is_moe else 1.0
     if spec.attention == "eager":
         found["eager"] = 1.0
     found["reduce_bytes"] = found["reduce_bytes"] / spec.gradient_compression
@@ -101,7 +100,7 @@ def _precision(spec: TrainingSpec) -> dict[str, float]:
     if spec.precision != "fp8":
         return {}
     cast, rate = RECIPES[FP8_RECIPE]
-    return {"low_precision": 1.0, "cast": cast, "low_rate": rate, "exchange_bytes": _LOW_EXCHANGE_BYTES}
+    return {"low_precision": 1.0, "cast": cast, "low_rate": rate, "exchange_bytes": LOW_EXCHANGE_BYTES}
 
 
 def _offloading(spec: TrainingSpec) -> dict[str, float]:

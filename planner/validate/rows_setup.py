@@ -6,10 +6,12 @@ import re
 from typing import Any
 
 from planner.catalog.model import Device
+from planner.equations.activations import EXPERT_IMBALANCE
 from planner.estimate.frameworks import (
     FP4_RECIPE,
     FP8_RECIPE,
     FRAMEWORKS,
+    LOW_EXCHANGE_BYTES,
     RECIPES,
     Framework,
     attention_rate,
@@ -36,7 +38,6 @@ _FRAMEWORKS = (
 _GRAPHS_SINCE = (26, 6)  # Megatron-Bridge release
 _EVEN_ROUTING = ("forced_balanced", "tokendrop")
 _IMBALANCE = {"forced_balanced": 1.0, "tokendrop": 1.0, "natural": 1.3}
-_UNSTATED_IMBALANCE = 1.1
 _ASYNC_TENSOR_HIDDEN = 0.6
 _UNCOMPILED_TRAFFIC = 1.3  # norms, activation functions and residuals as kernels of their own
 _MOST_TOKENS = 16384  # of a micro-batch whose size is not stated
@@ -118,7 +119,7 @@ def stack_of(row: MeasuredRow, device: Device, overheads: dict[str, float] | Non
     framework = framework_of(row)
     stack = stack_defaults(framework, device.family, overheads)
     stack["recompute_share"] = recompute_of(row)[1]
-    stack["imbalance"] = _IMBALANCE.get(row.moe_routing or "", _UNSTATED_IMBALANCE)
+    stack["imbalance"] = _IMBALANCE.get(row.moe_routing or "", EXPERT_IMBALANCE)
     stack["shard_ranks"] = stack_shards(row)
     stack |= _precision(row, device) | _attention(row, framework, device)
     if row.compiled == 0:
@@ -139,7 +140,7 @@ def _precision(row: MeasuredRow, device: Device) -> dict[str, float]:
     low = low_precision(row, device)
     wire = {"gather_bytes": 1.0} if low and _gathers_in_fp8(row) else {}
     cast, rate = RECIPES.get(row.fp8_recipe or "", RECIPES[FP4_RECIPE if low == "fp4" else FP8_RECIPE])
-    exchange = 1.5 if low else 2.0  # dispatched in 8 bits, combined in 16
+    exchange = LOW_EXCHANGE_BYTES if low else 2.0
     return {"low_precision": float(bool(low)), "cast": cast, "low_rate": rate, "exchange_bytes": exchange} | wire
 
 
