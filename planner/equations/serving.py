@@ -401,3 +401,36 @@ def decode_floor_s(
     5.27
     """
     return (as_float(weight_bytes) + as_float(cache_bytes)) / as_float(bandwidth_bytes_per_s)
+
+
+@equation("EQ-SRV-23")
+def accepted_tokens_per_step(draft_tokens: FloatOrArray, acceptance: FloatOrArray) -> FloatOrArray:
+    """Tokens that one verification of a draft yields for a sequence.
+
+    Parameters
+    ----------
+    draft_tokens
+        Drafted tokens g.  [tokens]
+    acceptance
+        Probability p that a drafted token is accepted.
+
+    Returns
+    -------
+    Expected tokens, between 1 and g + 1.  [tokens]
+
+    Notes
+    -----
+    Eq. (1):  A = (1 - p^(g + 1)) / (1 - p),  g + 1 for p = 1; tokens accepted independently.
+
+    References
+    ----------
+    [1] Y. Leviathan et al., "Fast Inference from Transformers via Speculative Decoding," ICML 2023, eq. 1 (recalled).
+
+    Examples
+    --------
+    >>> round(float(accepted_tokens_per_step(3, 0.7)), 3), float(accepted_tokens_per_step(3, 1))
+    (2.533, 4.0)
+    """
+    drafted, share = as_float(draft_tokens), as_float(acceptance)
+    sure = share >= 1
+    return np.where(sure, drafted + 1, (1 - share ** (drafted + 1)) / np.where(sure, 1.0, 1 - share))

@@ -8,34 +8,42 @@ micro-batches walks all stages, so a step is one walk of a micro-batch on the de
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture, LayerGroup
 from planner.equations.communication import all_to_all_s, point_to_point_s, ring_all_reduce_s
-from planner.equations.kv_cache import (
-    kv_cache_bytes_per_token,
-    kv_share_of_rank,
-    latent_cache_bytes_per_token,
-    resident_tokens,
-)
+from planner.equations.kv_cache import kv_share_of_rank, resident_tokens
 from planner.equations.registry import FloatOrArray, as_float
 from planner.equations.serving import (
-    attention_flop_per_context_token,
+    accepted_tokens_per_step,
     causal_pair_count,
     distinct_experts,
     expert_imbalance,
     group_bandwidth_bytes_per_s,
     kernel_group_time_s,
     launch_time_s,
-    layer_kernel_units,
 )
 from planner.estimate.machine import Machine
-from planner.estimate.serving_formats import CACHE_BYTES, ServingPeaks, StoredBytes, stored_bytes
+from planner.estimate.serving_constants import IDEAL, TEXTBOOK, ServingConstants
+from planner.estimate.serving_formats import ServingPeaks
+from planner.estimate.serving_work import ServingWork, layer_cache_bytes_per_token, taken
 from planner.estimate.terms import Terms
+
+__all__ = [
+    "IDEAL",
+    "TEXTBOOK",
+    "Replica",
+    "ReplicaLayout",
+    "ServingConstants",
+    "ServingWork",
+    "Speculation",
+    "StepTimes",
+    "sequence_cache_bytes",
+]
 
 ACTIVATION_BYTES = 2.0  # between ranks activations travel at 16 bits
 
@@ -60,45 +68,6 @@ class ReplicaLayout:
         return as_float(self.devices) / as_float(self.pp)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Efficiencies:
-    """Shares of the peaks that a step sustains, and its overheads; named, with the error they showed.
-
-    `error` maps a metric to the median relative error on measurements not used for fitting.
-    """
-
-    name: str
-    bandwidth: float
-    compute: float
-    link: float
-    kernel_unit_s: float = 0.0  # per ten kernels
-    collective_s: float = 0.0
-    sequence_s: float = 0.0
-    request_s: float = 0.0  # enters the time to first token
-    error: tuple[tuple[str, float], ...] = ()
-    error_source: str = ""
-
-
-_CALIBRATION = "medians on 743 closed-loop and 218 offline published measurements (aiconfigurator, TensorRT-LLM)"
-
-TEXTBOOK = Efficiencies(
-    name="roofline (T1)",
-    bandwidth=0.8,
-    compute=0.5,
-    link=0.7,
-    error=(("tpot", 0.48), ("output_throughput", 0.85), ("offline_throughput", 0.41)),
-    error_source=_CALIBRATION,
-)
-IDEAL = Efficiencies(
-    name="ideal (all efficiencies 1)",
-    bandwidth=1.0,
-    compute=1.0,
-    link=1.0,
-    error=(("tpot", 0.59), ("output_throughput", 1.40), ("offline_throughput", 0.66)),
-    error_source=_CALIBRATION,
-)
-
-
 def sequence_cache_bytes(
     arch: Architecture, kv_cache: str, tokens: FloatOrArray, tp: FloatOrArray = 1, page_tokens: FloatOrArray = 1
 ) -> FloatOrArray:
@@ -107,7 +76,7 @@ def sequence_cache_bytes(
         return as_float(tokens) * np.nan
     return sum(
         (
-            layer_cache_bytes_per_token(group, kv_cache)
+            as_float(layer_cache_bytes_per_token(group, kv_cache))
             * as_float(resident_tokens(tokens, group.window_tokens, page_tokens))
             * as_float(kv_share_of_rank(_cache_heads(group), tp))
             for group in arch.layers
@@ -116,152 +85,239 @@ def sequence_cache_bytes(
     )
 
 
-def layer_cache_bytes_per_token(group: LayerGroup, kv_cache: str) -> FloatOrArray:
-    """Cache of one token in all layers of a group, one copy.  [B]"""
-    width = CACHE_BYTES[kv_cache]
-    if group.attention == "mla":
-        return latent_cache_bytes_per_token(group.count, group.kv_rank, group.rope_size, width)
-    return kv_cache_bytes_per_token(group.count, group.kv_heads, group.head_size, group.value_head_size, width)
-
-
 def _cache_heads(group: LayerGroup) -> int:
     return 1 if group.attention == "mla" else group.kv_heads
 
 
-@dataclass(frozen=True, kw_only=True)
-class Replica:
-    """A model in a format, laid out on a machine, at given efficiencies."""
+class StepTimes(Protocol):
+    """What a model of the load needs to know of a replica; numbers or arrays, one element a replica."""
 
-    arch: Architecture
-    weights: str
-    kv_cache: str
+    @property
+    def request_s(self) -> FloatOrArray:
+        """Time that a request spends outside the engine.  [s]"""
+        ...
+
+    def step_s(self, sequences: FloatOrArray, context_tokens: FloatOrArray) -> FloatOrArray:
+        """One decode step of the engine.  [s]"""
+        ...
+
+    def token_s(self, sequences: FloatOrArray, context_tokens: FloatOrArray) -> FloatOrArray:
+        """Mean time per output token of a sequence, no prefill in between.  [s]"""
+        ...
+
+    def prefill_s(self, input_tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> FloatOrArray:
+        """Engine time that a prompt takes from decoding.  [s]"""
+        ...
+
+    def prefill_alone_s(self, input_tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> FloatOrArray:
+        """First token of a prompt on an idle engine.  [s]"""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speculation:
+    """Speculative decoding: a draft of `length` tokens, each accepted with probability `acceptance`.
+
+    `draft_share` is what drafting one token costs, as a share of a decode step of the model: about one
+    layer of it for multi-token prediction.
+    """
+
+    length: FloatOrArray
+    acceptance: FloatOrArray
+    draft_share: FloatOrArray = 0.03
+
+    @property
+    def tokens_per_step(self) -> FloatOrArray:
+        """Tokens that a step yields for one sequence."""
+        return accepted_tokens_per_step(self.length, self.acceptance)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """A model in a format, laid out on a machine, at given constants; fields may hold arrays."""
+
+    work: ServingWork
     layout: ReplicaLayout
     machine: Machine
     peaks: ServingPeaks
-    efficiencies: Efficiencies
+    constants: ServingConstants
+    speculation: Speculation | None = None
+
+    @property
+    def request_s(self) -> FloatOrArray:
+        """Time that a request spends outside the engine.  [s]"""
+        return self.constants.request_s
+
+    def take(self, index: NDArray[np.int64]) -> Replica:
+        """The replicas of these rows, in any order and as often as named."""
+        return replace(
+            self,
+            work=self.work.take(index),
+            layout=taken(self.layout, index),
+            machine=taken(self.machine, index),
+            peaks=taken(self.peaks, index),
+            constants=taken(self.constants, index),
+        )
+
+    def step_s(self, sequences: FloatOrArray, context_tokens: FloatOrArray) -> FloatOrArray:
+        """One decode step of the engine; with speculation it drafts, and verifies the draft.  [s]"""
+        return self.decode_step(sequences, context_tokens).total
+
+    def token_s(self, sequences: FloatOrArray, context_tokens: FloatOrArray) -> FloatOrArray:
+        """Mean time per output token of one sequence, without prefill in between.  [s]"""
+        step = as_float(self.step_s(sequences, context_tokens))
+        return step if self.speculation is None else step / as_float(self.speculation.tokens_per_step)
+
+    def prefill_s(self, input_tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> FloatOrArray:
+        """Engine time that a prompt takes from decoding: its walk over the depth of the pipeline.  [s]"""
+        return as_float(self.prefill(input_tokens, cached_tokens).total) / as_float(self.layout.pp)
+
+    def prefill_alone_s(self, input_tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> FloatOrArray:
+        """First token of a prompt on an idle engine.  [s]"""
+        return self.first_token(input_tokens, cached_tokens).total
 
     def decode_step(self, sequences: FloatOrArray, context_tokens: FloatOrArray) -> Terms:
         """Time of one decode step of a batch at a mean context, by component.  [s]"""
         batch = np.maximum(as_float(sequences) / as_float(self.layout.pp), 1.0)
+        drafted = 0.0 if self.speculation is None else as_float(self.speculation.length)
+        tokens = batch * (1.0 + drafted)
         with np.errstate(divide="ignore"):
-            return Terms(
-                {
-                    "linear": self._linear(batch, reads=True, head=True),
-                    "experts": self._experts(batch, reads=True),
-                    "attention": self._decode_attention(batch, context_tokens),
-                    "collectives": self._collectives(batch, self.efficiencies.collective_s),
-                    "pipeline": self._pipeline(batch, self.efficiencies.collective_s),
-                    "launch": launch_time_s(
-                        self._kernel_units, batch, self.efficiencies.kernel_unit_s, self.efficiencies.sequence_s
-                    ),
-                }
-            )
+            terms = {
+                "linear": self._linear(tokens, reads=True, head=True),
+                "experts": self._experts(tokens, reads=True),
+                "attention": self._decode_attention(batch, tokens, context_tokens),
+                "collectives": self._collectives(tokens, self.constants.collective_s),
+                "pipeline": self._pipeline(tokens, self.constants.collective_s),
+                "launch": self._launch(batch),
+            }
+        if self.speculation is not None:
+            terms["draft"] = sum(terms.values()) * drafted * as_float(self.speculation.draft_share)
+        return Terms(terms)
 
-    def prefill(self, tokens: FloatOrArray) -> Terms:
+    def prefill(self, tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> Terms:
         """Engine time that one prompt adds to a step, as one walk through all stages.  [s]"""
-        prompt = as_float(tokens)
+        return self._prompt(tokens, cached_tokens, alone=False)
+
+    def first_token(self, tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> Terms:
+        """Time of one prompt on an idle engine: with the weights read, and every kernel launched.  [s]"""
+        return self._prompt(tokens, cached_tokens, alone=True)
+
+    def _prompt(self, tokens: FloatOrArray, cached_tokens: FloatOrArray, *, alone: bool) -> Terms:
+        cached = as_float(cached_tokens)
+        new = np.maximum(as_float(tokens) - cached, 1.0)
+        latency = as_float(self.constants.collective_s) * alone
         with np.errstate(divide="ignore"):
-            return Terms(
-                {
-                    "linear": self._linear(prompt, reads=False, head=False),
-                    "experts": self._experts(prompt, reads=False),
-                    "attention": self._prefill_attention(prompt),
-                    "collectives": self._collectives(prompt, 0.0),
-                    "pipeline": self._pipeline(prompt, 0.0),
-                }
-            )
+            terms = {
+                "linear": self._linear(new, reads=alone, head=alone, head_tokens=1.0),
+                "experts": self._experts(new, reads=alone),
+                "attention": self._prefill_attention(as_float(tokens), cached),
+                "collectives": self._collectives(new, latency),
+                "pipeline": self._pipeline(new, latency),
+            }
+        if alone:
+            terms["launch"] = self._launch(1.0)
+        return Terms(terms)
 
-    @cached_property
-    def _stored(self) -> StoredBytes:
-        return stored_bytes(self.arch, self.weights)
-
-    @cached_property
-    def _kernel_units(self) -> FloatOrArray:
-        return sum(
-            (
-                group.count
-                * as_float(
-                    layer_kernel_units(group.attention == "mla", group.mlp == "moe", group.shared_expert_width > 0)
-                )
-                for group in self.arch.layers
-            ),
-            start=as_float(0.0),
-        )
-
-    def _kernel_time(self, read_bytes: FloatOrArray, flop_count: FloatOrArray, peak: FloatOrArray) -> FloatOrArray:
+    def _time(
+        self, read_bytes: FloatOrArray, flop_count: FloatOrArray, peak: FloatOrArray, read: Any, compute: Any
+    ) -> FloatOrArray:
+        own = self.constants
         return kernel_group_time_s(
             read_bytes,
             flop_count,
             self.machine.memory_bandwidth_bytes_per_s,
             peak,
-            self.efficiencies.bandwidth,
-            self.efficiencies.compute,
+            own.bandwidth if read is None else read,
+            own.compute if compute is None else compute,
         )
 
-    def _linear(self, tokens: FloatOrArray, *, reads: bool, head: bool) -> FloatOrArray:
+    def _launch(self, batch: FloatOrArray) -> FloatOrArray:
+        own = self.constants
+        fixed = as_float(launch_time_s(self.work.kernel_units, batch, own.kernel_unit_s, own.sequence_s))
+        return fixed + as_float(own.step_s)
+
+    def _linear(
+        self, tokens: FloatOrArray, *, reads: bool, head: bool, head_tokens: FloatOrArray | None = None
+    ) -> FloatOrArray:
         """Attention projections, dense and shared feed-forward, router; the head when it runs."""
-        groups = self.arch.layers
-        weights = float(sum(group.count * (group.attention_parameters + group.mlp_parameters) for group in groups))
-        if not groups:
-            weights = float(self.arch.parameters)
-        plain = float(sum(group.count * group.router_parameters for group in groups))
-        if head and groups:
-            plain += float(self.arch.vocab_size) * self.arch.hidden_size
-        read_bytes = (weights * self._stored.linear + plain * self._stored.plain) / as_float(self.layout.tp)
-        flop_count = 2 * (weights + plain) * as_float(tokens) / as_float(self.layout.stage_devices)
-        return self._kernel_time(read_bytes * reads, flop_count, self.peaks.linear)
+        work = self.work
+        linear = sum(layer.count * layer.linear_parameters for layer in work.layers)
+        plain = sum(layer.count * layer.plain_parameters for layer in work.layers)
+        top = work.head_parameters * head
+        read_bytes = (linear * work.linear_bytes + (plain + top) * work.plain_bytes) / as_float(self.layout.tp)
+        rows = as_float(tokens)
+        flop_count = 2 * ((linear + plain) * rows + top * (rows if head_tokens is None else head_tokens))
+        return self._time(
+            read_bytes * reads, flop_count / as_float(self.layout.stage_devices), self.peaks.linear, None, None
+        )
 
     def _experts(self, tokens: FloatOrArray, *, reads: bool) -> FloatOrArray:
         """Routed experts: the distinct ones a batch touches are read, k of them computed per token."""
         read_bytes, flop_count = as_float(0.0), as_float(0.0)
-        for group in (group for group in self.arch.layers if group.experts):
-            one_expert = group.count * float(group.expert_parameters) / group.experts
-            touched = as_float(distinct_experts(group.experts, group.experts_per_token, tokens))
-            read_bytes = read_bytes + one_expert * touched * self._stored.expert * reads
-            flop_count = flop_count + 2 * group.count * float(group.active_expert_parameters) * as_float(tokens)
+        for layer in self.work.layers:
+            touched = as_float(distinct_experts(layer.experts, layer.experts_per_token, tokens))
+            each = layer.count * layer.expert_parameters
+            read_bytes = read_bytes + each * touched * self.work.expert_bytes * reads
+            flop_count = flop_count + 2 * each * layer.experts_per_token * as_float(tokens)
         stage = as_float(self.layout.stage_devices)
         imbalance = as_float(expert_imbalance(self.layout.ep))
-        return self._kernel_time(read_bytes / stage, flop_count * imbalance / stage, self.peaks.expert)
+        own = self.constants
+        return self._time(
+            read_bytes / stage,
+            flop_count * imbalance / stage,
+            self.peaks.expert,
+            own.expert_bandwidth,
+            own.expert_compute,
+        )
 
-    def _decode_attention(self, batch: FloatOrArray, context_tokens: FloatOrArray) -> FloatOrArray:
-        cache = sequence_cache_bytes(self.arch, self.kv_cache, context_tokens, self.layout.tp)
-        flop_count = as_float(0.0)
-        for group in self.arch.layers:
-            latent = group.attention == "mla"
-            key, value = (group.kv_rank + group.rope_size, group.kv_rank) if latent else _head_sizes(group)
-            per_token = as_float(attention_flop_per_context_token(group.query_heads, key, value))
-            flop_count = flop_count + group.count * per_token * as_float(
-                resident_tokens(context_tokens, group.window_tokens)
-            )
+    def _decode_attention(
+        self, batch: FloatOrArray, tokens: FloatOrArray, context_tokens: FloatOrArray
+    ) -> FloatOrArray:
+        """Reads the cache of every sequence, and computes with it for every token."""
+        cache, flop_count = as_float(0.0), as_float(0.0)
+        for layer in self.work.layers:
+            seen = as_float(resident_tokens(context_tokens, layer.window_tokens))
+            share = as_float(kv_share_of_rank(layer.cache_heads, self.layout.tp))
+            cache = cache + layer.count * layer.cache_bytes_per_token * seen * share
+            flop_count = flop_count + layer.count * layer.decode_flop_per_pair * seen
         own = as_float(batch) / as_float(self.layout.dp)
-        shared = as_float(batch) / as_float(self.layout.stage_devices)
-        return self._kernel_time(own * as_float(cache), flop_count * shared, self.peaks.attention)
+        shared = as_float(tokens) / as_float(self.layout.stage_devices)
+        limits = self.constants
+        return self._time(
+            own * cache,
+            flop_count * shared,
+            self.peaks.attention,
+            limits.cache_bandwidth,
+            limits.attention_compute,
+        )
 
-    def _prefill_attention(self, prompt: FloatOrArray) -> FloatOrArray:
+    def _prefill_attention(self, prompt: FloatOrArray, cached: FloatOrArray) -> FloatOrArray:
         flop_count = as_float(0.0)
-        for group in self.arch.layers:
-            per_pair = as_float(attention_flop_per_context_token(group.query_heads, *_head_sizes(group)))
-            flop_count = flop_count + group.count * per_pair * as_float(causal_pair_count(prompt, group.window_tokens))
-        return self._kernel_time(0.0, flop_count / as_float(self.layout.stage_devices), self.peaks.attention)
+        for layer in self.work.layers:
+            pairs = as_float(causal_pair_count(prompt, layer.window_tokens))
+            pairs = pairs - as_float(causal_pair_count(cached, layer.window_tokens))
+            flop_count = flop_count + layer.count * layer.prefill_flop_per_pair * pairs
+        share = flop_count / as_float(self.layout.stage_devices)
+        return self._time(0.0, share, self.peaks.attention, None, self.constants.attention_compute)
 
-    def _collectives(self, tokens: FloatOrArray, latency_s: float) -> FloatOrArray:
+    def _collectives(self, tokens: FloatOrArray, latency_s: FloatOrArray) -> FloatOrArray:
         """Two all-reduces a layer; with expert parallelism one of them becomes two all-to-alls."""
         ranks, ep = as_float(self.layout.stage_devices), as_float(self.layout.ep)
-        payload = as_float(tokens) / as_float(self.layout.dp) * self.arch.hidden_size * ACTIVATION_BYTES
+        payload = as_float(tokens) / as_float(self.layout.dp) * self.work.hidden * ACTIVATION_BYTES
         reduce_s = self._latency(ranks, latency_s) + as_float(ring_all_reduce_s(payload, ranks, self._link(ranks)))
         total = as_float(0.0)
-        for group in self.arch.layers:
-            sent = payload * group.experts_per_token
+        for layer in self.work.layers:
+            sent = payload * layer.experts_per_token
             exchange_s = self._latency(ep, latency_s) + as_float(all_to_all_s(sent, ep, self._link(ep)))
-            spread = (ep > 1) & (group.experts > 0)
-            total = total + group.count * np.where(spread, reduce_s + 2 * exchange_s, 2 * reduce_s)
+            spread = (ep > 1) & (as_float(layer.experts_per_token) > 0)
+            total = total + layer.count * np.where(spread, reduce_s + 2 * exchange_s, 2 * reduce_s)
         return total
 
-    def _pipeline(self, tokens: FloatOrArray, latency_s: float) -> FloatOrArray:
+    def _pipeline(self, tokens: FloatOrArray, latency_s: FloatOrArray) -> FloatOrArray:
         """Hops of the activations from stage to stage, at the slowest link that the replica spans."""
         devices, hops = as_float(self.layout.devices), as_float(self.layout.pp) - 1
         link = np.minimum(self._link(devices), self.machine.pair_bytes_per_s)
-        payload = as_float(tokens) / as_float(self.layout.dp) * self.arch.hidden_size * ACTIVATION_BYTES
+        payload = as_float(tokens) / as_float(self.layout.dp) * self.work.hidden * ACTIVATION_BYTES
         hop_s = point_to_point_s(payload, np.where(hops > 0, link, np.inf), self._latency(devices, latency_s))
         return hops * as_float(hop_s)
 
@@ -277,14 +333,10 @@ class Replica:
             machine.node_devices,
             machine.inter_node_bytes_per_s,
         )
-        return as_float(rate) * self.efficiencies.link
+        return as_float(rate) * as_float(self.constants.link)
 
-    def _latency(self, ranks: FloatOrArray, latency_s: float) -> NDArray[np.float64]:
+    def _latency(self, ranks: FloatOrArray, latency_s: FloatOrArray) -> NDArray[np.float64]:
         """Fixed cost of a collective: none alone, between nodes taken as twice that inside one (not fitted)."""
         node = np.maximum(self.machine.scale_up_devices, self.machine.node_devices)
         size = as_float(ranks)
-        return latency_s * np.where(size > node, 2.0, 1.0) * (size > 1)
-
-
-def _head_sizes(group: LayerGroup) -> tuple[int, int]:
-    return group.head_size, group.value_head_size
+        return as_float(latency_s) * np.where(size > node, 2.0, 1.0) * (size > 1)

@@ -20,6 +20,7 @@ from planner.estimate.serving import (
     serving_memory,
 )
 from planner.estimate.serving_formats import FORMATS, ServingPeaks
+from planner.estimate.serving_work import ServingWork
 
 MODELS = {name: load_model(name) for name in ("llama-3.1-8b", "gpt-oss-20b", "deepseek-v2-lite", "gemma-2-9b")}
 SLACK = 1 + 1e-9
@@ -82,13 +83,11 @@ def test_better_hardware_never_carries_less(model, spec, layout, machine, tier, 
 def test_a_step_never_shortens_with_batch_or_context(model, spec, layout, machine, tier, batch, more, context, longer):
     rate = machine.peak_flop_per_s
     engine = Replica(
-        arch=MODELS[model],
-        weights=spec.weights,
-        kv_cache=spec.kv_cache,
+        work=ServingWork.of(MODELS[model], spec.weights, spec.kv_cache),
         layout=layout,
         machine=machine,
         peaks=ServingPeaks(linear=rate, expert=rate, attention=rate),
-        efficiencies=tier,
+        constants=tier,
     )
     base = float(engine.decode_step(batch, context).total)
     assert float(engine.decode_step(batch + more, context).total) * SLACK >= base

@@ -17,9 +17,9 @@ from planner.estimate.machine import Machine
 from planner.estimate.serving import (
     IDEAL,
     TEXTBOOK,
-    Efficiencies,
     Replica,
     ReplicaLayout,
+    ServingConstants,
     ServingSpec,
     given_throughput_capacity,
     kv_cache_bytes_of_token,
@@ -29,6 +29,7 @@ from planner.estimate.serving import (
     weight_bytes_of_model,
 )
 from planner.estimate.serving_formats import CACHE_BYTES, FORMATS, stored_bytes
+from planner.estimate.serving_work import ServingWork
 
 H100_PEAKS = {"fp32": 67e12, "fp16": 989e12, "bf16": 989e12, "fp8": 1979e12, "int8": 1979e12}
 K80_PEAKS = {"fp32": 4.365e12}
@@ -36,7 +37,7 @@ V100_PEAKS = {"fp32": 15.7e12, "fp16": 125e12}
 B200_PEAKS = {"fp16": 2250e12, "bf16": 2250e12, "fp8": 4500e12, "fp4": 9000e12}
 
 # Constants fitted by a prototype on closed-loop rows of ai-dynamo/aiconfigurator@095f58a51.
-FITTED = Efficiencies(
+FITTED = ServingConstants(
     name="fitted prototype",
     bandwidth=0.774,
     compute=0.517,
@@ -70,13 +71,11 @@ def h200() -> Machine:
 
 def replica(arch: Architecture, weights: str, kv_cache: str, tp: int, machine: Machine) -> Replica:
     return Replica(
-        arch=arch,
-        weights=weights,
-        kv_cache=kv_cache,
+        work=ServingWork.of(arch, weights, kv_cache),
         layout=ReplicaLayout(devices=tp, tp=tp),
         machine=machine,
         peaks=serving_peaks(arch, weights, H100_PEAKS),
-        efficiencies=FITTED,
+        constants=FITTED,
     )
 
 
@@ -275,7 +274,7 @@ def test_offline_throughput_of_llama_70b(
 
 def test_ideal_step_is_the_floor() -> None:
     arch = load_model("llama-3.1-70b")
-    engine = dataclasses.replace(replica(arch, "fp8", "fp8", 4, h100(all_bytes_per_s=1e30)), efficiencies=IDEAL)
+    engine = dataclasses.replace(replica(arch, "fp8", "fp8", 4, h100(all_bytes_per_s=1e30)), constants=IDEAL)
     step = engine.decode_step(1, 0)
     embedding = arch.vocab_size * arch.hidden_size
     assert float(step["linear"]) == pytest.approx(

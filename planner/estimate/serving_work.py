@@ -1,0 +1,131 @@
+"""What one model makes a serving engine read and compute: sizes as numbers, or as arrays with one element a replica."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.architecture.model import Architecture, LayerGroup
+from planner.equations.kv_cache import kv_cache_bytes_per_token, latent_cache_bytes_per_token
+from planner.equations.serving import attention_flop_per_context_token, layer_kernel_units
+from planner.estimate.serving_formats import CACHE_BYTES, stored_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingLayer:
+    """One kind of layer; every field is a number or an array, of one layer. 0 switches a part off."""
+
+    count: Any = 0.0
+    linear_parameters: Any = 0.0  # attention projections, dense and shared feed-forward
+    plain_parameters: Any = 0.0  # router: never quantised
+    experts: Any = 1.0
+    experts_per_token: Any = 0.0
+    expert_parameters: Any = 0.0  # of one routed expert
+    cache_bytes_per_token: Any = 0.0  # one copy
+    cache_heads: Any = 1.0  # that tensor ranks can share out; 1 = every rank keeps all
+    window_tokens: Any = 0.0
+    decode_flop_per_pair: Any = 0.0  # attention of one query with one cached token
+    prefill_flop_per_pair: Any = 0.0
+    kernel_units: Any = 0.0
+
+    @classmethod
+    def of(cls, group: LayerGroup, kv_cache: str) -> ServingLayer:
+        """The sizes of one group of an architecture."""
+        latent = group.attention == "mla"
+        heads, sizes = group.query_heads, (group.head_size, group.value_head_size)
+        absorbed = (group.kv_rank + group.rope_size, group.kv_rank) if latent else sizes
+        return cls(
+            count=float(group.count),
+            linear_parameters=float(group.attention_parameters + group.mlp_parameters),
+            plain_parameters=float(group.router_parameters),
+            experts=float(max(group.experts, 1)),
+            experts_per_token=float(group.experts_per_token),
+            expert_parameters=float(group.expert_parameters) / max(group.experts, 1),
+            cache_bytes_per_token=float(layer_cache_bytes_per_token(group, kv_cache)) / group.count,
+            cache_heads=1.0 if latent else float(group.kv_heads),
+            window_tokens=float(group.window_tokens),
+            decode_flop_per_pair=float(attention_flop_per_context_token(heads, *absorbed)),
+            prefill_flop_per_pair=float(attention_flop_per_context_token(heads, *sizes)),
+            kernel_units=float(layer_kernel_units(latent, group.mlp == "moe", group.shared_expert_width > 0)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingWork:
+    """A model in a weight and a cache format; numbers or arrays."""
+
+    hidden: Any
+    head_parameters: Any  # of the output head, shared with the embedding or not
+    linear_bytes: Any  # per parameter
+    expert_bytes: Any
+    plain_bytes: Any
+    layers: tuple[ServingLayer, ...]
+
+    @classmethod
+    def of(cls, arch: Architecture, weights: str, kv_cache: str) -> ServingWork:
+        """The sizes of one architecture; of a bare parameter count only its weights."""
+        stored = stored_bytes(arch, weights)
+        groups = tuple(ServingLayer.of(group, kv_cache) for group in arch.layers)
+        bare = ServingLayer(count=1.0, linear_parameters=float(arch.parameters))
+        return cls(
+            hidden=float(arch.hidden_size),
+            head_parameters=float(arch.vocab_size) * arch.hidden_size if groups else 0.0,
+            linear_bytes=stored.linear,
+            expert_bytes=stored.expert,
+            plain_bytes=stored.plain,
+            layers=groups or (bare,),
+        )
+
+    @classmethod
+    def stack(cls, works: Sequence[ServingWork]) -> ServingWork:
+        """Several models side by side: element i of every array belongs to model i."""
+        slots = max(len(work.layers) for work in works)
+        padded = [work.layers + (ServingLayer(),) * (slots - len(work.layers)) for work in works]
+        layers = tuple(
+            ServingLayer(**{f.name: _column([getattr(row[i], f.name) for row in padded]) for f in fields(ServingLayer)})
+            for i in range(slots)
+        )
+        return cls(layers=layers, **{name: _column([getattr(work, name) for work in works]) for name in _PLAIN})
+
+    def take(self, index: NDArray[np.int64]) -> ServingWork:
+        """Rows of a stack, in any order and as often as named; one model stays as it is."""
+        layers = tuple(taken(layer, index) for layer in self.layers)
+        return ServingWork(layers=layers, **{name: _rows(getattr(self, name), index) for name in _PLAIN})
+
+    @property
+    def layer_count(self) -> Any:
+        """Layers of all kinds."""
+        return sum(layer.count for layer in self.layers)
+
+    @property
+    def kernel_units(self) -> Any:
+        """Units of ten kernels of one step."""
+        return sum(layer.count * layer.kernel_units for layer in self.layers)
+
+
+_PLAIN = ("hidden", "head_parameters", "linear_bytes", "expert_bytes", "plain_bytes")
+
+
+def layer_cache_bytes_per_token(group: LayerGroup, kv_cache: str) -> Any:
+    """Cache of one token in all layers of a group, one copy.  [B]"""
+    width = CACHE_BYTES[kv_cache]
+    if group.attention == "mla":
+        return latent_cache_bytes_per_token(group.count, group.kv_rank, group.rope_size, width)
+    return kv_cache_bytes_per_token(group.count, group.kv_heads, group.head_size, group.value_head_size, width)
+
+
+def taken(part: Any, index: NDArray[np.int64]) -> Any:
+    """A frozen dataclass of numbers and arrays with the rows `index` of each array."""
+    return type(part)(**{f.name: _rows(getattr(part, f.name), index) for f in fields(part)})
+
+
+def _rows(value: Any, index: NDArray[np.int64]) -> Any:
+    return value[index] if isinstance(value, np.ndarray) and value.ndim else value
+
+
+def _column(values: Sequence[Any]) -> Any:
+    return np.asarray(values, dtype=np.float64)
