@@ -28,9 +28,10 @@ from planner.estimate.serving_formats import ServingPeaks, StoredBytes, serving_
 from planner.estimate.serving_step import (
     IDEAL,
     TEXTBOOK,
-    Efficiencies,
     Replica,
     ReplicaLayout,
+    ServingConstants,
+    ServingWork,
     sequence_cache_bytes,
 )
 from planner.estimate.terms import Terms
@@ -38,10 +39,10 @@ from planner.estimate.terms import Terms
 __all__ = [
     "IDEAL",
     "TEXTBOOK",
-    "Efficiencies",
     "Replica",
     "ReplicaLayout",
     "ServingCapacity",
+    "ServingConstants",
     "ServingMemory",
     "ServingPeaks",
     "ServingSpec",
@@ -154,7 +155,7 @@ def serving_capacity(
     spec: ServingSpec,
     layout: ReplicaLayout,
     machine: Machine,
-    efficiencies: Efficiencies = TEXTBOOK,
+    constants: ServingConstants = TEXTBOOK,
     *,
     peaks: ServingPeaks | None = None,
     memory: ServingMemory | None = None,
@@ -169,13 +170,11 @@ def serving_capacity(
         rate = machine.peak_flop_per_s
         peaks = ServingPeaks(linear=rate, expert=rate, attention=rate)
     replica = Replica(
-        arch=arch,
-        weights=spec.weights,
-        kv_cache=spec.kv_cache,
+        work=ServingWork.of(arch, spec.weights, spec.kv_cache),
         layout=layout,
         machine=machine,
         peaks=peaks,
-        efficiencies=efficiencies,
+        constants=constants,
     )
     batch = as_float(memory.batch)
     filled = np.maximum(batch, 1.0)
@@ -185,7 +184,7 @@ def serving_capacity(
     rate_full = steady_state_requests_per_s(prefill_s, decode.total, spec.output_tokens, filled)
     requests = np.where(batch == 0, 0.0, rate_full)
     return ServingCapacity(
-        tier=efficiencies.name,
+        tier=constants.name,
         batch=batch,
         decode_step=decode,
         prefill=prefill,
@@ -195,7 +194,7 @@ def serving_capacity(
         output_tokens_per_s=requests * spec.output_tokens,
         binding=_binding(decode, prefill_s, spec.output_tokens / filled),
         batch_limit=np.where(batch < as_float(memory.max_sequences), "max_num_seqs", "memory"),
-        error=efficiencies.error,
+        error=constants.error,
     )
 
 
