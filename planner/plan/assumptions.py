@@ -57,7 +57,7 @@ def _training(question: TrainingQuestion) -> Iterator[str]:
 
 def _serving(question: ServingQuestion) -> Iterator[str]:
     fleet, given = question.fleet, question.fleet.model_fields_set
-    if "peak_factor" not in given:
+    if fleet.peak_factor_given is None:
         yield f"{fleet.name}: peak {fleet.peak_factor:g} × the mean rate"
     if "target_load" not in given:
         yield f"{fleet.name}: replicas planned to {fleet.target_load:.0%} of what they can"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
@@ -40,6 +41,7 @@ from planner.scenario.fields import (
     refuse,
     written,
 )
+from planner.scenario.lengths import Lengths, lengths_branch
 from planner.scenario.part import Part
 from planner.scenario.runs import (
     Estimator,
@@ -52,8 +54,14 @@ from planner.scenario.runs import (
     step_time_branch,
 )
 
+if TYPE_CHECKING:
+    from planner.traffic import Traffic
+    from planner.traffic.rates import Rates
+
 DEFAULT_CONFIDENCE = 0.9
 DEFAULT_ESTIMATOR: Estimator = "analytic"
+_API_PRICE = re.compile(r"\$(?P<usd>\d+(?:\.\d+)?) ?/ ?1(?P<many>[kMB]) (?:(?P<kind>input|output) )?tokens")
+_MANY = {"k": 1e3, "M": 1e6, "B": 1e9}
 Precision = Literal["fp32", "fp16", "bf16", "fp8"]
 Optimizer = Literal[
     "adamw", "adam", "adamw-megatron", "adamw-fsdp", "adamw-deepspeed", "adamw-pure-bf16", "adamw-bf16-moments",
@@ -221,42 +229,8 @@ class TrainingJob(Part):
         return "none" if given is not None and not given.model_fields_set else given
 
 
-class Bucket(Part):
-    """One class of a histogram of lengths."""
-
-    tokens: Tokens
-    share: Share
-
-
-class Lengths(Part):
-    """Tokens of a request: a mean, with a percentile, or a histogram."""
-
-    mean: Tokens | None = None
-    p95: Tokens | None = None
-    histogram: Many[Bucket] | None = None
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Lengths:
-        if (self.mean is None) == (self.histogram is None):
-            refuse("missing-field", f"{FIELD} wants a mean or a histogram", "write 1500 or {mean: 1500, p95: 4000}")
-        return self
-
-    @property
-    def mean_tokens(self) -> float:
-        """Mean length."""
-        if self.mean is not None:
-            return self.mean
-        return sum(bucket.tokens * bucket.share for bucket in self.histogram or ())
-
-
-def _lengths_branch(value: object) -> object:
-    if isinstance(value, list):
-        return {"histogram": value}
-    return value if isinstance(value, Mapping | Part) else {"mean": value}
-
-
 class Slo(Part):
-    """Latency targets."""
+    """Latency targets: of the first token, and of the mean time between the others of a request."""
 
     ttft_p50_s: Duration | None = Field(None, alias="ttft_p50")
     ttft_p95_s: Duration | None = Field(None, alias="ttft_p95")
@@ -264,6 +238,12 @@ class Slo(Part):
     tpot_p50_s: Duration | None = Field(None, alias="tpot_p50")
     tpot_p95_s: Duration | None = Field(None, alias="tpot_p95")
     tpot_p99_s: Duration | None = Field(None, alias="tpot_p99")
+
+    @property
+    def given_s(self) -> dict[str, float]:
+        """The targets that are given, "ttft_p95" -> seconds."""
+        values = {name.removesuffix("_s"): getattr(self, name) for name in type(self).model_fields}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 class Speculative(Part):
@@ -274,11 +254,11 @@ class Speculative(Part):
 
 
 class EngineLimits(Part):
-    """Limits of the serving engine."""
+    """Limits of the serving engine; what is not given is the engine's own default."""
 
     max_num_seqs: Count | None = None
     max_num_batched_tokens: Length | None = None
-    memory_fraction: Share = 0.9
+    memory_fraction: Share | None = Field(None, description="as the engine means it; else its own default")
 
 
 class Autoscaling(Part):
@@ -306,10 +286,12 @@ class ServingFleet(Part):
     weights: Format = "bf16"
     kv_cache: Format = "bf16"
     requests_per_minute: RequestsPerMinute | None = Field(None, alias="qpm", description="mean requests per minute")
-    peak_factor: Factor = 2.0
+    peak_factor_given: Factor | None = Field(
+        None, alias="peak_factor", description="peak over mean; default 2, with a profile or trace what that shows"
+    )
     target_load: Share = 0.8
-    input_length: Annotated[Lengths | None, BeforeValidator(_lengths_branch)] = Field(None, alias="input_tokens")
-    output_length: Annotated[Lengths | None, BeforeValidator(_lengths_branch)] = Field(None, alias="output_tokens")
+    input_length: Annotated[Lengths | None, BeforeValidator(lengths_branch)] = Field(None, alias="input_tokens")
+    output_length: Annotated[Lengths | None, BeforeValidator(lengths_branch)] = Field(None, alias="output_tokens")
     throughput_tokens_per_s_per_device: TokenRate | None = Field(
         None, alias="throughput", description="output tokens per second and device that you measured"
     )
@@ -321,11 +303,13 @@ class ServingFleet(Part):
     max_spot_share: ShareOrZero | None = None
     integer_slices: bool = False
     engine: Pattern | None = None
-    limits: EngineLimits = Field(default_factory=EngineLimits)
+    limits: EngineLimits = Field(default_factory=lambda: EngineLimits.model_validate({}))
     prefix_cached: ShareOrZero | None = None
     speculative: Speculative | None = None
     disaggregated: Annotated[Literal["auto", "true", "false"], BeforeValidator(_disaggregated)] = "false"
-    arrival_variability: Ratio = 1.0
+    variability_given: Ratio | None = Field(
+        None, alias="arrival_variability", description="c_a^2; default 1 (Poisson), with a trace what that shows"
+    )
     load_profile: FilePath | None = None
     autoscaling: Autoscaling | None = None
     api_price: PricePerTokens | None = None
@@ -334,17 +318,83 @@ class ServingFleet(Part):
     histogram: FilePath | None = None
     profile: FilePath | None = None
 
+    _tier: Estimator = PrivateAttr(DEFAULT_ESTIMATOR)
+    _confidence: float = PrivateAttr(DEFAULT_CONFIDENCE)
+
+    @property
+    def tier(self) -> Estimator:
+        """The tier that predicts: a throughput that was measured wins, unless the rule is asked for."""
+        if self._tier != "rule" and self.throughput_tokens_per_s_per_device is not None:
+            return "measured"
+        return DEFAULT_ESTIMATOR if self._tier == "measured" else self._tier
+
+    @property
+    def confidence_share(self) -> float:
+        """Quantile of the error band at which the latency targets must hold."""
+        return self._confidence
+
+    @property
+    def targets_s(self) -> dict[str, float]:
+        """Latency targets that are given, "ttft_p95" -> seconds."""
+        return self.slo.given_s if self.slo else {}
+
+    @property
+    def api_usd_per_token(self) -> tuple[float, str] | None:
+        """Price of one token of an API, and which tokens it counts: input, output, or all."""
+        match = _API_PRICE.fullmatch(self.api_price or "")
+        if match is None:
+            return None
+        return float(match["usd"]) / _MANY[match["many"]], match["kind"] or "all"
+
+    _traffic: Traffic | None = PrivateAttr(None)
+    _rates: Rates | None = PrivateAttr(None)
+
+    @model_validator(mode="after")
+    def _resolve(self, info: ValidationInfo) -> ServingFleet:
+        folder = (info.context or {}).get("folder")
+        for key in ("trace", "histogram", "profile", "load_profile"):
+            path = getattr(self, key)
+            if path is not None and folder:
+                self.__dict__[key] = os.path.normpath(os.path.join(folder, path))  # noqa: PTH118
+        return self
+
+    @property
+    def traffic(self) -> Traffic:
+        """What the fleet is asked for; its files are read when the scenario is loaded, else on first use."""
+        from planner.scenario.demand import traffic_of
+
+        self._traffic = self._traffic or traffic_of(self)
+        return self._traffic
+
+    @property
+    def rates(self) -> Rates | None:
+        """Measured rates of offers, in the order of the traffic's buckets; None without a `profile:`."""
+        from planner.scenario.demand import rates_of
+
+        self._rates = self._rates or rates_of(self)
+        return self._rates
+
     @property
     def qpm(self) -> float:
         """Mean requests per minute."""
-        return self.requests_per_minute or 0.0
+        return self.requests_per_minute if self.requests_per_minute is not None else self.traffic.requests_per_s * 60
+
+    @property
+    def peak_factor(self) -> float:
+        """Planned peak over the mean rate."""
+        return self.traffic.peak_factor
+
+    @property
+    def arrival_variability(self) -> float:
+        """Squared variation of the gaps between arrivals; 1 = Poisson."""
+        return self.traffic.arrival_variability
 
     @property
     def input_tokens(self) -> float:
         """Mean prompt tokens of a request."""
-        return self.input_length.mean_tokens if self.input_length else 0.0
+        return self.traffic.mean_input_tokens
 
     @property
     def output_tokens(self) -> float:
         """Mean generated tokens of a request."""
-        return self.output_length.mean_tokens if self.output_length else 0.0
+        return self.traffic.mean_output_tokens

@@ -17,7 +17,7 @@ LEVELS = [
     {"errors"},
     {"units", "dimensions", "files"},
     {"yamlfile"},
-    {"equations", "architecture", "catalog", "scenario"},
+    {"equations", "architecture", "catalog", "traffic", "scenario"},
     {"estimate"},
     {"candidates"},
     {"optimize"},
@@ -30,7 +30,11 @@ LEVELS = [
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # rooms of one level know nothing of each other, with the exceptions written here
-SIDEWAYS = {("architecture", "equations"): "parameter counts are equations too"}
+SIDEWAYS = {
+    ("architecture", "equations"): "parameter counts are equations too",
+    ("traffic", "equations"): "moments and burstiness are equations too",
+    ("scenario", "traffic"): "a fleet carries its traffic (docs/decisions/0010-traffic.md)",
+}
 PURE = {"equations", "estimate", "candidates"}
 IMPURE_MODULES = {"os", "pathlib", "random", "time", "datetime", "io", "shutil", "tempfile", "subprocess", "socket"}
 EQUATIONS_MAY = {
