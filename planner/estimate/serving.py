@@ -20,9 +20,11 @@ from planner.equations.serving_load import loaded_time_per_output_token_s, stead
 from planner.equations.serving_memory import (
     activation_workspace_bytes,
     engine_overhead_bytes,
+    free_fraction_kv_pool_bytes,
     kv_pool_bytes,
     largest_running_batch,
 )
+from planner.estimate.engines import Fraction
 from planner.estimate.machine import Machine
 from planner.estimate.serving_formats import ServingPeaks, StoredBytes, serving_peaks, stored_bytes
 from planner.estimate.serving_step import (
@@ -63,11 +65,14 @@ class ServingSpec:
 
     weights: str
     kv_cache: str
-    input_tokens: float
-    output_tokens: float
-    max_num_seqs: int | None = None
-    memory_fraction: float = 0.9
+    input_tokens: FloatOrArray
+    output_tokens: FloatOrArray
+    max_num_seqs: FloatOrArray | None = None
+    memory_fraction: FloatOrArray = 0.9
+    fraction: Fraction = "of_device"  # what the fraction is of, as the engine means it
     page_tokens: int = PAGE_TOKENS
+    resident_tokens: FloatOrArray | None = None  # mean length in the cache; None = of requests of equal length
+    longest_tokens: FloatOrArray | None = None  # that must fit; None = of requests of equal length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +80,7 @@ class ServingMemory:
     """Memory of the fullest device of a replica, and the sequences that fit."""
 
     terms: Terms  # bytes per device: weights, workspace, overhead, kv_cache of the planned batch
-    usable_bytes: FloatOrArray  # memory_fraction of the device
+    usable_bytes: FloatOrArray  # what the engine fills, of one device
     kv_pool_bytes: FloatOrArray  # left for the cache; negative = missing before any sequence
     kv_bytes_per_sequence: FloatOrArray  # at the mean resident length, on one device
     max_sequences: FloatOrArray  # of the replica, by memory, whole
@@ -122,10 +127,14 @@ def serving_memory(arch: Architecture, spec: ServingSpec, layout: ReplicaLayout,
     weights = _device_weight_bytes(arch, spec.weights, layout)
     workspace = activation_workspace_bytes(arch.is_moe, machine.memory_bytes)
     overhead = engine_overhead_bytes(layout.tp)
-    pool = kv_pool_bytes(spec.memory_fraction, machine.memory_bytes, weights, workspace, overhead)
-    mean_tokens = mean_resident_tokens(spec.input_tokens, spec.output_tokens)
+    pool = _cache_pool(spec, machine, weights, workspace, overhead)
+    mean_tokens, longest_tokens = spec.resident_tokens, spec.longest_tokens
+    if mean_tokens is None:
+        mean_tokens = mean_resident_tokens(spec.input_tokens, spec.output_tokens)
+    if longest_tokens is None:
+        longest_tokens = as_float(spec.input_tokens) + as_float(spec.output_tokens)
     mean_bytes = _device_cache_bytes(arch, spec, layout, mean_tokens)
-    longest_bytes = _device_cache_bytes(arch, spec, layout, spec.input_tokens + spec.output_tokens)
+    longest_bytes = _device_cache_bytes(arch, spec, layout, longest_tokens)
     # Without layers the cache is unknown, not zero: only what is known to be missing counts.
     missing = np.maximum(np.where(np.isnan(longest_bytes), 0.0, longest_bytes) - pool, 0.0)
     fits = np.where(missing > 0, 0.0, 1.0)
@@ -141,13 +150,34 @@ def serving_memory(arch: Architecture, spec: ServingSpec, layout: ReplicaLayout,
     )
     return ServingMemory(
         terms=terms,
-        usable_bytes=spec.memory_fraction * as_float(machine.memory_bytes),
+        usable_bytes=(
+            as_float(spec.memory_fraction) * as_float(machine.memory_bytes)
+            if spec.fraction == "of_device"
+            else pool + weights + workspace + overhead
+        ),
         kv_pool_bytes=pool,
         kv_bytes_per_sequence=mean_bytes,
         max_sequences=by_memory,
         batch=batch,
         missing_bytes=missing,
     )
+
+
+def _cache_pool(
+    spec: ServingSpec,
+    machine: Machine,
+    weights: FloatOrArray,
+    workspace: FloatOrArray,
+    overhead: FloatOrArray,
+) -> NDArray[np.float64]:
+    """Room for the cache, by what the engine's fraction is of; negative = so much is missing.  [B]"""
+    share, held = spec.memory_fraction, machine.memory_bytes
+    if spec.fraction == "of_free":
+        return as_float(free_fraction_kv_pool_bytes(share, held, weights, workspace, overhead))
+    if spec.fraction == "static":  # weights and cache within the share, the rest beside it
+        inside = as_float(kv_pool_bytes(share, held, weights, 0.0, 0.0))
+        return np.minimum(inside, as_float(kv_pool_bytes(1.0, held, weights, workspace, overhead)))
+    return as_float(kv_pool_bytes(share, held, weights, workspace, overhead))
 
 
 def serving_capacity(
@@ -191,8 +221,8 @@ def serving_capacity(
         prefill_s=prefill_s,
         tpot_s=loaded_time_per_output_token_s(decode.total, prefill_s, rate_full),
         requests_per_s=requests,
-        output_tokens_per_s=requests * spec.output_tokens,
-        binding=_binding(decode, prefill_s, spec.output_tokens / filled),
+        output_tokens_per_s=requests * as_float(spec.output_tokens),
+        binding=_binding(decode, prefill_s, as_float(spec.output_tokens) / filled),
         batch_limit=np.where(batch < as_float(memory.max_sequences), "max_num_seqs", "memory"),
         error=constants.error,
     )

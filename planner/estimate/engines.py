@@ -1,0 +1,119 @@
+"""What serving engines allow when they are not told otherwise: sequences, tokens of a step, memory.
+
+The defaults are those of the engines' own servers, read on 2026-11-21; a scenario's `limits` win over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from planner.catalog.model import Device, Shape
+
+GIB = 1024**3
+LARGE_BYTES = 70 * GIB  # from here on vLLM schedules as for an H100
+MIDDLE_BYTES, HUGE_BYTES = 35 * GIB, 160 * GIB  # where SGLang changes its chunk
+
+Fraction = Literal["of_device", "of_free", "static"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineRules:
+    """Defaults of one engine."""
+
+    name: str
+    max_num_seqs: int
+    max_batched_tokens: int
+    memory_fraction: float
+    fraction: Fraction  # of the device; of what weights leave free; of the device for weights and cache alone
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What an engine on a device may run at once, as given or by default."""
+
+    max_num_seqs: int
+    max_batched_tokens: int
+    memory_fraction: float
+    fraction: Fraction
+
+
+_VLLM = "vllm-project/vllm: vllm/engine/arg_utils.py, get_batch_defaults; gpu_memory_utilization"
+ENGINES: Mapping[str, EngineRules] = MappingProxyType(
+    {
+        rules.name: rules
+        for rules in (
+            EngineRules(name="vllm", max_num_seqs=256, max_batched_tokens=2048, memory_fraction=0.9,
+                        fraction="of_device", source=_VLLM),
+            EngineRules(name="sglang", max_num_seqs=2048, max_batched_tokens=8192, memory_fraction=0.88,
+                        fraction="static",
+                        source="sgl-project/sglang: python/sglang/srt/server_args.py (mem_fraction_static)"),
+            EngineRules(name="trt-llm", max_num_seqs=2048, max_batched_tokens=8192, memory_fraction=0.9,
+                        fraction="of_free",
+                        source="NVIDIA TensorRT-LLM: Tuning Max Batch Size and Max Num Tokens; Memory Usage"),
+            EngineRules(name="fastertransformer", max_num_seqs=256, max_batched_tokens=8192, memory_fraction=0.9,
+                        fraction="of_free", source="static batches of the size that is asked for; assumed as above"),
+            EngineRules(name="llama.cpp", max_num_seqs=256, max_batched_tokens=2048, memory_fraction=0.95,
+                        fraction="of_device", source="ggml-org/llama.cpp: common/common.h (n_batch); slots as asked"),
+            EngineRules(name="jetstream", max_num_seqs=256, max_batched_tokens=8192, memory_fraction=0.9,
+                        fraction="of_device", source="assumed as vLLM: JetStream runs the slots asked for"),
+            EngineRules(name="neuron", max_num_seqs=256, max_batched_tokens=8192, memory_fraction=0.9,
+                        fraction="of_device", source="assumed as vLLM: Neuron compiles for the batch asked for"),
+        )
+    }
+)  # fmt: skip
+DEFAULT_ENGINE = "vllm"
+_OTHER_NAMES = MappingProxyType(
+    {"tensorrt-llm": "trt-llm", "trtllm": "trt-llm", "llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "sgl": "sglang",
+     "ft": "fastertransformer"}
+)  # fmt: skip
+
+
+def engine_rules(name: str | None) -> EngineRules | None:
+    """The rules of an engine by any of its names, the default one for None; None when it is not known."""
+    if name is None:
+        return ENGINES[DEFAULT_ENGINE]
+    plain = name.lower()
+    return ENGINES.get(_OTHER_NAMES.get(plain, plain))
+
+
+def engine_limits(
+    name: str | None,
+    device: Device,
+    shape: Shape | None = None,
+    *,
+    max_num_seqs: int | None = None,
+    max_batched_tokens: int | None = None,
+    memory_fraction: float | None = None,
+) -> Limits:
+    """What an engine may run on a device; what is given wins over its defaults.
+
+    Parameters
+    ----------
+    name
+        The engine; unknown ones are taken as the default engine.
+    device, shape
+        vLLM and SGLang set their limits by the memory of a device.
+    """
+    rules = engine_rules(name) or ENGINES[DEFAULT_ENGINE]
+    held = (shape.memory_bytes_per_device if shape else None) or device.memory_bytes
+    sequences, tokens = _by_memory(rules, device, float(held))
+    return Limits(
+        max_num_seqs=max_num_seqs or sequences,
+        max_batched_tokens=max_batched_tokens or tokens,
+        memory_fraction=memory_fraction or rules.memory_fraction,
+        fraction=rules.fraction,
+    )
+
+
+def _by_memory(rules: EngineRules, device: Device, held_bytes: float) -> tuple[int, int]:
+    """Sequences and tokens of a step that an engine chooses by the memory of a device."""
+    if rules.name == "vllm" and held_bytes >= LARGE_BYTES and not device.id.startswith("a100"):
+        return 1024, 8192  # a large budget of tokens slows an A100 down: vLLM keeps its small one there
+    if rules.name == "sglang":
+        chunk = 2048 if held_bytes < MIDDLE_BYTES else 8192 if held_bytes < HUGE_BYTES else 16384
+        return rules.max_num_seqs, chunk
+    return rules.max_num_seqs, rules.max_batched_tokens
