@@ -7,6 +7,27 @@ to run the task, bought in whole *units*:
 * serving: a unit is the smallest thing that can be added, one shape full of replicas, or
   the several shapes of one replica; units bring capacity, requests flow to them.
 
+Serving in full. Requests come in *buckets*; the flow of a bucket is split freely among the
+columns that can serve it, and the loads of a column, sum over its buckets of flow / capacity
+of one unit, are at most its units. What else a fleet may ask for:
+
+* **roles**: a column serves whole requests, or only their prefill, or only their decode. Of
+  every bucket, whole + prefill = whole + decode = its demand: what one pool prefills, some
+  other pool decodes, in each bucket.
+* **levels** of a load-duration curve, least first (`Task.levels`): a column of level m runs
+  whenever the load is at level m or above, and its cost counts those hours only. At every
+  level the columns of that level and below carry the demand of that level.
+* **spares**: the fleet carries its demand, at every level, after the loss of any k replicas.
+  With several buckets each type in use has a routing of its own in which it lacks k
+  replicas; a mixture of losses is carried by the weighted mean of these routings. A type in
+  use has at least k replicas.
+* **failure domains**: likewise after the loss of all units of any one domain.
+* **least replicas**: of the columns of level 0, which always run.
+* **share on spot**: at every level and in every role, sum over the spot units of their
+  `fleet_rate` is at most `max_spot_share` of the sum over all units that run.
+* **slices**: in normal operation the flow of a bucket to a column is a whole number of equal
+  slices of the bucket; after a loss requests are routed freely.
+
 Money, request rates and carbon are integers (micro-dollars, micro-requests/s, milligrams),
 so that sums are exact and an independent check can be exact too.
 """
@@ -14,12 +35,14 @@ so that sums are exact and an independent check can be exact too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+WHOLE, PREFILL, DECODE = 0, 1, 2  # roles
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
@@ -36,6 +59,15 @@ class Task:
     demand_micro_per_s: tuple[int, ...] = ()  # serving: peak request rate of each bucket
     spare_replicas: int = 0
     min_replicas: int = 0
+    levels: tuple[tuple[int, ...], ...] = ()  # demand of each bucket by level of load; the last is the peak
+    max_spot_share: float | None = None  # read as the decimal number that it prints as
+    integer_slices: int = 0  # equal slices of each bucket; 0 = any split
+    survive_domain: bool = False  # carries its demand without any one failure domain
+
+    @property
+    def demands(self) -> tuple[tuple[int, ...], ...]:
+        """Demand of each bucket at every level of load, least level first; one level when none are given."""
+        return self.levels or (self.demand_micro_per_s,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +92,13 @@ class Units(NamedTuple):
     max_units: IntArray
 
 
+OPTIONAL = ("role", "level", "spot", "domain")
+
+
+def _none() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """Columns as parallel arrays of length n, tasks, and joint rows."""
@@ -77,6 +116,17 @@ class Program:
     rows: tuple[Row, ...] = ()
     max_providers: int | None = None
     objective: tuple[str, ...] = ("cost",)  # cost | time | carbon, most important first
+    # serving; arrays of length n, or left out for zeros
+    role: IntArray = field(default_factory=_none)  # WHOLE | PREFILL | DECODE
+    level: IntArray = field(default_factory=_none)  # runs at this level of its task and above
+    spot: IntArray = field(default_factory=_none)  # 1 = counts towards the share on spot
+    domain: IntArray = field(default_factory=_none)  # failure domain, by number
+
+    def __post_init__(self) -> None:
+        """Fill what was left out."""
+        for name in OPTIONAL:
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.zeros(len(self.cost_microusd), dtype=np.int64))
 
     @property
     def column_count(self) -> int:
@@ -107,6 +157,37 @@ def restrict(program: Program, column_mask: NDArray[np.bool_]) -> tuple[Program,
         program,
         tasks=tuple(moved(task) for task in program.tasks),
         rows=tuple(narrowed(row) for row in program.rows),
-        **{name: getattr(program, name)[kept] for name in (*arrays, "provider", "offer")},
+        **{name: getattr(program, name)[kept] for name in (*arrays, "provider", "offer", *OPTIONAL)},
     )
     return small, kept
+
+
+def fleet_rates(program: Program, task: Task) -> IntArray:
+    """Rate of one unit of each column of a task on the task's own traffic.  [micro-requests/s]
+
+    Of the buckets that the column can serve, in the proportions of the peak:
+    sum of demands / sum of (demand / capacity), rounded down; 0 when it can serve none.
+
+    Examples
+    --------
+    Half the requests at 4/s, half at 12/s: 2 / (1/4 + 1/12) = 6/s.
+
+    >>> ints = lambda *v: np.array(v, dtype=np.int64)
+    >>> task = Task(name="f", kind="serving", first=0, stop=1, demand_micro_per_s=(5, 5))
+    >>> program = Program(tasks=(task,), cost_microusd=ints(1), finish_s=np.zeros(1), carbon_mg=ints(0),
+    ...     nodes=ints(1), replicas=ints(1), capacity_micro_per_s=np.array([[4, 12]]), max_units=ints(9),
+    ...     provider=ints(0), offer=ints(0))
+    >>> fleet_rates(program, task)
+    array([6])
+    """
+    rates = []
+    for capacity in program.capacity_micro_per_s[task.first : task.stop].tolist():
+        able = [(d, c) for d, c in zip(task.demand_micro_per_s, capacity) if d > 0 and c > 0]
+        load = sum((Fraction(d, c) for d, c in able), Fraction(0))
+        rates.append(int(sum(d for d, _ in able) / load) if load else 0)
+    return np.array(rates, dtype=np.int64)
+
+
+def decimal_share(share: float) -> Fraction:
+    """A share as the decimal number that it prints as: 0.3 is 3/10."""
+    return Fraction(repr(float(share)))
