@@ -28,6 +28,7 @@ def cross_checks(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
         yield from _analytic_alone(data, job, i, document)
     for i, fleet in _mappings(data, "serving"):
         yield from _demand(fleet, i, document)
+        yield from _throughput(fleet, i, document)
     yield from _spot(data, document)
     yield from _names(data, document)
 
@@ -120,6 +121,26 @@ def _demand(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mista
         if key not in fleet:
             yield mistake(document, path, "missing-field", f"'{key}' is missing in serving",
                           f'add "{key}: {examples[key]}"', missing=(key,))  # fmt: skip
+
+
+_RATE_ONLY = ("prefix_cached", "speculative", "arrival_variability")
+
+
+def _throughput(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mistake]:
+    """What is measured wants a figure, and a given figure leaves nothing to what changes a prediction."""
+    if fleet.get("estimator") == "measured" and "throughput" not in fleet and "profile" not in fleet:
+        yield mistake(document, ("serving", i, "estimator"), "missing-field",
+                      "'estimator' is measured, but no throughput is given",
+                      'add "throughput: 2100 tokens/s" (of one device), or write analytic')  # fmt: skip
+    for key in _RATE_ONLY if "throughput" in fleet else ():
+        if fleet.get(key, 1) != 1:
+            yield mistake(document, ("serving", i, key), "conflict", f"'{key}' does not act: throughput is given",
+                          f"leave {key} out if it was on when you measured, or leave throughput out")  # fmt: skip
+    if "spare_replicas" in fleet and "availability" in fleet:
+        places = [document.key_place(("serving", i, key)) for key in ("spare_replicas", "availability")]
+        yield mistake(document, ("serving", i, "availability"), "conflict",
+                      "'spare_replicas' and 'availability' are both given", "keep one of the two",
+                      places=places)  # fmt: skip
 
 
 def _names(data: dict[str, Any], document: Document) -> Iterator[Mistake]:

@@ -211,6 +211,9 @@ class Scenario(Part):
         for job in self.training:
             job._tier = job.estimator or self.estimator
             job._confidence = job.confidence or self.confidence or DEFAULT_CONFIDENCE
+        for fleet in self.serving:
+            fleet._tier = fleet.estimator or self.estimator
+            fleet._confidence = fleet.confidence or self.confidence or DEFAULT_CONFIDENCE
         dates = {job.name: parse_date(job.start) for job in self.training if job.start}
         named = [date for date in dates.values() if date is not None]
         self._begin = min(named) if named else None

@@ -66,7 +66,7 @@ def test_defaults() -> None:
     assert job.sharding == ("none", "zero-1", "zero-2", "zero-3")
     assert (job.stack.attention, job.stack.cross_entropy, job.stack.allocator) == ("flash", "fused", "default")
     assert (fleet.weights, fleet.kv_cache, fleet.peak_factor, fleet.target_load) == ("bf16", "bf16", 2.0, 0.8)
-    assert (fleet.spare_replicas, fleet.min_replicas, fleet.limits.memory_fraction) == (0, 0, 0.9)
+    assert (fleet.spare_replicas, fleet.min_replicas, fleet.limits.memory_fraction) == (0, 0, None)
     assert fleet.throughput_tokens_per_s_per_device is None
     hardware = scenario.hardware
     assert (hardware.catalog, hardware.allow, hardware.regions, hardware.pricing) == (
