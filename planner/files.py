@@ -51,7 +51,11 @@ def read_bytes(path: StrPath, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> byte
 def read_text(path: StrPath, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:
     """Text of a regular UTF-8 file of at most `limit_bytes`; a byte order mark is dropped."""
     name = os.fspath(path)
-    data = read_bytes(name, limit_bytes=limit_bytes)
+    return as_text(read_bytes(name, limit_bytes=limit_bytes), name)
+
+
+def as_text(data: bytes, name: str) -> str:
+    """Bytes of the file `name` as UTF-8 text; a byte order mark is dropped."""
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:

@@ -16,10 +16,11 @@ from pydantic import ValidationError
 from planner.errors import InputError, Problem
 from planner.files import StrPath, contained_path, read_text
 from planner.scenario.checks import cross_checks
-from planner.scenario.mistakes import Mistake, closest, from_pydantic, one_each
+from planner.scenario.mistakes import Mistake, from_pydantic, one_each
 from planner.scenario.not_yet import not_yet
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
 from planner.scenario.schema import Scenario
+from planner.spelling import closest
 from planner.yamlfile import BAD, MAX_BYTES, Document, Node, Steps, parse_yaml, read_yaml
 
 MAX_INCLUDES = 16

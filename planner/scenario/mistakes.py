@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from planner.errors import Place, Problem
 from planner.scenario.fields import FIELD, written
 from planner.scenario.schema import Scenario
+from planner.spelling import closest
 from planner.yamlfile import BAD, Document, Steps, path_text
 
 # Keys that load.py takes out before the models see the rest.
@@ -129,21 +130,6 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
         hint=hint,
     )
     return Mistake(path=path, problem=problem, meant=near[0] if near else "")
-
-
-def closest(word: str, known: Iterable[str]) -> list[str]:
-    """Known words that a mistyped one may stand for, best first: by distance, then by common beginning or end."""
-    import difflib
-
-    known = list(dict.fromkeys(known))
-    low = word.lower().replace("-", "_")
-    by_form = {name.lower().replace("-", "_"): name for name in known}
-    near = [by_form[form] for form in difflib.get_close_matches(low, by_form, n=3, cutoff=0.72)]
-    for form, name in by_form.items():
-        short = min(len(low), len(form)) >= 3
-        if short and name not in near and (form.startswith(low) or low.startswith(form) or low.endswith(f"_{form}")):
-            near.append(name)
-    return near[:3]
 
 
 def _choice_hint(value: object, choices: Sequence[str]) -> str:

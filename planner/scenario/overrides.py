@@ -10,8 +10,9 @@ import re
 from collections.abc import Sequence
 
 from planner.errors import InputError, Place, Problem
-from planner.scenario.mistakes import LOADER_KEYS, closest
+from planner.scenario.mistakes import LOADER_KEYS
 from planner.scenario.schema import Scenario
+from planner.spelling import closest
 from planner.yamlfile import Node, Source, Steps, next_step, parse_yaml
 
 _LISTS = ("training", "serving")

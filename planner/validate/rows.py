@@ -14,9 +14,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from planner.csvtable import Columns, kinds_of, read_table
 from planner.errors import InputError, Place, Problem
 from planner.files import StrPath
-from planner.validate.table import Columns, kinds_of, read_table
 
 HOUSE = Path(__file__).parents[1] / "measurements"
 SHIPPED = "planner/measurements/training.csv"

@@ -14,9 +14,9 @@ PLANNER = ROOT / "planner"
 
 # rooms from the bottom to the top; a room imports from its own level's row or from rows before it
 LEVELS = [
-    {"errors"},
+    {"errors", "spelling"},
     {"units", "dimensions", "files"},
-    {"yamlfile"},
+    {"yamlfile", "csvtable"},
     {"equations", "architecture", "catalog", "traffic", "scenario"},
     {"estimate"},
     {"candidates"},

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.csvtable import MOST_PROBLEMS
 from planner.errors import InputError, Problem
 from planner.validate.rows import (
     MEASURED,
@@ -20,7 +21,6 @@ from planner.validate.rows import (
     shipped_training_rows,
 )
 from planner.validate.score import why_left_out
-from planner.validate.table import MOST_PROBLEMS
 
 Write = Callable[[str], Path]
 GOOD = 'accelerator,n_accel,seq_len,step_time_s,notes\nH100-80GB-SXM,8,4096,1.5,"a, b"\n'
