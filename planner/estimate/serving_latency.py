@@ -1,0 +1,252 @@
+"""Latencies of a replica in an open loop, as functions of the mean number of sequences that decode.
+
+Everything that does not depend on that number is worked out once (`Demand`); the rest is closed form
+(`Point`): the arrival rate, the share of prefill, and the percentiles of every latency.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.equations.queueing import (
+    arrival_wait_factor,
+    mixed_step_s,
+    running_variance,
+    slot_wait_probability,
+    wait_percentile_s,
+)
+from planner.equations.registry import as_float
+from planner.estimate.serving_requests import KEYS, RequestShape
+from planner.estimate.serving_step import StepTimes
+
+Values = NDArray[np.float64]
+SHARE = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+SCORE = {key: NormalDist().inv_cdf(share) for key, share in SHARE.items()}
+FEWEST_TOKENS = 1e-6  # after the first: one-token answers still have a rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What requests ask of a replica, whatever its load; arrays of one length, or numbers."""
+
+    replica: StepTimes
+    context: Values  # mean tokens of a running sequence
+    output: Values
+    later: Values  # tokens after the first
+    output_spread: Values  # E[O^2] / E[O]^2
+    new: Values  # prompt tokens that are not in the cache
+    input_spread: Values  # E[n^2] / E[n]^2 of them
+    linear_s: Values  # prefill of n tokens: linear_s n + square_s n^2
+    square_s: Values
+    limit: Values  # running sequences
+    budget: Values  # tokens of one step
+    variability: Values  # c_a^2
+    alone_s: Values  # first token of a mean prompt on an idle engine
+    request_s: Values
+    first_token_s: Values  # time per token of one sequence by itself
+    full_token_s: Values  # and in a full batch
+    tokens_of_step: Values  # tokens that a step gives one sequence: above 1 with speculation
+
+    @classmethod
+    def of(
+        cls, replica: StepTimes, shape: RequestShape, limit: Any, variability: Any, max_batched_tokens: Any
+    ) -> Demand:
+        """Work out everything that does not depend on the load."""
+        context, cached = shape.context_tokens, as_float(shape.cached_tokens)
+        new = np.maximum(as_float(shape.input_tokens) - cached, 1.0)
+        once = as_float(replica.prefill_s(new + cached, cached))
+        twice = as_float(replica.prefill_s(2 * new + cached, cached))
+        slots, alone = as_float(limit), as_float(replica.token_s(1.0, context))
+        return cls(
+            replica=replica,
+            context=context,
+            output=as_float(shape.output_tokens),
+            later=np.maximum(as_float(shape.output_tokens) - 1, FEWEST_TOKENS),
+            output_spread=shape.output_spread,
+            new=new,
+            input_spread=1 + (shape.input_spread - 1) * (as_float(shape.input_tokens) / new) ** 2,
+            linear_s=(2 * once - twice / 2) / new,
+            square_s=np.maximum(twice / 2 - once, 0.0) / new**2,
+            limit=slots,
+            budget=np.maximum(as_float(max_batched_tokens) - slots, 16.0),
+            variability=as_float(variability),
+            alone_s=as_float(replica.prefill_alone_s(shape.input_tokens, cached)),
+            request_s=as_float(replica.request_s),
+            first_token_s=alone,
+            full_token_s=as_float(replica.token_s(np.maximum(slots, 1.0), context)),
+            tokens_of_step=as_float(replica.step_s(1.0, context)) / alone,
+        )
+
+    @property
+    def prefill_s(self) -> Values:
+        """Mean engine time of a prompt."""
+        return self.linear_s * self.new + self.square_s * self.new**2 * self.input_spread
+
+    @property
+    def prefill_second_moment(self) -> Values:
+        """Mean square of it, for lengths that are log-normal: E[n^k] = E[n]^k c^(k (k - 1) / 2)."""
+        first, second, spread = self.linear_s * self.new, self.square_s * self.new**2, self.input_spread
+        return first**2 * spread + 2 * first * second * spread**3 + second**2 * spread**6
+
+    def prefill_at(self, key: str) -> Values:
+        """Percentile of the engine time of a prompt."""
+        sigma = np.sqrt(np.log(self.input_spread))
+        tokens = self.new * np.exp(SCORE[key] * sigma - sigma**2 / 2)
+        return self.linear_s * tokens + self.square_s * tokens**2
+
+    @property
+    def chunks(self) -> Values:
+        """Steps that a mean prompt is cut into."""
+        return np.ceil(self.new / self.budget)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A replica with a mean number of decoding sequences."""
+
+    demand: Demand
+    decoding: Values
+    token_s: Values  # without prefill in between
+    rate: Values  # arrivals that keep so many decoding  [1/s]
+    share: Values  # of the time for prefill
+
+    @classmethod
+    def at(cls, demand: Demand, decoding: Values) -> Point:
+        """The point where `decoding` sequences decode on average; an arrival sees them, and joins."""
+        token = as_float(demand.replica.token_s(np.minimum(decoding + 1, demand.limit), demand.context))
+        prefill = demand.prefill_s
+        rate = decoding / (demand.later * token + decoding * prefill)
+        return cls(demand=demand, decoding=decoding, token_s=token, rate=rate, share=rate * prefill)
+
+    @property
+    def tpot_s(self) -> Values:
+        """Mean time per output token after the first."""
+        return self.token_s / (1 - self.share)
+
+    @property
+    def step_s(self) -> Values:
+        """Decoding part of a step."""
+        return self.token_s * self.demand.tokens_of_step
+
+    @property
+    def elasticity(self) -> Values:
+        """Relative rise of the time per token for a relative rise of the batch."""
+        demand = self.demand
+        room = np.maximum(demand.limit - self.decoding, 1e-6)
+        slope = np.maximum(demand.full_token_s - self.token_s, 0.0) / room
+        return np.minimum(slope * self.decoding / self.token_s, 0.95)
+
+    @property
+    def variance(self) -> Values:
+        """Of the number decoding."""
+        demand = self.demand
+        peak = 1 + (demand.variability - 1) / demand.output_spread
+        return np.asarray(running_variance(self.decoding, self.elasticity, np.maximum(peak, 0.05)))
+
+    @property
+    def busy(self) -> Values:
+        """Probability that an arrival finds another sequence running."""
+        return 1 - np.exp(-self.decoding)
+
+    @property
+    def first_s(self) -> Values:
+        """From the start of a mean prompt's prefill to its first token."""
+        demand = self.demand
+        mixed = self.step_s * demand.chunks + demand.prefill_s
+        return np.maximum(demand.alone_s, self.busy * mixed + (1 - self.busy) * demand.alone_s)
+
+    @property
+    def sequences(self) -> Values:
+        """Mean number of requests in slots: decoding or in prefill."""
+        return self.decoding + self.rate * self.first_s
+
+    @property
+    def queue_s(self) -> Values:
+        """Mean wait for the step that the prefill starts in."""
+        demand = self.demand
+        factor = arrival_wait_factor(demand.variability, 0.0)
+        step = mixed_step_s(self.step_s * self.busy, self.rate, demand.prefill_s, demand.prefill_second_moment * factor)
+        return np.asarray((0.5 + self.share) * as_float(step))
+
+    @property
+    def full_rate(self) -> Values:
+        """Rate at which a replica with all slots taken finishes requests."""
+        demand = self.demand
+        return demand.limit / (demand.later * demand.full_token_s / (1 - self.share) + self.first_s)
+
+    @property
+    def slot_probability(self) -> Values:
+        """Probability that an arrival finds all slots taken."""
+        load = self.rate / self.full_rate
+        return np.asarray(slot_wait_probability(self.demand.limit, self.sequences, self.variance, load))
+
+    @property
+    def slot_mean_s(self) -> Values:
+        """Mean wait for a slot of those who wait."""
+        free = self.full_rate - self.rate
+        burst = (1 + self.demand.variability) / 2
+        return np.where(free > 0, burst / np.where(free > 0, free, 1.0), np.inf)
+
+    def ttft(self, key: str) -> Values:
+        """Time to the first token: mean or percentile."""
+        demand, queue = self.demand, self.queue_s
+        probability, conditional = self.slot_probability, self.slot_mean_s
+        mean = demand.request_s + queue + self.first_s + probability * conditional
+        if key == "mean":
+            return mean
+        waiting = np.minimum(0.5 + self.share, 1.0)
+        return mean + _excess(
+            as_float(wait_percentile_s(waiting, queue / waiting, SHARE[key])) - queue,
+            demand.prefill_at(key) - demand.prefill_s,
+            as_float(wait_percentile_s(probability, conditional, SHARE[key])) - probability * conditional,
+        )
+
+    def tpot(self, key: str) -> Values:
+        """Time per output token of a request: mean or percentile."""
+        if key == "mean":
+            return self.tpot_s
+        return self.tpot_s + SCORE[key] * self._tpot_deviation
+
+    @property
+    def _tpot_deviation(self) -> Values:
+        """Spread over requests: prompts that came in between, and the batch that they met."""
+        demand = self.demand
+        steps = np.maximum(demand.later, 1.0) / demand.output_spread
+        prompts = self.rate * self.token_s * demand.prefill_second_moment / steps / (1 - self.share) ** 3
+        batch = 0.7 * self.variance * (self.elasticity * self.tpot_s / self.decoding) ** 2
+        return np.sqrt(prompts + batch)
+
+    def e2e(self, key: str) -> Values:
+        """From arrival to the last token: mean or percentile."""
+        later = self.demand.later
+        mean = self.ttft("mean") + later * self.tpot_s
+        if key == "mean":
+            return mean
+        sigma = np.sqrt(np.log(self.demand.output_spread))
+        tokens = later * (np.exp(SCORE[key] * sigma - sigma**2 / 2) - 1)
+        return mean + _excess(
+            self.ttft(key) - self.ttft("mean"), tokens * self.tpot_s, later * (self.tpot(key) - self.tpot_s)
+        )
+
+    @property
+    def itl_p99_s(self) -> Values:
+        """99th percentile of the time between two tokens of a sequence."""
+        demand = self.demand
+        mixed = 1 - np.exp(-self.rate * self.tpot_s * demand.tokens_of_step * demand.chunks)
+        chunk = demand.prefill_s / demand.chunks
+        return self.step_s + np.where(mixed > 0.01, chunk, 0.0)
+
+    def latencies(self, metric: str) -> dict[str, Values]:
+        """Every figure of `ttft`, `tpot` or `e2e`."""
+        return {key: np.asarray(getattr(self, metric)(key)) for key in KEYS}
+
+
+def _excess(*parts: Values) -> Values:
+    """What independent parts add to their means at a percentile: the root of the sum of signed squares."""
+    total = sum((part * np.abs(part) for part in parts), start=as_float(0.0))
+    return np.sign(total) * np.sqrt(np.abs(total))

@@ -1,0 +1,129 @@
+"""What an open loop is asked and what it answers: requests, targets, the load of a replica."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.equations.queueing import resident_tokens_mean
+from planner.equations.registry import as_float
+from planner.estimate.serving_work import taken
+
+Values = NDArray[np.float64]
+KEYS = ("mean", "p50", "p90", "p95", "p99")
+INF = float("inf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestShape:
+    """Requests that a replica sees: means and second moments of their lengths; numbers or arrays.
+
+    A second moment that is not given is the square of the mean: all requests alike.
+    """
+
+    input_tokens: Any
+    output_tokens: Any
+    input_second_moment: Any = None  # tokens^2
+    output_second_moment: Any = None  # tokens^2
+    cached_tokens: Any = 0  # prefix found in the cache
+
+    @property
+    def context_tokens(self) -> Values:
+        """Mean length of a running sequence over its decode steps.  [tokens]"""
+        second = self.output_second_moment
+        square = as_float(self.output_tokens) ** 2 if second is None else as_float(second)
+        return as_float(resident_tokens_mean(self.input_tokens, self.output_tokens, square))
+
+    @property
+    def input_spread(self) -> Values:
+        """E[I^2] / E[I]^2, at least 1."""
+        return _spread(self.input_tokens, self.input_second_moment)
+
+    @property
+    def output_spread(self) -> Values:
+        """E[O^2] / E[O]^2, at least 1."""
+        return _spread(self.output_tokens, self.output_second_moment)
+
+    def take(self, index: NDArray[np.intp]) -> RequestShape:
+        """The rows of `index`, where there are rows."""
+        return taken(self, index)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """Latencies that a percentile of the requests must keep; infinite = not asked for.  [s]"""
+
+    ttft_p50_s: Any = INF
+    ttft_p95_s: Any = INF
+    ttft_p99_s: Any = INF
+    tpot_p50_s: Any = INF
+    tpot_p95_s: Any = INF
+    tpot_p99_s: Any = INF
+    e2e_p95_s: Any = INF
+
+    @property
+    def asked(self) -> dict[str, Values]:
+        """The finite targets, as `ttft_p95` -> seconds."""
+        every = {f.name.removesuffix("_s"): as_float(getattr(self, f.name)) for f in fields(self)}
+        return {name: value for name, value in every.items() if not np.isposinf(value).all()}
+
+    def take(self, index: NDArray[np.intp]) -> Targets:
+        """The rows of `index`, where there are rows."""
+        return taken(self, index)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenLoad:
+    """A replica at a rate of arrivals; arrays of one length.
+
+    The mappings have the keys mean, p50, p90, p95, p99. Time per output token is that of a request:
+    (end to end - first token) / (tokens - 1); `itl_p99_s` is that of single tokens.
+    """
+
+    requests_per_s: Values
+    sequences: Values  # mean running, prompts in prefill among them
+    prefill_share: Values  # of the engine's time
+    slot_wait_s: Values  # mean, over all requests
+    ttft_s: Mapping[str, Values]
+    tpot_s: Mapping[str, Values]
+    e2e_s: Mapping[str, Values]
+    itl_p99_s: Values
+    binding: NDArray[np.str_]  # what stops a higher rate; "" where that was not asked
+
+    def margin(self, targets: Targets) -> dict[str, Values]:
+        """Share of each asked target that is left; negative where it is missed."""
+        return {name: 1 - self.latency_s(name) / limit for name, limit in targets.asked.items()}
+
+    def latency_s(self, name: str) -> Values:
+        """Latency by a target's name, such as `ttft_p95`.  [s]"""
+        metric, key = name.split("_")
+        table: Mapping[str, Values] = getattr(self, f"{metric}_s")
+        return table[key]
+
+    @classmethod
+    def scattered(cls, parts: list[tuple[NDArray[np.intp], OpenLoad]], count: int) -> OpenLoad:
+        """Loads of several sets of rows, put together in the order of the rows."""
+
+        def place(pick: Callable[[OpenLoad], Any]) -> Any:
+            whole = np.zeros(count, dtype=np.result_type(*(pick(load).dtype for _, load in parts)))
+            for rows, load in parts:
+                whole[rows] = pick(load)
+            return whole
+
+        def table(name: str) -> dict[str, Values]:
+            return {key: place(lambda load, key=key: getattr(load, name)[key]) for key in KEYS}
+
+        tables = {name: table(name) for name in ("ttft_s", "tpot_s", "e2e_s")}
+        names = [f.name for f in fields(cls) if f.name not in tables]
+        return cls(**tables, **{name: place(lambda load, name=name: getattr(load, name)) for name in names})
+
+
+def _spread(mean: Any, second: Any) -> Values:
+    average = as_float(mean)
+    if second is None:
+        return np.ones_like(average)
+    return np.maximum(as_float(second) / np.maximum(average, 1e-300) ** 2, 1.0)
