@@ -11,9 +11,6 @@ from typing import Any
 from planner.scenario.mistakes import Mistake, mistake
 from planner.yamlfile import Document, Steps
 
-_EITHER_DEMAND = ("qpm", "input_tokens", "output_tokens")
-_OTHER_DEMANDS = ("trace", "requests", "histogram", "profile")
-
 
 def cross_checks(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
     """Every mistake that takes more than one field to see."""
@@ -112,15 +109,33 @@ def _spot(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
 
 
 def _demand(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mistake]:
-    path = ("serving", i)
+    """A trace says everything; else a rate, and lengths or a histogram."""
     required = [] if "profile" in fleet else ["model"]
-    if not any(key in fleet for key in _OTHER_DEMANDS):
-        required += _EITHER_DEMAND
-    examples = {"model": "llama-3.1-70b", "qpm": 600, "input_tokens": 1500, "output_tokens": 400}
+    if "trace" in fleet:
+        for key in ("qpm", "requests", "input_tokens", "output_tokens", "histogram", "profile", "load_profile"):
+            yield from _exclusive(fleet, i, document, "trace", key, f"leave {key} out: the trace says it")
+    else:
+        required += [] if "requests" in fleet else ["qpm"]
+        required += ["histogram"] if "profile" in fleet else []
+        required += [] if {"histogram", "profile"} & fleet.keys() else ["input_tokens", "output_tokens"]
+        yield from _exclusive(fleet, i, document, "qpm", "requests", "keep one: qpm is a minute's, requests a second's")
+        for key in ("input_tokens", "output_tokens"):
+            yield from _exclusive(fleet, i, document, "histogram", key, f"leave {key} out: the histogram says it")
     for key in required:
         if key not in fleet:
-            yield mistake(document, path, "missing-field", f"'{key}' is missing in serving",
-                          f'add "{key}: {examples[key]}"', missing=(key,))  # fmt: skip
+            yield mistake(document, ("serving", i), "missing-field", f"'{key}' is missing in serving",
+                          f'add "{key}: {_DEMAND_EXAMPLES[key]}"', missing=(key,))  # fmt: skip
+
+
+_DEMAND_EXAMPLES = {"model": "llama-3.1-70b", "qpm": 600, "input_tokens": 1500, "output_tokens": 400,
+                    "histogram": "workload.csv"}  # fmt: skip
+
+
+def _exclusive(fleet: dict[str, Any], i: int, document: Document, one: str, other: str, hint: str) -> Iterator[Mistake]:
+    if one in fleet and other in fleet:
+        places = [document.key_place(("serving", i, key)) for key in (one, other)]
+        yield mistake(document, ("serving", i, other), "conflict", f"'{one}' and '{other}' are both given", hint,
+                      places=places)  # fmt: skip
 
 
 _RATE_ONLY = ("prefix_cached", "speculative", "arrival_variability")

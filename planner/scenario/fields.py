@@ -180,6 +180,11 @@ RequestRate = Annotated[
     _quantity(units.parse_request_rate, "at least 0 and at most 1e9 /s", 0, 1e9),
     _text_schema("(requests)?/(s|min|h|day)", "16 /s"),
 ]
+ArrivalRate = Annotated[
+    float,
+    _quantity(units.parse_request_rate, "above 0 and at most 1e9 /s", 0, 1e9, above=True, hint='write "16 /s"'),
+    _text_schema("(requests)?/(s|min|h|day)", "16 /s"),
+]
 Money = Annotated[int, _money(units.parse_money, 10**18), _MONEY_SCHEMA]
 Price = Annotated[int, _money(units.parse_price, 10**15), _PRICE_SCHEMA]
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from planner.errors import InputError, Problem
 from planner.files import StrPath, contained_path, read_text
 from planner.scenario.checks import cross_checks
+from planner.scenario.demand import read_demand
 from planner.scenario.mistakes import Mistake, from_pydantic, one_each
 from planner.scenario.not_yet import not_yet
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
@@ -208,6 +209,8 @@ class _Loading:
         wrong = [m.path for m in mistakes if m.path and not m.missing]
         mistakes += [m for m in not_yet(data, document) if not any(_related(m.path, path) for path in wrong)]
         problems = list(dict.fromkeys(self.problems + one_each(mistakes)))
+        if scenario is not None and not problems:
+            problems = _read_demand(scenario, document)
         if problems or scenario is None:
             raise InputError(*sorted(problems, key=self._order))
         scenario._document = document
@@ -230,6 +233,16 @@ class _Loading:
     def _order(self, problem: Problem) -> tuple[bool, str, int, int]:
         place = problem.places[-1] if problem.places else self.document.root.place
         return place.file != self.document.file, place.file, place.line, place.column
+
+
+def _read_demand(scenario: Scenario, document: Document) -> list[Problem]:
+    """Read the files of every fleet and hand it its traffic; what is wrong with them."""
+    problems = []
+    for i, fleet in enumerate(scenario.serving):
+        demand = read_demand(fleet)
+        problems += [_placed(problem, document.nearest(("serving", i, key))[0]) for key, problem in demand.problems]
+        fleet._traffic, fleet._rates = demand.traffic, demand.rates
+    return problems
 
 
 def _items(node: Node) -> list[Node]:

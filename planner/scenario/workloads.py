@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, field_
 
 from planner.scenario.fields import (
     FIELD,
+    ArrivalRate,
     BatchBound,
     BatchSize,
     Confidence,
@@ -30,7 +31,6 @@ from planner.scenario.fields import (
     Pattern,
     PricePerTokens,
     Ratio,
-    RequestRate,
     RequestsPerMinute,
     Share,
     ShareOrZero,
@@ -314,7 +314,7 @@ class ServingFleet(Part):
     autoscaling: Autoscaling | None = None
     api_price: PricePerTokens | None = None
     trace: FilePath | None = None
-    requests_per_s: RequestRate | None = Field(None, alias="requests")
+    requests_per_s: ArrivalRate | None = Field(None, alias="requests")
     histogram: FilePath | None = None
     profile: FilePath | None = None
 
