@@ -100,6 +100,11 @@ class Demand:
         return self.linear_s * tokens + self.square_s * tokens**2
 
     @property
+    def prefill_of_mean_s(self) -> Values:
+        """Engine time of a prompt of mean length."""
+        return self.linear_s * self.new + self.square_s * self.new**2
+
+    @property
     def chunks(self) -> Values:
         """Steps that a mean prompt is cut into."""
         return np.ceil(self.new / self.budget)
@@ -200,7 +205,7 @@ class Point:
         if key == "mean":
             return mean
         waiting = np.minimum(0.5 + self.share, 1.0)
-        return mean + _excess(
+        return mean + excess(
             as_float(wait_percentile_s(waiting, queue / waiting, SHARE[key])) - queue,
             demand.prefill_at(key) - demand.prefill_s,
             as_float(wait_percentile_s(probability, conditional, SHARE[key])) - probability * conditional,
@@ -229,7 +234,7 @@ class Point:
             return mean
         sigma = np.sqrt(np.log(self.demand.output_spread))
         tokens = later * (np.exp(SCORE[key] * sigma - sigma**2 / 2) - 1)
-        return mean + _excess(
+        return mean + excess(
             self.ttft(key) - self.ttft("mean"), tokens * self.tpot_s, later * (self.tpot(key) - self.tpot_s)
         )
 
@@ -238,7 +243,7 @@ class Point:
         """99th percentile of the time between two tokens of a sequence."""
         demand = self.demand
         mixed = 1 - np.exp(-self.rate * self.tpot_s * demand.tokens_of_step * demand.chunks)
-        chunk = demand.prefill_s / demand.chunks
+        chunk = demand.prefill_s / np.maximum(demand.chunks, 1.0)
         return self.step_s + np.where(mixed > 0.01, chunk, 0.0)
 
     def latencies(self, metric: str) -> dict[str, Values]:
@@ -246,7 +251,7 @@ class Point:
         return {key: np.asarray(getattr(self, metric)(key)) for key in KEYS}
 
 
-def _excess(*parts: Values) -> Values:
+def excess(*parts: Values) -> Values:
     """What independent parts add to their means at a percentile: the root of the sum of signed squares."""
     total = sum((part * np.abs(part) for part in parts), start=as_float(0.0))
     return np.sign(total) * np.sqrt(np.abs(total))

@@ -39,12 +39,7 @@ def load_at(
     coefficient of variation of the times between arrivals, `max_batched_tokens` the tokens of a step.
     """
     demand = Demand.of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
-    rate = as_float(requests_per_s)
-    with np.errstate(all="ignore"):
-        low, high = _bracket(demand, rate)
-        decoding = _bisect(lambda b: Point.at(demand, b).rate <= rate, low, high)
-        point = Point.at(demand, np.where(Point.at(demand, high).rate <= rate, high, decoding))
-        return _load(point, np.broadcast_to(rate, point.rate.shape), np.full(point.rate.shape, ""))
+    return load_of(lambda decoding: Point.at(demand, decoding), demand, {}, requests_per_s)
 
 
 def slo_capacity(
@@ -61,17 +56,28 @@ def slo_capacity(
     `binding` names what stops a higher rate: a target, or `batch` where the limit on sequences does.
     """
     demand = Demand.of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
-    asked = targets.asked
+    return load_of(lambda decoding: Point.at(demand, decoding), demand, targets.asked, None)
 
-    def keeps(decoding: Values) -> NDArray[np.bool_]:
-        return _kept(Point.at(demand, decoding), asked)
 
+def load_of(
+    at: Callable[[Values], Point],
+    demand: Demand,
+    asked: dict[str, Values],
+    requests_per_s: FloatOrArray | None,
+    *,
+    extra: tuple[Values, ...] = (),
+) -> OpenLoad:
+    """The load at given rates, or at the largest that keeps the asked targets; `at` makes a point."""
+    others = asked.values() if requests_per_s is None else (as_float(requests_per_s),)
     with np.errstate(all="ignore"):
-        low, high = _bracket(demand, *asked.values())
-        decoding = np.where(keeps(high), high, _bisect(keeps, low, high))
-        point, possible = Point.at(demand, decoding), keeps(low)
-        load = _load(point, np.where(possible, point.rate, 0.0), _binding(point, asked, high))
-    return load
+        low, high = _bracket(demand, *others, *extra)
+        if requests_per_s is not None:
+            rate = low * 0.0 + as_float(requests_per_s)
+            point = at(largest(lambda decoding: at(decoding).rate <= rate, low, high))
+            return _load(point, rate, np.full(rate.shape, ""))
+        point = at(largest(lambda decoding: _kept(at(decoding), asked), low, high))
+        rate = np.where(_kept(at(low), asked), point.rate, 0.0)
+        return _load(point, rate, _binding(point, asked, high))
 
 
 def _kept(point: Point, asked: dict[str, Values]) -> NDArray[np.bool_]:
@@ -90,14 +96,15 @@ def _bracket(demand: Demand, *others: Values) -> tuple[Values, Values]:
     return ones * LEAST * np.minimum(demand.later, 1.0), ones * np.maximum(demand.limit, LEAST)
 
 
-def _bisect(below: Callable[[Values], NDArray[np.bool_]], low: Values, high: Values) -> Values:
-    """Largest value between low and high, on a logarithmic scale, that is still below."""
+def largest(below: Callable[[Values], NDArray[np.bool_]], low: Values, high: Values) -> Values:
+    """Largest value between low and high that is still below, found on a logarithmic scale."""
     bottom, top = np.log(low), np.log(high)
     for _ in range(ROUNDS):
         middle = (bottom + top) / 2
         under = below(np.exp(middle))
         bottom, top = np.where(under, middle, bottom), np.where(under, top, middle)
-    return np.exp(bottom)
+    found = np.exp(bottom)
+    return np.where(below(high), high, found)
 
 
 def _binding(point: Point, asked: dict[str, Values], high: Values) -> NDArray[np.str_]:
@@ -106,7 +113,7 @@ def _binding(point: Point, asked: dict[str, Values], high: Values) -> NDArray[np
     used = [point.sequences / point.demand.limit]
     for name, limit in asked.items():
         metric, key = name.split("_")
-        used.append(np.broadcast_to(getattr(point, metric)(key) / limit, high.shape))
+        used.append(getattr(point, metric)(key) / limit)
     chosen: NDArray[np.str_] = names[np.argmax(np.stack(np.broadcast_arrays(*used)), axis=0)]
     return chosen
 

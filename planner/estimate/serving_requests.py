@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -105,25 +105,28 @@ class OpenLoad:
         return table[key]
 
     @classmethod
-    def scattered(cls, parts: list[tuple[NDArray[np.intp], OpenLoad]], count: int) -> OpenLoad:
-        """Loads of several sets of rows, put together in the order of the rows."""
+    def joined(cls, parts: Sequence[OpenLoad]) -> OpenLoad:
+        """Loads of several blocks of rows, one after the other."""
 
-        def place(pick: Callable[[OpenLoad], Any]) -> Any:
-            whole = np.zeros(count, dtype=np.result_type(*(pick(load).dtype for _, load in parts)))
-            for rows, load in parts:
-                whole[rows] = pick(load)
-            return whole
+        def join(name: str) -> Any:
+            columns = [getattr(part, name) for part in parts]
+            if name in ("ttft_s", "tpot_s", "e2e_s"):
+                return {key: np.concatenate([column[key] for column in columns]) for key in KEYS}
+            return np.concatenate(columns)
 
-        def table(name: str) -> dict[str, Values]:
-            return {key: place(lambda load, key=key: getattr(load, name)[key]) for key in KEYS}
+        return cls(**{f.name: join(f.name) for f in fields(cls)})
 
-        tables = {name: table(name) for name in ("ttft_s", "tpot_s", "e2e_s")}
-        names = [f.name for f in fields(cls) if f.name not in tables]
-        return cls(**tables, **{name: place(lambda load, name=name: getattr(load, name)) for name in names})
+    def take(self, index: NDArray[Any]) -> OpenLoad:
+        """The rows of `index`, in any order and as often as named."""
+
+        def pick(value: Any) -> Any:
+            return {key: column[index] for key, column in value.items()} if isinstance(value, Mapping) else value[index]
+
+        return OpenLoad(**{f.name: pick(getattr(self, f.name)) for f in fields(OpenLoad)})
 
 
 def _spread(mean: Any, second: Any) -> Values:
     average = as_float(mean)
     if second is None:
         return np.ones_like(average)
-    return np.maximum(as_float(second) / np.maximum(average, 1e-300) ** 2, 1.0)
+    return np.asarray(np.maximum(as_float(second) / np.maximum(average, 1e-300) ** 2, 1.0))

@@ -1,0 +1,182 @@
+"""Separate pools for prefill and decode: what one replica of either carries within its targets.
+
+A prefill replica takes prompts one by one in their order; a decode replica never stops for a prompt.
+Between them the cache of a prompt travels, which lengthens the gap between the first two tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.equations.queueing import arrival_wait_factor, prefill_queue_wait_s, wait_percentile_s
+from planner.equations.registry import FloatOrArray, as_float
+from planner.estimate.serving_latency import SHARE, Demand, Point, excess
+from planner.estimate.serving_open import largest, load_of
+from planner.estimate.serving_requests import KEYS, OpenLoad, RequestShape, Targets
+from planner.estimate.serving_step import StepTimes
+
+Values = NDArray[np.float64]
+FULLEST = 0.999  # share of a prefill replica's time that may be taken
+
+
+def prefill_pool_capacity(
+    replica: StepTimes,
+    shape: RequestShape,
+    targets: Targets,
+    *,
+    arrival_variability: FloatOrArray = 1.0,
+    requests_per_s: FloatOrArray | None = None,
+) -> OpenLoad:
+    """Largest rate of prompts that a prefill replica takes within the targets on the first token.
+
+    Other targets are not its concern. With `requests_per_s` its latencies at that rate instead.
+    """
+    line = _Line.of(replica, shape, as_float(arrival_variability))
+    asked = {name: limit for name, limit in targets.asked.items() if name.startswith("ttft")}
+    shapes = [line.service_s.shape, *(limit.shape for limit in asked.values())]
+    ones = np.ones(np.broadcast_shapes(*shapes, np.shape(requests_per_s) if requests_per_s is not None else ()))
+
+    def kept(share: Values) -> NDArray[np.bool_]:
+        met = share > 0
+        for name, limit in asked.items():
+            met = met & (line.ttft(share, name.split("_")[1]) <= limit)
+        return met
+
+    with np.errstate(all="ignore"):
+        if requests_per_s is not None:
+            rate = ones * as_float(requests_per_s)
+            return line.load(rate * line.service_s, rate, np.full(ones.shape, ""))
+        low, high = ones * 1e-6, ones * FULLEST
+        share = largest(kept, low, high)
+        rate = np.where(kept(low), share / line.service_s, 0.0)
+        return line.load(share, rate, line.binding(share, asked))
+
+
+def decode_pool_capacity(
+    replica: StepTimes,
+    shape: RequestShape,
+    targets: Targets,
+    batch_limit: FloatOrArray,
+    *,
+    kv_transfer_s: FloatOrArray = 0.0,
+    first_token_s: FloatOrArray = 0.0,
+    arrival_variability: FloatOrArray = 1.0,
+    requests_per_s: FloatOrArray | None = None,
+) -> OpenLoad:
+    """Largest rate of requests that a decode replica finishes within the targets on later tokens.
+
+    Targets on the first token are not its concern; `first_token_s`, which the other pool takes, counts
+    end to end. The transfer and the wait for a slot fall into the gap after the first token. With
+    `requests_per_s` its latencies at that rate instead.
+    """
+    whole = Demand.of(replica, shape, batch_limit, arrival_variability, np.inf)
+    nothing = whole.new * 0.0
+    demand = replace(
+        whole,
+        new=nothing,
+        linear_s=nothing,
+        square_s=nothing,
+        alone_s=nothing,
+        request_s=nothing,
+        input_spread=nothing + 1,
+    )
+    asked = {name: limit for name, limit in targets.asked.items() if not name.startswith("ttft")}
+    transfer, first = as_float(kv_transfer_s), as_float(first_token_s)
+
+    def at(decoding: Values) -> Point:
+        point = Point.at(demand, decoding)
+        return _Decode(
+            demand=demand,
+            decoding=decoding,
+            token_s=point.token_s,
+            rate=point.rate,
+            share=point.share,
+            transfer_s=transfer,
+            other_s=first,
+        )
+
+    return load_of(at, demand, asked, requests_per_s, extra=(transfer, first))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decode(Point):
+    """A decode replica: what comes before its first own token lengthens the time per token."""
+
+    transfer_s: Values
+    other_s: Values
+
+    def tpot(self, key: str) -> Values:
+        gap = (self.transfer_s + self.ttft("mean")) / np.maximum(self.demand.later, 1.0)
+        mean = self.tpot_s + gap
+        if key == "mean":
+            return mean
+        late = (self.ttft(key) - self.ttft("mean")) / np.maximum(self.demand.later, 1.0)
+        return mean + excess(Point.tpot(self, key) - self.tpot_s, late)
+
+    def e2e(self, key: str) -> Values:
+        return Point.e2e(self, key) + self.transfer_s + self.other_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """Prompts that wait in a line for a prefill replica."""
+
+    service_s: Values
+    second_moment: Values
+    spread: dict[str, Values]  # percentile of the service time
+    request_s: Values
+    factor: Values  # on waits, of the arrivals
+
+    @classmethod
+    def of(cls, replica: StepTimes, shape: RequestShape, variability: Values) -> _Line:
+        prompt = Demand.of(replica, shape, 1.0, variability, np.inf)
+        # on an idle engine a prompt takes what no load changes more than in a mixed step
+        fixed = np.maximum(prompt.alone_s - prompt.prefill_of_mean_s, 0.0)
+        service = fixed + prompt.prefill_s
+        second = fixed**2 + 2 * fixed * prompt.prefill_s + prompt.prefill_second_moment
+        relative = np.maximum(second / service**2 - 1, 0.0)
+        return cls(
+            service_s=service,
+            second_moment=second,
+            spread={key: fixed + prompt.prefill_at(key) for key in SHARE},
+            request_s=prompt.request_s,
+            factor=np.asarray(arrival_wait_factor(variability, relative)),
+        )
+
+    def wait_s(self, share: Values) -> Values:
+        rate = share / self.service_s
+        return np.asarray(prefill_queue_wait_s(rate, self.service_s, self.second_moment)) * self.factor
+
+    def ttft(self, share: Values, key: str) -> Values:
+        wait = self.wait_s(share)
+        mean = self.request_s + wait + self.service_s
+        if key == "mean":
+            return mean
+        late = as_float(wait_percentile_s(share, wait / share, SHARE[key]))
+        return mean + excess(late - wait, self.spread[key] - self.service_s)
+
+    def binding(self, share: Values, asked: dict[str, Values]) -> NDArray[np.str_]:
+        names = np.array(["prefill", *asked])
+        used = [share / FULLEST]
+        used += [self.ttft(share, name.split("_")[1]) / limit for name, limit in asked.items()]
+        chosen: NDArray[np.str_] = names[np.argmax(np.stack(np.broadcast_arrays(*used)), axis=0)]
+        return chosen
+
+    def load(self, share: Values, rate: Values, binding: Any) -> OpenLoad:
+        none = np.zeros(rate.shape)
+        table = {key: none + self.ttft(share, key) for key in KEYS}
+        return OpenLoad(
+            requests_per_s=rate,
+            sequences=share + rate * self.wait_s(share),
+            prefill_share=none + share,
+            slot_wait_s=none,
+            ttft_s=table,
+            tpot_s=dict.fromkeys(KEYS, none),
+            e2e_s=table,
+            itl_p99_s=none,
+            binding=binding,
+        )
