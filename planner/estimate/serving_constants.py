@@ -22,9 +22,11 @@ class ServingConstants:
     expert_bandwidth: FloatOrArray | None = None
     attention_compute: FloatOrArray | None = None  # of the 16-bit peak; None = as linear products
     expert_compute: FloatOrArray | None = None
+    routing_skew: FloatOrArray = 0.0  # share of the tokens of a batch that visit experts already visited
     kernel_unit_s: FloatOrArray = 0.0  # per ten kernels
     collective_s: FloatOrArray = 0.0
     step_s: FloatOrArray = 0.0  # of the engine's loop, once a step
+    prompt_unit_s: FloatOrArray = 0.0  # per ten kernels of a step that holds prompts: launched one by one
     sequence_s: FloatOrArray = 0.0  # per running sequence and step
     request_s: FloatOrArray = 0.0  # enters the time to first token
     prompt_token_s: FloatOrArray = 0.0  # per prompt token, outside the device

@@ -168,9 +168,11 @@ class Replica:
         step = as_float(self.step_s(sequences, context_tokens))
         return step if self.speculation is None else step / as_float(self.speculation.tokens_per_step)
 
-    def prefill_s(self, input_tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> FloatOrArray:
-        """Engine time that a prompt takes from decoding: its walk over the depth of the pipeline.  [s]"""
-        return as_float(self.prefill(input_tokens, cached_tokens).total) / as_float(self.layout.pp)
+    def prefill_s(
+        self, input_tokens: FloatOrArray, cached_tokens: FloatOrArray = 0, prompts: FloatOrArray = 1
+    ) -> FloatOrArray:
+        """Engine time that a prompt takes from decoding, one of `prompts` in its step.  [s]"""
+        return as_float(self.prefill(input_tokens, cached_tokens, prompts).total) / as_float(self.layout.pp)
 
     def prefill_alone_s(self, input_tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> FloatOrArray:
         """First token of a prompt on an idle engine.  [s]"""
@@ -194,15 +196,17 @@ class Replica:
             terms["draft"] = sum(terms.values()) * drafted * as_float(self.speculation.draft_share)
         return Terms(terms)
 
-    def prefill(self, tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> Terms:
-        """Engine time that one prompt adds to a step, as one walk through all stages.  [s]"""
-        return self._prompt(tokens, cached_tokens, alone=False)
+    def prefill(self, tokens: FloatOrArray, cached_tokens: FloatOrArray = 0, prompts: FloatOrArray = 1) -> Terms:
+        """Engine time that one prompt adds to a step of `prompts`, as one walk through all stages.  [s]"""
+        return self._prompt(tokens, cached_tokens, as_float(prompts), alone=False)
 
     def first_token(self, tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> Terms:
         """Time of one prompt on an idle engine: with the weights read, and every kernel launched.  [s]"""
-        return self._prompt(tokens, cached_tokens, alone=True)
+        return self._prompt(tokens, cached_tokens, 1.0, alone=True)
 
-    def _prompt(self, tokens: FloatOrArray, cached_tokens: FloatOrArray, *, alone: bool) -> Terms:
+    def _prompt(
+        self, tokens: FloatOrArray, cached_tokens: FloatOrArray, prompts: FloatOrArray, *, alone: bool
+    ) -> Terms:
         cached = as_float(cached_tokens)
         new = np.maximum(as_float(tokens) - cached, 1.0)
         latency = as_float(self.constants.collective_s) * alone
@@ -214,8 +218,8 @@ class Replica:
                 "collectives": self._collectives(new, latency),
                 "pipeline": self._pipeline(new, latency),
             }
-        if alone:
-            terms["launch"] = self._launch(1.0)
+        unbatched = as_float(self.work.kernel_units) * as_float(self.constants.prompt_unit_s)
+        terms["launch"] = unbatched / as_float(prompts) + (self._launch(1.0) if alone else 0.0)
         return Terms(terms)
 
     def _time(
@@ -254,8 +258,9 @@ class Replica:
     def _experts(self, tokens: FloatOrArray, *, reads: bool) -> FloatOrArray:
         """Routed experts: the distinct ones a batch touches are read, k of them computed per token."""
         read_bytes, flop_count = as_float(0.0), as_float(0.0)
+        spread = 1 + (as_float(tokens) - 1) * (1 - as_float(self.constants.routing_skew))
         for layer in self.work.layers:
-            touched = as_float(distinct_experts(layer.experts, layer.experts_per_token, tokens))
+            touched = as_float(distinct_experts(layer.experts, layer.experts_per_token, spread))
             each = layer.count * layer.expert_parameters
             read_bytes = read_bytes + each * touched * self.work.expert_bytes * reads
             flop_count = flop_count + 2 * each * layer.experts_per_token * as_float(tokens)

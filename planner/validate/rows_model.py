@@ -95,7 +95,7 @@ def _like_preset(row: MeasuredRow) -> dict[str, Any] | None:
     """The config of the mixture-of-experts preset with the same layers: heads wider than the model, latents, ends."""
     if not row.n_experts:
         return None
-    for config in _expert_configs():
+    for config in expert_configs():
         width = config.get("moe_intermediate_size") or config.get("intermediate_size")
         if (config.get("hidden_size"), config.get("num_attention_heads"), width) == (
             row.hidden,
@@ -113,7 +113,8 @@ def _like_preset(row: MeasuredRow) -> dict[str, Any] | None:
 
 
 @lru_cache(maxsize=1)
-def _expert_configs() -> tuple[dict[str, Any], ...]:
+def expert_configs() -> tuple[dict[str, Any], ...]:
+    """Configs of the presets that route tokens to experts."""
     texts = (read_text(PRESETS / f"{name}.json", limit_bytes=CONFIG_LIMIT_BYTES) for name in list_presets())
     configs = (json.loads(text)["config"] for text in texts)
     whole = (config.get("text_config", config) for config in configs)
