@@ -10,7 +10,19 @@ from typing import Annotated
 import typer
 
 from planner import __version__
-from planner.cli import calibrate, candidates, catalog, explain, memory, models, schema, solve, validate, verify
+from planner.cli import (
+    calibrate,
+    candidates,
+    catalog,
+    explain,
+    memory,
+    models,
+    schema,
+    solve,
+    traffic,
+    validate,
+    verify,
+)
 
 app = typer.Typer(
     name="plan",
@@ -36,7 +48,7 @@ def plan(
     """Which accelerators to rent for LLM training and serving, how to split each model, and what it costs."""
 
 
-for room in (solve, explain, candidates, memory, verify, validate, calibrate, catalog, models, schema):
+for room in (solve, explain, candidates, memory, traffic, verify, validate, calibrate, catalog, models, schema):
     room.register(app)
 
 

@@ -1,0 +1,34 @@
+"""`plan traffic`: what a request trace shows, and the scenario lines that say the same."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from planner.cli import options
+from planner.cli.frame import Form, Frame, command
+
+
+def traffic(
+    frame: Frame,
+    trace: Annotated[
+        str, typer.Argument(metavar="TRACE", help="CSV with the columns timestamp, input_tokens, output_tokens.")
+    ],
+    output: options.Output = Form.table,
+    out: options.OutFile = None,
+) -> None:
+    """Rate, burstiness, lengths, profile and peak of a request trace, and the scenario lines to paste."""
+    from planner.report.traffic import render_traffic
+    from planner.traffic.facts import traffic_document
+    from planner.traffic.trace import read_trace
+
+    with frame.progress("reading"):
+        document = traffic_document(read_trace(trace))
+    frame.emit(render_traffic(document, output.value, **frame.view(out)), out)
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the command."""
+    examples = ("plan traffic scenarios/requests.csv", "plan traffic scenarios/requests.csv -o json")
+    command(parent, "traffic", examples=examples)(traffic)

@@ -1,0 +1,98 @@
+"""A request trace in every output format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner import units
+from planner.report import csv, json, markdown, text
+from planner.report.blocks import Block, Grid, Lines, columns
+
+_BARS = "▁▂▃▄▅▆▇█"
+_LENGTHS = ("mean", "p50", "p90", "p95", "p99", "max")
+_UNITS = {
+    "requests": "1", "seconds": "s", "requests_per_s": "1/s", "requests_per_minute": "1/min", "peak_factor": "1",
+    "arrival_variability": "1",
+}  # fmt: skip
+
+
+def render_traffic(document: Mapping[str, Any], form: str, *, width: int = 100, colour: bool = False) -> str:
+    """What a trace shows, as table, json, csv or md."""
+    if form == "json":
+        return json.render(document)
+    if form == "csv":
+        return csv.render(_flat(document), ["trace", "fact", "value", "unit"])
+    blocks = _blocks(document)
+    return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
+
+
+def _blocks(document: Mapping[str, Any]) -> list[Block]:
+    lengths = [
+        [name, *(f"{document[key][fact]:,.0f}" for fact in _LENGTHS), f"{document[key]['squared_variation']:.2f}"]
+        for name, key in (("prompt", "input_tokens"), ("answer", "output_tokens"))
+    ]
+    buckets = [
+        [row["bucket"], f"{row['share']:.1%}", f"{row['input_tokens']:,.0f}", f"{row['output_tokens']:,.0f}"]
+        for row in document["buckets"]
+    ]
+    profile = [
+        [row["day"], _bars(row["weights"], document["peak_factor"]), *_busiest(row["weights"])]
+        for row in document["profile"]
+    ]
+    zone = "UTC" if document["calendar"] else "from the trace's time 0"
+    return [
+        Lines(lines=_head(document), strong_first=True),
+        Grid(columns=columns("Tokens", *(f">{fact}" for fact in _LENGTHS), ">variation"), rows=lengths),
+        Grid(columns=columns("Hours 0 to 23", zone, ">mean", ">busiest"), rows=profile),
+        Grid(columns=columns("Bucket (prompt/answer up to)", ">share", ">mean prompt", ">mean answer"), rows=buckets),
+        Lines(lines=_paste(document)),
+        Lines(lines=(f" Equations  {' '.join(document['equations'])}",)),
+    ]
+
+
+def _head(document: Mapping[str, Any]) -> tuple[str, ...]:
+    rate, peak = document["requests_per_s"], document["peak_factor"]
+    return (
+        f"{document['file']} · {document['requests']:,} requests in {units.format_duration(document['seconds'])}",
+        f"rate {rate:.4g} requests/s, {document['requests_per_minute']:.4g} a minute · peak {peak:.3g} × the mean "
+        f"({document['peak_of']})",
+        f"burstiness {document['arrival_variability']:.2f} (squared variation of the gaps, the profile removed; "
+        "1 = Poisson)",
+        "profile by the hour of the " + ("week" if len(document["profile"]) > 1 else "day")
+        if document["profile"]
+        else "flat profile: the trace is shorter than a day, or has too few requests for one",
+    )
+
+
+def _paste(document: Mapping[str, Any]) -> tuple[str, ...]:
+    numbers = (f"   {line}" for line in document["scenario_numbers"])
+    return ("In a scenario, under serving:", f"   {document['scenario_trace']}",
+            "or, without the buckets and the profile:", *numbers)  # fmt: skip
+
+
+def _bars(weights: list[float], most: float) -> str:
+    return "".join(_BARS[min(int(weight / most * len(_BARS)), len(_BARS) - 1)] for weight in weights)
+
+
+def _busiest(weights: list[float]) -> tuple[str, str]:
+    most = max(weights)
+    return f"{sum(weights) / len(weights):.2f}", f"{weights.index(most)} h: {most:.2f}"
+
+
+def _flat(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def row(fact: str, value: Any, unit: str) -> dict[str, Any]:
+        return {"trace": document["file"], "fact": fact, "value": value, "unit": unit}
+
+    for key, unit in _UNITS.items():
+        yield row(key, document[key], unit)
+    for key in ("input_tokens", "output_tokens"):
+        for fact, value in document[key].items():
+            yield row(f"{key} {fact}", value, "1" if fact == "squared_variation" else "tokens")
+    for bucket in document["buckets"]:
+        yield row(f"share of {bucket['bucket']}", bucket["share"], "1")
+        for key in ("input_tokens", "output_tokens"):
+            yield row(f"{key} of {bucket['bucket']}", bucket[key], "tokens")
+    for day in document["profile"]:
+        for hour, weight in enumerate(day["weights"]):
+            yield row(f"weight of {day['day']}, hour {hour}", weight, "1")

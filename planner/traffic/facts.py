@@ -1,0 +1,99 @@
+"""What `plan traffic` says of a trace, as a document of plain data."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from planner.traffic.arrivals import DAY_HOURS
+from planner.traffic.lengths import HIGHEST_P95_OVER_MEAN
+from planner.traffic.model import Array, Traffic
+from planner.traffic.trace import Trace
+
+Document = dict[str, Any]
+_PERCENTILES = (50, 90, 95, 99)
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_EQUATIONS = ("EQ-TRF-3", "EQ-TRF-4")
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+
+
+def traffic_document(trace: Trace) -> Document:
+    """Rate, burstiness, lengths, buckets, profile and peak of a trace, and the scenario lines that say the same."""
+    traffic = trace.traffic()
+    lengths = {"input_tokens": _lengths(trace.input_tokens), "output_tokens": _lengths(trace.output_tokens)}
+    return {
+        "file": trace.file,
+        "sha256": trace.sha256,
+        "requests": int(trace.arrival_s.size),
+        "seconds": trace.seconds,
+        "calendar": trace.calendar,
+        "requests_per_s": traffic.requests_per_s,
+        "requests_per_minute": traffic.requests_per_s * 60,
+        "peak_factor": traffic.peak_factor,
+        "peak_of": "busiest hour of the profile" if traffic.profile else "busiest of all but 1 % of the minutes",
+        "arrival_variability": traffic.arrival_variability,
+        **lengths,
+        "buckets": _buckets(traffic),
+        "profile": _profile(traffic, trace.calendar),
+        "equations": list(_EQUATIONS),
+        "scenario_trace": f"trace: {_path(trace.file)}",
+        "scenario_numbers": [
+            f"qpm: {_short(traffic.requests_per_s * 60)}",
+            f"peak_factor: {_short(traffic.peak_factor)}",
+            f"arrival_variability: {_short(traffic.arrival_variability)}",
+            *(f"{key}: {_distribution(facts)}" for key, facts in lengths.items()),
+        ],
+    }
+
+
+def _lengths(tokens: Array) -> Document:
+    percentiles = np.percentile(tokens, _PERCENTILES)
+    return {
+        "mean": float(tokens.mean()),
+        **{f"p{p}": float(value) for p, value in zip(_PERCENTILES, percentiles)},
+        "max": float(tokens.max()),
+        "squared_variation": float(tokens.var() / tokens.mean() ** 2),
+    }
+
+
+def _buckets(traffic: Traffic) -> list[Document]:
+    return [
+        {
+            "bucket": name,
+            "share": float(traffic.share[i]),
+            "input_tokens": float(traffic.input_tokens[i]),
+            "output_tokens": float(traffic.output_tokens[i]),
+            "requests_per_s": float(traffic.bucket_requests_per_s[i]),
+        }
+        for i, name in enumerate(traffic.buckets)
+    ]
+
+
+def _profile(traffic: Traffic, calendar: bool) -> list[Document]:
+    """One row a day: its name and the weights of its hours."""
+    days = [list(traffic.profile[i : i + DAY_HOURS]) for i in range(0, len(traffic.profile), DAY_HOURS)]
+    names = [f"day {number + 1}" for number in range(len(days))]
+    if calendar and len(days) == len(_DAYS):
+        names = list(_DAYS)
+    return [{"day": name if len(days) > 1 else "every day", "weights": day} for name, day in zip(names, days)]
+
+
+def _distribution(facts: Document) -> str:
+    mean, p95 = round(facts["mean"]), round(facts["p95"])
+    if mean and 1 <= p95 / mean <= HIGHEST_P95_OVER_MEAN:
+        return f"{{mean: {mean}, p95: {p95}}}"
+    return _short(facts["mean"])
+
+
+def _short(value: float) -> str:
+    """Four digits, without an exponent."""
+    return np.format_float_positional(value, precision=4, fractional=False, trim="-")
+
+
+def _path(file: str) -> str:
+    name = PurePath(file).name
+    return name if _PLAIN.fullmatch(name) else json.dumps(name)

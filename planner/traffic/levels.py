@@ -1,0 +1,128 @@
+"""Autoscaled fleets: what replicas must be there, hour by hour, and as a few nested levels of load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.traffic.model import Array, Traffic
+
+MOST_LEVELS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadLevels:
+    """Levels of load, least first; the last is the peak. Replicas of level i run while the load is at i or above."""
+
+    requests_per_s: Array  # (levels,) that replicas must carry, all buckets together  [1/s]
+    hours: Array  # (levels,) of the horizon at exactly this level  [h]
+
+    @property
+    def hours_at_least(self) -> Array:
+        """Hours at this level or above: how long the replicas run that the level adds.  [h]"""
+        return np.cumsum(self.hours[::-1])[::-1]
+
+
+def look_ahead(weights: Sequence[float] | Array, start_up_slots: float) -> tuple[Array, Array]:
+    """What must be ready: the most that is asked for from now until a replica that starts now is up.
+
+    Parameters
+    ----------
+    weights
+        Load of equal slots that repeat without end.  [any]
+    start_up_slots
+        Start-up delay over the length of a slot, at least 0.  [1]
+
+    Returns
+    -------
+    Load and share of the time of each piece; a slot has two, one from which the start-up reaches one
+    slot further.  [any], [1]
+
+    Notes
+    -----
+    Eq. (1):  r(t) = max { load(s): t <= s <= t + t_up },  load constant within slots
+    """
+    load = np.asarray(weights, dtype=np.float64)
+    whole = int(start_up_slots)
+    rest = start_up_slots - whole
+    near = _rolling_max(load, whole + 1)
+    far = np.maximum(near, np.roll(load, -(whole + 1)))
+    pieces = np.concatenate([near, far])
+    shares = np.concatenate([np.full(load.size, 1 - rest), np.full(load.size, rest)]) / load.size
+    return pieces[shares > 0], shares[shares > 0]
+
+
+def _rolling_max(load: Array, slots: int) -> Array:
+    """The most of each slot and those after it, around the end."""
+    if slots >= load.size:
+        return np.full(load.size, load.max())
+    return np.asarray(np.max([np.roll(load, -shift) for shift in range(slots)], axis=0))
+
+
+def nested_levels(load: Array, shares: Array, most: int = MOST_LEVELS) -> tuple[Array, Array]:
+    """At most `most` levels that cover every load and are above it as little as can be, averaged over time.
+
+    Parameters
+    ----------
+    load, shares
+        Load of each piece of time, and its share of the time.  [any], [1]
+    most
+        Levels, at least 1.  [count]
+
+    Returns
+    -------
+    Levels, least first, and the share of the time at each.  [any], [1]
+
+    Notes
+    -----
+    Each load is rounded up to its level. Levels are loads that occur: lowering any other to the load
+    below it costs nothing. With loads sorted, the best k levels for the first j loads are exact:
+
+    Eq. (1):  C_k(j) = min_i  C_{k-1}(i) + sum_{i < l <= j} w_l (d_j - d_l)
+    """
+    values, place = np.unique(load, return_inverse=True)
+    weight = np.bincount(place, weights=shares)
+    count = values.size
+    most = min(most, count)
+    before = np.concatenate([[0.0], np.cumsum(weight)])
+    mass = np.concatenate([[0.0], np.cumsum(weight * values)])
+    ends = np.arange(1, count + 1)
+    # cost[i, j - 1]: loads i..j-1 rounded up to load j-1; nothing where that is no range
+    cost = values[None, :] * (before[None, ends] - before[:count, None]) - (mass[None, ends] - mass[:count, None])
+    cost = np.where(np.arange(count)[:, None] < ends[None, :], cost, np.inf)
+    best, came = cost[0], []
+    for _ in range(1, most):
+        whole = np.concatenate([[np.inf], best[:-1]])[:, None] + cost
+        came.append(whole.argmin(axis=0))
+        best = whole.min(axis=0)
+    edges = [count - 1]
+    for choice in reversed(came):
+        edges.insert(0, int(choice[edges[0]]) - 1)
+    chosen = np.array(edges)
+    return values[chosen], np.diff(before[chosen + 1], prepend=0.0)
+
+
+def load_levels(traffic: Traffic, start_up_s: float, horizon_s: float, most: int = MOST_LEVELS) -> LoadLevels:
+    """Levels of an autoscaled fleet and their hours over the horizon.
+
+    Parameters
+    ----------
+    traffic
+        Its profile says when requests come; a flat one gives one level, the peak. A peak factor that
+        is not the profile's busiest hour stretches all levels alike: the margin is kept at night too.
+    start_up_s
+        From asking for a replica until it serves: provisioning, loading, warm-up.  [s]
+    horizon_s
+        How long the fleet runs.  [s]
+    most
+        Levels at most: each is a set of columns of the program.  [count]
+    """
+    weights = np.asarray(traffic.profile or (1.0,))
+    load, shares = look_ahead(weights, start_up_s / traffic.slot_s)
+    levels, portions = nested_levels(load, shares, most)
+    return LoadLevels(
+        requests_per_s=levels * (traffic.peak_requests_per_s / weights.max()),
+        hours=portions * (horizon_s / 3600.0),
+    )
