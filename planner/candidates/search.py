@@ -149,7 +149,7 @@ def _task(workload: TrainingJob | ServingFleet, table: Table, first: int, stop: 
         kind="serving",
         first=first,
         stop=stop,
-        demand_micro_per_s=(table.demand_micro_per_s,),
+        demand_micro_per_s=table.demands_micro_per_s,
         spare_replicas=workload.spare_replicas,
         min_replicas=workload.min_replicas,
     )
@@ -179,7 +179,7 @@ def _assemble(
         carbon_mg=np.array([fact.carbon_mg for fact in facts], dtype=np.int64),
         nodes=np.concatenate([part.nodes for part in units]),
         replicas=np.concatenate([part.replicas for part in units]),
-        capacity_micro_per_s=np.concatenate([part.capacity_micro_per_s for part in units])[:, None],
+        capacity_micro_per_s=_padded([part.capacity_micro_per_s for part in units]),
         max_units=np.concatenate([part.max_units for part in units]),
         provider=_ranks([fact.site.offer.provider for fact in facts]),
         offer=_ranks([fact.site.offer.id for fact in facts]),
@@ -187,6 +187,13 @@ def _assemble(
         max_providers=scenario.limits.max_providers,
         objective=scenario.objective,
     )
+
+
+def _padded(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Capacities of all tasks under each other; a task with fewer buckets has none in the others."""
+    columns = [part if part.ndim == 2 else part[:, None] for part in parts]
+    width = max((part.shape[1] for part in columns), default=1)
+    return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in columns])
 
 
 def _ranks(names: list[str]) -> NDArray[np.int64]:

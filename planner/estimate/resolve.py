@@ -16,13 +16,13 @@ from planner.architecture.model import Architecture
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Device, Shape
 from planner.equations.memory import usable_memory_bytes
-from planner.equations.replicas import peak_requests_per_s
 from planner.equations.rules import optimizer_steps, tokens_per_step
 from planner.estimate.bands import ErrorBand, error_band
 from planner.estimate.device_constants import step_constants
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.resolve_run import run_spec
+from planner.estimate.resolve_serving import PLAIN_FRACTION
 from planner.estimate.serving import ServingPeaks, ServingSpec, serving_peaks
 from planner.estimate.training import TrainingSpec, training_time
 from planner.scenario.schema import DEFAULT_ESTIMATOR, ServingFleet, Spot, TrainingJob
@@ -225,7 +225,7 @@ def serving_spec(fleet: ServingFleet) -> ServingSpec:
         input_tokens=fleet.input_tokens,
         output_tokens=fleet.output_tokens,
         max_num_seqs=fleet.limits.max_num_seqs,
-        memory_fraction=fleet.limits.memory_fraction,
+        memory_fraction=fleet.limits.memory_fraction or PLAIN_FRACTION,
     )
 
 
@@ -241,4 +241,4 @@ def peaks_of(arch: Architecture, weights: str, device: Device, shape: Shape) -> 
 
 def peak_demand_per_s(fleet: ServingFleet) -> float:
     """Requests per second at the peak.  [1/s]"""
-    return float(peak_requests_per_s(fleet.qpm, fleet.peak_factor))
+    return fleet.traffic.peak_requests_per_s

@@ -13,7 +13,7 @@ from planner.candidates.prune import prune
 from planner.candidates.search import Candidates, Table, program_of
 from planner.optimize.conflict import find_conflict
 from planner.optimize.solve import Solution, optimize
-from planner.plan.allocations import usd
+from planner.plan.place import usd
 
 Document = dict[str, Any]
 

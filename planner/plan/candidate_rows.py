@@ -12,8 +12,8 @@ from planner.candidates.serving import ServingTable
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.estimate.bands import ErrorBand
-from planner.plan.allocations import usd
 from planner.plan.band_rows import spread, tie
+from planner.plan.place import usd
 
 Document = dict[str, Any]
 _SPLIT = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "sharding", "recompute", "global_batch_sequences")

@@ -8,9 +8,9 @@ from planner.architecture.model import Architecture
 from planner.architecture.work import training_flop_per_token
 from planner.catalog.model import Catalog, Offer, Shape
 from planner.estimate.binding import bound_by
-from planner.estimate.resolve import peak_demand_per_s, sequence_length_of, tier_on
+from planner.estimate.resolve import sequence_length_of, tier_on
 from planner.plan.row_facts import OfferFacts
-from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
+from planner.scenario.schema import TrainingJob
 
 Document = dict[str, Any]
 
@@ -89,22 +89,6 @@ def energy_cells(catalog: Catalog, facts: OfferFacts, shapes: int, hours: float)
     return {"power_w": power_w, "carbon_kg": None if grams_per_hour is None else grams_per_hour * hours / 1000.0}
 
 
-def serving_cells(fleet: ServingFleet, scenario: Scenario, row: Document, rate_per_s: float) -> Document:
-    """Load and unit costs of a row, from its replicas, its share of the peak and the speed of a replica."""
-    hours = scenario.horizon_s / 3600.0
-    seconds, tokens, full = scenario.horizon_s, fleet.output_tokens, rate_per_s * row["replicas"]
-    planned, dollars = row["planned_requests_per_s"], row["cost_microusd"] / 1e6
-    mean_tokens = planned / fleet.peak_factor * seconds * tokens
-    return {
-        "hours": hours,
-        "device_hours": row["devices"] * hours,
-        "load_at_peak": planned / full if full else 0.0,
-        "output_tokens_per_s_per_replica": rate_per_s * tokens,
-        "usd_per_million_output_tokens_mean": dollars / mean_tokens * 1e6 if mean_tokens else 0.0,
-        "usd_per_million_output_tokens_full": dollars / (full * seconds * tokens) * 1e6 if full else 0.0,
-    }
-
-
 def training_demand(job: TrainingJob, sequence_length: float) -> Document:
     """What a job asks for."""
     return {
@@ -114,16 +98,4 @@ def training_demand(job: TrainingJob, sequence_length: float) -> Document:
         "sequence_length": sequence_length,
         "deadline_hours": job.deadline_s / 3600.0,
         "start_hours": job.start_s / 3600.0,
-    }
-
-
-def serving_demand(fleet: ServingFleet) -> Document:
-    """What a fleet asks for."""
-    return {
-        "requests_per_minute": fleet.qpm,
-        "peak_requests_per_s": peak_demand_per_s(fleet),
-        "input_tokens": fleet.input_tokens,
-        "output_tokens": fleet.output_tokens,
-        "target_load": fleet.target_load,
-        "spare_replicas": fleet.spare_replicas,
     }

@@ -1,4 +1,8 @@
-"""The rows of one fleet against its demand: memory, speed, peak, spares, money."""
+"""The rows of one fleet against its demand: memory, speed, latencies, peak, spares, money.
+
+Shares the estimates with the search, not the search: every rate and latency is worked out again from the row's own
+facts, and what is sent where is held against what is asked for.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,21 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
-from planner.estimate.machine import Machine
-from planner.estimate.resolve import peak_demand_per_s, peaks_of, serving_machine, serving_spec
-from planner.estimate.serving import (
-    ReplicaLayout,
-    ServingMemory,
-    given_throughput_capacity,
-    serving_capacity,
-    serving_memory,
-)
-from planner.plan.check_cells import energy_cells, memory_cells, serving_cells
+from planner.estimate.resolve import peaks_of
+from planner.estimate.resolve_serving import bucket_demands
+from planner.estimate.serving import ServingSpec, given_throughput_capacity, serving_capacity
+from planner.plan.check_cells import energy_cells, memory_cells
 from planner.plan.check_layout import serving_layout_findings
+from planner.plan.check_routing import routing_findings
 from planner.plan.exact import exact_cost
 from planner.plan.findings import TOLERANCE, Finding, cell_findings
 from planner.plan.row_facts import OfferFacts
+from planner.plan.serving_cells import load_cells, price_cells, speed_cells
+from planner.plan.serving_point import ReplicaSite
 from planner.scenario.schema import Scenario, ServingFleet
 
 Document = dict[str, Any]
@@ -36,39 +39,75 @@ def serving_findings(
     rows: Sequence[tuple[Document, OfferFacts | None]],
 ) -> Iterator[Finding]:
     """Everything wrong with the rows of a fleet."""
-    planned: list[tuple[int, int]] = []  # micro-requests/s of one replica, replicas
+    carried: list[tuple[Document, list[int]]] = []  # rows with the planned micro-requests/s of one replica by bucket
     for row, facts in rows:
         if facts is None:
             continue
         problems = list(serving_layout_findings(fleet.name, arch, row["layout"], facts.shape))
-        layout = _layout(row)
-        problems = problems or list(_legal(fleet, row, layout, facts))
+        problems = problems or list(_legal(fleet, row, facts))
         yield from problems
         if problems:
             continue
-        machine = serving_machine(facts.device, facts.shape, facts.inter_node_bytes_per_s)
-        memory = serving_memory(arch, serving_spec(fleet), layout, machine)
-        yield from _memory(fleet, row, memory)
-        rate, speed = _rate(fleet, arch, layout, machine, memory, facts)
-        yield from _speed(fleet, row, rate)
-        yield from cell_findings("wrong-speed", fleet.name, row, {"batch": _known(memory.batch), **speed})
-        yield from _money(fleet, row, facts, scenario)
-        yield from cell_findings("wrong-load", fleet.name, row, serving_cells(fleet, scenario, row, rate))
-        energy = energy_cells(catalog, facts, row["count"], scenario.horizon_s / 3600.0)
-        yield from cell_findings("wrong-energy", fleet.name, row, energy)
-        planned.append((math.floor(rate * fleet.target_load * MICRO + 1e-6), row["replicas"]))
-    yield from _demand(fleet, planned)
-    yield from _shares(fleet, [row for row, facts in rows if facts is not None])
+        one = _replica(fleet, arch, catalog, row, facts)
+        rates = _rates(one)
+        yield from _row(fleet, scenario, catalog, row, facts, one, rates)
+        carried.append((row, [math.floor(rate * fleet.target_load * MICRO + 1e-6) for rate in rates]))
+    yield from routing_findings(fleet, bucket_demands(fleet), carried)
+    yield from _counts(fleet, [row for row, facts in rows if facts is not None])
 
 
-def _layout(row: Document) -> ReplicaLayout:
-    split = row["layout"]
+def _replica(
+    fleet: ServingFleet, arch: Architecture, catalog: Catalog, row: Document, facts: OfferFacts
+) -> ReplicaSite:
+    return ReplicaSite(
+        fleet=fleet,
+        arch=arch,
+        catalog=catalog,
+        device=facts.device,
+        shape=facts.shape,
+        inter_node_bytes_per_s=facts.inter_node_bytes_per_s,
+        split=row["layout"],
+    )
+
+
+def _row(
+    fleet: ServingFleet,
+    scenario: Scenario,
+    catalog: Catalog,
+    row: Document,
+    facts: OfferFacts,
+    one: ReplicaSite,
+    rates: Sequence[float],
+) -> Iterator[Finding]:
+    """Everything wrong with one row."""
+    routed, hours = row["routed_requests_per_s"], scenario.horizon_s / 3600.0
+    loads = load_cells(fleet, rates, routed, row["replicas"])
+    speed = speed_cells(one, routed, row["replicas_needed"])
+    terms, usable = speed.pop("memory")
+    yield from _memory(fleet, row, terms, usable, float(np.max(one.memory(one.requests).missing_bytes)), rates)
+    yield from cell_findings("wrong-speed", fleet.name, row, _split(loads, ("bucket_requests_per_s", *_SPEEDS)))
+    if row["point"] is not None and speed["point"] is not None:  # each figure by its own size
+        yield from cell_findings("wrong-speed", fleet.name, row["point"], speed.pop("point"))
+    yield from cell_findings("wrong-speed", fleet.name, row, speed)
+    yield from _missed(fleet, row)
+    yield from _money(fleet, row, facts, hours)
+    prices = price_cells(fleet, row["cost_microusd"], loads, row["replicas"], hours)
+    load = {"hours": hours, "device_hours": row["devices"] * hours, **prices}
+    load |= _split(loads, ("planned_requests_per_s", "load_at_peak", "mean_output_tokens"))
+    yield from cell_findings("wrong-load", fleet.name, row, load)
+    yield from cell_findings("wrong-energy", fleet.name, row, energy_cells(catalog, facts, row["count"], hours))
+
+
+_SPEEDS = ("replica_requests_per_s", "output_tokens_per_s_per_replica")
+
+
+def _split(cells: Document, names: Sequence[str]) -> Document:
+    return {name: cells[name] for name in names}
+
+
+def _legal(fleet: ServingFleet, row: Document, facts: OfferFacts) -> Iterator[Finding]:
+    split, per_shape = row["layout"], facts.shape.devices
     devices = split["tp"] * split["pp"] * split["dp"]
-    return ReplicaLayout(devices=devices, tp=split["tp"], pp=split["pp"], ep=split["ep"])
-
-
-def _legal(fleet: ServingFleet, row: Document, layout: ReplicaLayout, facts: OfferFacts) -> Iterator[Finding]:
-    devices, per_shape = int(layout.devices), facts.shape.devices
     if devices != row["devices_per_replica"]:
         yield Finding("illegal-layout", f"{fleet.name}: tp·pp·dp = {devices}, not {row['devices_per_replica']}")
     shapes_each = -(-devices // per_shape)
@@ -79,57 +118,65 @@ def _legal(fleet: ServingFleet, row: Document, layout: ReplicaLayout, facts: Off
         yield Finding("network-unknown", f"{fleet.name}: a replica on {row['offer']} may not span shapes")
 
 
-def _memory(fleet: ServingFleet, row: Document, memory: ServingMemory) -> Iterator[Finding]:
+def _memory(
+    fleet: ServingFleet, row: Document, stated: dict[str, float], usable: float, missing: float, rates: Sequence[float]
+) -> Iterator[Finding]:
     # the cache of a model of unknown shape is not counted, as the plan's warning says
-    terms = {name: 0.0 if math.isnan(value) else value for name, value in memory.terms.row(0).items()}
-    needed, usable = sum(terms.values()), float(memory.usable_bytes)
-    stated = row["memory"]
-    if not math.isclose(stated["needed_bytes"], needed, rel_tol=TOLERANCE):
-        yield Finding("wrong-memory", f"{fleet.name}: {stated['needed_bytes']:.6g} B stated, {needed:.6g} B computed")
-    if not math.isclose(stated["usable_bytes"], usable, rel_tol=TOLERANCE):
-        yield Finding("wrong-memory", f"{fleet.name}: usable {stated['usable_bytes']:.6g} B stated, {usable:.6g} B")
-    yield from cell_findings("wrong-memory", fleet.name, stated, memory_cells(terms, usable), scale=usable)
-    if float(memory.missing_bytes) > 0:
-        yield Finding("does-not-fit", f"{fleet.name}: {float(memory.missing_bytes):.6g} B per device are missing")
+    terms = {name: 0.0 if math.isnan(value) else value for name, value in stated.items()}
+    needed, memory = sum(terms.values()), row["memory"]
+    if not math.isclose(memory["needed_bytes"], needed, rel_tol=TOLERANCE):
+        yield Finding("wrong-memory", f"{fleet.name}: {memory['needed_bytes']:.6g} B stated, {needed:.6g} B computed")
+    if not math.isclose(memory["usable_bytes"], usable, rel_tol=TOLERANCE):
+        yield Finding("wrong-memory", f"{fleet.name}: usable {memory['usable_bytes']:.6g} B stated, {usable:.6g} B")
+    yield from cell_findings("wrong-memory", fleet.name, memory, memory_cells(terms, usable), scale=usable)
+    if missing > 0 and not any(rates):
+        yield Finding("does-not-fit", f"{fleet.name}: {missing:.6g} B per device are missing")
 
 
-def _known(value: Any) -> float | None:
-    return None if math.isnan(float(value)) else float(value)
-
-
-def _rate(
-    fleet: ServingFleet,
-    arch: Architecture,
-    layout: ReplicaLayout,
-    machine: Machine,
-    memory: ServingMemory,
-    facts: OfferFacts,
-) -> tuple[float, Document]:
-    """Requests per second of one full replica, and the cells that say why."""
-    given = fleet.throughput_tokens_per_s_per_device
+def _rates(one: ReplicaSite) -> list[float]:
+    """Requests per second of one full replica on each bucket alone."""
+    fleet, requests = one.fleet, one.requests
+    given, layout = fleet.throughput_tokens_per_s_per_device, one.replicas.replica.layout
+    if one.analytic:
+        return [float(rate) for rate in one.bucket_rates()]
+    fits = np.asarray(one.memory(requests.mixed(np.asarray(fleet.traffic.share))).missing_bytes).reshape(-1)[0] <= 0
+    if not fits:
+        return [0.0] * len(requests.input_tokens)
     if given is not None:
-        unknown: Document = {"tpot_s": None, "prefill_s": None, "decode_terms_s": {}}
-        return float(given_throughput_capacity(given, layout, fleet.output_tokens)), unknown
-    peaks = peaks_of(arch, fleet.weights, facts.device, facts.shape)
-    capacity = serving_capacity(arch, serving_spec(fleet), layout, machine, peaks=peaks, memory=memory)
-    return float(capacity.requests_per_s), {
-        "tpot_s": float(capacity.tpot_s),
-        "prefill_s": float(capacity.prefill_s),
-        "decode_terms_s": capacity.decode_step.row(0),
-    }
+        return [float(given_throughput_capacity(given, layout, tokens)) for tokens in requests.output_tokens]
+    return _roofline_rates(one)
 
 
-def _speed(fleet: ServingFleet, row: Document, rate: float) -> Iterator[Finding]:
-    if not math.isclose(row["replica_requests_per_s"], rate, rel_tol=TOLERANCE):
-        stated = row["replica_requests_per_s"]
-        yield Finding("wrong-speed", f"{fleet.name}: {stated:.6g} requests/s of a replica stated, {rate:.6g} computed")
+def _roofline_rates(one: ReplicaSite) -> list[float]:
+    fleet, requests = one.fleet, one.requests
+    peaks = peaks_of(one.arch, fleet.weights, one.device, one.shape)
+    memory = one.memory(requests.mixed(np.asarray(fleet.traffic.share)))
+    rates = []
+    for given, made in zip(requests.input_tokens, requests.output_tokens):
+        spec = ServingSpec(
+            weights=fleet.weights, kv_cache=fleet.kv_cache, input_tokens=float(given), output_tokens=float(made)
+        )
+        layout, machine = one.replicas.replica.layout, one.replicas.replica.machine
+        found = serving_capacity(one.arch, spec, layout, machine, peaks=peaks, memory=memory)
+        rates.append(float(np.asarray(found.requests_per_s).reshape(-1)[0]))
+    return rates
 
 
-def _money(fleet: ServingFleet, row: Document, facts: OfferFacts, scenario: Scenario) -> Iterator[Finding]:
+def _missed(fleet: ServingFleet, row: Document) -> Iterator[Finding]:
+    """Targets that the row's own figures miss."""
+    for target in (row["point"] or {}).get("targets", ()):
+        if target["at_confidence_s"] is None or target["at_confidence_s"] > target["target_s"] * (1 + TOLERANCE):
+            said = "not stable" if target["at_confidence_s"] is None else f"{target['at_confidence_s']:.6g} s"
+            yield Finding(
+                "target-missed", f"{fleet.name}: {target['name']} is {said}, {target['target_s']:.6g} s asked"
+            )
+
+
+def _money(fleet: ServingFleet, row: Document, facts: OfferFacts, hours: float) -> Iterator[Finding]:
     """One unit is rounded once; a row is whole units."""
     per_shape, devices = facts.shape.devices, row["devices_per_replica"]
     nodes = max(devices // per_shape, 1)
-    unit = exact_cost(nodes, facts.offer.price_microusd_per_hour, scenario.horizon_s / 3600.0)
+    unit = exact_cost(nodes, facts.offer.price_microusd_per_hour, hours)
     units, rest = divmod(row["count"], nodes)
     if rest:
         yield Finding("wrong-count", f"{fleet.name}: {row['count']} shapes in units of {nodes}")
@@ -137,27 +184,11 @@ def _money(fleet: ServingFleet, row: Document, facts: OfferFacts, scenario: Scen
         yield Finding("wrong-cost", f"{fleet.name}: {row['cost_microusd']} stated, {units * unit} computed")
 
 
-def _shares(fleet: ServingFleet, rows: Sequence[Document]) -> Iterator[Finding]:
-    """Together the rows are planned to carry the peak."""
-    planned, peak = math.fsum(row["planned_requests_per_s"] for row in rows), peak_demand_per_s(fleet)
-    if not math.isclose(planned, peak, rel_tol=TOLERANCE, abs_tol=1.0 / MICRO):
-        yield Finding("wrong-load", f"{fleet.name}: {planned:.9g} requests/s are planned, the peak is {peak:.9g}")
+def _counts(fleet: ServingFleet, rows: Sequence[Document]) -> Iterator[Finding]:
+    """Replicas without spares, and the least number of them."""
     for row in rows:
         needed = row["replicas"] - fleet.spare_replicas if len(rows) == 1 else row["replicas"]
         yield from cell_findings("wrong-load", fleet.name, row, {"replicas_needed": needed})
-
-
-def _demand(fleet: ServingFleet, planned: Sequence[tuple[int, int]]) -> Iterator[Finding]:
-    """The peak is met at the target load, also after the loss of the largest spares."""
-    demand = math.ceil(peak_demand_per_s(fleet) * MICRO - 1e-6)
-    capacity = sum(each * replicas for each, replicas in planned)
-    lost = fleet.spare_replicas * max((each for each, _ in planned), default=0)
-    if capacity - lost < demand:
-        spare = f" less {fleet.spare_replicas} spares" if fleet.spare_replicas else ""
-        yield Finding(
-            "demand-unmet",
-            f"{fleet.name}: {capacity - lost} micro-requests/s planned{spare}, the peak is {demand}",
-        )
-    replicas = sum(count for _, count in planned)
+    replicas = sum(row["replicas"] for row in rows)
     if replicas < fleet.min_replicas:
         yield Finding("demand-unmet", f"{fleet.name}: {replicas} replicas, at least {fleet.min_replicas} asked for")

@@ -40,6 +40,9 @@ def _same(stated: Any, computed: Any, scale: float) -> bool:
         numbers = [abs(value) for value in computed.values() if isinstance(value, int | float)]
         scale = max([scale, *numbers])
         return all(_same(stated[name], value, scale) for name, value in computed.items())
+    if isinstance(computed, list):
+        pairs = zip(stated, computed) if isinstance(stated, list) and len(stated) == len(computed) else None
+        return pairs is not None and all(_same(one, other, scale) for one, other in pairs)
     if isinstance(stated, int) and isinstance(computed, int):
         return stated == computed
     if isinstance(stated, int | float) and isinstance(computed, int | float):

@@ -15,8 +15,8 @@ from planner.candidates.serving import ServingTable
 from planner.candidates.training import TrainingTable, percentile
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
-from planner.plan.allocations import usd
 from planner.plan.band_rows import tie
+from planner.plan.place import usd
 from planner.plan.run_words import run_reasons
 from planner.units import format_duration, format_money
 

@@ -18,9 +18,10 @@ from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
 from planner.errors import InputError, Problem
 from planner.estimate.resolve import sequence_length_of
+from planner.estimate.serving_tiers import fleet_demand
 from planner.plan.check_allocation import AllocationCheck
 from planner.plan.check_bands import total_band_findings, workload_band_findings
-from planner.plan.check_cells import serving_demand, training_demand
+from planner.plan.check_cells import training_demand
 from planner.plan.check_limits import limit_findings
 from planner.plan.check_under_way import under_way_findings
 from planner.plan.findings import TOLERANCE, Finding, cell_findings
@@ -151,7 +152,7 @@ def _asked(workload: TrainingJob | ServingFleet, arch: Architecture) -> Document
 def _demand(workload: TrainingJob | ServingFleet, arch: Architecture) -> Document:
     if isinstance(workload, TrainingJob):
         return training_demand(workload, sequence_length_of(workload, arch))
-    return serving_demand(workload)
+    return fleet_demand(workload)
 
 
 def _totals(document: Document, scenario: Scenario) -> Iterator[Finding]:

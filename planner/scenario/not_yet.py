@@ -34,12 +34,9 @@ class NotYet:
     used: Callable[[object], bool] = _always
 
 
-_RULE = "leave it out: the rule tier is used"
 _COST = "leave it out, and compare several cases with --case"
 
 NOT_YET = (
-    NotYet("serving[].estimator", _RULE, _other_than("rule")),
-    NotYet("serving[].confidence", "leave it out, and raise peak_factor by the margin you want"),
     NotYet("periods", "leave it out: jobs whose windows overlap run at once"),
     NotYet("uncertainty", _COST),
     NotYet("risk", _COST),
@@ -49,18 +46,12 @@ NOT_YET = (
     NotYet("training[].after", "give start instead"),
     NotYet("training[].schedule", "write fixed", _other_than("fixed")),
     NotYet("training[].data", "leave it out, and name the regions in hardware.regions"),
-    NotYet("serving[].slo", "give throughput or speed as you measured it within your targets"),
     NotYet("serving[].availability", "give spare_replicas"),
     NotYet("serving[].max_spot_share", "leave it out: spot offers train, they do not serve"),
     NotYet("serving[].integer_slices", "write false", _other_than(False)),
-    NotYet("serving[].engine", "leave it out"),
-    NotYet("serving[].prefix_cached", "lower input_tokens by the cached share"),
-    NotYet("serving[].speculative", "give throughput as you measured it with speculation"),
     NotYet("serving[].disaggregated", "write false", _other_than(False, "false")),
-    NotYet("serving[].arrival_variability", "write 1, or raise peak_factor", _other_than(1)),
     NotYet("serving[].autoscaling", "leave it out: replicas for the peak are always there"),
     NotYet("serving[].api_price", "leave it out"),
-    NotYet("serving[].limits.max_num_batched_tokens", "leave it out"),
     NotYet("hardware.pricing[]", "write on_demand or spot", _other_than("on_demand", "spot")),
     NotYet("hardware.discounts", "lower the prices in a catalog of your own"),
     NotYet("hardware.owned[].from", "leave it out: owned hardware is there all the time"),

@@ -169,7 +169,7 @@ def _fleet(rng: random.Random) -> str:
     return (
         f"  - name: fleet\n    model: {model}\n    weights: fp16\n    qpm: {rng.choice([100, 400, 1500])}\n"
         f"    input_tokens: 500\n    output_tokens: 100\n    spare_replicas: {rng.choice([0, 0, 1])}\n"
-        f"    min_replicas: {rng.choice([0, 0, 2])}{throughput}"
+        f"    min_replicas: {rng.choice([0, 0, 2])}\n    estimator: rule{throughput}"
     )
 
 

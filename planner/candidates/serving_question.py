@@ -1,0 +1,73 @@
+"""One fleet with everything that the search needs, resolved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from planner.architecture.model import Architecture
+from planner.candidates.offers import Site
+from planner.catalog.model import Catalog
+from planner.estimate.machine import Machine
+from planner.estimate.resolve import serving_machine
+from planner.estimate.resolve_serving import Requests, bucket_demands, requests_of
+from planner.estimate.serving_fleet import FleetAsk
+from planner.estimate.serving_tiers import ServingTier, fleet_ask, fleet_demand, fleet_tier, tier_on
+from planner.estimate.sources import serving_equations
+from planner.scenario.schema import Scenario, ServingFleet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingQuestion:
+    """One fleet, its model, and where it may run."""
+
+    fleet: ServingFleet
+    arch: Architecture
+    requests: Requests  # by bucket
+    scenario: Scenario
+    catalog: Catalog
+
+    @property
+    def tier(self) -> str:
+        """The tier that predicts: rule, analytic or measured."""
+        return fleet_tier(self.fleet, self.arch)
+
+    @property
+    def estimator(self) -> str:
+        """The tier in words."""
+        if self.fleet.throughput_tokens_per_s_per_device is not None:
+            return f"{self.tier} (given throughput)"
+        return "rule (roofline T1)" if self.tier == "rule" else self.tier
+
+    @property
+    def ask(self) -> FleetAsk:
+        """What is asked of every replica."""
+        return fleet_ask(self.fleet)
+
+    @property
+    def demands_micro_per_s(self) -> tuple[int, ...]:
+        """Peak request rate of each bucket.  [micro-requests/s]"""
+        return bucket_demands(self.fleet)
+
+    def tier_on(self, site: Site) -> ServingTier:
+        """Constants and bands of the prediction on a site."""
+        return tier_on(self.fleet, self.arch, site.device, self.catalog)
+
+    def machine(self, site: Site) -> Machine:
+        """The machine that a replica sees on a site."""
+        return serving_machine(site.device, site.shape, site.inter_node_bytes_per_s)
+
+    def demand(self) -> dict[str, Any]:
+        """What is asked for, in base units."""
+        return fleet_demand(self.fleet)
+
+    def equations(self) -> list[str]:
+        """Ids of the equations behind the numbers."""
+        given = self.fleet.throughput_tokens_per_s_per_device is not None
+        return serving_equations(given)
+
+
+def resolve_serving(fleet: ServingFleet, arch: Architecture, scenario: Scenario, catalog: Catalog) -> ServingQuestion:
+    """The fleet with its defaults filled in."""
+    requests = requests_of(fleet.traffic, fleet.prefix_cached or 0.0)
+    return ServingQuestion(fleet=fleet, arch=arch, requests=requests, scenario=scenario, catalog=catalog)

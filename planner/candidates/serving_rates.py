@@ -1,0 +1,296 @@
+"""What every replica of a fleet carries of every bucket of requests, in one flat pass over machines and layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.ledger import Ledger
+from planner.candidates.offers import Site
+from planner.candidates.serving_layouts import replica_layouts
+from planner.candidates.serving_question import ServingQuestion
+from planner.equations.registry import as_float
+from planner.estimate.machine import Machine
+from planner.estimate.resolve import peaks_of
+from planner.estimate.resolve_serving import (
+    Requests,
+    RowLimits,
+    repeated_constants,
+    repeated_machines,
+    repeated_peaks,
+    row_limits,
+    speculation_of,
+)
+from planner.estimate.serving import (
+    ReplicaLayout,
+    ServingMemory,
+    given_throughput_capacity,
+    serving_capacity,
+)
+from planner.estimate.serving_fleet import Margins, Replicas, capacity_within_targets, fleet_memory
+from planner.estimate.serving_step import Replica, ServingWork
+from planner.units import format_bytes, format_duration
+
+Rows = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """Replicas of all machines side by side, with what they carry."""
+
+    groups: tuple[list[Site], ...]
+    group_of: Rows  # (n,)
+    layout: ReplicaLayout  # (n,)
+    machine: Machine
+    nodes: Rows  # (n,) shapes of one unit
+    replicas: Rows  # (n,) of one unit
+    memory: ServingMemory  # (n,) with all buckets mixed
+    requests_per_s: Values  # (n, b) of one replica on each bucket alone
+    rows: Rows  # those worth pricing
+
+
+def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Ledger) -> Evaluated | None:
+    """All replicas of all groups of machines; None where there is no machine."""
+    if not groups:
+        return None
+    splits = [replica_layouts(question.arch, group[0]) for group in groups]
+    sizes = [len(nodes) for _, nodes, _ in splits]
+    names = [field.name for field in fields(ReplicaLayout)]
+    layout = ReplicaLayout(
+        **{
+            name: np.concatenate([np.asarray(getattr(one, name), dtype=np.float64) for one, _, _ in splits])
+            for name in names
+        }
+    )
+    nodes, replicas = (np.concatenate([split[which] for split in splits]) for which in (1, 2))
+    found = _Evaluation(
+        question=question,
+        groups=tuple(groups),
+        group_of=np.repeat(np.arange(len(groups)), sizes),
+        layout=layout,
+        machine=repeated_machines([question.machine(group[0]) for group in groups], sizes),
+        limits=row_limits(
+            question.fleet,
+            [(group[0].device, group[0].shape) for group in groups],
+            sizes,
+            by_engine=question.tier == "analytic",
+        ),
+        sizes=tuple(sizes),
+        ledger=ledger,
+    )
+    memory, rates = found.rates(question.tier)
+    return Evaluated(
+        groups=tuple(groups),
+        group_of=found.group_of,
+        layout=layout,
+        machine=found.machine,
+        nodes=nodes,
+        replicas=replicas,
+        memory=memory,
+        requests_per_s=rates,
+        rows=_best_of_equals(question, found.group_of, nodes, replicas, rates, ledger),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Evaluation:
+    """One pass over all replicas."""
+
+    question: ServingQuestion
+    groups: tuple[list[Site], ...]
+    group_of: Rows
+    layout: ReplicaLayout
+    machine: Machine
+    limits: RowLimits
+    sizes: tuple[int, ...]
+    ledger: Ledger
+
+    def rates(self, tier: str) -> tuple[ServingMemory, Values]:
+        """Memory of every replica, and requests per second on every bucket; 0 where it cannot serve."""
+        self.ledger.layouts_seen += len(self.group_of)
+        requests = self.question.requests
+        whole = requests.mixed(np.asarray(self.question.fleet.traffic.share))
+        memory = self._memory(np.arange(len(self.group_of)), whole)
+        if tier != "analytic":
+            return memory, self._by_rule(memory)
+        return memory, self._within_targets()
+
+    def _memory(self, index: Rows, requests: Requests) -> ServingMemory:
+        ask, arch = self.question.ask, self.question.arch
+        layout, machine = (_rows_of(part, index) for part in (self.layout, self.machine))
+        return fleet_memory(arch, ask, layout, machine, self.limits.take(index), requests)
+
+    # ---- rule and measured: a given throughput, or a roofline at the batch that memory allows
+
+    def _by_rule(self, memory: ServingMemory) -> Values:
+        """One rate for all buckets."""
+        question = self.question
+        count, buckets = len(self.group_of), len(question.fleet.traffic.buckets)
+        given, tokens = question.fleet.throughput_tokens_per_s_per_device, question.requests.output_tokens
+        fits = np.asarray(_flat(memory.missing_bytes, count) <= 0)
+        note_memory(self, fits, _flat(memory.missing_bytes, count))
+        if given is not None:
+            rate = np.stack([as_float(given_throughput_capacity(given, self.layout, one)) for one in tokens], axis=-1)
+        else:
+            rate = np.stack([self._roofline(bucket, memory) for bucket in range(buckets)], axis=-1)
+        known = np.isfinite(rate) & (rate > 0)
+        self._note_unknown(int((fits & ~known.any(axis=1)).sum()))
+        return np.where(fits[:, None] & known, rate, 0.0)
+
+    def _roofline(self, bucket: int, memory: ServingMemory) -> Values:
+        question = self.question
+        requests = question.requests.take(np.array([bucket]))
+        found = serving_capacity(
+            question.arch,
+            _plain_spec(question, requests),
+            self.layout,
+            self.machine,
+            peaks=self._peaks(),
+            memory=memory,
+        )
+        return np.broadcast_to(as_float(found.requests_per_s), (len(self.group_of),))
+
+    # ---- analytic: the largest rate within the latency targets
+
+    def _within_targets(self) -> Values:
+        count, buckets = len(self.group_of), len(self.question.fleet.traffic.buckets)
+        row, bucket = np.repeat(np.arange(count), buckets), np.tile(np.arange(buckets), count)
+        memory = self._memory(row, self.question.requests.take(bucket))
+        missing, batch = _flat(memory.missing_bytes, len(row)), _flat(memory.batch, len(row))
+        fits = missing <= 0
+        note_memory(
+            self, np.asarray(fits).reshape(count, buckets).any(axis=1), missing.reshape(count, buckets).min(axis=1)
+        )
+        everyone = self._replicas()
+        context = self.question.requests.resident_tokens[bucket]
+        known = np.isfinite(as_float(everyone.replica.take(row).step_s(1.0, context)))
+        self._note_unknown(int((fits & ~known).reshape(count, buckets).any(axis=1).sum()))
+        asked = np.flatnonzero(fits & known)
+        rate = np.zeros(len(row))
+        if len(asked):
+            requests = self.question.requests.take(bucket[asked])
+            load = capacity_within_targets(self.question.ask, everyone.take(row[asked]), requests, batch[asked])
+            found = _flat(load.requests_per_s, len(asked))
+            rate[asked] = np.where(np.isfinite(found), found, 0.0)
+            self._note_targets(row[asked], load)
+        return rate.reshape(count, buckets)
+
+    def _replicas(self) -> Replicas:
+        question = self.question
+        tiers = [question.tier_on(group[0]) for group in self.groups]
+        margins = [tier.margins(question.fleet.confidence_share) for tier in tiers]
+        replica = Replica(
+            work=ServingWork.of(question.arch, question.fleet.weights, question.fleet.kv_cache),
+            layout=self.layout,
+            machine=self.machine,
+            peaks=self._peaks(),
+            constants=repeated_constants([tier.constants for tier in tiers], self.sizes),
+            speculation=speculation_of(question.fleet),
+        )
+        return Replicas(
+            arch=question.arch,
+            replica=replica,
+            limits=self.limits,
+            margins=Margins(
+                engine=np.repeat([margin.engine for margin in margins], self.sizes),
+                first_token=np.repeat([margin.first_token for margin in margins], self.sizes),
+            ),
+        )
+
+    def _peaks(self) -> Any:
+        question = self.question
+        each = [peaks_of(question.arch, question.fleet.weights, g[0].device, g[0].shape) for g in self.groups]
+        return repeated_peaks(each, self.sizes)
+
+    # ---- what is dropped
+
+    def _note_unknown(self, count: int) -> None:
+        if self.question.arch.layers:
+            self.ledger.drop("network-unknown", "layouts", count)
+            return
+        text = "a bare parameter count has no speed of its own: give throughput, or name a preset or config"
+        self.ledger.drop("shape-unknown", "layouts", count, nearest=text)
+
+    def _note_targets(self, rows: Rows, load: Any) -> None:
+        """Replicas that keep a target on no bucket, with the nearest miss."""
+        able = np.zeros(len(self.group_of), dtype=bool)
+        able[rows[_flat(load.requests_per_s, len(rows)) > 0]] = True
+        failed = ~able[rows]
+        if not failed.any():
+            return
+        miss, name, value = _nearest_miss(self.question.ask.targets_s, load, failed)
+        where = self.groups[int(self.group_of[rows[miss]])][0].device.id
+        limit = self.question.ask.targets_s.get(name)
+        text = f"an idle replica on {where} keeps no target"
+        if limit is not None:
+            text = f"{name} {format_duration(value)} > {format_duration(limit)} on an idle {where}"
+        over = value / limit - 1.0 if limit else np.inf
+        self.ledger.drop("latency", "layouts", len(np.unique(rows[failed])), nearest=text, miss=over)
+
+
+def _nearest_miss(targets_s: Any, load: Any, failed: NDArray[np.bool_]) -> tuple[int, str, float]:
+    """The element that comes nearest to its targets, the one that it misses most, and by how much."""
+    places = np.flatnonzero(failed)
+    if not targets_s:
+        return int(places[0]), "", 0.0
+    over = np.stack([_flat(load.latency_s(name), len(failed))[places] / limit for name, limit in targets_s.items()])
+    worst = np.where(np.isfinite(over), over, np.inf).max(axis=0)
+    best = int(np.argmin(worst))
+    name = list(targets_s)[int(np.argmax(over[:, best]))]
+    return int(places[best]), name, float(over[:, best].max() * targets_s[name])
+
+
+def note_memory(evaluation: _Evaluation, fits: NDArray[np.bool_], missing: Values) -> None:
+    """Replicas that do not fit, group by group, with the nearest miss."""
+    for number, group in enumerate(evaluation.groups):
+        over = missing[(evaluation.group_of == number) & ~fits]
+        if len(over):
+            least = float(over.min())
+            text = f"needs {format_bytes(least)} less per device on {group[0].device.id}"
+            evaluation.ledger.drop("memory", "layouts", len(over), nearest=text, miss=least)
+
+
+def _best_of_equals(
+    question: ServingQuestion, group_of: Rows, nodes: Rows, replicas: Rows, rates: Values, ledger: Ledger
+) -> Rows:
+    """Rows with a rate; of equal machines, shapes and replicas only those that no other beats on every bucket.
+
+    Rows of equal machines cost the same, so that the one with the higher rates stands in for the other.
+    """
+    able = np.flatnonzero((rates > 0).any(axis=1))
+    if question.tier != "analytic":
+        return able
+    order = able[np.lexsort((able, -rates[able].sum(axis=1), replicas[able], nodes[able], group_of[able]))]
+    alike: dict[tuple[int, int, int], list[int]] = {}
+    for row in order.tolist():
+        mine = alike.setdefault((int(group_of[row]), int(nodes[row]), int(replicas[row])), [])
+        if not any((rates[other] >= rates[row]).all() for other in mine):
+            mine.append(row)
+    kept = [row for rows in alike.values() for row in rows]
+    ledger.drop("slower", "layouts", len(able) - len(kept))
+    return np.array(sorted(kept), dtype=np.int64)
+
+
+def _plain_spec(question: ServingQuestion, requests: Requests) -> Any:
+    from planner.estimate.serving import ServingSpec
+
+    return ServingSpec(
+        weights=question.fleet.weights,
+        kv_cache=question.fleet.kv_cache,
+        input_tokens=requests.input_tokens,
+        output_tokens=requests.output_tokens,
+    )
+
+
+def _rows_of(part: Any, index: Rows) -> Any:
+    columns = {field.name: getattr(part, field.name) for field in fields(part)}
+    return type(part)(**{n: v[index] if isinstance(v, np.ndarray) and v.ndim else v for n, v in columns.items()})
+
+
+def _flat(values: Any, count: int) -> Values:
+    return np.broadcast_to(as_float(values), (count,))

@@ -1,0 +1,178 @@
+"""From a fleet's words and a catalog's facts to the numbers that serving estimates take.
+
+Shared by the search, which asks about every replica, and by the verifier, which asks about one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.catalog.model import Device, Shape
+from planner.equations.kv_cache import mean_resident_tokens
+from planner.estimate.engines import Fraction, engine_limits
+from planner.estimate.machine import Machine
+from planner.estimate.serving_constants import ServingConstants
+from planner.estimate.serving_formats import ServingPeaks
+from planner.estimate.serving_step import Speculation
+from planner.scenario.schema import ServingFleet
+from planner.traffic import Traffic
+
+Values = NDArray[np.float64]
+MICRO = 1_000_000
+LONGEST_SPREADS = 3.0  # standard deviations above the mean that the longest request is taken to have
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requests:
+    """Requests by bucket, as a replica sees them; arrays (b,).  [tokens], [tokens^2]"""
+
+    input_tokens: Values
+    output_tokens: Values
+    input_second_moment: Values
+    output_second_moment: Values
+    cached_tokens: Values  # of a prompt, found in the prefix cache
+    resident_tokens: Values  # mean length in the cache, weighted by how long a request stays
+    longest_tokens: Values
+
+    def take(self, buckets: NDArray[np.int64]) -> Requests:
+        """The requests of some buckets, in any order and as often as named."""
+        return Requests(**{field.name: getattr(self, field.name)[buckets] for field in fields(self)})
+
+    def mixed(self, weights: Values) -> Requests:
+        """One class of requests that mixes the buckets by their rates; arrays (1,)."""
+        share = weights / weights.sum()
+        stays = share * self.output_tokens
+        mean = {
+            field.name: np.array([float(share @ getattr(self, field.name))])
+            for field in fields(self)
+            if field.name not in ("resident_tokens", "longest_tokens")
+        }
+        return Requests(
+            **mean,
+            resident_tokens=np.array([float(stays @ self.resident_tokens / stays.sum())]),
+            longest_tokens=np.array([float(self.longest_tokens[weights > 0].max())]),
+        )
+
+
+def requests_of(traffic: Traffic, prefix_cached: float = 0.0) -> Requests:
+    """The requests of a traffic by bucket; prompt and answer of one bucket are independent."""
+    given, made = traffic.input_tokens, traffic.output_tokens
+    spread = np.sqrt(
+        np.maximum(traffic.input_second_moment - given**2, 0.0)
+        + np.maximum(traffic.output_second_moment - made**2, 0.0)
+    )
+    stays = np.asarray(traffic.output_second_moment / np.where(made > 0, made, 1.0))
+    return Requests(
+        input_tokens=given,
+        output_tokens=made,
+        input_second_moment=traffic.input_second_moment,
+        output_second_moment=traffic.output_second_moment,
+        cached_tokens=given * prefix_cached,
+        resident_tokens=np.asarray(mean_resident_tokens(given, stays), dtype=np.float64),
+        longest_tokens=given + made + LONGEST_SPREADS * spread,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowLimits:
+    """What the engine of each replica may run at once; arrays (n,), or numbers."""
+
+    max_num_seqs: Any
+    max_batched_tokens: Any
+    memory_fraction: Any
+    fraction: Fraction
+
+    def take(self, index: NDArray[np.int64]) -> RowLimits:
+        """The limits of these rows."""
+        names = ("max_num_seqs", "max_batched_tokens", "memory_fraction")
+        return RowLimits(fraction=self.fraction, **{name: _rows(getattr(self, name), index) for name in names})
+
+
+PLAIN_FRACTION = 0.9  # of the device, where no engine is asked
+
+
+def row_limits(
+    fleet: ServingFleet, places: Sequence[tuple[Device, Shape]], sizes: Sequence[int], *, by_engine: bool = True
+) -> RowLimits:
+    """The engine's limits on each kind of machine, each as often as it has replicas; without one only what is given."""
+    given = fleet.limits
+    if not by_engine:
+        return RowLimits(
+            max_num_seqs=float(given.max_num_seqs or math.inf),
+            max_batched_tokens=math.inf,
+            memory_fraction=given.memory_fraction or PLAIN_FRACTION,
+            fraction="of_device",
+        )
+    each = [
+        engine_limits(
+            fleet.engine,
+            device,
+            shape,
+            max_num_seqs=given.max_num_seqs,
+            max_batched_tokens=given.max_num_batched_tokens,
+            memory_fraction=given.memory_fraction,
+        )
+        for device, shape in places
+    ]
+    names = ("max_num_seqs", "max_batched_tokens", "memory_fraction")
+    columns = {name: np.repeat([float(getattr(one, name)) for one in each], sizes) for name in names}
+    return RowLimits(fraction=each[0].fraction, **columns)
+
+
+def speculation_of(fleet: ServingFleet) -> Speculation | None:
+    """How the fleet drafts tokens, if it does."""
+    given = fleet.speculative
+    return None if given is None else Speculation(length=float(given.length), acceptance=given.acceptance)
+
+
+def bucket_demands(fleet: ServingFleet) -> tuple[int, ...]:
+    """Peak request rate of each bucket, rounded up.  [micro-requests/s]"""
+    traffic = fleet.traffic
+    return tuple(math.ceil(share * traffic.peak_requests_per_s * MICRO - 1e-6) for share in traffic.share)
+
+
+def repeated_machines(parts: Sequence[Machine], sizes: Sequence[int]) -> Machine:
+    """Machines as arrays: each one as often as it has layouts."""
+    rates = [field.name for field in fields(Machine) if isinstance(getattr(parts[0], field.name), int | float)]
+    columns: dict[str, Any] = {name: np.repeat([float(getattr(part, name)) for part in parts], sizes) for name in rates}
+    return Machine(**columns)
+
+
+def repeated_peaks(parts: Sequence[ServingPeaks], sizes: Sequence[int]) -> ServingPeaks:
+    """Peaks as arrays: each set as often as its machine has layouts."""
+    names = [field.name for field in fields(ServingPeaks)]
+    return ServingPeaks(**{name: np.repeat([float(getattr(part, name)) for part in parts], sizes) for name in names})
+
+
+_FALL_BACK = {  # a share that is not fitted is that of a more general one
+    "cache_bandwidth": "bandwidth",
+    "expert_bandwidth": "bandwidth",
+    "attention_compute": "compute",
+    "expert_compute": "compute",
+}
+
+
+def repeated_constants(parts: Sequence[ServingConstants], sizes: Sequence[int]) -> ServingConstants:
+    """Constants as arrays: each set as often as its machine has layouts; what names a set is that of the first."""
+    first, columns = parts[0], {}
+    for field in fields(ServingConstants):
+        values = [_share(part, field.name) for part in parts]
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+            columns[field.name] = np.repeat([float(value) for value in values], sizes)
+    kept = {field.name: getattr(first, field.name) for field in fields(ServingConstants)}
+    return ServingConstants(**{**kept, **columns})
+
+
+def _share(part: ServingConstants, name: str) -> Any:
+    value = getattr(part, name)
+    return getattr(part, _FALL_BACK[name]) if value is None and name in _FALL_BACK else value
+
+
+def _rows(value: Any, index: NDArray[np.int64]) -> Any:
+    return value[index] if isinstance(value, np.ndarray) and value.ndim else value

@@ -1,0 +1,175 @@
+"""What a replica carries of a fleet's requests within its latency targets, over flat arrays of replicas and buckets.
+
+A prediction holds with the confidence that the scenario asks for: every time of the engine is taken as longer by the
+quantile of the error band of the time per token, and the time to the first token by that of its own band where it is
+wider still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.architecture.model import Architecture
+from planner.equations.registry import FloatOrArray, as_float
+from planner.estimate.machine import Machine
+from planner.estimate.resolve_serving import Requests, RowLimits
+from planner.estimate.serving import ServingMemory, ServingSpec, serving_memory
+from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, load_at, slo_capacity
+from planner.estimate.serving_step import Replica, ReplicaLayout, StepTimes
+from planner.estimate.serving_work import taken
+
+Values = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slowed:
+    """A replica whose every time is longer by a factor: one end of its error band."""
+
+    replica: StepTimes
+    factor: FloatOrArray
+
+    @property
+    def request_s(self) -> FloatOrArray:
+        """Time that a request spends outside the engine.  [s]"""
+        return as_float(self.replica.request_s) * self.factor
+
+    def step_s(self, sequences: FloatOrArray, context_tokens: FloatOrArray) -> FloatOrArray:
+        """One decode step of the engine.  [s]"""
+        return as_float(self.replica.step_s(sequences, context_tokens)) * self.factor
+
+    def token_s(self, sequences: FloatOrArray, context_tokens: FloatOrArray) -> FloatOrArray:
+        """Mean time per output token of a sequence, no prefill in between.  [s]"""
+        return as_float(self.replica.token_s(sequences, context_tokens)) * self.factor
+
+    def prefill_s(self, input_tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> FloatOrArray:
+        """Engine time that a prompt takes from decoding.  [s]"""
+        return as_float(self.replica.prefill_s(input_tokens, cached_tokens)) * self.factor
+
+    def prefill_alone_s(self, input_tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> FloatOrArray:
+        """First token of a prompt on an idle engine.  [s]"""
+        return as_float(self.replica.prefill_alone_s(input_tokens, cached_tokens)) * self.factor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Margins:
+    """What times are multiplied with to hold at a confidence; numbers, or arrays with one element a replica."""
+
+    engine: Any = 1.0  # every time of the engine
+    first_token: Any = 1.0  # the time to the first token, beyond that
+
+    def take(self, index: Rows) -> Margins:
+        """The margins of these rows."""
+        return taken(self, index)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetAsk:
+    """What is asked of every replica of a fleet."""
+
+    weights: str
+    kv_cache: str
+    targets_s: Mapping[str, float]  # "ttft_p95" -> seconds
+    arrival_variability: float = 1.0
+
+    def targets(self, margins: Margins) -> Targets:
+        """The targets as predictions must keep them, less what the first token may take beyond the engine."""
+        return Targets(
+            **{
+                f"{name}_s": value / as_float(margins.first_token) if name.startswith("ttft") else value
+                for name, value in self.targets_s.items()
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replicas:
+    """Replicas side by side; every part holds arrays (n,)."""
+
+    arch: Architecture
+    replica: Replica
+    limits: RowLimits
+    margins: Margins
+
+    def take(self, index: Rows) -> Replicas:
+        """The replicas of these rows, in any order and as often as named."""
+        return Replicas(
+            arch=self.arch,
+            replica=self.replica.take(index),
+            limits=self.limits.take(index),
+            margins=self.margins.take(index),
+        )
+
+
+def replica_memory(ask: FleetAsk, replicas: Replicas, requests: Requests) -> ServingMemory:
+    """Memory of each replica with the requests of its element."""
+    return fleet_memory(
+        replicas.arch, ask, replicas.replica.layout, replicas.replica.machine, replicas.limits, requests
+    )
+
+
+def fleet_memory(
+    arch: Architecture, ask: FleetAsk, layout: ReplicaLayout, machine: Machine, limits: RowLimits, requests: Requests
+) -> ServingMemory:
+    """Memory of layouts on machines with the requests of each element."""
+    spec = ServingSpec(
+        weights=ask.weights,
+        kv_cache=ask.kv_cache,
+        input_tokens=requests.input_tokens,
+        output_tokens=requests.output_tokens,
+        max_num_seqs=limits.max_num_seqs,
+        memory_fraction=limits.memory_fraction,
+        fraction=limits.fraction,
+        resident_tokens=requests.resident_tokens,
+        longest_tokens=requests.longest_tokens,
+    )
+    return serving_memory(arch, spec, layout, machine)
+
+
+def request_shape(requests: Requests) -> RequestShape:
+    """The requests as the models of the load take them."""
+    return RequestShape(
+        input_tokens=requests.input_tokens,
+        output_tokens=requests.output_tokens,
+        input_second_moment=requests.input_second_moment,
+        output_second_moment=requests.output_second_moment,
+        cached_tokens=requests.cached_tokens,
+    )
+
+
+def capacity_within_targets(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray) -> OpenLoad:
+    """The largest rate of each replica that keeps every target at the confidence asked for."""
+    return slo_capacity(
+        Slowed(replica=replicas.replica, factor=replicas.margins.engine),
+        request_shape(requests),
+        ask.targets(replicas.margins),
+        batch,
+        arrival_variability=ask.arrival_variability,
+        max_batched_tokens=replicas.limits.max_batched_tokens,
+    )
+
+
+def load_of(
+    ask: FleetAsk,
+    replicas: Replicas,
+    requests: Requests,
+    requests_per_s: FloatOrArray,
+    batch: FloatOrArray,
+    *,
+    at_confidence: bool,
+) -> OpenLoad:
+    """What each replica does at a rate: as predicted, or at the confidence asked for (first token apart)."""
+    factor = replicas.margins.engine if at_confidence else 1.0
+    return load_at(
+        Slowed(replica=replicas.replica, factor=factor),
+        request_shape(requests),
+        requests_per_s,
+        batch,
+        arrival_variability=ask.arrival_variability,
+        max_batched_tokens=replicas.limits.max_batched_tokens,
+    )

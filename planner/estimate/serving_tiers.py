@@ -1,0 +1,96 @@
+"""Which tier predicts a fleet, with the constants that it uses and the error that they showed.
+
+The rule tier is the founding formula at a given throughput, or a roofline at textbook efficiencies; the analytic tier
+has constants fitted by engine and device family; the measured tier is a throughput that the user names. Only the
+analytic tier carries an error band.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from planner.architecture.model import Architecture
+from planner.catalog.model import Band, Catalog, Device
+from planner.estimate.bands import margin
+from planner.estimate.engines import DEFAULT_ENGINE, engine_rules
+from planner.estimate.serving_constants import TEXTBOOK, ServingConstants
+from planner.estimate.serving_fleet import FleetAsk, Margins
+from planner.scenario.schema import ServingFleet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingTier:
+    """How a fleet is predicted on a device."""
+
+    tier: str  # rule | analytic | measured
+    engine: str  # that the constants are of
+    family: str
+    constants: ServingConstants
+    tag: str  # measured | calibrated | inherited | uncalibrated
+    inherited_from: str = ""
+    tpot: Band | None = None  # measured over predicted
+    ttft: Band | None = None
+
+    def margins(self, confidence: float) -> Margins:
+        """What times are multiplied with to hold with a confidence, each at least 1."""
+        engine, first = margin(self.tpot, confidence), margin(self.ttft, confidence)
+        return Margins(engine=engine, first_token=max(first / engine, 1.0))
+
+
+def fleet_tier(fleet: ServingFleet, arch: Architecture) -> str:
+    """The tier that predicts: where only a model's size is known, the rule."""
+    return fleet.tier if arch.layers or fleet.tier == "measured" else "rule"
+
+
+def fleet_engine(fleet: ServingFleet) -> str:
+    """The engine whose limits and constants are used; the default one where it is not named, or not known."""
+    rules = engine_rules(fleet.engine)
+    return rules.name if rules else DEFAULT_ENGINE
+
+
+def tier_on(fleet: ServingFleet, arch: Architecture, device: Device, catalog: Catalog) -> ServingTier:
+    """The prediction of a fleet on a device."""
+    tier = fleet_tier(fleet, arch)
+    if tier != "analytic":
+        tag = "measured" if tier == "measured" else "uncalibrated"
+        return ServingTier(tier=tier, engine="", family=device.family, constants=TEXTBOOK, tag=tag)
+    return _analytic(catalog, device, fleet_engine(fleet))
+
+
+def _analytic(catalog: Catalog, device: Device, engine: str) -> ServingTier:
+    constants = ServingConstants(
+        name="prototype",
+        bandwidth=0.774,
+        compute=0.517,
+        link=0.7,
+        kernel_unit_s=41e-6,
+        collective_s=14.5e-6,
+        sequence_s=14.5e-6,
+        request_s=0.122,
+    )
+    return ServingTier(tier="analytic", engine=engine, family=device.family, constants=constants, tag="uncalibrated")
+
+
+def fleet_ask(fleet: ServingFleet) -> FleetAsk:
+    """What a fleet asks of every replica."""
+    return FleetAsk(
+        weights=fleet.weights,
+        kv_cache=fleet.kv_cache,
+        targets_s=fleet.targets_s,
+        arrival_variability=fleet.arrival_variability,
+    )
+
+
+def fleet_demand(fleet: ServingFleet) -> dict[str, Any]:
+    """What a fleet asks for, in base units."""
+    return {
+        "requests_per_minute": fleet.qpm,
+        "peak_requests_per_s": fleet.traffic.peak_requests_per_s,
+        "input_tokens": fleet.input_tokens,
+        "output_tokens": fleet.output_tokens,
+        "target_load": fleet.target_load,
+        "spare_replicas": fleet.spare_replicas,
+        "targets_s": fleet.targets_s,
+        "arrival_variability": fleet.arrival_variability,
+    }

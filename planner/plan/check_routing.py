@@ -1,0 +1,100 @@
+"""Whether what is sent where adds up to what is asked for, and whether replicas can carry it, spares lost or not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from planner.plan.findings import Finding
+from planner.scenario.schema import ServingFleet
+
+Document = dict[str, Any]
+MICRO = 1_000_000
+Carried = Sequence[tuple[Document, list[int]]]  # rows with micro-requests/s of one replica by bucket, at target load
+
+
+def routing_findings(fleet: ServingFleet, demands: Sequence[int], carried: Carried) -> Iterator[Finding]:
+    """Everything wrong with the routing of a fleet's peak.
+
+    Parameters
+    ----------
+    demands
+        Peak of each bucket.  [micro-requests/s]
+    carried
+        The rows, each with what one of its replicas may be planned to carry of each bucket alone.
+    """
+    yield from _sums(fleet, carried)
+    yield from _loads(fleet, carried)
+    if len(demands) == 1:
+        yield from _one_bucket(fleet, demands[0], carried)
+    else:
+        yield from _losses(fleet, demands, carried)
+
+
+def _sums(fleet: ServingFleet, carried: Carried) -> Iterator[Finding]:
+    """Together the rows are sent the peak of every bucket."""
+    traffic = fleet.traffic
+    for bucket, share in enumerate(traffic.share):
+        sent = math.fsum(row["routed_requests_per_s"][bucket] for row, _ in carried)
+        asked = float(share) * traffic.peak_requests_per_s
+        if not math.isclose(sent, asked, rel_tol=1e-6, abs_tol=1.5 / MICRO):
+            name = traffic.buckets[bucket]
+            yield Finding("wrong-load", f"{fleet.name}: {sent:.9g} requests/s of {name} are planned, not {asked:.9g}")
+
+
+def _loads(fleet: ServingFleet, carried: Carried) -> Iterator[Finding]:
+    """No row is sent what it cannot serve, nor more than its replicas carry."""
+    for row, planned in carried:
+        routed = row["routed_requests_per_s"]
+        if len(routed) != len(planned) or any(part < 0 for part in routed):
+            yield Finding("wrong-load", f"{fleet.name}: the routing of {row['offer']} does not fit the buckets")
+            continue
+        if any(part > 0 and not rate for part, rate in zip(routed, planned)):
+            yield Finding("demand-unmet", f"{fleet.name}: {row['offer']} is sent requests that it cannot serve")
+            continue
+        load = math.fsum(part * MICRO / rate for part, rate in zip(routed, planned) if rate)
+        if load > row["replicas"] * (1 + 1e-6):
+            text = f"{load:.6g} replicas of load on {row['replicas']}"
+            yield Finding("demand-unmet", f"{fleet.name}: {row['offer']} has {text} at the target load")
+
+
+def _one_bucket(fleet: ServingFleet, demand: int, carried: Carried) -> Iterator[Finding]:
+    """The peak is met at the target load, also after the loss of the largest spares; in whole micro-requests."""
+    capacity = sum(planned[0] * row["replicas"] for row, planned in carried)
+    lost = fleet.spare_replicas * max((planned[0] for _, planned in carried), default=0)
+    if capacity - lost < demand:
+        spare = f" less {fleet.spare_replicas} spares" if fleet.spare_replicas else ""
+        text = f"{capacity - lost} micro-requests/s planned{spare}, the peak is {demand}"
+        yield Finding("demand-unmet", f"{fleet.name}: {text}")
+
+
+def _losses(fleet: ServingFleet, demands: Sequence[int], carried: Carried) -> Iterator[Finding]:
+    """With several buckets: whichever row loses the spares, some routing carries the peak."""
+    lost_rows = range(len(carried)) if fleet.spare_replicas else (-1,)
+    for lost in lost_rows:
+        counts = [row["replicas"] - fleet.spare_replicas * (i == lost) for i, (row, _) in enumerate(carried)]
+        if min(counts, default=0) < 0 or not _carries(demands, counts, [planned for _, planned in carried]):
+            where = f" once {carried[lost][0]['offer']} lacks {fleet.spare_replicas} replicas" if lost >= 0 else ""
+            yield Finding("demand-unmet", f"{fleet.name}: no routing carries the peak of every bucket{where}")
+
+
+def _carries(demands: Sequence[int], counts: Sequence[int], rates: Sequence[Sequence[int]]) -> bool:
+    """Whether a routing exists: the least share of the replicas that any routing fills is at most all of them."""
+    from scipy.optimize import linprog
+
+    arcs = [(i, b) for i, row in enumerate(rates) for b, rate in enumerate(row) if rate > 0]
+    if {b for _, b in arcs} != set(range(len(demands))):
+        return False
+    flow = np.zeros((len(demands), len(arcs) + 1))
+    load = np.zeros((len(counts), len(arcs) + 1))
+    for place, (i, b) in enumerate(arcs):
+        flow[b, place] = 1.0
+        load[i, place] = demands[b] / rates[i][b]
+    load[:, -1] = -np.asarray(counts, dtype=np.float64)
+    cost = np.zeros(len(arcs) + 1)
+    cost[-1] = 1.0
+    found = linprog(cost, A_ub=load, b_ub=np.zeros(len(counts)), A_eq=flow, b_eq=np.ones(len(demands)))
+    return bool(found.status == 0 and found.x[-1] <= 1 + 1e-6)

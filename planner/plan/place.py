@@ -1,0 +1,61 @@
+"""Cells of a row that say where it stands, what it draws and what it holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.candidates.machines import carbon_mg_per_hour, power_w
+from planner.candidates.offers import Site
+from planner.catalog.model import Catalog
+
+MICRO = 1_000_000
+Document = dict[str, Any]
+
+
+def usd(microusd: int) -> float:
+    """Dollars for people; the exact figure is the integer beside it."""
+    return microusd / MICRO
+
+
+def place_document(site: Site, shapes: int) -> Document:
+    """What is rented, where, and where its price is from."""
+    offer, shape = site.offer, site.shape
+    return {
+        "offer": offer.id,
+        "provider": offer.provider,
+        "region": offer.region,
+        "zone": offer.zone,
+        "country": offer.country,
+        "device": site.device.id,
+        "shape": shape.id,
+        "price_model": offer.price_model,
+        "price_microusd_per_hour": offer.price_microusd_per_hour,
+        "price_as_of": offer.provenance.as_of,
+        "price_status": offer.provenance.status,
+        "price_source": offer.provenance.source,
+        "count": shapes,
+        "devices": shapes * shape.devices,
+        "devices_per_shape": shape.devices,
+    }
+
+
+def memory_document(terms: dict[str, float], usable_bytes: float) -> Document:
+    """Needed against usable memory of one device, with its terms.  [B]"""
+    needed = float(sum(terms.values()))
+    return {
+        "needed_bytes": needed,
+        "usable_bytes": usable_bytes,
+        "free_bytes": usable_bytes - needed,
+        "terms_bytes": terms,
+    }
+
+
+def energy_document(catalog: Catalog, site: Site, shapes: int, hours: float) -> Document:
+    """Rated power, and carbon over the hours; None where a fact is missing."""
+    known = site.device.tdp_w is not None
+    grid = (site.offer.provider, site.offer.region) in catalog.grids
+    carbon = carbon_mg_per_hour(site, catalog) * shapes * hours / 1e6
+    return {
+        "power_w": power_w(site) * shapes if known else None,
+        "carbon_kg": carbon if known and grid else None,
+    }

@@ -1,0 +1,233 @@
+"""What one replica of a row does at the load that is planned for it: batch, terms, latencies against their targets.
+
+Everything follows from the row's own facts: where it stands, how it is split, what is sent to it. The verifier works
+the same cells out from the document.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.architecture.model import Architecture
+from planner.catalog.model import Band, Catalog, Device, Shape
+from planner.equations.registry import as_float
+from planner.estimate.resolve import peaks_of, serving_machine
+from planner.estimate.resolve_serving import Requests, requests_of, row_limits, speculation_of
+from planner.estimate.serving import ReplicaLayout, ServingMemory
+from planner.estimate.serving_fleet import Replicas, capacity_within_targets, load_of, replica_memory
+from planner.estimate.serving_open import OpenLoad
+from planner.estimate.serving_step import Replica, ServingWork
+from planner.estimate.serving_tiers import ServingTier, fleet_ask, fleet_tier, tier_on
+from planner.scenario.schema import ServingFleet
+
+Document = dict[str, Any]
+Values = NDArray[np.float64]
+PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplicaSite:
+    """One replica of a fleet on a kind of machine, split in one way."""
+
+    fleet: ServingFleet
+    arch: Architecture
+    catalog: Catalog
+    device: Device
+    shape: Shape
+    inter_node_bytes_per_s: float | None
+    split: Mapping[str, int]  # tp, pp, dp, ep
+
+    @property
+    def analytic(self) -> bool:
+        """Whether latencies are predicted at all."""
+        return fleet_tier(self.fleet, self.arch) == "analytic"
+
+    @cached_property
+    def tier(self) -> ServingTier:
+        """Constants and bands."""
+        return tier_on(self.fleet, self.arch, self.device, self.catalog)
+
+    @cached_property
+    def requests(self) -> Requests:
+        """The fleet's requests by bucket."""
+        return requests_of(self.fleet.traffic, self.fleet.prefix_cached or 0.0)
+
+    @cached_property
+    def replicas(self) -> Replicas:
+        """The replica as the estimates take it, one row."""
+        split = self.split
+        layout = ReplicaLayout(
+            devices=split["tp"] * split["pp"] * split["dp"], tp=split["tp"], pp=split["pp"], ep=split["ep"]
+        )
+        replica = Replica(
+            work=ServingWork.of(self.arch, self.fleet.weights, self.fleet.kv_cache),
+            layout=layout,
+            machine=serving_machine(self.device, self.shape, self.inter_node_bytes_per_s),
+            peaks=peaks_of(self.arch, self.fleet.weights, self.device, self.shape),
+            constants=self.tier.constants,
+            speculation=speculation_of(self.fleet),
+        )
+        return Replicas(
+            arch=self.arch,
+            replica=replica,
+            limits=row_limits(self.fleet, [(self.device, self.shape)], [1], by_engine=self.analytic),
+            margins=self.tier.margins(self.fleet.confidence_share),
+        )
+
+    def memory(self, requests: Requests) -> ServingMemory:
+        """Memory with some requests, one row each."""
+        return replica_memory(fleet_ask(self.fleet), self.replicas, requests)
+
+    def bucket_rates(self) -> Values:
+        """The largest rate of each bucket alone that keeps every target; 0 where none does.  [1/s]"""
+        memory = self.memory(self.requests)
+        count = len(self.requests.input_tokens)
+        fits = np.broadcast_to(as_float(memory.missing_bytes) <= 0, (count,))
+        rates = np.zeros(count)
+        served = np.flatnonzero(fits)
+        if len(served):
+            batch = np.broadcast_to(as_float(memory.batch), (count,))[served]
+            some = self.requests.take(served)
+            load = capacity_within_targets(fleet_ask(self.fleet), self.replicas, some, batch)
+            found = np.broadcast_to(as_float(load.requests_per_s), (len(served),))
+            rates[served] = np.where(np.isfinite(found), found, 0.0)
+        return rates
+
+    def point(self, bucket_requests_per_s: Sequence[float]) -> Point:
+        """The replica under a mix of requests."""
+        rates = np.asarray(bucket_requests_per_s, dtype=np.float64)
+        mixed = self.requests.mixed(rates if rates.sum() > 0 else np.asarray(self.fleet.traffic.share))
+        return Point(site=self, requests=mixed, requests_per_s=float(rates.sum()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A replica under a load."""
+
+    site: ReplicaSite
+    requests: Requests  # one row: all buckets mixed
+    requests_per_s: float
+
+    @cached_property
+    def memory(self) -> ServingMemory:
+        """Memory with this mix of requests."""
+        return self.site.memory(self.requests)
+
+    def load(self, *, at_confidence: bool) -> OpenLoad:
+        """What the replica does, as predicted or at the confidence asked for."""
+        return load_of(
+            fleet_ask(self.site.fleet),
+            self.site.replicas,
+            self.requests,
+            np.array([self.requests_per_s]),
+            as_float(self.memory.batch),
+            at_confidence=at_confidence,
+        )
+
+    @cached_property
+    def predicted(self) -> OpenLoad:
+        """What the replica does as often as not."""
+        return self.load(at_confidence=False)
+
+    @cached_property
+    def confident(self) -> OpenLoad:
+        """What the replica does at the confidence asked for, the first token apart."""
+        return self.load(at_confidence=True)
+
+    def latency_s(self, name: str) -> float:
+        """A latency at the confidence asked for, by its target's name.  [s]"""
+        first = float(self.site.replicas.margins.first_token) if name.startswith("ttft") else 1.0
+        return _one(self.confident.latency_s(name)) * first
+
+    def missed(self) -> float:
+        """The most by which a target is missed, as a share of it; not above 0 when all are kept."""
+        targets = self.site.fleet.targets_s
+        return max((self.latency_s(name) / limit - 1.0 for name, limit in targets.items()), default=-1.0)
+
+    def cells(self) -> Document:
+        """The figures of the point, in base units."""
+        load, memory = self.predicted, self.memory
+        running = _one(load.sequences)
+        decode = self.site.replicas.replica.decode_step(max(running, 1.0), self.requests.resident_tokens)
+        terms = {name: _one(value) for name, value in decode.items()}
+        made = _one(self.requests.output_tokens)
+        limited = _one(memory.batch) < _one(memory.max_sequences)
+        return {
+            "requests_per_s": self.requests_per_s,
+            "input_tokens": _one(self.requests.input_tokens),
+            "output_tokens": made,
+            "output_tokens_per_s": self.requests_per_s * made,
+            "batch_limit": _one(memory.batch),
+            "batch_limit_by": "max_num_seqs" if limited else "memory",
+            "sequences": running,
+            "prefill_share": _one(load.prefill_share),
+            "slot_wait_s": finite(_one(load.slot_wait_s)),
+            "prefill_s": _one(self.site.replicas.replica.prefill_s(*self._prompt)),
+            "decode_step_s": sum(terms.values()),
+            "decode_terms_s": terms,
+            "binds": max(terms, key=lambda name: terms[name]),
+            **_latencies(load),
+            "targets": self._targets(),
+        }
+
+    @property
+    def _prompt(self) -> tuple[Values, Values]:
+        return self.requests.input_tokens, self.requests.cached_tokens
+
+    def _targets(self) -> list[Document]:
+        """Each target with what is predicted, what it may be at the confidence asked for, and what is left."""
+        return [
+            {
+                "name": name,
+                "target_s": limit,
+                "predicted_s": finite(_one(self.predicted.latency_s(name))),
+                "at_confidence_s": finite(self.latency_s(name)),
+                "margin": finite(1.0 - self.latency_s(name) / limit),
+            }
+            for name, limit in self.site.fleet.targets_s.items()
+        ]
+
+
+def tier_cells(site: ReplicaSite) -> Document:
+    """The tier of a row: constants, where they are from, the error that they showed."""
+    tier, margins = site.tier, site.replicas.margins
+    return {
+        "tier": tier.tier,
+        "engine": tier.engine,
+        "family": tier.family,
+        "constants": tier.constants.name if tier.tier != "measured" else "",
+        "tag": tier.tag,
+        "inherited_from": tier.inherited_from,
+        "confidence": site.fleet.confidence_share,
+        "tpot": _band(tier.tpot, float(margins.engine)),
+        "ttft": _band(tier.ttft, float(margins.engine) * float(margins.first_token)),
+    }
+
+
+def _band(band: Band | None, margin: float) -> Document | None:
+    if band is None:
+        return None
+    names = ("p10", "p50", "p90", "rows", "sources", "median_error", "mean_error", "p90_error")
+    return {**{name: getattr(band, name) for name in names}, "margin": margin}
+
+
+def _latencies(load: OpenLoad) -> Document:
+    tables = {"ttft_s": load.ttft_s, "tpot_s": load.tpot_s, "e2e_s": load.e2e_s}
+    found = {name: {key: finite(_one(table[key])) for key in PERCENTILES} for name, table in tables.items()}
+    return {**found, "itl_p99_s": finite(_one(load.itl_p99_s))}
+
+
+def finite(value: float) -> float | None:
+    """A number as JSON can hold it."""
+    return value if math.isfinite(value) else None
+
+
+def _one(value: Any) -> float:
+    return float(np.asarray(value, dtype=np.float64).reshape(-1)[0])

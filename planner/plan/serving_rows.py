@@ -1,0 +1,109 @@
+"""The rows of a fleet in a plan: what is rented, what is sent to it, what it does at that load, what it costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.offers import Site
+from planner.candidates.program import Task
+from planner.candidates.search import Candidates
+from planner.candidates.serving import ServingQuestion, ServingTable
+from planner.optimize.solve import Solution
+from planner.plan.place import energy_document, memory_document, place_document, usd
+from planner.plan.serving_cells import load_cells, price_cells, speed_cells
+from planner.plan.serving_point import ReplicaSite
+
+Document = dict[str, Any]
+MICRO = 1_000_000
+
+
+def serving_rows(candidates: Candidates, solution: Solution, task: Task, table: ServingTable) -> list[Document]:
+    """The chosen columns of a fleet as rows of the plan document."""
+    chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
+    routed = routed_requests_per_s(candidates, solution, task, chosen)
+    return [
+        _row(candidates, task, table, column, int(solution.units[column]), routed[place], len(chosen))
+        for place, column in enumerate(chosen)
+    ]
+
+
+def routed_requests_per_s(
+    candidates: Candidates, solution: Solution, task: Task, chosen: Sequence[int]
+) -> NDArray[np.float64]:
+    """Peak requests of each bucket that go to each chosen column, (columns, buckets).  [1/s]
+
+    Requests of one bucket go to the replicas in proportion to what they can take.
+    """
+    demands = np.asarray(task.demand_micro_per_s, dtype=np.float64)
+    columns = list(chosen)
+    if len(demands) > 1:
+        flows = np.asarray(solution.flows)[columns, : len(demands)]
+        return np.asarray(flows / np.maximum(flows.sum(axis=0), 1e-300) * (demands / MICRO))
+    program = candidates.program
+    capacity = program.capacity_micro_per_s[columns, :1].astype(np.float64) * solution.units[columns, None]
+    return np.asarray(capacity / max(capacity.sum(), 1.0) * (demands / MICRO))
+
+
+def replica_site(question: ServingQuestion, site: Site, split: dict[str, int]) -> ReplicaSite:
+    """One replica of a fleet on a site."""
+    return ReplicaSite(
+        fleet=question.fleet,
+        arch=question.arch,
+        catalog=question.catalog,
+        device=site.device,
+        shape=site.shape,
+        inter_node_bytes_per_s=site.inter_node_bytes_per_s,
+        split=split,
+    )
+
+
+def _row(
+    candidates: Candidates,
+    task: Task,
+    table: ServingTable,
+    column: int,
+    units: int,
+    routed: NDArray[np.float64],
+    kinds: int,
+) -> Document:
+    question, row = candidates.questions[task.name], int(candidates.rows[column])
+    assert isinstance(question, ServingQuestion)
+    site, split = table.sites[row], table.layout_row(row)
+    shapes, replicas = units * int(table.nodes[row]), units * int(table.replicas[row])
+    cost, hours = table.cost_microusd[row] * units, table.horizon_hours
+    needed = replicas - task.spare_replicas if kinds == 1 else replicas
+    one = replica_site(question, site, split)
+    head = {
+        "layout": split,
+        "devices_per_replica": table.devices_per_replica(row),
+        "replicas": replicas,
+        "replicas_needed": needed,
+        "hours": hours,
+        "cost_microusd": cost,
+        "cost_usd": usd(cost),
+        "device_hours": shapes * site.shape.devices * hours,
+    }
+    rates = [float(rate) for rate in table.bucket_requests_per_s[row]]
+    loads = load_cells(question.fleet, rates, [float(rate) for rate in routed], replicas)
+    speed = speed_cells(one, loads["routed_requests_per_s"], needed)
+    terms, usable = speed.pop("memory")
+    tokens = price_cells(question.fleet, cost, loads, replicas, hours)
+    return {
+        **place_document(site, shapes),
+        **head,
+        **loads,
+        **speed,
+        **tokens,
+        "memory": memory_document({name: _known(value) for name, value in terms.items()}, usable),
+        **energy_document(candidates.catalog, site, shapes, hours),
+    }
+
+
+def _known(value: float) -> float:
+    """A cache of unknown size counts as nothing."""
+    return value if math.isfinite(value) else 0.0
