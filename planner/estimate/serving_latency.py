@@ -27,6 +27,7 @@ from planner.estimate.serving_step import StepTimes
 Values = NDArray[np.float64]
 SHARE = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 SCORE = {key: NormalDist().inv_cdf(share) for key, share in SHARE.items()}
+REPEATS = 3
 FEWEST_TOKENS = 1e-6  # after the first: one-token answers still have a rate
 
 
@@ -119,19 +120,37 @@ class Point:
     token_s: Values  # without prefill in between
     rate: Values  # arrivals that keep so many decoding  [1/s]
     share: Values  # of the time for prefill
+    slope: Values  # rise of token_s with one more sequence
 
     @classmethod
     def at(cls, demand: Demand, decoding: Values) -> Point:
-        """The point where `decoding` sequences decode on average; an arrival sees them, and joins."""
-        token = as_float(demand.replica.token_s(np.minimum(decoding + 1, demand.limit), demand.context))
-        prefill = demand.prefill_s
-        rate = decoding / (demand.later * token + decoding * prefill)
-        return cls(demand=demand, decoding=decoding, token_s=token, rate=rate, share=rate * prefill)
+        """The point where `decoding` sequences decode on average; an arrival sees them, and joins.
+
+        b = x ((O - 1) D + rho Y) / (1 - rho): while a prompt waits and is worked on, for Y, others come
+        and hold up its decoding once it has begun. Y depends on x, hence the repetition.
+        """
+        single = as_float(demand.replica.token_s(np.minimum(decoding + 1, demand.limit), demand.context))
+        slope = np.maximum(demand.full_token_s - single, 0.0) / np.maximum(demand.limit - decoding - 1, 1.0)
+        prefill, token = demand.prefill_s, single
+        rate, stalled = decoding / (demand.later * token + decoding * prefill), 0.0
+        for _ in range(REPEATS):
+            more = np.maximum(peakedness(demand, rate) - 1 - stalled, -decoding)
+            token = np.minimum(single + slope * more, np.maximum(demand.full_token_s, single))
+            plain = demand.later * token + decoding * prefill
+            held = behind_s(demand, token * demand.tokens_of_step, rate)
+            rate = 2 * decoding / (plain + np.sqrt(plain**2 + 4 * decoding * prefill * held))
+            stalled = rate**2 * prefill * held / (1 - rate * prefill)  # not decoding though they could
+        return cls(demand=demand, decoding=decoding, token_s=token, rate=rate, share=rate * prefill, slope=slope)
 
     @property
     def tpot_s(self) -> Values:
-        """Mean time per output token after the first."""
-        return self.token_s / (1 - self.share)
+        """Mean time per output token after the first, over tokens."""
+        return self.decoding / (self.rate * self.demand.later)
+
+    @property
+    def behind_s(self) -> Values:
+        """Mean time before the first token in which those come that hold up what follows."""
+        return behind_s(self.demand, self.step_s, self.rate)
 
     @property
     def step_s(self) -> Values:
@@ -141,17 +160,13 @@ class Point:
     @property
     def elasticity(self) -> Values:
         """Relative rise of the time per token for a relative rise of the batch."""
-        demand = self.demand
-        room = np.maximum(demand.limit - self.decoding, 1e-6)
-        slope = np.maximum(demand.full_token_s - self.token_s, 0.0) / room
-        return np.minimum(slope * self.decoding / self.token_s, 0.95)
+        return np.minimum(self.slope * self.decoding / self.token_s, 0.95)
 
     @property
     def variance(self) -> Values:
         """Of the number decoding."""
-        demand = self.demand
-        peak = 1 + (demand.variability - 1) / demand.output_spread
-        return np.asarray(running_variance(self.decoding, self.elasticity, np.maximum(peak, 0.05)))
+        peak = np.maximum(peakedness(self.demand, self.rate), 0.05)
+        return np.asarray(running_variance(self.decoding, self.elasticity, peak))
 
     @property
     def busy(self) -> Values:
@@ -204,25 +219,36 @@ class Point:
         mean = demand.request_s + queue + self.first_s + probability * conditional
         if key == "mean":
             return mean
-        waiting = np.minimum(0.5 + self.share, 1.0)
+        boundary = self.step_s * self.busy  # an arrival waits for the end of a step, evenly spread
+        others = np.maximum(queue - boundary / 2, 0.0)
+        waiting = 1 - (1 - self.share) ** 2
         return mean + excess(
-            as_float(wait_percentile_s(waiting, queue / waiting, SHARE[key])) - queue,
+            boundary * (SHARE[key] - 0.5),
+            as_float(wait_percentile_s(waiting, others / waiting, SHARE[key])) - others,
             demand.prefill_at(key) - demand.prefill_s,
             as_float(wait_percentile_s(probability, conditional, SHARE[key])) - probability * conditional,
         )
 
     def tpot(self, key: str) -> Values:
-        """Time per output token of a request: mean or percentile."""
+        """Time per output token of a request: mean or percentile, over requests."""
+        demand, held = self.demand, self.share * self.behind_s / (1 - self.share)
+        later = np.maximum(demand.later, 1.0)
+        mean = self.tpot_s + held / later * (demand.output_spread - 1)
         if key == "mean":
-            return self.tpot_s
-        return self.tpot_s + SCORE[key] * self._tpot_deviation
+            return mean
+        floor = self.token_s
+        stall = np.maximum(mean - floor, 1e-12)
+        deviation = self._tpot_deviation
+        sigma2 = np.log(1 + (deviation / stall) ** 2)
+        return floor + stall * np.exp(SCORE[key] * np.sqrt(sigma2) - sigma2 / 2)
 
     @property
     def _tpot_deviation(self) -> Values:
         """Spread over requests: prompts that came in between, and the batch that they met."""
         demand = self.demand
-        steps = np.maximum(demand.later, 1.0) / demand.output_spread
-        prompts = self.rate * self.token_s * demand.prefill_second_moment / steps / (1 - self.share) ** 3
+        later, spread = np.maximum(demand.later, 1.0), demand.output_spread
+        exposed = self.token_s * spread / later + self.behind_s * spread**3 / later**2
+        prompts = self.rate * exposed * demand.prefill_second_moment / (1 - self.share) ** 3
         batch = 0.7 * self.variance * (self.elasticity * self.tpot_s / self.decoding) ** 2
         return np.sqrt(prompts + batch)
 
@@ -235,7 +261,7 @@ class Point:
         sigma = np.sqrt(np.log(self.demand.output_spread))
         tokens = later * (np.exp(SCORE[key] * sigma - sigma**2 / 2) - 1)
         return mean + excess(
-            self.ttft(key) - self.ttft("mean"), tokens * self.tpot_s, later * (self.tpot(key) - self.tpot_s)
+            self.ttft(key) - self.ttft("mean"), tokens * self.tpot_s, later * (self.tpot(key) - self.tpot("mean"))
         )
 
     @property
@@ -249,6 +275,25 @@ class Point:
     def latencies(self, metric: str) -> dict[str, Values]:
         """Every figure of `ttft`, `tpot` or `e2e`."""
         return {key: np.asarray(getattr(self, metric)(key)) for key in KEYS}
+
+
+def peakedness(demand: Demand, rate: Values) -> Values:
+    """Variance over mean of the number decoding, if the batch did not slow itself.
+
+    Those whose prompts follow on each other decode together: the prefill queue hands them over in
+    clumps, in which a request finds E[G^2] / E[G] of its kind, G the requests of a busy period.
+    """
+    share = np.minimum(rate * demand.prefill_s, 0.99)
+    clump = (1 - share**2 + rate**2 * demand.prefill_second_moment) / (1 - share) ** 2
+    return np.asarray(1 + (demand.variability - 1 + clump - 1) / demand.output_spread)
+
+
+def behind_s(demand: Demand, step_s: Values, rate: Values) -> Values:
+    """Time before a first token in which those come whose prompts follow at once: its step, and the line."""
+    share = rate * demand.prefill_s
+    seen = as_float(mixed_step_s(step_s, rate, demand.prefill_s, demand.prefill_second_moment))
+    alone = np.clip(2 - demand.budget / demand.new, 0.0, 1.0)  # prompts too long to share a step
+    return np.asarray(step_s + demand.prefill_s + seen * (share + alone * (1 - share) / 2))
 
 
 def excess(*parts: Values) -> Values:

@@ -95,6 +95,7 @@ def decode_pool_capacity(
             token_s=point.token_s,
             rate=point.rate,
             share=point.share,
+            slope=point.slope,
             transfer_s=transfer,
             other_s=first,
         )

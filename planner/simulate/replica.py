@@ -1,0 +1,229 @@
+"""Discrete-event simulation of one replica: first come first served, chunked prefill, continuous batching.
+
+Each step of the engine decodes one step of every running sequence and fills what is left of
+`max_batched_tokens` with prompts in the order of their arrival, the last of them cut where the step is
+full. Steps in which nothing arrives, ends or prefills are taken in one stride.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.estimate.serving_requests import KEYS, RequestShape
+from planner.estimate.serving_step import StepTimes
+from planner.simulate.table import StepTable
+from planner.simulate.workload import Workload
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedLoad:
+    """What a simulated replica did; the keys of the mappings are those of an open load."""
+
+    requests: int  # measured, after the warm-up
+    requests_per_s: float
+    sequences: float  # mean running, prompts in prefill among them
+    prefill_share: float  # of the time, for prompts
+    slot_wait_s: float  # mean wait before prefill starts because all slots are taken
+    ttft_s: Mapping[str, float]
+    tpot_s: Mapping[str, float]
+    e2e_s: Mapping[str, float]
+    itl_p99_s: float
+
+
+def simulate_replica(
+    replica: StepTimes,
+    work: Workload | RequestShape,
+    *,
+    batch_limit: int,
+    requests_per_s: float = 0.0,
+    max_batched_tokens: int = 8192,
+    seed: int = 0,
+    requests: int = 20_000,
+    warmup_share: float = 0.1,
+    arrival_variability: float = 1.0,
+    lengths: str = "lognormal",
+) -> SimulatedLoad:
+    """Simulate a workload, or one that is drawn for a shape at a rate, and measure all but its ends.
+
+    The first `warmup_share` of the requests, and the last that share, load the replica without being
+    measured. The same arguments give the same figures.
+    """
+    if batch_limit < 1 or max_batched_tokens < 1:
+        raise ValueError("a replica needs at least one slot and one token a step")
+    if isinstance(work, RequestShape):
+        if not requests_per_s > 0:
+            raise ValueError("requests_per_s: a rate above 0 is needed to draw arrivals")
+        work = Workload.drawn(
+            work, requests_per_s, requests, seed=seed, arrival_variability=arrival_variability, lengths=lengths
+        )
+    table = StepTable.of(replica, work, batch_limit)
+    engine = _Engine(table=table, work=work, limit=batch_limit, budget=max_batched_tokens)
+    engine.run()
+    return engine.measured(warmup_share)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Engine:
+    """State of the engine between two steps."""
+
+    table: StepTable
+    work: Workload
+    limit: int
+    budget: int
+    now_s: float = 0.0
+    step: int = 0
+    context: float = 0.0  # tokens of all decoding sequences
+    running: list[tuple[int, int]] = field(default_factory=list)  # heap of (last step, request)
+    line: deque[int] = field(default_factory=deque)  # arrived, prefill not complete
+    begun: dict[int, float] = field(default_factory=dict)  # tokens of prompts that are cut
+    first_s: list[float] = field(default_factory=list)
+    last_s: list[float] = field(default_factory=list)
+    strides: list[tuple[float, float, float]] = field(default_factory=list)  # step, tokens it gave, start
+    prefill: list[tuple[float, float]] = field(default_factory=list)  # start, time for prompts
+    blocked: list[tuple[float, float]] = field(default_factory=list)  # start, time that the line waits for a slot
+
+    def run(self) -> None:
+        """Until every request has its last token."""
+        arrivals = [*self.work.arrival_s.tolist(), float("inf")]
+        count, arrived = len(arrivals) - 1, 0
+        self.first_s, self.last_s = [0.0] * count, [0.0] * count
+        while arrived < count or self.line or self.running:
+            while arrivals[arrived] <= self.now_s:
+                self.line.append(arrived)
+                arrived += 1
+            if self.line and (self.begun or len(self.running) < self.limit):
+                self._mixed_step()
+            elif self.running:
+                self._stride(arrivals[arrived] if not self.line else float("inf"))
+            else:
+                self.now_s = arrivals[arrived]
+
+    def _decode_s(self, ahead: float) -> float:
+        """Decoding part of a step of the running batch, some steps ahead."""
+        table, batch = self.table, len(self.running)
+        place = max((self.context / batch + ahead - table.base_tokens) / table.column_tokens, 0.0)
+        row = table.rows[batch]
+        column = min(int(place), len(row) - 2)
+        return row[column] + (place - column) * (row[column + 1] - row[column])
+
+    def _stride(self, next_arrival_s: float) -> None:
+        """Decode until a sequence ends or a request comes."""
+        steps = self.running[0][0] - self.step
+        each_s = self._decode_s(steps / 2)
+        if self.now_s + (steps - 1) * each_s > next_arrival_s:
+            steps = max(int((next_arrival_s - self.now_s) / each_s) + 1, 1)
+            each_s = self._decode_s(steps / 2)
+        self.strides.append((each_s, len(self.running) * steps, self.now_s))
+        if self.line:
+            self.blocked.append((self.now_s, each_s * steps * len(self.line)))
+        self._advance(steps, each_s * steps)
+
+    def _advance(self, steps: int, time_s: float) -> None:
+        self.now_s += time_s
+        self.step += steps
+        self.context += len(self.running) * steps * self.table.tokens_of_step
+        while self.running and self.running[0][0] <= self.step:
+            self._end(heappop(self.running)[1])
+
+    def _end(self, request: int) -> None:
+        self.last_s[request] = max(self.now_s, self.first_s[request])
+        self.context -= float(self.work.input_tokens[request] + self.work.output_tokens[request])
+        if not self.running:
+            self.context = 0.0
+
+    def _mixed_step(self) -> None:
+        """One step with prompts: as many as the tokens of a step and the slots allow."""
+        table, batch = self.table, len(self.running)
+        room, prompts_s, complete = max(float(self.budget - batch), 1.0), 0.0, []
+        decode_s = self._decode_s(0.0) if batch else table.launch_s[self.line[0]]
+        while self.line and room > 0 and (self.line[0] in self.begun or batch + len(complete) < self.limit):
+            request = self.line[0]
+            new = float(self.work.input_tokens[request] - self.work.cached_tokens[request])
+            done = self.begun.get(request, 0.0)
+            taken = min(new - done, room)
+            whole = done == 0.0 and taken == new
+            prompts_s += table.prompt_s[request] if whole else self._part_s(request, done, taken)
+            room -= taken
+            if done + taken < new:
+                self.begun[request] = done + taken
+                break
+            self.begun.pop(request, None)
+            complete.append(self.line.popleft())
+        if batch:
+            self.strides.append((decode_s + prompts_s, batch, self.now_s))
+        self.prefill.append((self.now_s, prompts_s))
+        self._advance(1, decode_s + prompts_s)
+        for request in complete:
+            self._begin(request)
+
+    def _part_s(self, request: int, done: float, taken: float) -> float:
+        start = float(self.work.cached_tokens[request]) + done
+        return self.table.part_s(start, start + taken)
+
+    def _begin(self, request: int) -> None:
+        """The first token of a request is there; it decodes from the next step on."""
+        self.first_s[request] = self.now_s + self.table.walk_s[request]
+        output = float(self.work.output_tokens[request])
+        if output <= 1:
+            self.last_s[request] = self.first_s[request]
+            return
+        steps = max(round((output - 1) / self.table.tokens_of_step), 1)
+        heappush(self.running, (self.step + steps, request))
+        # the context that a request has given back when it ends is its whole length
+        self.context += float(self.work.input_tokens[request]) + output - steps * self.table.tokens_of_step
+
+    def measured(self, warmup_share: float) -> SimulatedLoad:
+        """Figures of the requests between the warm-up and the end."""
+        work, outside = self.work, self.table.request_s
+        skipped = min(int(work.requests * warmup_share), (work.requests - 1) // 2)
+        kept = slice(skipped, work.requests - skipped)
+        arrival = work.arrival_s[kept]
+        first, last = np.array(self.first_s)[kept], np.array(self.last_s)[kept]
+        later = work.output_tokens[kept] - 1
+        decoded = later > 0
+        span = max(float(arrival[-1] - arrival[0]), 1e-300)
+        strides = np.array(self.strides).reshape(-1, 3)
+        inside = (strides[:, 2] >= arrival[0]) & (strides[:, 2] < arrival[-1])
+
+        def between(pairs: list[tuple[float, float]]) -> float:
+            rows = np.array(pairs).reshape(-1, 2)
+            return float(rows[(rows[:, 0] >= arrival[0]) & (rows[:, 0] < arrival[-1]), 1].sum())
+
+        return SimulatedLoad(
+            requests=len(arrival),
+            requests_per_s=len(arrival) / span,
+            sequences=float(np.sum(last - first) + np.sum(self._prefill_spans(kept))) / span,
+            prefill_share=between(self.prefill) / span,
+            slot_wait_s=between(self.blocked) / len(arrival),
+            ttft_s=_figures(first - arrival + outside),
+            tpot_s=_figures(((last - first)[decoded]) / later[decoded]),
+            e2e_s=_figures(last - arrival + outside),
+            itl_p99_s=_weighted(strides[inside, 0], strides[inside, 1], 0.99),
+        )
+
+    def _prefill_spans(self, kept: slice) -> Values:
+        """Time that a prompt takes in a step of its own, about."""
+        return np.array(self.table.prompt_s)[kept]
+
+
+def _figures(values: Values) -> dict[str, float]:
+    if not len(values):
+        return dict.fromkeys(KEYS, 0.0)
+    shares = np.quantile(values, [0.5, 0.9, 0.95, 0.99])
+    return dict(zip(KEYS, [float(values.mean()), *map(float, shares)], strict=True))
+
+
+def _weighted(values: Values, weights: Values, share: float) -> float:
+    if not len(values):
+        return 0.0
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(total, share * total[-1])])
