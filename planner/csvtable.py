@@ -10,6 +10,7 @@ import csv
 import hashlib
 import io
 import math
+import re
 import typing
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -75,13 +76,17 @@ class Table:
         if len(self.problems) >= MOST_PROBLEMS:
             self.more += 1
             return
-        self._lines = self._lines or self.text.split("\n")
-        written = self._lines[line - 1].rstrip("\r") if line else ""
+        written = self._written()[line - 1] if line else ""
         if isinstance(cell, str):
             cell = self.header.index(cell) if cell in self.header else 0
         column = _column_of(written, cell)
         place = Place(file=self.file, line=line, column=column, text=written if len(written) <= _WIDEST_SHOWN else "")
         self.problems.append(Problem(reference=reference, message=message, places=(place,), hint=hint))
+
+    def _written(self) -> list[str]:
+        """The lines of the text, ended as the CSV reader counts them."""
+        self._lines = self._lines or re.split(r"\r\n|\r|\n", self.text)
+        return self._lines
 
     def demand_none(self) -> None:
         """Raise what was found wrong."""
@@ -115,7 +120,7 @@ class Table:
                 begins = reader.line_num + 1
         except csv.Error as error:
             hint = "quote cells that hold commas, quotes or line ends; write a quote inside them twice"
-            self.complain("bad-csv", f"not CSV: {error}", min(begins, self.text.count("\n") + 1), hint=hint)
+            self.complain("bad-csv", f"not CSV: {error}", min(begins, len(self._written())), hint=hint)
 
 
 def read_table(path: StrPath, columns: Columns) -> list[tuple[int, dict[str, Any]]]:

@@ -44,7 +44,9 @@ def slot_rates(arrival_s: Array) -> Array:
 
 
 def _rates_of(arrival_s: Array, slots: int) -> Array:
-    first, last = float(arrival_s[0]), float(arrival_s[-1])
+    # the trace is seen from half a mean gap before its first request to half a one after its last
+    half_gap_s = (float(arrival_s[-1]) - float(arrival_s[0])) / (arrival_s.size - 1) / 2
+    first, last = float(arrival_s[0]) - half_gap_s, float(arrival_s[-1]) + half_gap_s
     hours = np.arange(np.floor(first / HOUR_S), np.floor(last / HOUR_S) + 1)
     seen_s = np.minimum((hours + 1) * HOUR_S, last) - np.maximum(hours * HOUR_S, first)
     seen_s = np.bincount((hours % slots).astype(int), weights=seen_s, minlength=slots)

@@ -16,7 +16,7 @@ from conftest import Run
 from planner.report.text import cells
 
 COMMANDS = [
-    ("solve",), ("explain",), ("candidates",), ("memory",), ("verify",), ("schema",),
+    ("solve",), ("explain",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("models", "list"), ("models", "show"),
     ("validate", "training"), ("validate", "totals"), ("calibrate", "training"),
 ]  # fmt: skip
@@ -83,6 +83,7 @@ PRINTING = [
     ("candidates", "scenarios/gpt2-xl.yaml"),
     ("memory", "mixtral-8x7b", "--per-layer"),
     ("memory", "mixtral-8x7b", "--serve", "--per-layer"),
+    ("traffic", "scenarios/requests.csv"),
     ("verify", ".plan/llama.plan.json"),
     ("catalog", "list", "--device", "tpu-*"),
     ("catalog", "show", "h100-sxm-80gb"),
