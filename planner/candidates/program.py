@@ -123,9 +123,10 @@ class Program:
     domain: IntArray = field(default_factory=_none)  # failure domain, by number
 
     def __post_init__(self) -> None:
-        """Fill what was left out."""
+        """Fill what was left out, also when other columns replace those of a program without it."""
         for name in OPTIONAL:
-            if not len(getattr(self, name)):
+            given = getattr(self, name)
+            if len(given) != len(self.cost_microusd) and not given.any():
                 object.__setattr__(self, name, np.zeros(len(self.cost_microusd), dtype=np.int64))
 
     @property
@@ -160,6 +161,12 @@ def restrict(program: Program, column_mask: NDArray[np.bool_]) -> tuple[Program,
         **{name: getattr(program, name)[kept] for name in (*arrays, "provider", "offer", *OPTIONAL)},
     )
     return small, kept
+
+
+def splits_simply(program: Program, task: Task) -> bool:
+    """Whether total capacity alone tells if a fleet carries its demand: one bucket, one level, whole requests."""
+    plain = not (task.levels or task.survive_domain or task.integer_slices)
+    return plain and len(task.demand_micro_per_s) == 1 and not program.role[task.first : task.stop].any()
 
 
 def fleet_rates(program: Program, task: Task) -> IntArray:

@@ -15,14 +15,23 @@ are *linear*: sums of weight times units.
 5. i is not short of units: max_units_i >= `alone_units`_i, which is the job count for
    training and, for serving, the units with which i needs no help from any other column;
 6. (serving) i carries at least as much per unit on every bucket, and loses no more to
-   failures: see `_serving_sizes`.
+   failures: see `_serving_sizes`;
+7. (serving) i and j have the same role and level, the same failure domain when the loss of a
+   domain must be survived, and are both or neither on spot when a share on spot is limited;
+8. with a limited share on spot the rate of i, as that limit counts it, is at least that of j when
+   firm, at most when on spot; and i has units for all that any plan may use of i and j together.
 
 **Proof** (exchange). Take a best plan with u_j > 0 and put u_i + u_j units on i, none on j.
 *Rows*: no left side grows (1). *Demand*: training units still sum to the count; serving
 capacity does not fall (6). *Bounds*: training, u_i + u_j <= count <= max_units_i (5).
-Serving, if u_i + u_j > max_units_i, use `alone_units`_i units of i and nothing else in this
-task instead: that carries everything, and is no more units of i than before, so every row
-and sum is as small or smaller. *Criteria*: a linear sum changes by u_j times the difference
+Serving, if u_i + u_j > max_units_i, use `alone_units`_i units of i instead; that is no
+more units of i than before, so every row and sum is as small or smaller. Where capacities just
+add up (`splits_simply`) drop everything else of the task: i carries all. Otherwise the
+others stay: from its level on, in its role, i carries all that i can serve, which is all that
+j could (6), in every situation in which its domain is there; where it is lost nothing changes.
+*Situations* (7): i runs, and is lost, whenever j does; requests routed to j go to i, slices
+stay whole. *Share on spot* (8): its left side, sum (spot - share) rate u, does not grow.
+*Criteria*: a linear sum changes by u_j times the difference
 of weights, so the sums become lexicographically smaller or stay equal (2), and the makespan
 does not grow (3). If some linear sum shrank, the plan is better at that criterion and
 no worse at those before it, so the plan taken was not best, whatever happens to providers
@@ -48,7 +57,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import IntArray, Program, Row, Task
+from planner.candidates.program import OPTIONAL, IntArray, Program, Row, Task, fleet_rates, splits_simply
 
 LINEAR_ORDER = ("cost", "finish", "carbon", "nodes")
 PASSES = 400  # dominators tried in one segment; fewer only prunes less
@@ -109,6 +118,7 @@ def canonical_order(program: Program, columns: IntArray | None = None) -> IntArr
         program.replicas,
         program.provider,
         program.max_units,
+        *(getattr(program, name) for name in OPTIONAL),
         *program.capacity_micro_per_s.T,
         *_row_keys(program),
     ]
@@ -120,16 +130,23 @@ def alone_units(program: Program, task: Task) -> IntArray:
     """Units of each column of the task beyond which more of it can never help.
 
     Training: the job count. Serving: with u units a column carries every bucket it can
-    serve, withstands the loss of its own spare replicas and reaches the least number of
-    replicas; u = max(ceil(sum_b D_b / C_b + k / R), ceil(m / R)).
+    serve at every level, withstands the loss of its own spare replicas and reaches the least
+    number of replicas; u = max over the levels of ceil(sum_b D_b / C_b + k / R), ceil(m / R).
+    With u units, whatever else the plan has in its role and for its buckets may go, where the
+    column runs; so more units never help. Where a share on spot is limited, firm units beyond
+    that can make room for others on spot that have to stay: those that serve other buckets, or
+    are there for when the column's own domain is lost. Then the bound is what is there.
     """
     size = task.stop - task.first
     if task.kind == "training" or not size:
         return np.full(size, task.count, dtype=np.int64)
+    if task.max_spot_share is not None and (task.survive_domain or len(task.demand_micro_per_s) > 1):
+        return np.asarray(program.max_units[task.first : task.stop], dtype=np.int64)
     replicas = np.maximum(program.replicas[task.first : task.stop], 1)
     capacity = program.capacity_micro_per_s[task.first : task.stop, : len(task.demand_micro_per_s)]
     by_replicas = -(-task.min_replicas // replicas)
-    units = np.maximum(_units_to_carry(task, replicas, capacity), by_replicas)
+    carrying = [_units_to_carry(task, demand, replicas, capacity) for demand in task.demands]
+    units = np.maximum(np.max(carrying, axis=0), by_replicas)
     return np.asarray(np.maximum(units, 1), dtype=np.int64)
 
 
@@ -148,8 +165,7 @@ def can_bind(program: Program, row: Row) -> bool:
     return most * (1 + 1e-9) >= row.bound
 
 
-def _units_to_carry(task: Task, replicas: IntArray, capacity: IntArray) -> IntArray:
-    demand = task.demand_micro_per_s
+def _units_to_carry(task: Task, demand: tuple[int, ...], replicas: IntArray, capacity: IntArray) -> IntArray:
     if len(demand) == 1:
         each = capacity[:, 0]
         biggest = demand[0] * float(replicas.max()) + task.spare_replicas * float(each.max())
@@ -191,6 +207,9 @@ def _sheet(program: Program, task: Task, rows: list[Row], within: IntArray | Non
     if within is not None:
         segment = np.unique(np.asarray(within)[part], return_inverse=True)[1].astype(np.int64)
     provider = program.provider[part]
+    if task.kind != "training":
+        labels = np.stack([segment, *_kinds(program, task)])
+        segment = np.unique(labels, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
     if program.max_providers is not None:
         segment = segment * (int(provider.max()) + 1) + provider
     return _Sheet(
@@ -200,8 +219,26 @@ def _sheet(program: Program, task: Task, rows: list[Row], within: IntArray | Non
         ),
         segment=segment,
         provider=provider,
-        enough=program.max_units[part] >= alone_units(program, task),
+        enough=_enough(program, task),
     )
+
+
+def _kinds(program: Program, task: Task) -> Iterator[IntArray]:
+    """What a stand-in has in common with what it stands in for."""
+    part = slice(task.first, task.stop)
+    yield program.role[part]
+    yield program.level[part]
+    if task.survive_domain:
+        yield program.domain[part]
+    if task.max_spot_share is not None:
+        yield program.spot[part]
+
+
+def _enough(program: Program, task: Task) -> NDArray[np.bool_]:
+    """Whether a column has the units to stand in for another; see 5. and 8. of the claim."""
+    alone = alone_units(program, task)
+    more = int(alone.max()) if task.max_spot_share is not None and task.kind != "training" and len(alone) else 0
+    return np.asarray(program.max_units[task.first : task.stop] >= alone + more)
 
 
 def _row_sizes(task: Task, rows: list[Row]) -> Iterator[IntArray]:
@@ -231,10 +268,13 @@ def _serving_sizes(program: Program, task: Task) -> Iterator[IntArray]:
     replicas = program.replicas[part]
     for bucket in range(buckets):
         yield -program.capacity_micro_per_s[part, bucket]
-    if spares and buckets == 1:
+    if spares and splits_simply(program, task):
         yield _less_spares(program.capacity_micro_per_s[part, 0], np.maximum(replicas, 1), spares)
-    if task.min_replicas or (spares and buckets > 1):
+    if task.min_replicas or (spares and not splits_simply(program, task)):
         yield -replicas
+    if task.max_spot_share is not None:
+        rates = fleet_rates(program, task)
+        yield np.where(program.spot[part] > 0, rates, -rates)
 
 
 def _less_spares(capacity: IntArray, replicas: IntArray, spares: int) -> IntArray:

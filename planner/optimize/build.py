@@ -9,12 +9,16 @@ scaled by a greatest common divisor where that is small, else by a power of ten.
 * class_   v_c = 1 when a column is used whose replicas are of capacity class c or larger:
            u_k <= U_k v_c, v_c <= v_c'. So the left side of carry_ loses k replicas of the
            largest capacity in use: **the fleet carries its demand without any k replicas**.
-* route_   serving, several buckets: flows f_bk >= 0 sum to D_b;
-* load_    sum_b f_bk / C_bk <= u_k. With spares each type in use gets a routing of its own
-           in which it lacks k replicas, u_k - (k / R_k) w_k, and w_k = 1 when it is used
-           (`used_`); a mixture of losses is then carried too, by the weighted mean of the
-           routings. A type in use has at least k replicas.
-* least_   sum R_k u_k >= least number of replicas
+* route_   serving in full (several buckets, levels, roles): for every level and bucket, flows
+           f >= 0 in shares of the demand; whole + prefill = 1, whole + decode = 1
+* load_    sum_b (D_b / C_bk) f_bk <= u_k. Slices are whole numbers of flow instead, of S to a
+           bucket.
+* used_    w_k = 1 when a column is used, and enough_: then it has k replicas, with k spares
+* price_   after losses: sum W_k u_k - z >= need, loss_: z >= (k / R_k) W_k w_k, where W_k is what
+           a unit can earn at some prices of requests (`situations`). Such lines are learned
+           from plans that turn out not to carry a loss.
+* spot_    sum (spot_k - share) rate_k u_k <= 0, at every level, in every role
+* least_   sum R_k u_k >= least number of replicas, of level 0
 * limit_   joint rows
 * vendor_  u_k <= U_k y_p, and most_: sum y_p <= max_providers
 * hold_    an earlier criterion keeps its proven best value
@@ -23,23 +27,18 @@ scaled by a greatest common divisor where that is small, else by a power of ten.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce
 from itertools import pairwise
 
 import numpy as np
 
-from planner.candidates.program import IntArray, Task
+from planner.candidates.program import IntArray, Task, splits_simply
 from planner.candidates.prune import can_bind
 from planner.optimize.criteria import LINEAR, weights_of
-from planner.optimize.model import LARGEST, SMALLEST, Model
+from planner.optimize.fleet import learn, least, routings, spot_shares
+from planner.optimize.model import LARGEST, Model
+from planner.optimize.rows import at_least, at_most, power
 from planner.optimize.scope import Scope
-
-TARGET = 5  # scaled objectives and money rows are of order 10**TARGET
-ROOM = 1e-8  # of a unit, in loads of several buckets: model files keep 12 digits, which a tight fleet would miss
-SMALL = 10_000  # integer rows whose reduced numbers stay below this are left as they are
 
 
 def build(scope: Scope, criterion: str, weights: IntArray | None = None) -> Model:
@@ -92,28 +91,21 @@ def estimate(scope: Scope, weights: IntArray) -> float:
     return total
 
 
-def _power(value: float) -> float:
-    """Power of ten that brings a value to the order of 10**TARGET; 1 for zero."""
-    if not value > 0 or not math.isfinite(value):
-        return 1.0
-    return float(10.0 ** (TARGET - math.floor(math.log10(value))))
-
-
 def _scale(value: float, weights: IntArray) -> float:
     """Brings the objective to the order of 10**TARGET, but no coefficient above the largest allowed."""
     largest = float(weights.max()) if len(weights) else 0.0
-    return min(_power(value), LARGEST / largest) if largest > 0 else 1.0
+    return min(power(value), LARGEST / largest) if largest > 0 else 1.0
 
 
 def _serving(model: Model, scope: Scope, task: Task, place: IntArray) -> None:
     columns = scope.of_task(task)
-    if task.min_replicas > 0:
-        replicas = scope.program.replicas[columns]
-        model.line("least", place[columns], replicas.astype(np.float64), low=task.min_replicas)
-    if len(task.demand_micro_per_s) == 1:
+    least(model, scope, task, place)
+    spot_shares(model, scope, task, place)
+    if splits_simply(scope.program, task):
         _carry(model, scope, task, columns, place)
-    elif any(task.demand_micro_per_s):
-        _route(model, scope, task, columns, place)
+    elif any(map(any, task.demands)):
+        routings(model, scope, task, place)
+        learn(model, scope, [cut for cut in scope.cuts if cut.task == task.name])
 
 
 def _carry(model: Model, scope: Scope, task: Task, columns: IntArray, place: IntArray) -> None:
@@ -134,30 +126,7 @@ def _carry(model: Model, scope: Scope, task: Task, columns: IntArray, place: Int
                 model.line("class", [place[column], flags[rank - 1]], [1.0, -float(scope.upper[column])], high=0.0)
         variables += [int(flag) for flag in flags]
         coefficients = [*coefficients, *(-task.spare_replicas * step for step in steps[1:])]
-    _at_least(model, "carry", variables, coefficients, need)
-
-
-def _at_least(
-    model: Model, prefix: str, variables: Sequence[int], coefficients: Sequence[Fraction], need: Fraction
-) -> None:
-    """A row of fractions: brought to small integers if that is possible, else to at most 1.
-
-    In the latter case half a step of room (the left side moves in steps of 1 / `parts`)
-    says the same in integers; what is too small to see is left out on the safe side.
-    """
-    parts = math.lcm(need.denominator, *(each.denominator for each in coefficients))
-    whole = [int(each * parts) for each in coefficients]
-    divisor = math.gcd(*whole) or 1
-    least = math.ceil(need * parts / divisor)
-    reduced = [each // divisor for each in whole]
-    largest = max((abs(each) for each in reduced), default=0)
-    if max(largest, least) <= SMALL:
-        model.line(prefix, variables, reduced, low=least)
-        return
-    values = [each / largest if largest else 0.0 for each in reduced]
-    low = (least - 0.5) / largest if largest else 1.0
-    low += sum(-each for each in values if -SMALLEST < each < 0)
-    model.line(prefix, variables, [each if abs(each) >= SMALLEST else 0.0 for each in values], low=low)
+    at_least(model, "carry", variables, coefficients, need)
 
 
 def _replica_classes(scope: Scope, columns: IntArray) -> tuple[list[Fraction], list[int]]:
@@ -173,73 +142,11 @@ def _replica_classes(scope: Scope, columns: IntArray) -> tuple[list[Fraction], l
     return steps, [rank[value] for value in each]
 
 
-def _route(model: Model, scope: Scope, task: Task, columns: IntArray, place: IntArray) -> None:
-    if not task.spare_replicas:
-        _routing(model, scope, task, columns, place, lost=None)
-        return
-    used = model.add("w", np.ones(len(columns)), integer=True)
-    for column, flag in zip(columns, used):
-        model.line("used", [place[column], flag], [1.0, -float(scope.upper[column])], high=0.0)
-    for column, flag in zip(columns, used):
-        share = task.spare_replicas / max(int(scope.program.replicas[column]), 1)
-        _routing(model, scope, task, columns, place, lost=(int(column), int(flag), share))
-
-
-def _routing(
-    model: Model,
-    scope: Scope,
-    task: Task,
-    columns: IntArray,
-    place: IntArray,
-    *,
-    lost: tuple[int, int, float] | None,
-) -> None:
-    """One routing of all buckets; flows are shares of their bucket's demand."""
-    capacity = scope.program.capacity_micro_per_s[columns, : len(task.demand_micro_per_s)]
-    loads: dict[int, list[tuple[int, float]]] = {int(column): [] for column in columns}
-    for bucket, demand in enumerate(task.demand_micro_per_s):
-        able = np.flatnonzero(capacity[:, bucket] > 0)
-        if demand <= 0:
-            continue
-        flows = model.add("f", np.ones(len(able)), integer=False)
-        model.line("route", flows, np.ones(len(flows)), low=1.0, high=1.0)
-        for flow, place_of in zip(flows, able):
-            column = int(columns[place_of])
-            loads[column].append((int(flow), demand / float(capacity[place_of, bucket])))
-            # of several routings any one will do: each carries everything
-            model.flows[int(flow)] = (column, bucket, demand)
-    for column, terms in loads.items():
-        names, values = [v for v, _ in terms], [c for _, c in terms]
-        names.append(int(place[column]))
-        values.append(-1.0)
-        if lost is not None and lost[0] == column:
-            names.append(lost[1])
-            values.append(lost[2])
-        if terms or (lost is not None and lost[0] == column):
-            model.line("load", names, values, high=ROOM)
-
-
 def _limits(model: Model, scope: Scope, place: IntArray) -> None:
     for row in scope.program.rows:
         inside = (place[row.columns] >= 0) & (row.coefficients > 0)
         if inside.any() and can_bind(scope.program, row):
-            _at_most(model, "limit", place[row.columns[inside]], row.coefficients[inside], row.bound)
-
-
-def _at_most(model: Model, prefix: str, variables: IntArray, weights: IntArray, bound: int) -> None:
-    """An integer row: divided by the common divisor, then by a power of ten if numbers are large.
-
-    A large row gets half a unit of room: in integers it says the same, and presolve cannot
-    lose its last digit.
-    """
-    divisor = reduce(math.gcd, (int(weight) for weight in weights)) or 1
-    reduced = [int(weight) // divisor for weight in weights]
-    most = bound // divisor
-    if max(*reduced, most, 1) <= SMALL:
-        model.line(prefix, variables, reduced, high=most)
-        return
-    scale = _power(float(max(most, max(reduced))))
-    model.line(prefix, variables, [each * scale for each in reduced], high=(most + 0.5) * scale)
+            at_most(model, "limit", place[row.columns[inside]], row.coefficients[inside], row.bound)
 
 
 def _vendors(model: Model, scope: Scope, place: IntArray, *, needed: bool) -> IntArray:
@@ -273,4 +180,4 @@ def _holds(model: Model, scope: Scope, place: IntArray) -> None:
         if criterion in LINEAR:
             weights = weights_of(scope.program, criterion)[model.columns]
             if weights.any():
-                _at_most(model, "hold", place[model.columns], weights, int(value))
+                at_most(model, "hold", place[model.columns], weights, int(value))

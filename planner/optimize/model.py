@@ -28,6 +28,15 @@ class Line:
     high: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """What a flow variable is of: a share, or whole slices, of a bucket on a column at a level of load."""
+
+    column: int
+    bucket: int
+    level: int
+
+
 @dataclass(slots=True, kw_only=True)
 class Model:
     """Variables (all bounded), an objective to minimise, and lines.
@@ -43,7 +52,8 @@ class Model:
     objective: list[float] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
     scale: float = 1.0
-    flows: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # variable -> column, bucket, demand
+    flows: dict[int, Flow] = field(default_factory=dict)  # by variable
+    used: dict[int, int] = field(default_factory=dict)  # column -> variable that says that it is used
 
     def add(self, prefix: str, uppers: Iterable[float], *, integer: bool) -> IntArray:
         """New variables from 0 to their upper bounds, named by prefix and number; their indices."""

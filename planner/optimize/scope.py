@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import IntArray, Program, Task
+from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Program, Task
 from planner.candidates.prune import alone_units
+from planner.optimize.situations import Cut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,7 @@ class Scope:
     upper: IntArray  # (n,) most units worth considering; 0 = closed
     settled: tuple[tuple[str, int | float], ...] = ()
     fixed: tuple[tuple[int, int], ...] = ()  # (column, units) already decided
+    cuts: list[Cut] = field(default_factory=list)  # learned on the way, true of every plan; shared by all scopes
 
     @property
     def open(self) -> IntArray:
@@ -81,9 +83,17 @@ def hopeless(scope: Scope) -> str:
             if int(scope.upper[columns].sum()) < task.count:
                 return task.name
             continue
-        for bucket, demand in enumerate(task.demand_micro_per_s):
-            if demand > 0 and not (program.capacity_micro_per_s[columns, bucket] > 0).any():
-                return task.name
+        if not all(_served(program, columns, level, demand) for level, demand in enumerate(task.demands)):
+            return task.name
         if task.min_replicas > 0 and not (program.replicas[columns] > 0).any():
             return task.name
     return ""
+
+
+def _served(program: Program, columns: IntArray, level: int, demand: tuple[int, ...]) -> bool:
+    """Whether something that runs at a level can take every bucket."""
+    running = columns[program.level[columns] <= level]
+    able = program.capacity_micro_per_s[running, : len(demand)] > 0
+    role = program.role[running]
+    whole, prefill, decode = (able[role == part].any(axis=0) for part in (WHOLE, PREFILL, DECODE))
+    return bool((whole | (prefill & decode) | (np.array(demand) <= 0)).all())

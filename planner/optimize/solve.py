@@ -126,10 +126,12 @@ def _with_plan(
     bound = cost if status is Status.OPTIMAL else bound
     routed = run.routed
     same = routed is not None and bool((routed[0] == units).all())
+    flows = flows_of(program, units, routed[1] if routed and same else None, routed[2] if routed and same else None)
     return Solution(
         status=status,
         units=units,
-        flows=flows_of(program, units, routed[1] if routed and same else None, routed[2] if routed and same else None),
+        flows=flows[-1],
+        level_flows=flows,
         cost_microusd=cost,
         bound_microusd=bound,
         gap=None if bound is None else (cost - bound) / cost if cost else 0.0,

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray
 from planner.optimize.build import build
-from planner.optimize.check import units_of
+from planner.optimize.check import Verdict, judge, violations
 from planner.optimize.criteria import LINEAR, value_of
 from planner.optimize.enumerate import Floor, floor_of, is_plan, narrowed, ways_of
+from planner.optimize.fleet import learn
 from planner.optimize.model import Model
 from planner.optimize.pulp_adapter import Options
 from planner.optimize.relax import Relaxation, relax
@@ -190,32 +191,79 @@ class Run:
         """Solve a model; an answer that does not stand is put to the next solver."""
         doubted: Answer | None = None
         for adapter in self.adapters:
+            answer, why = self._ask_one(adapter, scope, model)
+            if answer is not None and answer.ending is Ending.INFEASIBLE and not adapter.sure_of_infeasible:
+                doubted = answer
+            elif answer is not None:
+                if answer.units is not None and doubted is not None:
+                    self.messages.append(f"{doubted.solver} called infeasible what {adapter.name} has a plan for")
+                return answer
+            else:
+                self.messages.append(f"{adapter.name}: the answer {why}")
+        return doubted or Answer(ending=Ending.ERROR, detail="no solver gave an answer that stands")
+
+    def _ask_one(self, adapter: Adapter, scope: Scope, model: Model) -> tuple[Answer | None, str]:
+        """The answer of one solver, asked again with lines that its plans break; or why it is refused."""
+        spare = Spare(model=model, scope=scope)
+        while True:
             left = None if self.stop_at is None else self.stop_at - time.monotonic()
             if left is not None and left <= 0:
-                return Answer(ending=Ending.LIMIT, detail="time-limit")
+                return spare.answer(Ending.LIMIT, adapter), ""
             outcome = adapter.run(model, _timed(self.options, left))
+            bound = -math.inf if outcome.bound is None else outcome.bound / model.scale
+            spare.bound = max(spare.bound, bound)
             if outcome.ending is Ending.INFEASIBLE:
-                claim = Answer(ending=Ending.INFEASIBLE, solver=adapter.name)
-                if adapter.sure_of_infeasible:
-                    return claim
-                doubted = claim
-                continue
+                return Answer(ending=Ending.INFEASIBLE, solver=adapter.name), ""
             if outcome.ending is Ending.HANG:
-                return Answer(ending=Ending.HANG, detail=outcome.detail)
+                return Answer(ending=Ending.HANG, detail=outcome.detail), ""
             if outcome.ending is Ending.LIMIT and outcome.values is None:
-                return Answer(ending=Ending.LIMIT, detail="time-limit")
-            why = outcome.detail or "no words"
-            if outcome.ending in (Ending.OPTIMAL, Ending.GAP, Ending.LIMIT):
-                units, why = units_of(scope, model, outcome)
-                if units is not None and outcome.values is not None:
-                    if doubted is not None:
-                        self.messages.append(f"{doubted.solver} called infeasible what {adapter.name} has a plan for")
-                    if model.flows:
-                        self.routed = (units, model, outcome.values)
-                    bound = -math.inf if outcome.bound is None else outcome.bound / model.scale
-                    return Answer(ending=_ending(outcome, self.options), units=units, bound=bound, solver=adapter.name)
-            self.messages.append(f"{adapter.name}: the answer ({outcome.ending}) was refused: {why}")
-        return doubted or Answer(ending=Ending.ERROR, detail="no solver gave an answer that stands")
+                return spare.answer(Ending.LIMIT, adapter), ""
+            if outcome.ending not in (Ending.OPTIMAL, Ending.GAP, Ending.LIMIT):
+                return None, f"({outcome.ending}) was refused: {outcome.detail or 'no words'}"
+            verdict = judge(scope, model, outcome)
+            if verdict.units is not None and outcome.values is not None:
+                if model.flows:
+                    self.routed = (verdict.units, model, outcome.values)
+                ending = _ending(outcome, self.options)
+                return Answer(ending=ending, units=verdict.units, bound=bound, solver=adapter.name), ""
+            known = {(cut.task, cut.earnings, cut.need) for cut in scope.cuts}
+            new = [cut for cut in verdict.cuts if (cut.task, cut.earnings, cut.need) not in known]
+            if not new:
+                why = verdict.why or "breaks a line that it was given"
+                return None, f"({outcome.ending}) was refused: {why}"
+            spare.offer(verdict)
+            scope.cuts.extend(new)
+            learn(model, scope, new)
+
+
+@dataclass(slots=True, kw_only=True)
+class Spare:
+    """A plan for when time runs out: an answer that breaks a loss, with the spares of every type added."""
+
+    model: Model
+    scope: Scope
+    units: IntArray | None = None
+    value: float = math.inf
+    bound: float = -math.inf
+
+    def offer(self, verdict: Verdict) -> None:
+        """Keep the answer with spares added, if that is a plan and better than the one kept."""
+        if verdict.raw is None:
+            return
+        units = verdict.raw.copy()
+        for task in self.scope.program.tasks:
+            used = np.flatnonzero(units[task.first : task.stop]) + task.first
+            units[used] += -(-task.spare_replicas // np.maximum(self.scope.program.replicas[used], 1))
+        costs = np.array(self.model.objective[: len(self.model.columns)])
+        value = float(costs @ units[self.model.columns])
+        if value < self.value and not any(True for _ in violations(self.scope, units)):
+            self.units, self.value = units, value
+
+    def answer(self, ending: Ending, adapter: Adapter) -> Answer:
+        """What is known when time has run out."""
+        if self.units is None:
+            return Answer(ending=ending, detail="time-limit")
+        return Answer(ending=ending, units=self.units, bound=self.bound, solver=adapter.name)
 
 
 def _ending(outcome: Outcome, options: Options) -> Ending:

@@ -56,7 +56,8 @@ class Solution:
 
     status: Status
     units: IntArray  # (n,) whole units of each column; all 0 without a plan
-    flows: FloatArray  # (n, buckets) requests/s in micro-units routed to each column
+    flows: FloatArray  # (n, buckets) requests/s in micro-units routed to each column at the peak
+    level_flows: tuple[FloatArray, ...] = ()  # the same at every level of load, least first
     cost_microusd: int = 0
     bound_microusd: int | None = None  # no plan costs less, earlier criteria held; None = unknown
     gap: float | None = None  # (cost - bound) / cost

@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.candidates.program import IntArray, Task
+from planner.candidates.program import IntArray, Task, splits_simply
 from planner.optimize.model import Model
 from planner.optimize.relax import MARGIN, Relaxation
 from planner.optimize.scope import Scope
@@ -70,8 +70,16 @@ class Prices:
 
 
 def walkable(scope: Scope) -> bool:
-    """Whether the ways of every task can be listed: no fleet with several buckets."""
-    return all(task.kind == "training" or len(task.demand_micro_per_s) <= 1 for task in scope.program.tasks)
+    """Whether the ways of every task can be listed: no fleet that must be routed or has a share on spot."""
+    return all(
+        task.kind == "training"
+        or (
+            task.max_spot_share is None
+            and not task.levels
+            and (splits_simply(scope.program, task) or not any(task.demand_micro_per_s))
+        )
+        for task in scope.program.tasks
+    )
 
 
 def cheapest_way(scope: Scope, task: Task, prices: Prices, steps: Steps) -> Way | None:

@@ -1,0 +1,120 @@
+"""The lines of one fleet beyond plain capacity: routings, spares, share on spot. See `build`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from planner.candidates.program import (
+    DECODE,
+    PREFILL,
+    WHOLE,
+    IntArray,
+    Task,
+    decimal_share,
+    fleet_rates,
+)
+from planner.optimize.model import SMALLEST, Flow, Model
+from planner.optimize.rows import never, not_above_zero
+from planner.optimize.scope import Scope
+from planner.optimize.situations import Cut
+
+ROOM = 1e-8  # of a unit, in loads of several buckets: model files keep 12 digits, which a tight fleet would miss
+
+
+def least(model: Model, scope: Scope, task: Task, place: IntArray) -> None:
+    """The least number of replicas, of columns that always run."""
+    columns = scope.of_task(task)
+    columns = columns[scope.program.level[columns] == 0]
+    if task.min_replicas > 0 and len(columns):
+        replicas = scope.program.replicas[columns].astype(np.float64)
+        model.line("least", place[columns], replicas, low=task.min_replicas)
+    elif task.min_replicas > 0:
+        never(model, "least")
+
+
+def spot_shares(model: Model, scope: Scope, task: Task, place: IntArray) -> None:
+    """The share on spot, at every level and in every role, where there is anything on spot."""
+    if task.max_spot_share is None:
+        return
+    program, columns, share = scope.program, scope.of_task(task), decimal_share(task.max_spot_share)
+    rates = fleet_rates(program, task)
+    for level in range(len(task.demands)):
+        for role in (WHOLE, PREFILL, DECODE):
+            here = columns[(program.level[columns] <= level) & (program.role[columns] == role)]
+            weights = [
+                int(rates[k - task.first]) * (int(program.spot[k]) * share.denominator - share.numerator) for k in here
+            ]
+            if any(weight > 0 for weight in weights):
+                not_above_zero(model, "spot", place[here], weights)
+
+
+def routings(model: Model, scope: Scope, task: Task, place: IntArray) -> None:
+    """A routing for every level of load; with spares also what says which types are in use."""
+    program, columns = scope.program, scope.of_task(task)
+    if task.spare_replicas:
+        for column, flag in zip(columns.tolist(), model.add("w", np.ones(len(columns)), integer=True).tolist()):
+            model.used[column] = flag
+            model.line("used", [place[column], flag], [1.0, -float(scope.upper[column])], high=0.0)
+            replicas = float(program.replicas[column])
+            if replicas < task.spare_replicas:
+                model.line("enough", [place[column], flag], [replicas, -float(task.spare_replicas)], low=0.0)
+    for level, demand in enumerate(task.demands):
+        _routing(model, scope, task, columns[program.level[columns] <= level], place, level, demand)
+
+
+def _routing(
+    model: Model, scope: Scope, task: Task, columns: IntArray, place: IntArray, level: int, demand: tuple[int, ...]
+) -> None:
+    capacity = scope.program.capacity_micro_per_s[columns, : len(demand)]
+    role = scope.program.role[columns]
+    slices = task.integer_slices or 1
+    loads: dict[int, list[tuple[int, float]]] = {int(column): [] for column in columns}
+    for bucket, rate in enumerate(demand):
+        able = np.flatnonzero(capacity[:, bucket] > 0)
+        if rate <= 0:
+            continue
+        flows = model.add("f", np.full(len(able), float(slices)), integer=task.integer_slices > 0)
+        parts = [role[able] != DECODE, role[able] != PREFILL] if role.any() else [np.ones(len(able), dtype=bool)]
+        for part in parts:
+            if part.any():
+                model.line("route", flows[part], np.ones(int(part.sum())), low=float(slices), high=float(slices))
+            else:
+                never(model, "route")
+        for flow, at in zip(flows.tolist(), able.tolist()):
+            column = int(columns[at])
+            loads[column].append((flow, rate / float(capacity[at, bucket]) / slices))
+            model.flows[flow] = Flow(column=column, bucket=bucket, level=level)
+    for column, terms in loads.items():
+        if terms:
+            names, values = [v for v, _ in terms], [c for _, c in terms]
+            model.line("load", [*names, int(place[column])], [*values, -1.0], high=ROOM)
+
+
+def learn(model: Model, scope: Scope, cuts: Iterable[Cut]) -> None:
+    """Add the lines of cuts to a model."""
+    place = np.full(scope.program.column_count, -1, dtype=np.int64)
+    place[model.columns] = np.arange(len(model.columns))
+    for cut in cuts:
+        here = [(int(k), earned) for k, earned in zip(cut.columns, cut.earnings) if place[k] >= 0 and earned > 0]
+        if not here:
+            never(model, "price")
+            continue
+        largest = max(earned for _, earned in here)
+        names = [int(place[k]) for k, _ in here]
+        # what is too small to see is made larger, which is on the safe side
+        values = [max(earned / largest, SMALLEST) for _, earned in here]
+        low = cut.need / largest * (1 - ROOM)
+        lost = [
+            (model.used[k], cut.spares * earned / (largest * max(int(scope.program.replicas[k]), 1)))
+            for k, earned in here
+            if cut.spares
+        ]
+        lost = [(flag, value) for flag, value in lost if value >= SMALLEST]
+        if lost:
+            (most,) = model.add("z", [max(value for _, value in lost)], integer=False).tolist()
+            for flag, value in lost:
+                model.line("loss", [most, flag], [1.0, -value], low=0.0)
+            names, values = [*names, most], [*values, -1.0]
+        model.line("price", names, values, low=low)

@@ -1,0 +1,186 @@
+"""What a fleet must live through, and whether given units do: a routing or prices, each checked exactly.
+
+A *situation* is a level of load with what is lost: nothing, k replicas of a type in use, or a
+failure domain. Units carry a situation when every bucket can be split among them so that no
+column is loaded beyond what is left of it. Otherwise, by the duality of linear programs, there
+are prices of a request in each bucket, p_b for its prefill and q_b for its decode, at which the
+units left earn less than the demand is worth:
+
+    sum_k W_k u_k  <  sum_b (p_b + q_b) D_b,      W_k = max_b C_kb (p_b + q_b | p_b | q_b),
+
+where W_k is the most that a unit of a whole | prefill | decode column can earn. For any prices
+>= 0 the opposite is a line that every plan meets, whatever else it has in use, so prices found
+for one plan rule out others too (`Cut`). Floating point only proposes: flows are accepted when
+their loads, added in fractions, stay within `ROUTED` of the units; prices are rounded to
+integers and the inequality is then tested in integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Program, Task
+from planner.optimize.balance import Balanced, balance
+from planner.optimize.status import FloatArray
+
+ROUTED = Fraction(1, 10**7)  # of the units left, in loads
+STEPS = 2**40  # prices are whole parts of the dearest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """A level of load and what is lost in it."""
+
+    level: int
+    demand: tuple[int, ...]
+    lost_column: int = -1  # of this column...
+    lost_units: Fraction = Fraction(0)  # ...so many units
+    lost_domain: int = -1
+
+    def left(self, program: Program, task: Task, units: IntArray) -> dict[int, Fraction]:
+        """Units that run, by column; never negative."""
+        left: dict[int, Fraction] = {}
+        for column in range(task.first, task.stop):
+            gone = program.level[column] > self.level
+            gone |= self.lost_domain >= 0 and int(program.domain[column]) == self.lost_domain
+            if units[column] and not gone:
+                lost = self.lost_units if column == self.lost_column else 0
+                left[column] = max(int(units[column]) - Fraction(lost), Fraction(0))
+        return left
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """sum(earnings * units) - the dearest loss >= need, over the columns of a task; all integers.
+
+    `spares` replicas of any one type in use may be lost; 0 = none are.
+    """
+
+    task: str
+    columns: IntArray
+    earnings: tuple[int, ...]
+    need: int
+    spares: int = 0
+
+
+def situations(program: Program, task: Task, units: IntArray) -> Iterator[Situation]:
+    """Everything that these units must carry."""
+    used = [column for column in range(task.first, task.stop) if units[column]]
+    domains = sorted({int(program.domain[column]) for column in used}) if task.survive_domain else []
+    for level, demand in enumerate(task.demands):
+        yield Situation(level=level, demand=demand)
+        for column in used if task.spare_replicas else ():
+            if program.level[column] <= level:
+                share = Fraction(task.spare_replicas, max(int(program.replicas[column]), 1))
+                yield Situation(level=level, demand=demand, lost_column=column, lost_units=share)
+        for domain in domains:
+            yield Situation(level=level, demand=demand, lost_domain=domain)
+
+
+def unmet(program: Program, task: Task, units: IntArray) -> Iterator[Cut | Situation]:
+    """Lines that the units break, one a situation at most; a situation when no proof stands either way."""
+    ample: dict[int, dict[int, Fraction]] = {}  # loads of the routing without losses, by level
+    for situation in situations(program, task, units):
+        left = situation.left(program, task, units)
+        loads = ample.get(situation.level, {})
+        if situation.lost_column >= 0 and loads.get(situation.lost_column, Fraction(2**60)) <= left.get(
+            situation.lost_column, Fraction(0)
+        ):
+            continue  # what is lost was not needed
+        found = balanced(program, situation, left)
+        loads = loads_of(program, situation, found.flows)
+        if all(load <= left.get(column, 0) * (1 + ROUTED) for column, load in loads.items()) and found.routed:
+            if situation.lost_column < 0 and situation.lost_domain < 0:
+                ample[situation.level] = loads
+            continue
+        cut = cut_of(program, task, situation, found)
+        yield cut if cut is not None and _broken(cut, task, left) else situation
+
+
+def balanced(program: Program, situation: Situation, left: dict[int, Fraction]) -> Balanced:
+    """The routing that loads the columns evenly, and its prices."""
+    columns = sorted(left)
+    capacity = (
+        program.capacity_micro_per_s[columns, : len(situation.demand)]
+        .astype(np.float64)
+        .reshape(len(columns), len(situation.demand))
+    )
+    room = capacity * np.array([float(left[column]) for column in columns])[:, None]
+    return balance(room, np.array(situation.demand, dtype=np.float64), program.role[columns], columns)
+
+
+def exact_shares(program: Program, flows: dict[tuple[int, int], float]) -> dict[tuple[int, int], Fraction]:
+    """Shares of each bucket in fractions that sum to one exactly, in every role."""
+    whole: dict[int, Fraction] = {}
+    parts: dict[tuple[int, int], Fraction] = {}  # by role and bucket
+    for (column, bucket), share in flows.items():
+        role = int(program.role[column])
+        if role == WHOLE:
+            whole[bucket] = whole.get(bucket, Fraction(0)) + Fraction(share)
+        else:
+            parts[role, bucket] = parts.get((role, bucket), Fraction(0)) + Fraction(share)
+    exact = {}
+    for (column, bucket), share in flows.items():
+        role, total = int(program.role[column]), whole.get(bucket, Fraction(0))
+        alone = total >= 1 or not all((part, bucket) in parts for part in (PREFILL, DECODE))
+        if role == WHOLE:
+            exact[column, bucket] = Fraction(share) / total if alone else Fraction(share)
+        elif not alone:
+            exact[column, bucket] = Fraction(share) * (1 - total) / parts[role, bucket]
+    return exact
+
+
+def loads_of(program: Program, situation: Situation, flows: dict[tuple[int, int], float]) -> dict[int, Fraction]:
+    """Units that each column needs for its flows, in fractions."""
+    loads: dict[int, Fraction] = {}
+    for (column, bucket), share in exact_shares(program, flows).items():
+        rate = int(program.capacity_micro_per_s[column, bucket])
+        load = share * situation.demand[bucket] / rate if rate else Fraction(2**60)
+        loads[column] = loads.get(column, Fraction(0)) + load
+    return loads
+
+
+def cut_of(program: Program, task: Task, situation: Situation, found: Balanced) -> Cut | None:
+    """The line that these prices prove, lifted to every column of the task; None for prices that say nothing."""
+    dearest = max((*found.prefill, *found.decode), default=0.0)
+    if not dearest > 0 or not math.isfinite(dearest):
+        return None
+    prefill = [round(max(price, 0.0) / dearest * STEPS) for price in found.prefill]
+    decode = [round(max(price, 0.0) / dearest * STEPS) for price in found.decode]
+    both = [p + q for p, q in zip(prefill, decode)]
+    worth = {WHOLE: both, PREFILL: prefill, DECODE: decode}
+    earnings = []
+    for column in range(task.first, task.stop):
+        prices = worth[int(program.role[column])]
+        runs = program.level[column] <= situation.level and (
+            situation.lost_domain < 0 or int(program.domain[column]) != situation.lost_domain
+        )
+        rates = program.capacity_micro_per_s[column, : len(prices)].tolist()
+        # a bucket without demand has no price
+        earnings.append(max((p * c for p, c in zip(prices, rates)), default=0) if runs else 0)
+    return Cut(
+        task=task.name,
+        columns=np.arange(task.first, task.stop),
+        earnings=tuple(earnings),
+        need=sum(price * demand for price, demand in zip(both, situation.demand)),
+        spares=task.spare_replicas if situation.lost_column >= 0 else 0,
+    )
+
+
+def _broken(cut: Cut, task: Task, left: dict[int, Fraction]) -> bool:
+    return sum(cut.earnings[column - task.first] * amount for column, amount in left.items()) < cut.need
+
+
+def flows_at(program: Program, task: Task, units: IntArray, level: int) -> FloatArray:
+    """Requests/s in micro-units to each column of the program at a level, nothing lost: loads as even as can be."""
+    flows = np.zeros(program.capacity_micro_per_s.shape)
+    situation = Situation(level=level, demand=task.demands[level])
+    found = balanced(program, situation, situation.left(program, task, units))
+    for (column, bucket), share in exact_shares(program, found.flows).items():
+        flows[column, bucket] = float(share * situation.demand[bucket])
+    return flows
