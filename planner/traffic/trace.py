@@ -115,8 +115,9 @@ def _fast(table: Table) -> Columns3 | None:
             return None
         while block := [cells for cells in islice(reader, _BLOCK) if cells]:
             columns = dict(zip(header, zip(*block, strict=True), strict=True))
-            times = [_seconds(text) for text in columns["timestamp"]]
-            parts.append(np.array([times, columns["input_tokens"], columns["output_tokens"]], dtype=np.float64))
+            times = list(map(_seconds, columns["timestamp"]))
+            lengths = [list(map(float, columns[key])) for key in ("input_tokens", "output_tokens")]
+            parts.append(np.array([times, *lengths]))
             if len(parts) * _BLOCK > MOST_ROWS:
                 return None
     except (ValueError, csv.Error):
