@@ -20,6 +20,7 @@ from planner.optimize.solve import Solution, optimize
 from planner.plan.alternatives import best_single_kind, infeasibility, median_cost
 from planner.plan.document import build_document
 from planner.plan.plan import Plan
+from planner.plan.tighten import solve_within_targets
 from planner.plan.verify import verify as _verify
 from planner.scenario.load import load_scenario
 from planner.scenario.schema import ModelRef, Scenario
@@ -94,7 +95,7 @@ def solve(
         "threads": threads,
         "seed": seed,
     }
-    solution = optimize(candidates.program, **options)
+    candidates, solution, _ = solve_within_targets(candidates, lambda asked: optimize(asked.program, **options))
     document = _document(candidates, solution, options)
     problems = verify(document, catalog)
     if problems:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,6 +126,17 @@ def program_of(scenario: Scenario, catalog: Catalog, tables: Mapping[str, Table]
     rows = np.concatenate([np.arange(len(table), dtype=np.int64) for table in tables.values()])
     windows = [_window(workload, scenario) for workload in scenario.workloads]
     return _assemble(scenario, tasks, facts, joint_rows(scenario, windows, facts), tables), rows
+
+
+def with_tables(candidates: Candidates, tables: Mapping[str, Table], tasks: Mapping[str, int]) -> Candidates:
+    """The same question with other figures of some workloads, and other spare replicas of some fleets."""
+    merged = {**candidates.tables, **tables}
+    whole, rows = program_of(candidates.scenario, candidates.catalog, merged)
+    spares = [replace(task, spare_replicas=tasks.get(task.name, task.spare_replicas)) for task in whole.tasks]
+    whole = replace(whole, tasks=tuple(spares))
+    kept = prune(whole)
+    program = restrict(whole, np.isin(np.arange(whole.column_count), kept))[0]
+    return replace(candidates, tables=merged, whole=whole, whole_rows=rows, program=program, rows=rows[kept])
 
 
 def _column_facts(task: int, table: Table, row: int, catalog: Catalog) -> ColumnFacts:

@@ -7,8 +7,8 @@ thing that can be added, is one full shape of replicas, or the shapes of one rep
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,11 +39,13 @@ class ServingTable:
     nodes: Rows
     replicas: Rows
     bucket_requests_per_s: NDArray[np.float64]  # (n, b) of one replica at full load, on each bucket alone
+    share_kept: NDArray[np.float64]  # (n,) of the rates that may be planned: 1, or less where a mix misses a target
     bucket_capacity_micro_per_s: Rows  # (n, b) of one unit, at the target load
     requests_per_s: NDArray[np.float64]  # (n,) of one replica at full load, on the fleet's own mix
     cost_microusd: tuple[int, ...]  # of one unit over the horizon
     needed_units: Rows  # when the fleet runs on this row alone
     max_units: Rows
+    unit_caps: Rows  # that offers and quotas allow
     demands_micro_per_s: tuple[int, ...]
     horizon_hours: float
 
@@ -72,6 +74,19 @@ class ServingTable:
             replicas=self.replicas,
             capacity_micro_per_s=self.bucket_capacity_micro_per_s,
             max_units=self.max_units,
+        )
+
+    def tightened(self, question: ServingQuestion, kept: Mapping[int, float]) -> ServingTable:
+        """The same rows where replicas at some places of the evaluated arrays may carry only a share of their rates."""
+        shares = np.array([kept.get(int(place), 1.0) for place in self.places])
+        planned = _planned(question, self.bucket_requests_per_s, shares)
+        needed, most = _units_needed(question, planned, self.replicas)
+        return replace(
+            self,
+            share_kept=shares,
+            bucket_capacity_micro_per_s=planned * self.replicas[:, None],
+            needed_units=needed,
+            max_units=np.maximum(np.minimum(most, self.unit_caps), 1),
         )
 
     def layout_row(self, row: int) -> dict[str, int]:
@@ -147,10 +162,10 @@ def _within_cap(question: ServingQuestion, caps: ShapeCaps, site: Site, nodes: i
 def _priced(
     question: ServingQuestion, found: Evaluated | None, rows: Sequence[tuple[Site, int]], ledger: Ledger
 ) -> ServingTable:
-    fleet, demands = question.fleet, question.demands_micro_per_s
+    demands = question.demands_micro_per_s
     places = np.array([place for _, place in rows], dtype=np.int64)
     each = np.zeros((0, len(demands))) if found is None or not rows else found.requests_per_s[places]
-    planned = np.floor(each * fleet.target_load * MICRO + 1e-6).astype(np.int64)
+    planned = _planned(question, each, np.ones(len(each)))
     usable = np.flatnonzero((planned > 0).any(axis=1))
     ledger.drop("too-slow", "columns", len(rows) - len(usable), nearest="less than a request in eleven days")
     rows, places, each, planned = [rows[int(i)] for i in usable], places[usable], each[usable], planned[usable]
@@ -158,6 +173,7 @@ def _priced(
     replicas = np.zeros(0, dtype=np.int64) if found is None else found.replicas[places]
     limits = ShapeCaps(question.scenario, one_job=False)
     caps = np.array([limits.of(site) for site, _ in rows], dtype=np.int64)
+    caps = np.maximum(caps // np.maximum(nodes, 1), 1)
     hours = question.scenario.horizon_s / 3600.0
     needed, most = _units_needed(question, planned, replicas)
     return ServingTable(
@@ -167,6 +183,7 @@ def _priced(
         nodes=nodes,
         replicas=replicas,
         bucket_requests_per_s=each,
+        share_kept=np.ones(len(rows)),
         bucket_capacity_micro_per_s=planned * replicas[:, None],
         requests_per_s=each[:, 0] if len(demands) == 1 else _mixed(each, demands),
         cost_microusd=tuple(
@@ -174,10 +191,17 @@ def _priced(
             for count, (site, _) in zip(nodes, rows)
         ),
         needed_units=needed,
-        max_units=np.minimum(most, np.maximum(caps // np.maximum(nodes, 1), 1)),
+        max_units=np.minimum(most, caps),
+        unit_caps=caps,
         demands_micro_per_s=demands,
         horizon_hours=hours,
     )
+
+
+def _planned(question: ServingQuestion, rates: NDArray[np.float64], kept: NDArray[np.float64]) -> Rows:
+    """What may be planned of one replica, of each bucket.  [micro-requests/s]"""
+    planned: Rows = np.floor(rates * kept[:, None] * question.fleet.target_load * MICRO + 1e-6).astype(np.int64)
+    return planned
 
 
 def _mixed(rates: NDArray[Any], demands: Sequence[int]) -> NDArray[np.float64]:

@@ -133,7 +133,7 @@ class _Evaluation:
         count, buckets = len(self.group_of), len(question.fleet.traffic.buckets)
         given, tokens = question.fleet.throughput_tokens_per_s_per_device, question.requests.output_tokens
         fits = np.asarray(_flat(memory.missing_bytes, count) <= 0)
-        note_memory(self, fits, _flat(memory.missing_bytes, count))
+        note_memory(self, _flat(memory.missing_bytes, count))
         if given is not None:
             rate = np.stack([as_float(given_throughput_capacity(given, self.layout, one)) for one in tokens], axis=-1)
         else:
@@ -163,9 +163,7 @@ class _Evaluation:
         memory = self._memory(row, self.question.requests.take(bucket))
         missing, batch = _flat(memory.missing_bytes, len(row)), _flat(memory.batch, len(row))
         fits = missing <= 0
-        note_memory(
-            self, np.asarray(fits).reshape(count, buckets).any(axis=1), missing.reshape(count, buckets).min(axis=1)
-        )
+        note_memory(self, np.asarray(missing.reshape(count, buckets).min(axis=1)))
         everyone = self._replicas()
         context = self.question.requests.resident_tokens[bucket]
         known = np.isfinite(as_float(everyone.replica.take(row).step_s(1.0, context)))
@@ -245,10 +243,10 @@ def _nearest_miss(targets_s: Any, load: Any, failed: NDArray[np.bool_]) -> tuple
     return int(places[best]), name, float(over[:, best].max() * targets_s[name])
 
 
-def note_memory(evaluation: _Evaluation, fits: NDArray[np.bool_], missing: Values) -> None:
-    """Replicas that do not fit, group by group, with the nearest miss."""
+def note_memory(evaluation: _Evaluation, missing: Values) -> None:
+    """Replicas that do not fit, group by group, with the nearest miss; `missing` is of their smallest requests."""
     for number, group in enumerate(evaluation.groups):
-        over = missing[(evaluation.group_of == number) & ~fits]
+        over = missing[(evaluation.group_of == number) & (missing > 0)]
         if len(over):
             least = float(over.min())
             text = f"needs {format_bytes(least)} less per device on {group[0].device.id}"

@@ -51,7 +51,10 @@ def serving_findings(
         one = _replica(fleet, arch, catalog, row, facts)
         rates = _rates(one)
         yield from _row(fleet, scenario, catalog, row, facts, one, rates)
-        carried.append((row, [math.floor(rate * fleet.target_load * MICRO + 1e-6) for rate in rates]))
+        kept = row["share_kept"]
+        if not 0 < kept <= 1:
+            yield Finding("wrong-load", f"{fleet.name}: {kept:g} of the rates of {row['offer']} may not be planned")
+        carried.append((row, [math.floor(rate * kept * fleet.target_load * MICRO + 1e-6) for rate in rates]))
     yield from routing_findings(fleet, bucket_demands(fleet), carried)
     yield from _counts(fleet, [row for row, facts in rows if facts is not None])
 

@@ -146,6 +146,11 @@ class Point:
         first = float(self.site.replicas.margins.first_token) if name.startswith("ttft") else 1.0
         return _one(self.confident.latency_s(name)) * first
 
+    def capacity_per_s(self) -> float:
+        """The largest rate of this mix at which every target is kept; 0 where there is none.  [1/s]"""
+        ask, batch = fleet_ask(self.site.fleet), as_float(self.memory.batch)
+        return _one(capacity_within_targets(ask, self.site.replicas, self.requests, batch).requests_per_s)
+
     def missed(self) -> float:
         """The most by which a target is missed, as a share of it; not above 0 when all are kept."""
         targets = self.site.fleet.targets_s

@@ -40,13 +40,26 @@ def routed_requests_per_s(
     Requests of one bucket go to the replicas in proportion to what they can take.
     """
     demands = np.asarray(task.demand_micro_per_s, dtype=np.float64)
-    columns = list(chosen)
-    if len(demands) > 1:
-        flows = np.asarray(solution.flows)[columns, : len(demands)]
-        return np.asarray(flows / np.maximum(flows.sum(axis=0), 1e-300) * (demands / MICRO))
-    program = candidates.program
-    capacity = program.capacity_micro_per_s[columns, :1].astype(np.float64) * solution.units[columns, None]
-    return np.asarray(capacity / max(capacity.sum(), 1.0) * (demands / MICRO))
+    columns, program = list(chosen), candidates.program
+    if len(demands) == 1:
+        capacity = program.capacity_micro_per_s[columns, :1].astype(np.float64) * solution.units[columns, None]
+        return np.asarray(capacity / max(capacity.sum(), 1.0) * (demands / MICRO))
+    flows = np.asarray(solution.flows, dtype=np.float64)[columns, : len(demands)]
+    flows = flows / np.maximum(flows.sum(axis=0), 1e-300) * (demands / MICRO)
+    table = candidates.tables[task.name]
+    assert isinstance(table, ServingTable)
+    kinds = table.places[candidates.rows[columns]]
+    replicas = (program.replicas[columns] * solution.units[columns]).astype(np.float64)
+    return _evened(flows, kinds, replicas)
+
+
+def _evened(flows: NDArray[np.float64], kinds: NDArray[np.int64], replicas: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Equal replicas take equal shares of what is sent to their kind, whatever they are rented from."""
+    shared = np.zeros_like(flows)
+    for kind in np.unique(kinds):
+        mine = kinds == kind
+        shared[mine] = flows[mine].sum(axis=0) * (replicas[mine] / replicas[mine].sum())[:, None]
+    return shared
 
 
 def replica_site(question: ServingQuestion, site: Site, split: dict[str, int]) -> ReplicaSite:
@@ -90,6 +103,7 @@ def _row(
     }
     rates = [float(rate) for rate in table.bucket_requests_per_s[row]]
     loads = load_cells(question.fleet, rates, [float(rate) for rate in routed], replicas)
+    loads["share_kept"] = float(table.share_kept[row])
     speed = speed_cells(one, loads["routed_requests_per_s"], needed)
     terms, usable = speed.pop("memory")
     tokens = price_cells(question.fleet, cost, loads, replicas, hours)

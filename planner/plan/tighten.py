@@ -1,0 +1,96 @@
+"""Solve, look at what each replica does with the requests that it is sent, and solve again where a target is missed.
+
+The program adds up loads of buckets, each at the rate that a replica carries of it alone. That is exact for the
+engine's time, not for percentiles: on a mix a few long prompts may hold up many short ones. A kind of replica that
+misses a target on its mix may then be planned for less of its rates, until no target is missed. Spares that an
+availability asks for depend on the replicas chosen, and are found in the same rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from planner.candidates.program import Task
+from planner.candidates.search import Candidates, with_tables
+from planner.candidates.serving import ServingQuestion, ServingTable
+from planner.optimize.solve import Solution
+from planner.plan.serving_point import Point
+from planner.plan.serving_rows import replica_site, routed_requests_per_s
+
+ROUNDS = 8
+LEAST_CUT = 0.98  # of the rates, so that rounds end
+DEEPEST_CUT = 0.5  # where not even an idle replica keeps its targets on the mix
+
+Kept = dict[int, float]  # place of a replica in the evaluated arrays -> share of its rates
+
+
+def solve_within_targets(
+    candidates: Candidates, solve: Callable[[Candidates], Solution]
+) -> tuple[Candidates, Solution, bool]:
+    """The best plan whose replicas keep their targets on what they are sent.
+
+    Returns
+    -------
+    The candidates with the rates that were planned with, their solution, and whether every target is kept.
+    """
+    kept: dict[str, Kept] = {}
+    for _ in range(ROUNDS):
+        solution = solve(candidates)
+        if not solution.has_plan:
+            return candidates, solution, True
+        cuts = dict(_cuts(candidates, solution, kept))
+        if not cuts:
+            return candidates, solution, True
+        kept |= cuts
+        candidates = with_tables(candidates, _tightened(candidates, cuts), {})
+    solution = solve(candidates)
+    return candidates, solution, not dict(_cuts(candidates, solution, kept))
+
+
+def _tightened(candidates: Candidates, cuts: Mapping[str, Kept]) -> Mapping[str, ServingTable]:
+    tables: dict[str, ServingTable] = {}
+    for name, kept in cuts.items():
+        question, table = candidates.questions[name], candidates.tables[name]
+        assert isinstance(question, ServingQuestion)
+        assert isinstance(table, ServingTable)
+        tables[name] = table.tightened(question, kept)
+    return tables
+
+
+def _cuts(candidates: Candidates, solution: Solution, kept: Mapping[str, Kept]) -> Iterator[tuple[str, Kept]]:
+    """Fleets with a kind of replica that misses a target, and the shares of their rates that may be planned."""
+    for task in candidates.program.tasks:
+        question = candidates.questions[task.name]
+        if not isinstance(question, ServingQuestion) or question.tier != "analytic":
+            continue
+        before = kept.get(task.name, {})
+        found = dict(_missing(candidates, solution, task, question, before))
+        if found:
+            yield task.name, {**before, **found}
+
+
+def _missing(
+    candidates: Candidates, solution: Solution, task: Task, question: ServingQuestion, before: Kept
+) -> Iterator[tuple[int, float]]:
+    table = candidates.tables[task.name]
+    assert isinstance(table, ServingTable)
+    chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
+    routed = routed_requests_per_s(candidates, solution, task, chosen)
+    for sent, column in zip(routed, chosen):
+        row = int(candidates.rows[column])
+        replicas = int(solution.units[column]) * int(table.replicas[row])
+        needed = replicas - task.spare_replicas if len(chosen) == 1 else replicas
+        one = replica_site(question, table.sites[row], table.layout_row(row))
+        point = one.point(sent / max(needed, 1))
+        if point.requests_per_s > 0 and point.missed() > 0:
+            place = int(table.places[row])
+            yield place, before.get(place, 1.0) * _cut(point)
+
+
+def _cut(point: Point) -> float:
+    """The share of its load at which a replica keeps its targets on this mix."""
+    most = point.capacity_per_s()
+    share = most / point.requests_per_s if most > 0 else DEEPEST_CUT
+    return float(np.clip(share, DEEPEST_CUT, LEAST_CUT))
