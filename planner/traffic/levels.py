@@ -84,24 +84,25 @@ def nested_levels(load: Array, shares: Array, most: int = MOST_LEVELS) -> tuple[
     """
     values, place = np.unique(load, return_inverse=True)
     weight = np.bincount(place, weights=shares)
-    count = values.size
-    most = min(most, count)
-    before = np.concatenate([[0.0], np.cumsum(weight)])
-    mass = np.concatenate([[0.0], np.cumsum(weight * values)])
-    ends = np.arange(1, count + 1)
-    # cost[i, j - 1]: loads i..j-1 rounded up to load j-1; nothing where that is no range
-    cost = values[None, :] * (before[None, ends] - before[:count, None]) - (mass[None, ends] - mass[:count, None])
-    cost = np.where(np.arange(count)[:, None] < ends[None, :], cost, np.inf)
+    cost = _excess(values, weight)
     best, came = cost[0], []
-    for _ in range(1, most):
+    for _ in range(1, min(most, values.size)):
         whole = np.concatenate([[np.inf], best[:-1]])[:, None] + cost
         came.append(whole.argmin(axis=0))
         best = whole.min(axis=0)
-    edges = [count - 1]
+    edges = [values.size - 1]
     for choice in reversed(came):
         edges.insert(0, int(choice[edges[0]]) - 1)
-    chosen = np.array(edges)
-    return values[chosen], np.diff(before[chosen + 1], prepend=0.0)
+    return values[edges], np.diff(np.cumsum(weight)[edges], prepend=0.0)
+
+
+def _excess(values: Array, weight: Array) -> Array:
+    """[i, j]: what sorted loads i to j lose when they are rounded up to load j; inf where i is above j."""
+    count = values.size
+    before = np.concatenate([[0.0], np.cumsum(weight)])
+    mass = np.concatenate([[0.0], np.cumsum(weight * values)])
+    excess = values * (before[None, 1:] - before[:-1, None]) - (mass[None, 1:] - mass[:-1, None])
+    return np.where(np.triu(np.ones((count, count), dtype=bool)), excess, np.inf)
 
 
 def load_levels(traffic: Traffic, start_up_s: float, horizon_s: float, most: int = MOST_LEVELS) -> LoadLevels:

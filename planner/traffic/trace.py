@@ -116,8 +116,8 @@ def _fast(table: Table) -> Columns3 | None:
         while block := [cells for cells in islice(reader, _BLOCK) if cells]:
             columns = dict(zip(header, zip(*block, strict=True), strict=True))
             times = list(map(_seconds, columns["timestamp"]))
-            lengths = [list(map(float, columns[key])) for key in ("input_tokens", "output_tokens")]
-            parts.append(np.array([times, *lengths]))
+            tokens = [list(map(float, columns[key])) for key in ("input_tokens", "output_tokens")]
+            parts.append(np.array([times, *tokens]))
             if len(parts) * _BLOCK > MOST_ROWS:
                 return None
     except (ValueError, csv.Error):
