@@ -83,7 +83,7 @@ def nested_levels(load: Array, shares: Array, most: int = MOST_LEVELS) -> tuple[
     Eq. (1):  C_k(j) = min_i  C_{k-1}(i) + sum_{i < l <= j} w_l (d_j - d_l)
     """
     values, place = np.unique(load, return_inverse=True)
-    weight = np.bincount(place, weights=shares)
+    weight = np.bincount(place, weights=shares).astype(np.float64)
     cost = _excess(values, weight)
     best, came = cost[0], []
     for _ in range(1, min(most, values.size)):
