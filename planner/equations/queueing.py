@@ -309,3 +309,80 @@ def mixed_step_s(
     free = np.where(share < 1, 1 - share, 1.0)
     step = as_float(decode_step_s) / free + rate * as_float(prefill_second_moment) / (free * (1 + share))
     return np.where(share < 1, step, np.inf)
+
+
+@equation("EQ-QUE-9")
+def gamma_percentile(mean: FloatOrArray, squared_variation: FloatOrArray, percentile: FloatOrArray) -> FloatOrArray:
+    """Percentile of a gamma distribution, by Wilson and Hilferty.
+
+    Parameters
+    ----------
+    mean
+        Mean m.
+    squared_variation
+        Variance over squared mean c^2, above 0.
+    percentile
+        Share q below, between 0 and 1.
+
+    Returns
+    -------
+    The value, never below 0.
+
+    Notes
+    -----
+    Eq. (1):  X_q = m (1 - c^2 / 9 + z c / 3)^3
+    Eq. (2):  z = t - (2.515517 + 0.802853 t + 0.010328 t^2) / (1 + 1.432788 t + 0.189269 t^2 + 0.001308 t^3),
+              t = sqrt(-2 ln(min(q, 1 - q))), with the sign of q - 1/2
+
+    References
+    ----------
+    [1] E. B. Wilson and M. M. Hilferty, "The distribution of chi-square," PNAS 17, 1931.
+    [2] M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions," 1964, 26.2.23.
+
+    Examples
+    --------
+    >>> round(float(gamma_percentile(1.0, 1.0, 0.95)), 2)  # exponential: 3.00
+    2.97
+    """
+    share, variation = as_float(percentile), as_float(squared_variation)
+    t = np.sqrt(-2 * np.log(np.maximum(np.minimum(share, 1 - share), 1e-300)))
+    score = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)))
+    score = np.where(share < 0.5, -score, score)
+    root = 1 - variation / 9 + score * np.sqrt(variation) / 3
+    return as_float(mean) * np.maximum(root, 0.0) ** 3
+
+
+@equation("EQ-QUE-10")
+def others_in_window(expected: FloatOrArray, arrival_variability: FloatOrArray) -> FloatOrArray:
+    """Other requests that come within a time around an arrival: more in bursts, fewer when arrivals are even.
+
+    Parameters
+    ----------
+    expected
+        Rate times the time n.  [count]
+    arrival_variability
+        Squared coefficient of variation c_a^2 of the times between arrivals.
+
+    Returns
+    -------
+    Mean number of others.  [count]
+
+    Notes
+    -----
+    Eq. (1):  o = n for c_a^2 = 1;  max(0, n - 1 + c_a^2) below;
+    Eq. (2):  o = n + (c_a^2 - 1) / 2 * g above, with g = sqrt(n) / (sqrt(n) + 0.4) of a burst of gamma gaps inside.
+    The excess of the renewal function is (c_a^2 - 1) / 2 for long times; g is a fit to it for c_a^2 from 2 to 8.
+
+    References
+    ----------
+    [1] D. R. Cox, "Renewal Theory," 1962, sec. 4.2.
+
+    Examples
+    --------
+    >>> float(others_in_window(0.5, 1)), float(others_in_window(0.5, 0)), round(float(others_in_window(0.16, 3)), 3)
+    (0.5, 0.0, 0.66)
+    """
+    count, variability = as_float(expected), as_float(arrival_variability)
+    root = np.sqrt(count)
+    burst = (variability - 1) / 2 * root / (root + 0.4)
+    return np.where(variability > 1, count + burst, np.maximum(count - 1 + np.minimum(variability, 1.0), 0.0))

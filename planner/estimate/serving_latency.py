@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.equations.queueing import (
-    arrival_wait_factor,
+    gamma_percentile,
     mixed_step_s,
+    others_in_window,
     running_variance,
     slot_wait_probability,
     wait_percentile_s,
@@ -93,6 +94,11 @@ class Demand:
         """Mean square of it, for lengths that are log-normal: E[n^k] = E[n]^k c^(k (k - 1) / 2)."""
         first, second, spread = self.linear_s * self.new, self.square_s * self.new**2, self.input_spread
         return first**2 * spread + 2 * first * second * spread**3 + second**2 * spread**6
+
+    @property
+    def work_dispersion(self) -> Values:
+        """Variance of the prefill work that comes in a long time, for one arrival."""
+        return self.prefill_second_moment + (self.variability - 1) * self.prefill_s**2
 
     def prefill_at(self, key: str) -> Values:
         """Percentile of the engine time of a prompt."""
@@ -189,9 +195,10 @@ class Point:
     def queue_s(self) -> Values:
         """Mean wait for the step that the prefill starts in."""
         demand = self.demand
-        factor = arrival_wait_factor(demand.variability, 0.0)
-        step = mixed_step_s(self.step_s * self.busy, self.rate, demand.prefill_s, demand.prefill_second_moment * factor)
-        return np.asarray((0.5 + self.share) * as_float(step))
+        seen = as_float(mixed_step_s(self.step_s * self.busy, self.rate, demand.prefill_s, demand.work_dispersion))
+        return np.asarray(
+            seen / 2 + demand.prefill_s * as_float(others_in_window(self.rate * seen, demand.variability))
+        )
 
     @property
     def full_rate(self) -> Values:
@@ -248,7 +255,7 @@ class Point:
         demand = self.demand
         later, spread = np.maximum(demand.later, 1.0), demand.output_spread
         exposed = self.token_s * spread / later + self.behind_s * spread**3 / later**2
-        prompts = self.rate * exposed * demand.prefill_second_moment / (1 - self.share) ** 3
+        prompts = self.rate * exposed * demand.work_dispersion / (1 - self.share) ** 3
         batch = 0.7 * self.variance * (self.elasticity * self.tpot_s / self.decoding) ** 2
         return np.sqrt(prompts + batch)
 
@@ -266,11 +273,19 @@ class Point:
 
     @property
     def itl_p99_s(self) -> Values:
-        """99th percentile of the time between two tokens of a sequence."""
-        demand = self.demand
-        mixed = 1 - np.exp(-self.rate * self.tpot_s * demand.tokens_of_step * demand.chunks)
-        chunk = demand.prefill_s / np.maximum(demand.chunks, 1.0)
-        return self.step_s + np.where(mixed > 0.01, chunk, 0.0)
+        """99th percentile of the time between two tokens of a sequence: a step with prompts, if one in a hundred is."""
+        demand, step, rate = self.demand, self.step_s, self.rate
+        mean = step / (1 - self.share)
+        variance = rate * demand.work_dispersion * mean / (1 - self.share**2)
+        plain = np.exp(-rate * (step + demand.prefill_s))
+        mixed = 1 - plain / (1 - np.exp(-rate * step) + plain)  # steps with prompts
+        mixed = np.where(demand.budget < 2 * demand.new, 1 - np.exp(-rate * mean * demand.chunks), mixed)
+        each = np.maximum((mean - step) / mixed, 1e-12)
+        spread = np.maximum((variance + (mean - step) ** 2) / mixed / each**2 - 1, 1e-6)
+        longest = demand.new * np.exp(SCORE["p99"] * np.sqrt(np.log(demand.input_spread)))
+        full = demand.budget * (demand.linear_s + demand.square_s * np.maximum(2 * longest, demand.budget))
+        late = np.minimum(gamma_percentile(each, spread, 1 - np.minimum(0.01 / mixed, 0.99)), full)
+        return np.asarray(step + np.where(mixed > 0.01, late, 0.0))
 
     def latencies(self, metric: str) -> dict[str, Values]:
         """Every figure of `ttft`, `tpot` or `e2e`."""
@@ -285,15 +300,16 @@ def peakedness(demand: Demand, rate: Values) -> Values:
     """
     share = np.minimum(rate * demand.prefill_s, 0.99)
     clump = (1 - share**2 + rate**2 * demand.prefill_second_moment) / (1 - share) ** 2
-    return np.asarray(1 + (demand.variability - 1 + clump - 1) / demand.output_spread)
+    return np.asarray(1 + (demand.variability * clump - 1) / demand.output_spread)
 
 
 def behind_s(demand: Demand, step_s: Values, rate: Values) -> Values:
     """Time before a first token in which those come whose prompts follow at once: its step, and the line."""
     share = rate * demand.prefill_s
-    seen = as_float(mixed_step_s(step_s, rate, demand.prefill_s, demand.prefill_second_moment))
+    seen = as_float(mixed_step_s(step_s, rate, demand.prefill_s, demand.work_dispersion))
     alone = np.clip(2 - demand.budget / demand.new, 0.0, 1.0)  # prompts too long to share a step
-    return np.asarray(step_s + demand.prefill_s + seen * (share + alone * (1 - share) / 2))
+    time = step_s + demand.prefill_s + seen * (share + alone * (1 - share) / 2)
+    return np.asarray(as_float(others_in_window(rate * time, demand.variability)) / rate)
 
 
 def excess(*parts: Values) -> Values:
