@@ -27,7 +27,7 @@ _COLUMNS = Columns(
     required=("timestamp", "input_tokens", "output_tokens"),
     filled=("timestamp", "input_tokens", "output_tokens"),
     most={"input_tokens": LONGEST, "output_tokens": LONGEST},
-    most_rows=MOST_ROWS,
+    most_rows=MOST_ROWS + 1,
 )
 _CALENDAR_FROM_S = 1e9  # seconds above this count from 1970 (2001 and later), below from a Monday, 0:00
 _LATEST_S = 1e11  # seconds since 1970 in the year 5138: more are milliseconds
@@ -87,6 +87,9 @@ def read_trace(path: StrPath) -> Trace:
         Every mistake of the file, each with line and column; fewer than two requests, or no time between them.
     """
     table = Table.open(path, _COLUMNS, limit_bytes=LIMIT_BYTES)
+    if table.text.count("\n") > MOST_ROWS + 1:
+        table.complain("too-large", f"the trace has more than {MOST_ROWS:,} rows", 1, 0, "take a part of the time")
+    table.demand_none()
     columns = _fast(table) or _careful(table)
     table.demand_none()
     seconds, given, made = columns
@@ -118,8 +121,6 @@ def _fast(table: Table) -> Columns3 | None:
             times = list(map(_seconds, columns["timestamp"]))
             tokens = [list(map(float, columns[key])) for key in ("input_tokens", "output_tokens")]
             parts.append(np.array([times, *tokens]))
-            if len(parts) * _BLOCK > MOST_ROWS:
-                return None
     except (ValueError, csv.Error):
         return None
     if not parts or "_" in table.text.partition("\n")[2]:

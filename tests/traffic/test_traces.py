@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.traffic import arrivals
+from planner.traffic import trace as trace_module
 from planner.traffic.grid import LEAST_SHARE, quantile_grid
 from planner.traffic.trace import read_trace
 
@@ -257,6 +258,28 @@ def test_no_text_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, tex
     assert math.isfinite(traffic.requests_per_s)
     assert traffic.requests_per_s > 0
     assert traffic.peak_factor >= 1
+
+
+def test_too_many_rows_are_refused_before_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_module, "MOST_ROWS", 3)
+    assert read_trace(written(tmp_path, HEAD + "1,2,3\n2,2,3\n3,2,3\n")).arrival_s.size == 3
+    with pytest.raises(InputError, match="too-large"):
+        read_trace(written(tmp_path, HEAD + "1,2,3\n2,2,3\n3,2,3\n4,2,3\n"))
+    monkeypatch.setattr(trace_module, "LIMIT_BYTES", 20)
+    with pytest.raises(InputError, match="too-large"):
+        read_trace(written(tmp_path, HEAD + "1,2,3\n2,2,3\n"))
+
+
+def test_long_files_are_read_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = "".join(f"{i},{i + 1},{i + 2}\n" for i in range(103))
+    whole = read_trace(written(tmp_path, HEAD + rows))
+    monkeypatch.setattr(trace_module, "_BLOCK", 10)
+    parts = read_trace(written(tmp_path, HEAD + rows))
+    assert np.array_equal(whole.arrival_s, parts.arrival_s)
+    assert np.array_equal(whole.output_tokens, np.arange(103) + 2)
+    monkeypatch.setattr(trace_module, "_fast", lambda table: None)
+    careful = read_trace(written(tmp_path, HEAD + rows))
+    assert careful.traffic() == whole.traffic()
 
 
 # ---- the shipped trace
