@@ -1,10 +1,10 @@
-"""Writes requests.csv, the trace of trace.yaml: a day of chat that nobody had, the same bytes each time.
+"""Writes requests.csv, the trace of trace.yaml: a day of coding agents that nobody had, the same bytes each time.
 
     python scenarios/make_requests.py [FILE]
 
 The rate follows the hours of an office day; gaps are hyperexponential (squared variation 2: users come
-in spells); prompts and answers are log-normal, with means of 1,100 and 280 tokens. Nothing is
-measured: figures are round, chosen to look like published chat traces.
+in spells); prompts and answers are log-normal, with means of 16,000 and 600 tokens. Nothing is
+measured: the figures are round ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SEED = 20261102
 REQUESTS = 2600
 # relative load of the 24 hours
 HOURS = (2, 1, 1, 1, 1, 2, 4, 7, 11, 14, 15, 14, 12, 13, 15, 15, 14, 12, 9, 8, 7, 6, 4, 3)
-PROMPT, ANSWER = (1100, 0.8), (280, 0.7)  # mean in tokens, spread of the logarithm
+PROMPT, ANSWER = (16_000, 0.6), (600, 0.7)  # mean in tokens, spread of the logarithm
 # gaps: a mixture of two exponentials with balanced means and a squared variation of 2
 OFTEN = (1 + math.sqrt(1 / 3)) / 2
 

@@ -296,8 +296,8 @@ def test_the_script_writes_the_shipped_bytes(tmp_path: Path) -> None:
 def test_the_shipped_trace_shows_what_the_script_put_in() -> None:
     traffic = read_trace(ROOT / "scenarios" / "requests.csv").traffic()
     assert traffic.requests_per_s * DAY_S == pytest.approx(2600, rel=0.02)
-    assert traffic.mean_input_tokens == pytest.approx(1100, rel=0.05)
-    assert traffic.mean_output_tokens == pytest.approx(280, rel=0.05)
+    assert traffic.mean_input_tokens == pytest.approx(16_000, rel=0.05)
+    assert traffic.mean_output_tokens == pytest.approx(600, rel=0.05)
     assert traffic.arrival_variability == pytest.approx(2.0, rel=0.2)
     assert len(traffic.profile) == 24
     assert np.mean(traffic.profile) == pytest.approx(1)
