@@ -349,7 +349,7 @@ def gamma_percentile(mean: FloatOrArray, squared_variation: FloatOrArray, percen
     score = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)))
     score = np.where(share < 0.5, -score, score)
     root = 1 - variation / 9 + score * np.sqrt(variation) / 3
-    return as_float(mean) * np.maximum(root, 0.0) ** 3
+    return np.asarray(as_float(mean) * np.maximum(root, 0.0) ** 3)
 
 
 @equation("EQ-QUE-10")

@@ -6,7 +6,8 @@ Everything that does not depend on that number is worked out once (`Demand`); th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any
 
@@ -32,7 +33,7 @@ REPEATS = 3
 FEWEST_TOKENS = 1e-6  # after the first: one-token answers still have a rate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Demand:
     """What requests ask of a replica, whatever its load; arrays of one length, or numbers."""
 
@@ -53,6 +54,8 @@ class Demand:
     first_token_s: Values  # time per token of one sequence by itself
     full_token_s: Values  # and in a full batch
     tokens_of_step: Values  # tokens that a step gives one sequence: above 1 with speculation
+    transfer_s: Any = 0.0  # of the cache, after the first token
+    elsewhere_s: Any = 0.0  # before the first step here
 
     @classmethod
     def of(
@@ -63,6 +66,7 @@ class Demand:
         new = np.maximum(as_float(shape.input_tokens) - cached, 1.0)
         once = as_float(replica.prefill_s(new + cached, cached))
         twice = as_float(replica.prefill_s(2 * new + cached, cached))
+        square = np.maximum(twice / 2 - once, 0.0) / new**2
         slots, alone = as_float(limit), as_float(replica.token_s(1.0, context))
         return cls(
             replica=replica,
@@ -72,8 +76,8 @@ class Demand:
             output_spread=shape.output_spread,
             new=new,
             input_spread=1 + (shape.input_spread - 1) * (as_float(shape.input_tokens) / new) ** 2,
-            linear_s=(2 * once - twice / 2) / new,
-            square_s=np.maximum(twice / 2 - once, 0.0) / new**2,
+            linear_s=once / new - square * new,
+            square_s=square,
             limit=slots,
             budget=np.maximum(as_float(max_batched_tokens) - slots, 16.0),
             variability=as_float(variability),
@@ -84,40 +88,59 @@ class Demand:
             tokens_of_step=as_float(replica.step_s(1.0, context)) / alone,
         )
 
-    @property
+    @cached_property
     def prefill_s(self) -> Values:
         """Mean engine time of a prompt."""
         return self.linear_s * self.new + self.square_s * self.new**2 * self.input_spread
 
-    @property
+    @cached_property
     def prefill_second_moment(self) -> Values:
         """Mean square of it, for lengths that are log-normal: E[n^k] = E[n]^k c^(k (k - 1) / 2)."""
         first, second, spread = self.linear_s * self.new, self.square_s * self.new**2, self.input_spread
-        return first**2 * spread + 2 * first * second * spread**3 + second**2 * spread**6
+        cube = spread * spread * spread
+        return first * first * spread + 2 * first * second * cube + second * second * cube * cube
 
-    @property
+    @cached_property
     def work_dispersion(self) -> Values:
         """Variance of the prefill work that comes in a long time, for one arrival."""
         return self.prefill_second_moment + (self.variability - 1) * self.prefill_s**2
 
+    @cached_property
+    def sigma(self) -> Values:
+        """Of the logarithm of prompt lengths."""
+        return np.asarray(np.sqrt(np.log(self.input_spread)))
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Of arrays over the rows."""
+        return np.broadcast_shapes(*(np.shape(getattr(self, f.name)) for f in fields(self) if f.name != "replica"))
+
+    def take(self, index: NDArray[np.intp]) -> Demand:
+        """The rows of `index`; the replica must know how to take rows."""
+        rows = {f.name: getattr(self, f.name) for f in fields(self)}
+        parts = {name: value[index] if np.ndim(value) else value for name, value in rows.items() if name != "replica"}
+        replica: Any = self.replica
+        return Demand(replica=replica.take(index), **parts)
+
     def prefill_at(self, key: str) -> Values:
         """Percentile of the engine time of a prompt."""
-        sigma = np.sqrt(np.log(self.input_spread))
-        tokens = self.new * np.exp(SCORE[key] * sigma - sigma**2 / 2)
+        if not np.any(self.sigma):
+            return self.prefill_s
+        tokens = self.new * np.exp(SCORE[key] * self.sigma - self.sigma**2 / 2)
         return self.linear_s * tokens + self.square_s * tokens**2
 
-    @property
+    @cached_property
     def prefill_of_mean_s(self) -> Values:
         """Engine time of a prompt of mean length."""
         return self.linear_s * self.new + self.square_s * self.new**2
 
-    @property
+    @cached_property
     def chunks(self) -> Values:
         """Steps that a mean prompt is cut into."""
         return np.ceil(self.new / self.budget)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Point:
     """A replica with a mean number of decoding sequences."""
 
@@ -138,7 +161,7 @@ class Point:
         single = as_float(demand.replica.token_s(np.minimum(decoding + 1, demand.limit), demand.context))
         slope = np.maximum(demand.full_token_s - single, 0.0) / np.maximum(demand.limit - decoding - 1, 1.0)
         prefill, token = demand.prefill_s, single
-        rate, stalled = decoding / (demand.later * token + decoding * prefill), 0.0
+        rate, stalled = decoding / (demand.later * token + decoding * prefill), 0.0 * single
         for _ in range(REPEATS):
             more = np.maximum(peakedness(demand, rate) - 1 - stalled, -decoding)
             token = np.minimum(single + slope * more, np.maximum(demand.full_token_s, single))
@@ -148,50 +171,50 @@ class Point:
             stalled = rate**2 * prefill * held / (1 - rate * prefill)  # not decoding though they could
         return cls(demand=demand, decoding=decoding, token_s=token, rate=rate, share=rate * prefill, slope=slope)
 
-    @property
+    @cached_property
     def tpot_s(self) -> Values:
         """Mean time per output token after the first, over tokens."""
         return self.decoding / (self.rate * self.demand.later)
 
-    @property
+    @cached_property
     def behind_s(self) -> Values:
         """Mean time before the first token in which those come that hold up what follows."""
         return behind_s(self.demand, self.step_s, self.rate)
 
-    @property
+    @cached_property
     def step_s(self) -> Values:
         """Decoding part of a step."""
         return self.token_s * self.demand.tokens_of_step
 
-    @property
+    @cached_property
     def elasticity(self) -> Values:
         """Relative rise of the time per token for a relative rise of the batch."""
         return np.minimum(self.slope * self.decoding / self.token_s, 0.95)
 
-    @property
+    @cached_property
     def variance(self) -> Values:
         """Of the number decoding."""
         peak = np.maximum(peakedness(self.demand, self.rate), 0.05)
         return np.asarray(running_variance(self.decoding, self.elasticity, peak))
 
-    @property
+    @cached_property
     def busy(self) -> Values:
         """Probability that an arrival finds another sequence running."""
         return 1 - np.exp(-self.decoding)
 
-    @property
+    @cached_property
     def first_s(self) -> Values:
         """From the start of a mean prompt's prefill to its first token."""
         demand = self.demand
         mixed = self.step_s * demand.chunks + demand.prefill_s
         return np.maximum(demand.alone_s, self.busy * mixed + (1 - self.busy) * demand.alone_s)
 
-    @property
+    @cached_property
     def sequences(self) -> Values:
         """Mean number of requests in slots: decoding or in prefill."""
         return self.decoding + self.rate * self.first_s
 
-    @property
+    @cached_property
     def queue_s(self) -> Values:
         """Mean wait for the step that the prefill starts in."""
         demand = self.demand
@@ -200,19 +223,19 @@ class Point:
             seen / 2 + demand.prefill_s * as_float(others_in_window(self.rate * seen, demand.variability))
         )
 
-    @property
+    @cached_property
     def full_rate(self) -> Values:
         """Rate at which a replica with all slots taken finishes requests."""
         demand = self.demand
         return demand.limit / (demand.later * demand.full_token_s / (1 - self.share) + self.first_s)
 
-    @property
+    @cached_property
     def slot_probability(self) -> Values:
         """Probability that an arrival finds all slots taken."""
         load = self.rate / self.full_rate
         return np.asarray(slot_wait_probability(self.demand.limit, self.sequences, self.variance, load))
 
-    @property
+    @cached_property
     def slot_mean_s(self) -> Values:
         """Mean wait for a slot of those who wait."""
         free = self.full_rate - self.rate
@@ -247,9 +270,9 @@ class Point:
         stall = np.maximum(mean - floor, 1e-12)
         deviation = self._tpot_deviation
         sigma2 = np.log(1 + (deviation / stall) ** 2)
-        return floor + stall * np.exp(SCORE[key] * np.sqrt(sigma2) - sigma2 / 2)
+        return np.asarray(floor + stall * np.exp(SCORE[key] * np.sqrt(sigma2) - sigma2 / 2))
 
-    @property
+    @cached_property
     def _tpot_deviation(self) -> Values:
         """Spread over requests: prompts that came in between, and the batch that they met."""
         demand = self.demand
@@ -257,7 +280,7 @@ class Point:
         exposed = self.token_s * spread / later + self.behind_s * spread**3 / later**2
         prompts = self.rate * exposed * demand.work_dispersion / (1 - self.share) ** 3
         batch = 0.7 * self.variance * (self.elasticity * self.tpot_s / self.decoding) ** 2
-        return np.sqrt(prompts + batch)
+        return np.asarray(np.sqrt(prompts + batch))
 
     def e2e(self, key: str) -> Values:
         """From arrival to the last token: mean or percentile."""
@@ -271,7 +294,7 @@ class Point:
             self.ttft(key) - self.ttft("mean"), tokens * self.tpot_s, later * (self.tpot(key) - self.tpot("mean"))
         )
 
-    @property
+    @cached_property
     def itl_p99_s(self) -> Values:
         """99th percentile of the time between two tokens of a sequence: a step with prompts, if one in a hundred is."""
         demand, step, rate = self.demand, self.step_s, self.rate
@@ -282,7 +305,7 @@ class Point:
         mixed = np.where(demand.budget < 2 * demand.new, 1 - np.exp(-rate * mean * demand.chunks), mixed)
         each = np.maximum((mean - step) / mixed, 1e-12)
         spread = np.maximum((variance + (mean - step) ** 2) / mixed / each**2 - 1, 1e-6)
-        longest = demand.new * np.exp(SCORE["p99"] * np.sqrt(np.log(demand.input_spread)))
+        longest = demand.new * np.exp(SCORE["p99"] * demand.sigma)
         full = demand.budget * (demand.linear_s + demand.square_s * np.maximum(2 * longest, demand.budget))
         late = np.minimum(gamma_percentile(each, spread, 1 - np.minimum(0.01 / mixed, 0.99)), full)
         return np.asarray(step + np.where(mixed > 0.01, late, 0.0))

@@ -6,7 +6,7 @@ queue of its own with its share of the arrivals: no gain from pooling is counted
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.serving_latency import Demand, Point
 from planner.estimate.serving_requests import OpenLoad, RequestShape, Targets
+from planner.estimate.serving_root import Function, crossing, crossing_of_rows
 from planner.estimate.serving_step import StepTimes
 
 __all__ = ["OpenLoad", "RequestShape", "Targets", "load_at", "slo_capacity"]
 
 Values = NDArray[np.float64]
-ROUNDS = 26  # of the bisection: the rate within 1e-6
+BLOCK = 4096  # rows worked on at a time: an array of them takes 32 kB
 LEAST = 1e-3  # decoding sequences: a replica that misses its targets there misses them
+MOST = 1.0  # cap on how far a point is above a target, so that a steep queue does not hide the crossing
 
 
 def load_at(
@@ -33,13 +35,13 @@ def load_at(
     arrival_variability: FloatOrArray = 1.0,
     max_batched_tokens: FloatOrArray = 8192,
 ) -> OpenLoad:
-    """Latencies of replicas at given rates; infinite waits where a replica cannot follow.
+    """Latencies of replicas at given rates; those of a full batch where a replica cannot follow.
 
     `batch_limit` is the number of sequences that may run at once, `arrival_variability` the squared
     coefficient of variation of the times between arrivals, `max_batched_tokens` the tokens of a step.
     """
     demand = Demand.of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
-    return load_of(lambda decoding: Point.at(demand, decoding), demand, {}, requests_per_s)
+    return solved(Point, demand, {}, as_float(requests_per_s))
 
 
 def slo_capacity(
@@ -54,84 +56,110 @@ def slo_capacity(
     """The largest rate at which a replica keeps every target, and its latencies there; 0 where there is none.
 
     `binding` names what stops a higher rate: a target, or `batch` where the limit on sequences does.
+    A replica that knows how to `take` rows is worked on in blocks that stay in the processor's cache.
     """
-    demand = Demand.of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
-    return load_of(lambda decoding: Point.at(demand, decoding), demand, targets.asked, None)
+    limits = (batch_limit, arrival_variability, max_batched_tokens)
+    count = np.broadcast(shape.context_tokens, *map(np.asarray, limits)).size
+    if count <= BLOCK or not hasattr(replica, "take"):
+        return solved(Point, Demand.of(replica, shape, *limits), targets.asked, None)
+    parts = []
+    for start in range(0, count, BLOCK):
+        rows = np.arange(start, min(start + BLOCK, count))
+        demand = Demand.of(
+            replica.take(rows),
+            shape.take(rows),
+            *(np.asarray(part)[rows] if np.ndim(part) else part for part in limits),
+        )
+        parts.append(solved(Point, demand, targets.take(rows).asked, None))
+    return OpenLoad.joined(parts)
 
 
-def load_of(
-    at: Callable[[Values], Point],
-    demand: Demand,
-    asked: dict[str, Values],
-    requests_per_s: FloatOrArray | None,
-    *,
-    extra: tuple[Values, ...] = (),
-) -> OpenLoad:
-    """The load at given rates, or at the largest that keeps the asked targets; `at` makes a point."""
-    others = asked.values() if requests_per_s is None else (as_float(requests_per_s),)
+def solved(kind: type[Point], demand: Demand, asked: Mapping[str, Values], requests_per_s: Values | None) -> OpenLoad:
+    """The load at given rates, or at the largest that keep the asked targets."""
+    goals = dict(asked) if requests_per_s is None else {"rate": requests_per_s}
     with np.errstate(all="ignore"):
-        low, high = _bracket(demand, *others, *extra)
+        ones = np.ones(np.broadcast_shapes(demand.shape, *(goal.shape for goal in goals.values())))
+        least = LEAST * np.minimum(demand.later, 1.0) * ones
+        most = np.maximum(demand.limit, least)
+        low, high = _over(kind.at(demand, least), goals), _over(kind.at(demand, most), goals)
+        decoding = np.where(high <= 0, most, least)
+        (open_rows,) = np.nonzero(np.atleast_1d((low <= 0) & (high > 0)))
+        if len(open_rows):
+            bounds = (np.log(least), low, np.log(most), high)
+            decoding = _between(kind, demand, goals, bounds, open_rows, decoding)
+        point = kind.at(demand, decoding)
         if requests_per_s is not None:
-            rate = low * 0.0 + as_float(requests_per_s)
-            point = at(largest(lambda decoding: at(decoding).rate <= rate, low, high))
-            return _load(point, rate, np.full(rate.shape, ""))
-        point = at(largest(lambda decoding: _kept(at(decoding), asked), low, high))
-        rate = np.where(_kept(at(low), asked), point.rate, 0.0)
-        return _load(point, rate, _binding(point, asked, high))
+            return _load(point, ones * requests_per_s, np.full(ones.shape, ""))
+        return _load(point, np.where(low <= 0, point.rate, 0.0), _binding(point, goals))
 
 
-def _kept(point: Point, asked: dict[str, Values]) -> NDArray[np.bool_]:
-    """True where the point keeps every target and its sequences have slots."""
-    kept = (point.sequences <= point.demand.limit) & (point.demand.limit >= 1)
-    for name, limit in asked.items():
-        metric, key = name.split("_")
-        kept = kept & (getattr(point, metric)(key) <= limit)
-    return kept
+def _between(
+    kind: type[Point],
+    demand: Demand,
+    goals: Mapping[str, Values],
+    bounds: tuple[Values, Values, Values, Values],
+    rows: NDArray[np.intp],
+    decoding: Values,
+) -> Values:
+    """Decoding sequences at the crossing of the goals, in the rows that have one."""
+    if decoding.ndim != 1 or not hasattr(demand.replica, "take"):
+        found = crossing(lambda where: _over(kind.at(demand, np.exp(where)), goals), *bounds)
+        return np.where((bounds[1] <= 0) & (bounds[3] > 0), np.exp(found), decoding)
+
+    def of_rows(index: NDArray[np.intp]) -> Function:
+        few = demand.take(rows[index])
+        wanted = {name: goal[rows[index]] if goal.ndim else goal for name, goal in goals.items()}
+        return lambda where: _over(kind.at(few, np.exp(where)), wanted)
+
+    whole = decoding.copy()
+    whole[rows] = np.exp(crossing_of_rows(of_rows, *(bound[rows] for bound in bounds)))
+    return whole
 
 
-def _bracket(demand: Demand, *others: Values) -> tuple[Values, Values]:
-    """Fewest and most decoding sequences of every row."""
-    parts = (demand.context, demand.limit, demand.alone_s, demand.first_token_s, demand.budget, *others)
-    ones = np.ones(np.broadcast_shapes(*(part.shape for part in parts)))
-    return ones * LEAST * np.minimum(demand.later, 1.0), ones * np.maximum(demand.limit, LEAST)
+def _over(point: Point, goals: Mapping[str, Values]) -> Values:
+    """How far a point is above its tightest goal, as a logarithm; not above 0 where it keeps all."""
+    if "rate" in goals:
+        over = np.log(point.rate / goals["rate"])
+    else:
+        over = np.log(np.where(point.demand.limit >= 1, point.sequences / point.demand.limit, np.inf))
+        for name, goal in goals.items():
+            metric, key = name.split("_")
+            over = np.maximum(over, np.log(getattr(point, metric)(key) / goal))
+    return np.where(np.isnan(over), MOST, np.clip(over, -50.0, MOST))
 
 
-def largest(below: Callable[[Values], NDArray[np.bool_]], low: Values, high: Values) -> Values:
-    """Largest value between low and high that is still below, found on a logarithmic scale."""
-    bottom, top = np.log(low), np.log(high)
-    for _ in range(ROUNDS):
-        middle = (bottom + top) / 2
-        under = below(np.exp(middle))
-        bottom, top = np.where(under, middle, bottom), np.where(under, top, middle)
-    found = np.exp(bottom)
-    return np.where(below(high), high, found)
-
-
-def _binding(point: Point, asked: dict[str, Values], high: Values) -> NDArray[np.str_]:
+def _binding(point: Point, goals: Mapping[str, Values]) -> NDArray[np.str_]:
     """The target with the least margin, or the batch where the sequences fill their slots first."""
-    names = np.array(["batch", *asked])
+    names = np.array(["batch", *goals])
     used = [point.sequences / point.demand.limit]
-    for name, limit in asked.items():
+    for name, goal in goals.items():
         metric, key = name.split("_")
-        used.append(getattr(point, metric)(key) / limit)
-    chosen: NDArray[np.str_] = names[np.argmax(np.stack(np.broadcast_arrays(*used)), axis=0)]
+        used.append(getattr(point, metric)(key) / goal)
+    best = np.zeros(np.shape(used[0]), dtype=np.int64)
+    most = used[0]
+    for index, share in enumerate(used[1:], start=1):
+        best, most = np.where(share > most, index, best), np.fmax(most, share)
+    chosen: NDArray[np.str_] = names[best]
     return chosen
 
 
 def _load(point: Point, rate: Values, binding: Any) -> OpenLoad:
-    shape = point.rate.shape
+    shape = rate.shape
 
     def whole(values: Any) -> Values:
         return np.array(np.broadcast_to(values, shape))
 
+    tables = {
+        name: {key: whole(value) for key, value in point.latencies(name).items()} for name in ("ttft", "tpot", "e2e")
+    }
     return OpenLoad(
         requests_per_s=whole(rate),
         sequences=whole(point.sequences),
         prefill_share=whole(point.share),
         slot_wait_s=whole(point.slot_probability * point.slot_mean_s),
-        ttft_s={key: whole(value) for key, value in point.latencies("ttft").items()},
-        tpot_s={key: whole(value) for key, value in point.latencies("tpot").items()},
-        e2e_s={key: whole(value) for key, value in point.latencies("e2e").items()},
+        ttft_s=tables["ttft"],
+        tpot_s=tables["tpot"],
+        e2e_s=tables["e2e"],
         itl_p99_s=whole(point.itl_p99_s),
-        binding=np.asarray(binding),
+        binding=np.broadcast_to(binding, shape),
     )

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from planner.equations.queueing import arrival_wait_factor, prefill_queue_wait_s, wait_percentile_s
 from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.serving_latency import SHARE, Demand, Point, excess
-from planner.estimate.serving_open import largest, load_of
+from planner.estimate.serving_open import solved
 from planner.estimate.serving_requests import KEYS, OpenLoad, RequestShape, Targets
+from planner.estimate.serving_root import crossing
 from planner.estimate.serving_step import StepTimes
 
 Values = NDArray[np.float64]
+LEAST = 1e-6
 FULLEST = 0.999  # share of a prefill replica's time that may be taken
 
 
@@ -40,19 +42,22 @@ def prefill_pool_capacity(
     shapes = [line.service_s.shape, *(limit.shape for limit in asked.values())]
     ones = np.ones(np.broadcast_shapes(*shapes, np.shape(requests_per_s) if requests_per_s is not None else ()))
 
-    def kept(share: Values) -> NDArray[np.bool_]:
-        met = share > 0
+    def over(where: Values) -> Values:
+        share = np.exp(where)
+        worst = share * 0.0 - 1.0
         for name, limit in asked.items():
-            met = met & (line.ttft(share, name.split("_")[1]) <= limit)
-        return met
+            worst = np.maximum(worst, np.log(line.ttft(share, name.split("_")[1]) / limit))
+        return np.where(np.isnan(worst), 1.0, np.clip(worst, -50.0, 1.0))
 
     with np.errstate(all="ignore"):
         if requests_per_s is not None:
             rate = ones * as_float(requests_per_s)
             return line.load(rate * line.service_s, rate, np.full(ones.shape, ""))
-        low, high = ones * 1e-6, ones * FULLEST
-        share = largest(kept, low, high)
-        rate = np.where(kept(low), share / line.service_s, 0.0)
+        low, high = np.log(ones * LEAST), np.log(ones * FULLEST)
+        at_low, at_high = over(low), over(high)
+        found = np.exp(crossing(over, low, at_low, high, at_high))
+        share = np.where(at_high <= 0, FULLEST, np.where(at_low <= 0, found, LEAST))
+        rate = np.where(at_low <= 0, share / line.service_s, 0.0)
         return line.load(share, rate, line.binding(share, asked))
 
 
@@ -85,41 +90,26 @@ def decode_pool_capacity(
         input_spread=nothing + 1,
     )
     asked = {name: limit for name, limit in targets.asked.items() if not name.startswith("ttft")}
-    transfer, first = as_float(kv_transfer_s), as_float(first_token_s)
-
-    def at(decoding: Values) -> Point:
-        point = Point.at(demand, decoding)
-        return _Decode(
-            demand=demand,
-            decoding=decoding,
-            token_s=point.token_s,
-            rate=point.rate,
-            share=point.share,
-            slope=point.slope,
-            transfer_s=transfer,
-            other_s=first,
-        )
-
-    return load_of(at, demand, asked, requests_per_s, extra=(transfer, first))
+    return solved(_Decode, demand, asked, None if requests_per_s is None else as_float(requests_per_s))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Decode(Point):
     """A decode replica: what comes before its first own token lengthens the time per token."""
 
-    transfer_s: Values
-    other_s: Values
-
     def tpot(self, key: str) -> Values:
-        gap = (self.transfer_s + self.ttft("mean")) / np.maximum(self.demand.later, 1.0)
-        mean = self.tpot_s + gap
+        demand = self.demand
+        later = np.maximum(demand.later, 1.0)
+        mean = np.asarray(self.tpot_s + (demand.transfer_s + self.ttft("mean")) / later)
         if key == "mean":
             return mean
-        late = (self.ttft(key) - self.ttft("mean")) / np.maximum(self.demand.later, 1.0)
-        return mean + excess(Point.tpot(self, key) - self.tpot_s, late)
+        late = (self.ttft(key) - self.ttft("mean")) / later
+        return np.asarray(mean + excess(Point.tpot(self, key) - Point.tpot(self, "mean"), late))
 
     def e2e(self, key: str) -> Values:
-        return Point.e2e(self, key) + self.transfer_s + self.other_s
+        """From arrival in the other pool to the last token."""
+        later = self.demand.later
+        mean = self.ttft("mean") + later * self.tpot_s + self.demand.transfer_s + self.demand.elsewhere_s
+        return np.asarray(mean + Point.e2e(self, key) - Point.e2e(self, "mean"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +148,7 @@ class _Line:
         if key == "mean":
             return mean
         late = as_float(wait_percentile_s(share, wait / share, SHARE[key]))
-        return mean + excess(late - wait, self.spread[key] - self.service_s)
+        return np.asarray(mean) + excess(late - wait, self.spread[key] - self.service_s)
 
     def binding(self, share: Values, asked: dict[str, Values]) -> NDArray[np.str_]:
         names = np.array(["prefill", *asked])

@@ -142,7 +142,8 @@ class _Engine:
     def _mixed_step(self) -> None:
         """One step with prompts: as many as the tokens of a step and the slots allow."""
         table, batch = self.table, len(self.running)
-        room, prompts_s, complete = max(float(self.budget - batch), 1.0), 0.0, []
+        room, prompts_s = max(float(self.budget - batch), 1.0), 0.0
+        complete: list[int] = []
         decode_s = self._decode_s(0.0) if batch else table.launch_s[self.line[0]]
         while self.line and room > 0 and (self.line[0] in self.begun or batch + len(complete) < self.limit):
             request = self.line[0]
