@@ -17,6 +17,7 @@ SHIPPED_SERVING = "planner/measurements/serving.csv"
 MEASURED = (
     "output_tokens_per_s_total", "output_tokens_per_s_per_device", "total_tokens_per_s", "requests_per_s",
     "ttft_ms", "tpot_ms", "e2e_latency_ms", "prefill_tokens_per_s", "peak_mem_gb", "kv_cache_gb",
+    "out_of_memory",
 )  # fmt: skip
 UNREAD = ("id", "source", "notes", "ttft_stat", "tpot_stat")
 
@@ -95,6 +96,7 @@ class ServingRow:
     prefill_tokens_per_s: float | None = None
     peak_mem_gb: float | None = None  # [1e9 B]
     kv_cache_gb: float | None = None
+    out_of_memory: int | None = None  # 1: it did not run
     # where the row stands
     file: str = ""
     line: int = 0
@@ -124,7 +126,7 @@ class ServingRow:
 SERVING = Columns(
     kinds=kinds_of(ServingRow, besides=("file", "line")),
     required=("model", "accelerator", "n_accel", "scenario"),
-    flags=(),
+    flags=("out_of_memory",),
     choices={},
     zero_allowed=("ep", "dp", "n_experts", "top_k"),
 )
