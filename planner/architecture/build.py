@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from dataclasses import dataclass
 
 from planner.architecture.config import Config
 from planner.architecture.families import FAMILIES, Family, Feed
 from planner.architecture.model import Architecture, LayerGroup
+from planner.equations import linear_attention as lin
 from planner.equations import parameters as par
 
 LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
@@ -29,8 +31,10 @@ class _Attention:
     kv_rank: int = 0
     query_rank: int = 0
     rope_size: int = 0
+    output_gate: bool = False
+    kernel_tokens: int = 0
     weights: int  # matrices only
-    parameters: int  # with biases, head norms, latent norms and sinks
+    parameters: int  # with biases, head norms, latent norms, sinks, convolution and decay
 
 
 def build(config: Config, *, name: str, source: str) -> Architecture:
@@ -48,11 +52,13 @@ def build(config: Config, *, name: str, source: str) -> Architecture:
     table_width = config.count("word_embed_proj_dim", most="width", default=hidden)
     if family.position_extra is not None and not positions:
         config.fail("missing-key", f"'{POSITION_KEYS[0]}' is missing: this family learns its positions")
-    attention = _attention(config, family, hidden)
+    linear = family.linear(config, layer_count)
+    full = _attention(config, family, hidden)
+    by_kind = {False: full, True: _linear_attention(config, hidden) if any(linear) else full}
     windows = family.window(config, layer_count)
     feeds = family.feeds(config, layer_count, hidden)
     config.check()
-    layers = _groups(family, hidden, attention, windows, feeds)
+    layers = _groups(family, hidden, [by_kind[kind] for kind in linear], windows, feeds)
     learned = positions + family.position_extra if family.position_extra is not None else 0
     return _assemble(
         name=name,
@@ -97,14 +103,41 @@ def _attention(config: Config, family: Family, hidden: int) -> _Attention:
     shape = (hidden, heads, kv_heads, head_size)
     extra = {"": 0, "head": 2 * head_size, "each": (heads + kv_heads) * head_size}[family.head_norm]
     biased = par.attention_parameters(*shape, qkv_bias=family.qkv_bias, output_bias=family.output_bias)
+    gate = hidden * heads * head_size if family.output_gate else 0  # as wide as the queries
+    gate_bias = heads * head_size if family.output_gate and family.qkv_bias else 0
     return _Attention(
         kind="gqa",
         query_heads=heads,
         kv_heads=kv_heads,
         head_size=head_size,
         value_head_size=head_size,
-        weights=int(par.attention_parameters(*shape)),
-        parameters=int(biased) + extra + (heads if family.sinks else 0),
+        output_gate=family.output_gate,
+        weights=int(par.attention_parameters(*shape)) + gate,
+        parameters=int(biased) + gate + gate_bias + extra + (heads if family.sinks else 0),
+    )
+
+
+def _linear_attention(config: Config, hidden: int) -> _Attention:
+    """Gated delta rule; defaults are those of the config classes of Qwen3-Next and Qwen3.5."""
+    key_heads = config.count("linear_num_key_heads", most="heads", default=16)
+    value_heads = config.count("linear_num_value_heads", most="heads", default=32)
+    key_size = config.count("linear_key_head_dim", most="width", default=128)
+    value_size = config.count("linear_value_head_dim", most="width", default=128)
+    kernel = config.count("linear_conv_kernel_dim", most="tokens", default=4)
+    if value_heads % key_heads:
+        message = f"{value_heads} value heads cannot share {key_heads} key heads evenly"
+        config.conflict("heads-not-divisible", message, "linear_num_key_heads")
+    shape = (hidden, key_heads, value_heads, key_size, value_size)
+    return _Attention(
+        kind="linear",
+        query_heads=value_heads,
+        kv_heads=key_heads,
+        head_size=key_size,
+        value_head_size=value_size,
+        output_gate=True,
+        kernel_tokens=kernel,
+        weights=int(lin.linear_attention_matrix_parameters(*shape)),
+        parameters=int(lin.linear_attention_parameters(*shape, kernel)),
     )
 
 
@@ -149,13 +182,11 @@ def _latent_attention(config: Config, family: Family, hidden: int, heads: int) -
 
 
 def _groups(
-    family: Family, hidden: int, attention: _Attention, windows: tuple[int, ...], feeds: tuple[Feed, ...]
+    family: Family, hidden: int, attentions: list[_Attention], windows: tuple[int, ...], feeds: tuple[Feed, ...]
 ) -> tuple[LayerGroup, ...]:
     """Equal layers counted together, in the order in which each kind first appears."""
-    counts: dict[tuple[int, Feed], int] = {}
-    for kind in zip(windows, feeds, strict=True):
-        counts[kind] = counts.get(kind, 0) + 1
-    return tuple(_group(family, hidden, attention, window, feed, n) for (window, feed), n in counts.items())
+    counts = Counter(zip(attentions, windows, feeds, strict=True))
+    return tuple(_group(family, hidden, *kind, count) for kind, count in counts.items())
 
 
 def _group(family: Family, hidden: int, attention: _Attention, window: int, feed: Feed, count: int) -> LayerGroup:
@@ -164,7 +195,8 @@ def _group(family: Family, hidden: int, attention: _Attention, window: int, feed
     mlp = int(par.mlp_parameters(hidden, dense_width, gated, bias)) if dense_width else 0
     mlp_weights = int(par.mlp_parameters(hidden, dense_width, gated)) if dense_width else 0
     routed = (hidden, feed.expert_width)
-    router = int(par.router_parameters(hidden, feed.experts, feed.router_values))
+    gate = hidden if feed.shared_gate and feed.shared_width else 0
+    router = int(par.router_parameters(hidden, feed.experts, feed.router_values)) + gate
     visited_weights = int(par.expert_parameters(*routed, feed.experts_per_token, gated))
     return LayerGroup(
         count=count,
@@ -176,6 +208,8 @@ def _group(family: Family, hidden: int, attention: _Attention, window: int, feed
         kv_rank=attention.kv_rank,
         query_rank=attention.query_rank,
         rope_size=attention.rope_size,
+        output_gate=attention.output_gate,
+        kernel_tokens=attention.kernel_tokens,
         window_tokens=window,
         mlp="moe" if feed.experts else "dense",
         mlp_width=feed.width,
@@ -193,7 +227,8 @@ def _group(family: Family, hidden: int, attention: _Attention, window: int, feed
         matmul_parameters=attention.weights
         + mlp_weights
         + visited_weights
-        + int(par.router_parameters(hidden, feed.experts)),
+        + int(par.router_parameters(hidden, feed.experts))
+        + gate,
     )
 
 

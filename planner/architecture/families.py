@@ -15,6 +15,7 @@ from planner.architecture.config import Config
 
 SLIDING = ("sliding_attention", "chunked_attention")
 LAYER_KINDS = ("full_attention", *SLIDING)
+LINEAR = "linear_attention"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +27,11 @@ class Feed:
     experts_per_token: int = 0
     expert_width: int = 0
     shared_width: int = 0
+    shared_gate: bool = False  # the shared expert's output is weighted by a value of its own for each token
     router_values: int = 0  # kept beside the router matrix, per expert
 
 
+Linear = Callable[[Config, int], tuple[bool, ...]]  # layers -> whether each has linear attention
 Window = Callable[[Config, int], tuple[int, ...]]  # layers -> window of each
 Feeds = Callable[[Config, int, int], tuple[Feed, ...]]  # layers, hidden size -> feed of each
 
@@ -36,6 +39,19 @@ Feeds = Callable[[Config, int, int], tuple[Feed, ...]]  # layers, hidden size ->
 def no_window(config: Config, layers: int) -> tuple[int, ...]:
     """Every layer attends to everything before it."""
     return (0,) * layers
+
+
+def no_linear(config: Config, layers: int) -> tuple[bool, ...]:
+    """Every layer compares all tokens."""
+    return (False,) * layers
+
+
+def qwen_linear(config: Config, layers: int) -> tuple[bool, ...]:
+    """Qwen3-Next and Qwen3.5: `layer_types`, else all but every n-th layer."""
+    if kinds := config.kinds("layer_types", layers, ("full_attention", LINEAR)):
+        return tuple(kind == LINEAR for kind in kinds)
+    every = config.count("full_attention_interval", most="layers", default=4)
+    return tuple((index + 1) % every != 0 for index in range(layers))
 
 
 def _windows(
@@ -122,13 +138,14 @@ def every_layer_routes(config: Config, layers: int, hidden: int) -> tuple[Feed, 
 
 
 def qwen_moe_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """Qwen 3 MoE: every `decoder_sparse_step`-th layer routes, but for those named as dense."""
+    """Qwen 3 MoE and later: every `decoder_sparse_step`-th layer routes, but for those named as dense."""
     experts = config.count("num_experts", "num_local_experts", most="experts")
     routed = Feed(
         experts=experts,
         experts_per_token=_routed(config, experts),
         expert_width=config.count("moe_intermediate_size", most="width"),
         shared_width=config.count("shared_expert_intermediate_size", most="width", default=0, least=0),
+        shared_gate=config.model_type != "qwen3_moe",
     )
     step = config.count("decoder_sparse_step", most="layers", default=1)
     dense_layers = config.indices("mlp_only_layers") or frozenset()
@@ -194,6 +211,8 @@ class Family:
     mlp_bias: bool = False
     head_norm: str = ""  # "" | head: one norm for all heads | each: one per head
     sinks: bool = False  # one learned attention sink per query head
+    output_gate: bool = False  # the query projection also gives a gate for the output of attention
+    linear: Linear = no_linear  # which layers have linear attention
     tied: bool = False
     position_extra: int | None = None  # learned positions, with so many rows beyond the maximum
     embedding_norm: bool = False
@@ -239,6 +258,11 @@ def _cohere(config: Config, family: Family) -> Family:
     return replace(_attention_bias(config, family), head_norm=head_norm)
 
 
+def _qwen_hybrid(config: Config, family: Family) -> Family:
+    """Full attention is gated unless the config says otherwise."""
+    return replace(_attention_bias(config, family), output_gate=config.flag("attn_output_gate", True))
+
+
 _GPT = Family(
     title="GPT-2 and GPT-3",
     gated=False,
@@ -253,6 +277,8 @@ _LLAMA = Family(title="Llama 1 to 3", variant=_attention_bias)
 _GEMMA = Family(title="Gemma 1", tied=True, head_size=256, variant=_attention_bias)
 _DEEPSEEK = Family(title="DeepSeek V2", attention="mla", feeds=deepseek_feeds, variant=_attention_bias)
 _QWEN3 = Family(title="Qwen 3", head_norm="head", head_size=128, window=qwen_window, variant=_attention_bias)
+_QWEN35 = Family(title="Qwen 3.5", head_norm="head", head_size=256, linear=qwen_linear, variant=_qwen_hybrid)
+_QWEN35_MOE = replace(_QWEN35, title="Qwen 3.5 MoE", feeds=qwen_moe_feeds)
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
@@ -294,6 +320,9 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "phi3": Family(title="Phi-3", window=every_layer_slides),
         "qwen2": Family(title="Qwen 2 and 2.5", qkv_bias=True, window=qwen_window),
         "qwen3": _QWEN3,
+        "qwen3_5_moe_text": _QWEN35_MOE,
+        "qwen3_5_text": _QWEN35,
         "qwen3_moe": replace(_QWEN3, title="Qwen 3 MoE", feeds=qwen_moe_feeds),
+        "qwen3_next": replace(_QWEN35_MOE, title="Qwen3-Next"),
     }
 )

@@ -10,11 +10,13 @@ class LayerGroup:
     """`count` identical layers. Sizes are of one layer, in values, not bytes."""
 
     count: int
-    attention: str  # gqa | mla
-    query_heads: int
-    kv_heads: int
+    attention: str  # gqa | mla | linear (a state of constant size in place of a cache)
+    query_heads: int  # linear: heads of values and of the state
+    kv_heads: int  # linear: heads of queries and of keys
     head_size: int  # e: of queries and keys (MLA: nope + rope)
-    value_head_size: int  # MLA: value size; else head_size
+    value_head_size: int  # MLA, linear: value size; else head_size
+    output_gate: bool = False  # attention's output is multiplied with as many projected values
+    kernel_tokens: int = 0  # linear: tokens under the short convolution
     kv_rank: int = 0  # MLA latent
     query_rank: int = 0  # MLA query latent, 0 = none
     rope_size: int = 0  # MLA decoupled rope
@@ -33,6 +35,17 @@ class LayerGroup:
     router_parameters: int = 0
     norm_parameters: int = 0
     matmul_parameters: int = 0  # weights one token is multiplied with: active, no biases, no norms
+
+    @property
+    def qkv_width(self) -> int:
+        """Columns of the projections of a token into attention, gates included; 0 of latent attention."""
+        if self.attention == "mla":
+            return 0
+        values = self.query_heads * self.value_head_size
+        if self.attention == "linear":  # queries and keys, values and their gate, decay and write strength
+            return 2 * self.kv_heads * self.head_size + 2 * values + 2 * self.query_heads
+        heads = self.query_heads * self.head_size + self.kv_heads * (self.head_size + self.value_head_size)
+        return heads + (values if self.output_gate else 0)
 
     @property
     def parameters(self) -> int:

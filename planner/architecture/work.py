@@ -2,9 +2,44 @@
 
 from __future__ import annotations
 
-from planner.architecture.model import Architecture
+from planner.architecture.model import Architecture, LayerGroup
 from planner.equations import flops
+from planner.equations.kv_cache import constant_state_bytes
+from planner.equations.linear_attention import convolution_state_bytes, linear_attention_forward_flop_per_token
 from planner.equations.registry import FloatOrArray, as_float
+
+
+def state_bytes(group: LayerGroup) -> float:
+    """What one layer with linear attention keeps of a sequence of any length, fp32 state; 0 of other layers.  [B]"""
+    if group.attention != "linear":
+        return 0.0
+    channels = 2 * group.kv_heads * group.head_size + group.query_heads * group.value_head_size
+    state = constant_state_bytes(1, group.query_heads, group.head_size, group.value_head_size)
+    return float(state) + float(convolution_state_bytes(1, channels, group.kernel_tokens))
+
+
+def linear_context_tokens(group: LayerGroup) -> float:
+    """Context at which softmax attention of the same heads works as much as linear attention; 0 of other layers.
+
+    Work of linear attention grows with the sequence, not with its square: what counts a sliding window
+    counts it, with this many tokens as the window.  [tokens]
+    """
+    if group.attention != "linear":
+        return 0.0
+    sizes = (group.query_heads, group.head_size, group.value_head_size)
+    one = flops.attention_forward_flop_per_token(*sizes, 1)
+    return float(linear_attention_forward_flop_per_token(*sizes)) / float(one)
+
+
+def core_forward_flop_per_token(
+    group: LayerGroup, sequence_length: FloatOrArray, *, causal: bool = True
+) -> FloatOrArray:
+    """Forward FLOPs of one layer's attention core per token; linear attention's do not grow.  [FLOP/token]"""
+    sizes = (group.query_heads, group.head_size, group.value_head_size)
+    if group.attention == "linear":
+        return linear_attention_forward_flop_per_token(*sizes) + 0 * as_float(sequence_length)
+    seen = flops.attended_tokens(sequence_length, group.window_tokens) if causal else sequence_length
+    return flops.attention_forward_flop_per_token(*sizes, seen)
 
 
 def attention_forward_flop_per_token(
@@ -16,9 +51,7 @@ def attention_forward_flop_per_token(
     """
     total: FloatOrArray = 0 * as_float(sequence_length)
     for group in architecture.layers:
-        seen = flops.attended_tokens(sequence_length, group.window_tokens) if causal else sequence_length
-        core = flops.attention_forward_flop_per_token(group.query_heads, group.head_size, group.value_head_size, seen)
-        total = total + group.count * core
+        total = total + group.count * core_forward_flop_per_token(group, sequence_length, causal=causal)
     return total
 
 

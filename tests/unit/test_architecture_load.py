@@ -79,6 +79,7 @@ def test_nested_text_config_and_class_defaults(tmp_path: Path) -> None:
         ("kimi-k2", [(1, 0, 0), (60, 0, 384)]),
         ("llama-4-scout-text", [(36, 8192, 16), (12, 0, 16)]),
         ("mixtral-8x7b", [(32, 0, 8)]),
+        ("qwen3-next-80b-a3b", [(36, 0, 512), (12, 0, 512)]),
     ],
 )
 def test_layer_kinds(name: str, kinds: list[tuple[int, int, int]]) -> None:
