@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from planner.architecture.model import Architecture, LayerGroup
 from planner.equations import activations as act
 from planner.equations import layer_parts as part
+from planner.equations import linear_attention as lin
 from planner.equations import parameters as par
 from planner.estimate.memory_stack import MemoryStack
 
@@ -31,7 +32,7 @@ class LayerScalars:
     attention_matrices: float  # weights of attention
     other_matrices: float  # weights of MLP, router and one expert: all experts have one shape
     adapter_parameters: float  # of low-rank adapters, divided by t
-    kv_heads: float  # 0: keys and values never replicate (MLA)
+    kv_heads: float  # 0: keys and values never replicate (MLA, linear attention)
     kv_parameters_per_head: float
     kv_token_bytes_per_head: float
     kept: TokenBytes  # nothing recomputed
@@ -64,6 +65,7 @@ def _layer_scalars(
     arch: Architecture, stack: MemoryStack, sequence_length: float, group: LayerGroup, count: int
 ) -> LayerScalars:
     h, mla = float(arch.hidden_size), group.attention == "mla"
+    split_heads = group.attention != "gqa"  # linear attention has more key heads than ranks
     latent = h * (group.query_rank + group.kv_rank + group.rope_size) if mla else 0.0
     scale = stack.value_bytes / 2.0  # the equations count values of 16 bits
     scores = act.attention_score_bytes(sequence_length, 1, group.query_heads, bytes_per_score=stack.score_bytes)
@@ -77,12 +79,12 @@ def _layer_scalars(
         attention_matrices=float(group.attention_parameters),
         other_matrices=float(group.mlp_parameters + group.router_parameters) + one_expert,
         adapter_parameters=_adapter_parameters(h, stack, group),
-        kv_heads=0.0 if mla else float(group.kv_heads),
-        kv_parameters_per_head=0.0 if mla else h * (group.head_size + group.value_head_size),
-        kv_token_bytes_per_head=0.0 if mla else scale * 2.0 * (group.head_size + group.value_head_size),
+        kv_heads=0.0 if split_heads else float(group.kv_heads),
+        kv_parameters_per_head=0.0 if split_heads else h * (group.head_size + group.value_head_size),
+        kv_token_bytes_per_head=0.0 if split_heads else scale * 2.0 * (group.head_size + group.value_head_size),
         kept=_scaled(kept, scale),
         selective=_scaled(_selective(h, stack, group, kept), scale),
-        score_bytes=float(scores) * scale if stack.stored_scores else 0.0,
+        score_bytes=float(scores) * scale if stack.stored_scores and group.attention != "linear" else 0.0,
         scores_recomputed=bool(stack.recomputed & {"core_attn", "operators"}),
         input_bytes=float(act.layer_input_bytes(1, h)) * scale,
         gradient_values=_gradient_values(h, stack, group, sequence_length),
@@ -97,17 +99,13 @@ def _scaled(token: TokenBytes, scale: float) -> TokenBytes:
 def _kept(h: float, stack: MemoryStack, group: LayerGroup) -> TokenBytes:
     """Everything that the backward pass reads, 16-bit, t = 1."""
     dropout = not group.gated if stack.dropout is None else stack.dropout
-    log_sum_exp = 0.0 if dropout or stack.stored_scores else 1.0
-    mla = group.attention == "mla"
-    kv_heads, head_size = (0, 0) if mla else (group.kv_heads, group.head_size)
+    log_sum_exp = 0.0 if dropout or stack.stored_scores or group.attention == "linear" else 1.0
+    kv_heads, head_size = (group.kv_heads, group.head_size) if group.attention == "gqa" else (0, 0)
     stream = act.layer_activation_bytes(1, h, 0, 0, 0, 0, group.gated, 1, 1, dropout)
     split = act.layer_activation_bytes(
         1, 0, group.query_heads, kv_heads, head_size, group.mlp_width, group.gated, 1, 1, dropout, log_sum_exp
     )
-    if mla:
-        split = split + act.mla_activation_bytes(
-            1, group.query_heads, group.head_size, group.value_head_size, group.query_rank, group.kv_rank
-        )
+    split = split + _other_attention(group)
     routed = _routed(h, stack, group)
     if group.experts:
         shared = act.moe_activation_bytes(1, 0, group.experts, 0, 0, group.shared_expert_width)
@@ -118,6 +116,16 @@ def _kept(h: float, stack: MemoryStack, group: LayerGroup) -> TokenBytes:
     norms = act.fp8_saved_bytes(1, h, 0, 0)
     inner = act.fp8_saved_bytes(1, 0, group.query_heads * group.value_head_size, width)
     return TokenBytes(stream=float(stream - norms), split=float(split - inner), routed=routed)
+
+
+def _other_attention(group: LayerGroup) -> float:
+    """What latent, linear or gated attention keeps for a token beyond the heads of plain attention, 16-bit."""
+    heads, sizes = group.query_heads, (group.head_size, group.value_head_size)
+    if group.attention == "mla":
+        return float(act.mla_activation_bytes(1, heads, *sizes, group.query_rank, group.kv_rank))
+    if group.attention == "linear":
+        return float(lin.linear_attention_activation_bytes(1, group.kv_heads, heads, *sizes))
+    return 4.0 * heads * group.value_head_size if group.output_gate else 0.0  # the gate, and the gated output
 
 
 def _routed(h: float, stack: MemoryStack, group: LayerGroup) -> float:
@@ -171,15 +179,17 @@ def _gradient_values(h: float, stack: MemoryStack, group: LayerGroup, sequence_l
     """Values per token of the widest gradient: of MLP, routed tokens, queries with keys and values, stored scores."""
     up = _up_projections(group)
     routed = group.experts_per_token * (up * group.expert_width + h) if group.experts else 0.0
-    keys = group.query_heads if group.attention == "mla" else group.kv_heads
-    attention = group.query_heads * group.head_size + keys * (group.head_size + group.value_head_size)
-    scores = 2.0 * group.query_heads * sequence_length if stack.stored_scores else 0.0  # of the softmax: in and out
+    expanded = group.query_heads * (2 * group.head_size + group.value_head_size)  # of latent attention
+    attention = expanded if group.attention == "mla" else group.qkv_width
+    stored = stack.stored_scores and group.attention != "linear"
+    scores = 2.0 * group.query_heads * sequence_length if stored else 0.0  # of the softmax: in and out
     return max(up * group.mlp_width, routed, float(attention), scores)
 
 
 def _widest_matrix(group: LayerGroup) -> float:
     widest_mlp = max(group.mlp_width, group.expert_width, group.shared_expert_width)
-    return max(_up_projections(group) * widest_mlp, (group.query_heads + 2.0 * group.kv_heads) * group.head_size)
+    latent = (group.query_heads + 2.0 * group.kv_heads) * group.head_size
+    return max(_up_projections(group) * widest_mlp, latent if group.attention == "mla" else float(group.qkv_width))
 
 
 def _adapter_parameters(h: float, stack: MemoryStack, group: LayerGroup) -> float:

@@ -166,7 +166,7 @@ def _attention(ctx: Context, layer: LayerWork) -> tuple[Values, Values]:
     if not np.any(np.asarray(stack.eager) > 0):
         return np.asarray(flash), np.asarray(eq.FLASH_BACKWARD * flash)
     forward, backward = _eager(ctx, layer, heads, queries, s)
-    eager = np.asarray(stack.eager) > 0
+    eager = (np.asarray(stack.eager) > 0) & (np.asarray(layer.linear) == 0)
     return np.where(eager, forward, flash), np.where(eager, backward, eq.FLASH_BACKWARD * flash)
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
+from planner.architecture.work import core_forward_flop_per_token
 from planner.equations import communication as com
 from planner.equations import flops, pipeline, rules
 from planner.equations import memory as mem
@@ -116,11 +117,7 @@ def attention_share(arch: Architecture, sequence_length: float, *, eager: bool) 
     """Forward FLOPs of the attention cores over the model FLOPs of a token; eager computes masked scores too."""
     forward = 0.0
     for group in arch.layers:
-        context = sequence_length if eager else flops.attended_tokens(sequence_length, group.window_tokens)
-        core = flops.attention_forward_flop_per_token(
-            group.query_heads, group.head_size, group.value_head_size, context
-        )
-        forward += group.count * float(core)
+        forward += group.count * float(core_forward_flop_per_token(group, sequence_length, causal=not eager))
     return forward / float(flops.model_flop_per_token(arch.matmul_parameters, forward)) if forward else 0.0
 
 

@@ -9,18 +9,25 @@ from typing import Any
 import numpy as np
 
 from planner.architecture.model import Architecture, LayerGroup
+from planner.architecture.work import linear_context_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerWork:
-    """One kind of layer; every field is a number or an array. 0 switches a part off."""
+    """One kind of layer; every field is a number or an array. 0 switches a part off.
+
+    The projections of linear attention are linear products like others; its core works linearly in the
+    sequence, so it stands here as a sliding window in which softmax attention would work as much. Under
+    context parallelism its keys and values count as sent round like others', which is more than its state.
+    """
 
     count: Any = 0.0
+    linear: Any = 0.0  # 1: linear attention, which stores no scores
     query_heads: Any = 0.0
     kv_heads: Any = 0.0
     head_size: Any = 0.0
     value_head_size: Any = 0.0
-    qkv_width: Any = 0.0  # columns of the fused projection, 0 with MLA
+    qkv_width: Any = 0.0  # columns of the fused projection, gates included; 0 with MLA
     query_rank: Any = 0.0
     kv_rank: Any = 0.0  # MLA latent with its rope part
     query_up: Any = 0.0  # MLA: columns of the second query projection
@@ -43,23 +50,23 @@ class LayerWork:
     @classmethod
     def of(cls, group: LayerGroup) -> LayerWork:
         """The sizes of one group of an architecture."""
-        mla = group.attention == "mla"
-        queries_size = group.head_size
-        queries = group.query_heads * queries_size
+        mla, linear = group.attention == "mla", group.attention == "linear"
+        queries = group.query_heads * group.head_size
         return cls(
             count=float(group.count),
+            linear=float(linear),
             query_heads=float(group.query_heads),
             kv_heads=float(group.query_heads if mla else group.kv_heads),
             head_size=float(group.head_size),
             value_head_size=float(group.value_head_size),
-            qkv_width=0.0 if mla else float(queries + group.kv_heads * (group.head_size + group.value_head_size)),
+            qkv_width=float(group.qkv_width),
             query_rank=float(group.query_rank) if mla else 0.0,
             kv_rank=float(group.kv_rank + group.rope_size) if mla else 0.0,
             query_up=float(queries) if mla else 0.0,
             kv_up=float(group.query_heads * (group.head_size - group.rope_size + group.value_head_size))
             if mla
             else 0.0,
-            window_tokens=float(group.window_tokens),
+            window_tokens=linear_context_tokens(group) if linear else float(group.window_tokens),
             mlp_width=float(group.mlp_width),
             shared_width=float(group.shared_expert_width),
             up_projections=2.0 if group.gated else 1.0,
