@@ -36,6 +36,7 @@ from planner.estimate.serving_step import (
     ServingWork,
     sequence_cache_bytes,
 )
+from planner.estimate.serving_work import sequence_state_bytes
 from planner.estimate.terms import Terms
 
 __all__ = [
@@ -111,8 +112,8 @@ class ServingCapacity:
 
 
 def kv_cache_bytes_of_token(arch: Architecture, kv_cache: str, tokens: FloatOrArray = 1) -> FloatOrArray:
-    """Cache of a sequence of `tokens`, whole model, one copy, no pages.  [B]"""
-    return sequence_cache_bytes(arch, kv_cache, tokens)
+    """Cache of a sequence of `tokens`, whole model, one copy, no pages, without constant states.  [B]"""
+    return as_float(sequence_cache_bytes(arch, kv_cache, tokens)) - as_float(sequence_state_bytes(arch))
 
 
 def weight_bytes_of_model(arch: Architecture, weights: str) -> float:

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture, LayerGroup
-from planner.equations.kv_cache import kv_cache_bytes_per_token, latent_cache_bytes_per_token
+from planner.architecture.work import linear_context_tokens, state_bytes
+from planner.equations.kv_cache import kv_cache_bytes_per_token, kv_share_of_rank, latent_cache_bytes_per_token
+from planner.equations.registry import FloatOrArray, as_float
 from planner.equations.serving import attention_flop_per_context_token, layer_kernel_units
 from planner.estimate.serving_formats import CACHE_BYTES, stored_bytes
 
@@ -28,14 +30,19 @@ class ServingLayer:
     cache_bytes_per_token: Any = 0.0  # one copy
     cache_heads: Any = 1.0  # that tensor ranks can share out; 1 = every rank keeps all
     window_tokens: Any = 0.0
+    state_bytes: Any = 0.0  # of a sequence of any length: read and written by each decode step
     decode_flop_per_pair: Any = 0.0  # attention of one query with one cached token
     prefill_flop_per_pair: Any = 0.0
     kernel_units: Any = 0.0
 
     @classmethod
     def of(cls, group: LayerGroup, kv_cache: str) -> ServingLayer:
-        """The sizes of one group of an architecture."""
-        latent = group.attention == "mla"
+        """The sizes of one group of an architecture.
+
+        Linear attention works on its state as softmax attention would on a window of a constant size, and
+        caches no token.
+        """
+        latent, linear = group.attention == "mla", group.attention == "linear"
         heads, sizes = group.query_heads, (group.head_size, group.value_head_size)
         absorbed = (group.kv_rank + group.rope_size, group.kv_rank) if latent else sizes
         return cls(
@@ -46,11 +53,14 @@ class ServingLayer:
             experts_per_token=float(group.experts_per_token),
             expert_parameters=float(group.expert_parameters) / max(group.experts, 1),
             cache_bytes_per_token=float(layer_cache_bytes_per_token(group, kv_cache)) / group.count,
-            cache_heads=1.0 if latent else float(group.kv_heads),
-            window_tokens=float(group.window_tokens),
+            cache_heads=float(cache_heads(group)),
+            window_tokens=linear_context_tokens(group) if linear else float(group.window_tokens),
+            state_bytes=state_bytes(group),
             decode_flop_per_pair=float(attention_flop_per_context_token(heads, *absorbed)),
             prefill_flop_per_pair=float(attention_flop_per_context_token(heads, *sizes)),
-            kernel_units=float(layer_kernel_units(latent, group.mlp == "moe", group.shared_expert_width > 0)),
+            kernel_units=float(
+                layer_kernel_units(latent, group.mlp == "moe", group.shared_expert_width > 0, 0, linear)
+            ),
         )
 
 
@@ -113,9 +123,30 @@ _PLAIN = ("hidden", "head_parameters", "linear_bytes", "expert_bytes", "plain_by
 def layer_cache_bytes_per_token(group: LayerGroup, kv_cache: str) -> Any:
     """Cache of one token in all layers of a group, one copy.  [B]"""
     width = CACHE_BYTES[kv_cache]
+    if group.attention == "linear":
+        return 0.0
     if group.attention == "mla":
         return latent_cache_bytes_per_token(group.count, group.kv_rank, group.rope_size, width)
     return kv_cache_bytes_per_token(group.count, group.kv_heads, group.head_size, group.value_head_size, width)
+
+
+def cache_heads(group: LayerGroup) -> int:
+    """Heads of cache or state that tensor ranks can share out; 1 = every rank keeps all.  [count]"""
+    if group.attention == "linear":
+        return group.query_heads
+    return 1 if group.attention == "mla" else group.kv_heads
+
+
+def sequence_state_bytes(arch: Architecture, tp: FloatOrArray = 1) -> FloatOrArray:
+    """What layers with linear attention keep of one sequence of any length, the share of one tensor rank.  [B]"""
+    return sum(
+        (
+            group.count * state_bytes(group) * as_float(kv_share_of_rank(cache_heads(group), tp))
+            for group in arch.layers
+            if group.attention == "linear"
+        ),
+        start=as_float(0.0),
+    )
 
 
 def taken(part: Any, index: NDArray[np.int64]) -> Any:

@@ -179,7 +179,8 @@ def training_document(
 
 def model_head(arch: Architecture) -> Document:
     """Name and shape of a model."""
-    first = arch.layers[0] if arch.layers else None
+    attending = [group for group in arch.layers if group.attention != "linear"] or list(arch.layers)
+    first = attending[0] if attending else None
     return {
         "name": arch.name,
         "parameters": arch.parameters,

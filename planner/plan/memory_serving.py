@@ -18,6 +18,7 @@ from planner.estimate.serving import (
     weight_bytes_of_model,
 )
 from planner.estimate.serving_formats import FORMATS
+from planner.estimate.serving_step import sequence_cache_bytes
 from planner.plan.memory_question import SCHEMA, Card, largest, marketed_card, model_head, single_layers
 from planner.plan.memory_rules import serving_rules
 
@@ -192,7 +193,7 @@ def _layers(question: ServingQuestion) -> list[Document]:
                 "parameters": alone.parameters,
                 "weight_bytes": weight_bytes_of_model(alone, weights),
                 "kv_bytes_per_token": float(kv_cache_bytes_of_token(alone, cache, 1)),
-                "kv_bytes_per_request": float(kv_cache_bytes_of_token(alone, cache, question.context)),
+                "kv_bytes_per_request": float(sequence_cache_bytes(alone, cache, question.context)),
             }
         )
     whole = question.arch

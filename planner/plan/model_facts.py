@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from planner.architecture.model import Architecture, LayerGroup
-from planner.architecture.work import attention_forward_flop_per_token, training_flop_per_token
+from planner.architecture.work import attention_forward_flop_per_token, state_bytes, training_flop_per_token
 from planner.equations.flops import linear_forward_flop_per_token
 from planner.estimate.serving import kv_cache_bytes_of_token, weight_bytes_of_model
 from planner.estimate.serving_formats import CACHE_BYTES, FORMATS
 
 SCHEMA = "plan/model/v1"
 CACHE_FORMATS = ("bf16", "fp8", "int8", "nvfp4")
+_EQUATIONS = (
+    "EQ-PAR-1", "EQ-PAR-3", "EQ-PAR-7", "EQ-FLOP-1", "EQ-FLOP-3", "EQ-FLOP-4", "EQ-FLOP-7", "EQ-KV-1", "EQ-SRV-1",
+)  # fmt: skip
+_OF_LINEAR = ("EQ-PAR-12", "EQ-FLOP-16", "EQ-KV-5", "EQ-KV-7")
 
 
 def model_facts(arch: Architecture, sequence_length: int) -> dict[str, Any]:
@@ -35,18 +39,9 @@ def model_facts(arch: Architecture, sequence_length: int) -> dict[str, Any]:
         "forward_flop_per_token": float(linear_forward_flop_per_token(arch.matmul_parameters)) + attention,
         "training_flop_per_token": float(training_flop_per_token(arch, sequence_length)),
         "kv_bytes_per_token": {name: _cache(arch, name) for name in CACHE_FORMATS if name in CACHE_BYTES},
+        "state_bytes": sum(group.count * state_bytes(group) for group in arch.layers),
         "weight_bytes": {name: float(weight_bytes_of_model(arch, name)) for name in FORMATS},
-        "equations": [
-            "EQ-PAR-1",
-            "EQ-PAR-3",
-            "EQ-PAR-7",
-            "EQ-FLOP-1",
-            "EQ-FLOP-3",
-            "EQ-FLOP-4",
-            "EQ-FLOP-7",
-            "EQ-KV-1",
-            "EQ-SRV-1",
-        ],
+        "equations": [*_EQUATIONS, *(_OF_LINEAR if any(g.attention == "linear" for g in arch.layers) else ())],
     }
 
 

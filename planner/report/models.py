@@ -53,7 +53,7 @@ def _blocks(facts: Mapping[str, Any]) -> list[Block]:
         [name, f"{count:,}", _share(count, facts["parameters"])] for name, count in facts["parts"].items() if count
     ]
     cache = [
-        [name, units.format_bytes(value), units.format_bytes(value * facts["sequence_length"])]
+        [name, units.format_bytes(value), units.format_bytes(value * facts["sequence_length"] + facts["state_bytes"])]
         for name, value in facts["kv_bytes_per_token"].items()
         if value is not None
     ]
@@ -63,6 +63,8 @@ def _blocks(facts: Mapping[str, Any]) -> list[Block]:
         ["forward", f"{facts['forward_flop_per_token'] / 1e9:,.4g} GFLOP"],
         ["training step (model FLOPs)", f"{facts['training_flop_per_token'] / 1e9:,.4g} GFLOP"],
     ]
+    state = units.format_bytes(facts["state_bytes"])
+    last = [f" State      {state} a sequence of any length, counted above"] if facts["state_bytes"] else []
     return [
         Lines(lines=(head, shape), strong_first=True),
         Grid(columns=columns("Parameters in", ">count", ">share"), rows=parts),
@@ -70,14 +72,15 @@ def _blocks(facts: Mapping[str, Any]) -> list[Block]:
         Grid(columns=columns(f"Work per token at {sequence}", ">"), rows=work),
         Grid(columns=columns("Cache format", ">per token", f">per {sequence}"), rows=cache),
         Grid(columns=columns("Weight format", ">whole model"), rows=weights),
-        Lines(lines=(f" Equations  {' '.join(facts['equations'])}",)),
+        Lines(lines=(*last, f" Equations  {' '.join(facts['equations'])}")),
     ]
 
 
 def _layers(facts: Mapping[str, Any]) -> list[list[str]]:
     rows = []
     for layer in facts["layers"]:
-        heads = f"{layer['query_heads']} query, {layer['kv_heads']} key-value heads × {layer['head_size']}"
+        kinds = ("value", "key") if layer["attention"] == "linear" else ("query", "key-value")
+        heads = f"{layer['query_heads']} {kinds[0]}, {layer['kv_heads']} {kinds[1]} heads × {layer['head_size']}"
         window = f", window {layer['window_tokens']:,}" if layer["window_tokens"] else ""
         feed = f"{layer['experts']} experts of {layer['expert_width']:,}, {layer['experts_per_token']} a token"
         feed = feed if layer["experts"] else f"dense {layer['mlp_width']:,}"
@@ -98,6 +101,7 @@ def _flat(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
         for key in facts
         if key.endswith("flop_per_token")
     ]
+    rows.append({"name": name, "fact": "state_bytes", "value": facts["state_bytes"], "unit": "B"})
     for group in ("kv_bytes_per_token", "weight_bytes"):
         rows += [
             {"name": name, "fact": f"{group} {key}", "value": value, "unit": "B"} for key, value in facts[group].items()
