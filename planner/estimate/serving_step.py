@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.architecture.model import Architecture, LayerGroup
+from planner.architecture.model import Architecture
 from planner.equations.communication import all_to_all_s, point_to_point_s, ring_all_reduce_s
 from planner.equations.kv_cache import kv_share_of_rank, resident_tokens
 from planner.equations.registry import FloatOrArray, as_float
@@ -30,7 +30,13 @@ from planner.equations.serving import (
 from planner.estimate.machine import Machine
 from planner.estimate.serving_constants import IDEAL, TEXTBOOK, ServingConstants
 from planner.estimate.serving_formats import ServingPeaks
-from planner.estimate.serving_work import ServingWork, layer_cache_bytes_per_token, taken
+from planner.estimate.serving_work import (
+    ServingWork,
+    cache_heads,
+    layer_cache_bytes_per_token,
+    sequence_state_bytes,
+    taken,
+)
 from planner.estimate.terms import Terms
 
 __all__ = [
@@ -71,22 +77,19 @@ class ReplicaLayout:
 def sequence_cache_bytes(
     arch: Architecture, kv_cache: str, tokens: FloatOrArray, tp: FloatOrArray = 1, page_tokens: FloatOrArray = 1
 ) -> FloatOrArray:
-    """Cache of one sequence over all layers, the share of one tensor rank; nan without layers.  [B]"""
+    """Cache and constant state of one sequence, the share of one tensor rank; nan without layers.  [B]"""
     if not arch.layers:
         return as_float(tokens) * np.nan
-    return sum(
+    cache = sum(
         (
             as_float(layer_cache_bytes_per_token(group, kv_cache))
             * as_float(resident_tokens(tokens, group.window_tokens, page_tokens))
-            * as_float(kv_share_of_rank(_cache_heads(group), tp))
+            * as_float(kv_share_of_rank(cache_heads(group), tp))
             for group in arch.layers
         ),
         start=as_float(0.0),
     )
-
-
-def _cache_heads(group: LayerGroup) -> int:
-    return 1 if group.attention == "mla" else group.kv_heads
+    return cache + as_float(sequence_state_bytes(arch, tp))
 
 
 class StepTimes(Protocol):
@@ -278,12 +281,13 @@ class Replica:
     def _decode_attention(
         self, batch: FloatOrArray, tokens: FloatOrArray, context_tokens: FloatOrArray
     ) -> FloatOrArray:
-        """Reads the cache of every sequence, and computes with it for every token."""
+        """Reads the cache of every sequence, and computes with it for every token; states are written back."""
         cache, flop_count = as_float(0.0), as_float(0.0)
         for layer in self.work.layers:
             seen = as_float(resident_tokens(context_tokens, layer.window_tokens))
             share = as_float(kv_share_of_rank(layer.cache_heads, self.layout.tp))
             cache = cache + layer.count * layer.cache_bytes_per_token * seen * share
+            cache = cache + layer.count * 2 * layer.state_bytes * share
             flop_count = flop_count + layer.count * layer.decode_flop_per_pair * seen
         own = as_float(batch) / as_float(self.layout.dp)
         shared = as_float(tokens) / as_float(self.layout.stage_devices)
