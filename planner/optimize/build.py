@@ -41,7 +41,7 @@ from planner.optimize.rows import at_least, at_most, power
 from planner.optimize.scope import Scope
 
 
-def build(scope: Scope, criterion: str, weights: IntArray | None = None) -> Model:
+def build(scope: Scope, criterion: str, weights: IntArray | None = None, *, flows: bool = True) -> Model:
     """The model that minimises a criterion (linear, or ``providers``) over a scope.
 
     `weights` (one per column, of moderate size) replace those of the criterion. Columns
@@ -55,7 +55,7 @@ def build(scope: Scope, criterion: str, weights: IntArray | None = None) -> Mode
             here = place[scope.of_task(task)]
             model.line("one", here, np.ones(len(here)), low=task.count, high=task.count)
         else:
-            _serving(model, scope, task, place)
+            _serving(model, scope, task, place, flows=flows)
     _limits(model, scope, place)
     vendors = _vendors(model, scope, place, needed=criterion == "providers")
     _holds(model, scope, place)
@@ -97,15 +97,15 @@ def _scale(value: float, weights: IntArray) -> float:
     return min(power(value), LARGEST / largest) if largest > 0 else 1.0
 
 
-def _serving(model: Model, scope: Scope, task: Task, place: IntArray) -> None:
+def _serving(model: Model, scope: Scope, task: Task, place: IntArray, *, flows: bool) -> None:
     columns = scope.of_task(task)
     least(model, scope, task, place)
     spot_shares(model, scope, task, place)
     if splits_simply(scope.program, task):
         _carry(model, scope, task, columns, place)
     elif any(map(any, task.demands)):
-        routings(model, scope, task, place)
-        learn(model, scope, [cut for cut in scope.cuts if cut.task == task.name])
+        routings(model, scope, task, place, flows=flows or task.integer_slices > 0)
+        learn(model, scope, [cut for cut in scope.cuts if cut.task == task.name and not (flows and cut.lossless)])
 
 
 def _carry(model: Model, scope: Scope, task: Task, columns: IntArray, place: IntArray) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from planner.candidates.program import (
     decimal_share,
     fleet_rates,
 )
-from planner.optimize.model import SMALLEST, Flow, Model
+from planner.optimize.balance import Balanced
+from planner.optimize.model import SMALLEST, Flow, Model, Route
 from planner.optimize.rows import never, not_above_zero
 from planner.optimize.scope import Scope
-from planner.optimize.situations import Cut
+from planner.optimize.situations import Cut, Situation, cut_of
+from planner.optimize.status import FloatArray
 
 ROOM = 1e-8  # of a unit, in loads of several buckets: model files keep 12 digits, which a tight fleet would miss
 
@@ -50,8 +52,8 @@ def spot_shares(model: Model, scope: Scope, task: Task, place: IntArray) -> None
                 not_above_zero(model, "spot", place[here], weights)
 
 
-def routings(model: Model, scope: Scope, task: Task, place: IntArray) -> None:
-    """A routing for every level of load; with spares also what says which types are in use."""
+def routings(model: Model, scope: Scope, task: Task, place: IntArray, *, flows: bool) -> None:
+    """With spares what says which types are in use; with `flows` a routing for every level of load."""
     program, columns = scope.program, scope.of_task(task)
     if task.spare_replicas:
         for column, flag in zip(columns.tolist(), model.add("w", np.ones(len(columns)), integer=True).tolist()):
@@ -60,7 +62,7 @@ def routings(model: Model, scope: Scope, task: Task, place: IntArray) -> None:
             replicas = float(program.replicas[column])
             if replicas < task.spare_replicas:
                 model.line("enough", [place[column], flag], [replicas, -float(task.spare_replicas)], low=0.0)
-    for level, demand in enumerate(task.demands):
+    for level, demand in enumerate(task.demands) if flows else ():
         _routing(model, scope, task, columns[program.level[columns] <= level], place, level, demand)
 
 
@@ -77,7 +79,8 @@ def _routing(
             continue
         flows = model.add("f", np.full(len(able), float(slices)), integer=task.integer_slices > 0)
         parts = [role[able] != DECODE, role[able] != PREFILL] if role.any() else [np.ones(len(able), dtype=bool)]
-        for part in parts:
+        for decode, part in enumerate(parts):
+            model.routes[len(model.lines)] = Route(task=task.name, level=level, bucket=bucket, decode=decode > 0)
             if part.any():
                 model.line("route", flows[part], np.ones(int(part.sum())), low=float(slices), high=float(slices))
             else:
@@ -90,6 +93,32 @@ def _routing(
         if terms:
             names, values = [v for v, _ in terms], [c for _, c in terms]
             model.line("load", [*names, int(place[column])], [*values, -1.0], high=ROOM)
+
+
+def cuts_of_prices(scope: Scope, model: Model, multipliers: FloatArray) -> Iterator[Cut]:
+    """Lines that the prices of a relaxation prove: its multipliers of the lines that share out requests."""
+    program = scope.program
+    prices = {
+        task.name: np.zeros((2, len(task.demands), len(task.demand_micro_per_s)))
+        for task in program.tasks
+        if task.kind != "training"
+    }
+    for line, route in model.routes.items():
+        prices[route.task][int(route.decode), route.level, route.bucket] = max(float(multipliers[line]), 0.0)
+    for task in program.tasks:
+        for level, demand in enumerate(task.demands if any(r.task == task.name for r in model.routes.values()) else ()):
+            each = prices[task.name][:, level] / np.maximum(np.array(demand), 1)
+            found = Balanced(routed=False, prefill=tuple(each[0]), decode=tuple(each[1]))
+            # the loss of spares says more than no loss
+            lost = task.first if task.spare_replicas else -1
+            domains = np.unique(program.domain[task.first : task.stop]).tolist() if task.survive_domain else []
+            for domain in (-1, *domains):
+                situation = Situation(
+                    level=level, demand=demand, lost_column=lost if domain < 0 else -1, lost_domain=domain
+                )
+                cut = cut_of(program, task, situation, found)
+                if cut is not None:
+                    yield cut
 
 
 def learn(model: Model, scope: Scope, cuts: Iterable[Cut]) -> None:

@@ -18,7 +18,6 @@ import numpy as np
 
 from planner.candidates.program import IntArray
 from planner.candidates.prune import canonical_order
-from planner.optimize.build import build
 from planner.optimize.criteria import value_of, weights_of
 from planner.optimize.enumerate import Walk
 from planner.optimize.scope import Scope, hopeless
@@ -121,7 +120,7 @@ def _without_rivals(run: Run, scope: Scope, units: IntArray) -> Scope:
     strange = (units == 0) & (scope.upper > 0)
     if not strange.any():
         return scope
-    answer = run.ask(scope, build(scope, "offers", -strange.astype(np.int64)))
+    answer = run.ask(scope, "offers", -strange.astype(np.int64))
     if answer.units is None or answer.ending is not Ending.OPTIMAL or answer.units[strange].any():
         return scope
     return scope.only(units > 0)
@@ -183,7 +182,7 @@ def _first_in_order(run: Run, scope: Scope, units: IntArray | None) -> IntArray 
         if number >= MOST_BLOCKS:
             run.messages.append(UNTOLD.format("offers"))
             return units
-        answer = run.ask(scope, build(scope, "offers", _radix_weights(scope, columns)))
+        answer = run.ask(scope, "offers", _radix_weights(scope, columns))
         if answer.units is None:
             run.messages.append(UNTOLD.format("offers"))
             return units

@@ -37,6 +37,16 @@ class Flow:
     level: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """What a line of a routing sums up: a bucket of a task at a level, in one role of the split or in both."""
+
+    task: str
+    level: int
+    bucket: int
+    decode: bool
+
+
 @dataclass(slots=True, kw_only=True)
 class Model:
     """Variables (all bounded), an objective to minimise, and lines.
@@ -53,6 +63,7 @@ class Model:
     lines: list[Line] = field(default_factory=list)
     scale: float = 1.0
     flows: dict[int, Flow] = field(default_factory=dict)  # by variable
+    routes: dict[int, Route] = field(default_factory=dict)  # by number of the line
     used: dict[int, int] = field(default_factory=dict)  # column -> variable that says that it is used
 
     def add(self, prefix: str, uppers: Iterable[float], *, integer: bool) -> IntArray:

@@ -11,7 +11,7 @@ units left earn less than the demand is worth:
 where W_k is the most that a unit of a whole | prefill | decode column can earn. For any prices
 >= 0 the opposite is a line that every plan meets, whatever else it has in use, so prices found
 for one plan rule out others too (`Cut`). Floating point only proposes: flows are accepted when
-their loads, added in fractions, stay within `ROUTED` of the units; prices are rounded to
+their loads, added in integers and rounded up, stay within `ROUTED` of the units; prices are rounded to
 integers and the inequality is then tested in integers.
 """
 
@@ -29,7 +29,8 @@ from planner.optimize.balance import Balanced, balance
 from planner.optimize.status import FloatArray
 
 ROUTED = Fraction(1, 10**7)  # of the units left, in loads
-STEPS = 2**40  # prices are whole parts of the dearest
+STEPS = 2**40  # prices are whole parts of the dearest, shares of a bucket
+PARTS = 2**60  # of a unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,7 @@ class Cut:
     earnings: tuple[int, ...]
     need: int
     spares: int = 0
+    lossless: bool = False  # of a situation in which nothing is lost, so a routing implies it
 
 
 def situations(program: Program, task: Task, units: IntArray) -> Iterator[Situation]:
@@ -114,35 +116,32 @@ def balanced(program: Program, situation: Situation, left: dict[int, Fraction]) 
     return balance(room, np.array(situation.demand, dtype=np.float64), program.role[columns], columns)
 
 
-def exact_shares(program: Program, flows: dict[tuple[int, int], float]) -> dict[tuple[int, int], Fraction]:
-    """Shares of each bucket in fractions that sum to one exactly, in every role."""
-    whole: dict[int, Fraction] = {}
-    parts: dict[tuple[int, int], Fraction] = {}  # by role and bucket
-    for (column, bucket), share in flows.items():
+def exact_shares(program: Program, flows: dict[tuple[int, int], float]) -> dict[tuple[int, int], tuple[int, int]]:
+    """Shares of each bucket as (numerator, denominator) that sum to one exactly, in every role."""
+    counts = {key: round(share * STEPS) for key, share in flows.items()}
+    sums: dict[tuple[int, int], int] = {}  # by role and bucket
+    for (column, bucket), count in counts.items():
         role = int(program.role[column])
-        if role == WHOLE:
-            whole[bucket] = whole.get(bucket, Fraction(0)) + Fraction(share)
-        else:
-            parts[role, bucket] = parts.get((role, bucket), Fraction(0)) + Fraction(share)
+        sums[role, bucket] = sums.get((role, bucket), 0) + count
     exact = {}
-    for (column, bucket), share in flows.items():
-        role, total = int(program.role[column]), whole.get(bucket, Fraction(0))
-        alone = total >= 1 or not all((part, bucket) in parts for part in (PREFILL, DECODE))
+    for (column, bucket), count in counts.items():
+        role, whole = int(program.role[column]), sums.get((WHOLE, bucket), 0)
+        alone = whole >= STEPS or not all(sums.get((part, bucket)) for part in (PREFILL, DECODE))
         if role == WHOLE:
-            exact[column, bucket] = Fraction(share) / total if alone else Fraction(share)
+            exact[column, bucket] = (count, whole if alone else STEPS)
         elif not alone:
-            exact[column, bucket] = Fraction(share) * (1 - total) / parts[role, bucket]
-    return exact
+            exact[column, bucket] = (count * (STEPS - whole), sums[role, bucket] * STEPS)
+    return {key: share for key, share in exact.items() if share[0]}
 
 
 def loads_of(program: Program, situation: Situation, flows: dict[tuple[int, int], float]) -> dict[int, Fraction]:
-    """Units that each column needs for its flows, in fractions."""
-    loads: dict[int, Fraction] = {}
-    for (column, bucket), share in exact_shares(program, flows).items():
+    """Units that each column needs for its flows, in whole parts of 2^-60, each rounded up."""
+    loads: dict[int, int] = {}
+    for (column, bucket), (share, whole) in exact_shares(program, flows).items():
         rate = int(program.capacity_micro_per_s[column, bucket])
-        load = share * situation.demand[bucket] / rate if rate else Fraction(2**60)
-        loads[column] = loads.get(column, Fraction(0)) + load
-    return loads
+        load = -(-share * situation.demand[bucket] * PARTS // (whole * rate)) if rate else PARTS * PARTS
+        loads[column] = loads.get(column, 0) + load
+    return {column: Fraction(load, PARTS) for column, load in loads.items()}
 
 
 def cut_of(program: Program, task: Task, situation: Situation, found: Balanced) -> Cut | None:
@@ -169,6 +168,7 @@ def cut_of(program: Program, task: Task, situation: Situation, found: Balanced) 
         earnings=tuple(earnings),
         need=sum(price * demand for price, demand in zip(both, situation.demand)),
         spares=task.spare_replicas if situation.lost_column >= 0 else 0,
+        lossless=situation.lost_column < 0 and situation.lost_domain < 0,
     )
 
 
@@ -181,6 +181,6 @@ def flows_at(program: Program, task: Task, units: IntArray, level: int) -> Float
     flows = np.zeros(program.capacity_micro_per_s.shape)
     situation = Situation(level=level, demand=task.demands[level])
     found = balanced(program, situation, situation.left(program, task, units))
-    for (column, bucket), share in exact_shares(program, found.flows).items():
-        flows[column, bucket] = float(share * situation.demand[bucket])
+    for (column, bucket), (share, whole) in exact_shares(program, found.flows).items():
+        flows[column, bucket] = share * situation.demand[bucket] / whole
     return flows

@@ -21,7 +21,7 @@ from planner.optimize.build import build
 from planner.optimize.check import Verdict, judge, violations
 from planner.optimize.criteria import LINEAR, value_of
 from planner.optimize.enumerate import Floor, floor_of, is_plan, narrowed, ways_of
-from planner.optimize.fleet import learn
+from planner.optimize.fleet import cuts_of_prices, learn
 from planner.optimize.model import Model
 from planner.optimize.pulp_adapter import Options
 from planner.optimize.relax import Relaxation, relax
@@ -30,6 +30,9 @@ from planner.optimize.status import Ending, FloatArray, Outcome
 from planner.optimize.ways import Prices, Way
 
 WHOLE = 150  # columns up to which the whole model goes to the solver at once
+ROUTED = 20  # columns up to which flows are variables from the start
+ROUNDS, MOST_ROUNDS = 25, 1000  # of lines learned before flows become variables; before giving up
+AGAIN = "broke new lines time and again"
 BEST = 12  # columns of each task, by reduced cost, in the first small model
 
 
@@ -139,9 +142,9 @@ class Run:
             first = priced.within(value, priced.ways(value))
         elif priced.relaxation is not None and len(model.columns) > WHOLE:
             first = scope.only(_most_promising(scope, model, priced.relaxation))
-        answer = self.ask(first, model if first is scope else build(first, criterion))
+        answer = self.ask(first, criterion)
         if answer.units is None and first is not scope:
-            answer, first = self.ask(scope, model), scope
+            answer, first = self.ask(scope, criterion), scope
         if answer.units is None:
             return Found(answer=answer, scope=scope)
         return self._prove(priced, criterion, first, answer)
@@ -152,10 +155,12 @@ class Run:
         floor = self._price(scope, "cost", model).floor
         if floor is not None and is_plan(scope, floor.units):
             return Answer(ending=Ending.OPTIMAL, units=floor.units)
-        return self.ask(scope, model)
+        return self.ask(scope, "cost")
 
     def _price(self, scope: Scope, criterion: str, model: Model) -> Priced:
         relaxation = relax(model, threads=self.options.threads)
+        if relaxation is not None and model.routes:
+            scope.cuts.extend(cuts_of_prices(scope, model, relaxation.multipliers))
         if relaxation is None or criterion not in LINEAR:
             return Priced(scope=scope, model=model, relaxation=relaxation)
         prices = Prices.of(model, relaxation)
@@ -170,7 +175,7 @@ class Run:
         left = priced.within(value, options)
         missed = bool((left.upper > first.upper).any())
         if missed:
-            second = self.ask(left, build(left, criterion))
+            second = self.ask(left, criterion)
             if second.units is not None:
                 answer, value = second, value_of(program, second.units, criterion)
             else:  # the first plan stands, unproven
@@ -187,11 +192,20 @@ class Run:
             value=value * priced.model.scale,
         )
 
-    def ask(self, scope: Scope, model: Model) -> Answer:
-        """Solve a model; an answer that does not stand is put to the next solver."""
+    def ask(self, scope: Scope, criterion: str, weights: IntArray | None = None) -> Answer:
+        """Solve the model of a criterion; an answer that does not stand is put to the next solver.
+
+        Fleets with many columns are first asked without flows: only with the lines of prices that
+        are known, and those that the answers teach. Where that takes many rounds, flows come in.
+        """
         doubted: Answer | None = None
+        flows = len(scope.open) <= ROUTED
         for adapter in self.adapters:
-            answer, why = self._ask_one(adapter, scope, model)
+            model = build(scope, criterion, weights, flows=flows)
+            answer, why = self._ask_one(adapter, scope, model, ROUNDS if not flows else MOST_ROUNDS)
+            if answer is None and why == AGAIN and not flows:
+                model = build(scope, criterion, weights, flows=True)
+                answer, why = self._ask_one(adapter, scope, model, MOST_ROUNDS)
             if answer is not None and answer.ending is Ending.INFEASIBLE and not adapter.sure_of_infeasible:
                 doubted = answer
             elif answer is not None:
@@ -202,7 +216,7 @@ class Run:
                 self.messages.append(f"{adapter.name}: the answer {why}")
         return doubted or Answer(ending=Ending.ERROR, detail="no solver gave an answer that stands")
 
-    def _ask_one(self, adapter: Adapter, scope: Scope, model: Model) -> tuple[Answer | None, str]:
+    def _ask_one(self, adapter: Adapter, scope: Scope, model: Model, rounds: int) -> tuple[Answer | None, str]:
         """The answer of one solver, asked again with lines that its plans break; or why it is refused."""
         spare = Spare(model=model, scope=scope)
         while True:
@@ -231,6 +245,9 @@ class Run:
             if not new:
                 why = verdict.why or "breaks a line that it was given"
                 return None, f"({outcome.ending}) was refused: {why}"
+            rounds -= 1
+            if rounds < 0:
+                return None, AGAIN
             spare.offer(verdict)
             scope.cuts.extend(new)
             learn(model, scope, new)
