@@ -20,7 +20,7 @@ from planner.estimate.machine import Machine
 from planner.estimate.resolve_serving import Requests, RowLimits
 from planner.estimate.serving import ServingMemory, ServingSpec, serving_memory
 from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, load_at, slo_capacity
-from planner.estimate.serving_step import Replica, ReplicaLayout, StepTimes
+from planner.estimate.serving_step import Replica, ReplicaLayout
 from planner.estimate.serving_work import taken
 
 Values = NDArray[np.float64]
@@ -31,8 +31,13 @@ Rows = NDArray[np.int64]
 class Slowed:
     """A replica whose every time is longer by a factor: one end of its error band."""
 
-    replica: StepTimes
+    replica: Replica
     factor: FloatOrArray
+
+    def take(self, index: Rows) -> Slowed:
+        """The rows of `index`."""
+        factor = as_float(self.factor)
+        return Slowed(replica=self.replica.take(index), factor=factor[index] if factor.ndim else factor)
 
     @property
     def request_s(self) -> FloatOrArray:

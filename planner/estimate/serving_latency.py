@@ -106,6 +106,11 @@ class Demand:
         return self.prefill_second_moment + (self.variability - 1) * self.prefill_s**2
 
     @cached_property
+    def unshared(self) -> Values:
+        """1 for prompts too long to share a step with another, 0 for those short enough."""
+        return np.clip(2 - self.budget / np.maximum(self.new, 1.0), 0.0, 1.0)
+
+    @cached_property
     def sigma(self) -> Values:
         """Of the logarithm of prompt lengths."""
         return np.asarray(np.sqrt(np.log(self.input_spread)))
@@ -251,7 +256,7 @@ class Point:
             return mean
         boundary = self.step_s * self.busy  # an arrival waits for the end of a step, evenly spread
         others = np.maximum(queue - boundary / 2, 0.0)
-        waiting = 1 - (1 - self.share) ** 2
+        waiting = np.maximum(1 - (1 - self.share) ** 2, 1e-12)
         return mean + excess(
             boundary * (SHARE[key] - 0.5),
             as_float(wait_percentile_s(waiting, others / waiting, SHARE[key])) - others,
@@ -330,8 +335,7 @@ def behind_s(demand: Demand, step_s: Values, rate: Values) -> Values:
     """Time before a first token in which those come whose prompts follow at once: its step, and the line."""
     share = rate * demand.prefill_s
     seen = as_float(mixed_step_s(step_s, rate, demand.prefill_s, demand.work_dispersion))
-    alone = np.clip(2 - demand.budget / demand.new, 0.0, 1.0)  # prompts too long to share a step
-    time = step_s + demand.prefill_s + seen * (share + alone * (1 - share) / 2)
+    time = step_s + demand.prefill_s + seen * (share + demand.unshared * (1 - share) / 2)
     return np.asarray(as_float(others_in_window(rate * time, demand.variability)) / rate)
 
 

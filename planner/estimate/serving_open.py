@@ -21,7 +21,7 @@ from planner.estimate.serving_step import StepTimes
 __all__ = ["OpenLoad", "RequestShape", "Targets", "load_at", "slo_capacity"]
 
 Values = NDArray[np.float64]
-BLOCK = 4096  # rows worked on at a time: an array of them takes 32 kB
+BLOCK = 16384  # rows worked on at a time: an array of them takes 128 kB
 LEAST = 1e-3  # decoding sequences: a replica that misses its targets there misses them
 MOST = 1.0  # cap on how far a point is above a target, so that a steep queue does not hide the crossing
 

@@ -22,6 +22,7 @@ from planner.estimate.serving_step import StepTimes
 
 Values = NDArray[np.float64]
 LEAST = 1e-6
+UNLIMITED = 1e12  # tokens of a step: prompts are never cut
 FULLEST = 0.999  # share of a prefill replica's time that may be taken
 
 
@@ -78,7 +79,7 @@ def decode_pool_capacity(
     end to end. The transfer and the wait for a slot fall into the gap after the first token. With
     `requests_per_s` its latencies at that rate instead.
     """
-    whole = Demand.of(replica, shape, batch_limit, arrival_variability, np.inf)
+    whole = Demand.of(replica, shape, batch_limit, arrival_variability, UNLIMITED)
     nothing = whole.new * 0.0
     demand = replace(
         whole,
@@ -124,7 +125,7 @@ class _Line:
 
     @classmethod
     def of(cls, replica: StepTimes, shape: RequestShape, variability: Values) -> _Line:
-        prompt = Demand.of(replica, shape, 1.0, variability, np.inf)
+        prompt = Demand.of(replica, shape, 1.0, variability, UNLIMITED)
         # on an idle engine a prompt takes what no load changes more than in a mixed step
         fixed = np.maximum(prompt.alone_s - prompt.prefill_of_mean_s, 0.0)
         service = fixed + prompt.prefill_s

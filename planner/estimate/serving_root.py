@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,8 @@ Values = NDArray[np.float64]
 Function = Callable[[Values], Values]
 
 ROUNDS = 60
-CLOSE = 2e-5  # of the argument or below zero: a row is done
+PATIENCE = 3  # rounds that need not halve the bracket
+CLOSE = 5e-5  # of the argument or below zero: a row is done
 SPARSE = 0.6  # share of rows not done below which the others are left out
 
 
@@ -49,14 +51,16 @@ def crossing_of_rows(
 class _Bracket:
     """Rows between an argument that is not above zero and one that is.
 
-    False position with the Illinois rule, and bisection where a round does not halve the bracket.
+    False position with the rule of Anderson and Bjorck, and bisection where rounds do not halve the bracket.
 
-    References: M. Dowell and P. Jarratt, "A modified regula falsi method," BIT 11, 1971.
+    References: N. Anderson and A. Bjorck, "A new high order method of regula falsi type," BIT 13, 1973.
     """
 
     def __init__(self, low: Values, at_low: Values, high: Values, at_high: Values) -> None:
         self.bottom, self.below, self.top, self.above = low, at_low, high, at_high
         self.halve = np.zeros(low.shape, dtype=bool)
+        self.last: NDArray[Any] = np.full(low.shape, 2)  # neither
+        self.slow: NDArray[Any] = np.zeros(low.shape, dtype=np.int64)
         self.done = np.zeros(low.shape, dtype=bool)
 
     def narrow(self, function: Function) -> None:
@@ -68,13 +72,18 @@ class _Bracket:
         guess = np.clip(guess, bottom + CLOSE / 4, np.maximum(top - CLOSE / 4, bottom + CLOSE / 4))
         value = function(guess)
         kept = value <= 0
-        # the end that stays is weighed half, so that the next guess falls on its side
-        self.below, self.above = np.where(kept, value, below / 2), np.where(kept, above / 2, value)
-        self.bottom, self.top = np.where(kept, guess, bottom), np.where(kept, top, guess)
-        self.halve = (self.top - self.bottom > width / 2) & ~self.halve
-        self.done = (self.top - self.bottom < CLOSE) | (kept & (value > -CLOSE))
+        again = kept == self.last  # the end that stays twice is weighed less, so that the next guess falls on its side
+        low_factor, high_factor = 1 - value / below, 1 - value / above
+        self.below = np.where(kept, value, np.where(again, below * np.where(high_factor > 0, high_factor, 0.5), below))
+        self.above = np.where(kept, np.where(again, above * np.where(low_factor > 0, low_factor, 0.5), above), value)
+        kept_here, left_here = kept & ~self.done, ~kept & ~self.done  # rows that are done stay, whatever their company
+        self.bottom, self.top = np.where(kept_here, guess, bottom), np.where(left_here, guess, top)
+        self.last = kept
+        self.slow = np.where(self.top - self.bottom > width / 2, self.slow + 1, 0)
+        self.halve = self.slow >= PATIENCE
+        self.done = self.done | (self.top - self.bottom < CLOSE) | (kept & (value > -CLOSE))
 
     def keep(self, left: NDArray[np.intp]) -> None:
         """Go on with these rows only."""
-        for name in ("bottom", "below", "top", "above", "halve", "done"):
+        for name in ("bottom", "below", "top", "above", "halve", "last", "slow", "done"):
             setattr(self, name, getattr(self, name)[left])

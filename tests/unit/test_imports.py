@@ -19,7 +19,7 @@ LEVELS = [
     {"yamlfile", "csvtable"},
     {"equations", "architecture", "catalog", "traffic", "scenario"},
     {"estimate"},
-    {"candidates"},
+    {"candidates", "simulate"},
     {"optimize"},
     {"plan"},
     {"validate"},
