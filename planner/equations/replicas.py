@@ -122,3 +122,83 @@ def peak_requests_per_s(requests_per_minute: FloatOrArray, peak_factor: FloatOrA
     20.0
     """
     return as_float(requests_per_minute) / 60 * as_float(peak_factor)
+
+
+@equation("EQ-SRV-33")
+def replica_availability(
+    mtbf_per_device_s: FloatOrArray, repair_s: FloatOrArray, devices: FloatOrArray
+) -> FloatOrArray:
+    """Share of the time in which a replica is up that fails when any of its devices does.
+
+    Parameters
+    ----------
+    mtbf_per_device_s
+        Mean time between failures F of one device with its share of host and network.  [s]
+    repair_s
+        From a failure until another replica stands in its place M.  [s]
+    devices
+        Devices n of the replica.  [count]
+
+    Returns
+    -------
+    Share of the time.
+
+    Notes
+    -----
+    Eq. (1):  A = (F / (F + M))^n
+
+    References
+    ----------
+    [1] R. E. Barlow and F. Proschan, "Statistical Theory of Reliability and Life Testing," 1975, sec. 7.2 (series
+        systems of independent components).
+
+    Examples
+    --------
+    >>> round(float(replica_availability(50_000 * 3600, 3600, 8)), 6)
+    0.99984
+    """
+    one = as_float(mtbf_per_device_s) / (as_float(mtbf_per_device_s) + as_float(repair_s))
+    return one ** as_float(devices)
+
+
+@equation("EQ-SRV-34")
+def share_of_time_within_spares(
+    replicas: FloatOrArray, spare_replicas: FloatOrArray, availability: FloatOrArray
+) -> FloatOrArray:
+    """Share of the time in which no more replicas are down than there are spares.
+
+    Parameters
+    ----------
+    replicas
+        Replicas R, spares among them.  [count]
+    spare_replicas
+        Replicas k that may be down, whole and at least 0.  [count]
+    availability
+        Share A of the time in which one replica is up.
+
+    Returns
+    -------
+    Probability.
+
+    Notes
+    -----
+    Eq. (1):  P[Binomial(R, 1 - A) <= k] = sum_{i <= k} C(R, i) (1 - A)^i A^(R - i);  failures are independent.
+
+    References
+    ----------
+    [1] R. E. Barlow and F. Proschan, "Statistical Theory of Reliability and Life Testing," 1975, sec. 2.1
+        (k-out-of-n systems).
+
+    Examples
+    --------
+    >>> round(float(share_of_time_within_spares(4, 1, 0.9)), 4)
+    0.9477
+    """
+    count, up = as_float(replicas), as_float(availability)
+    spares = np.minimum(as_float(spare_replicas), count)
+    term = up**count
+    total = np.zeros(np.broadcast_shapes(count.shape, up.shape, spares.shape))
+    for down in range(int(spares.max(initial=0)) + 1):
+        total = total + np.where(down <= spares, term, 0.0)
+        term = term * np.maximum(count - down, 0.0) / (down + 1) * (1 - up) / np.where(up > 0, up, 1.0)
+    return np.where(up > 0, np.minimum(total, 1.0), np.where(spares >= count, 1.0, 0.0))

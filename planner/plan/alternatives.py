@@ -25,10 +25,10 @@ def best_single_kind(candidates: Candidates, solution: Solution, **options: Any)
         return None
     whole, device_of = candidates.whole, candidates.devices(candidates.whole, candidates.whole_rows)
     best: tuple[int, str] | None = None
-    for device in sorted({str(name) for name in device_of}):
-        floor = _floor(whole, device_of == device)
-        if floor is None or (best is not None and floor >= best[0]):
-            continue
+    floors = {str(device): _floor(whole, device_of == device) for device in np.unique(device_of)}
+    for floor, device in sorted((floor, device) for device, floor in floors.items() if floor is not None):
+        if best is not None and floor >= best[0]:
+            break
         alone = restrict(whole, device_of == device)[0]
         small = restrict(alone, np.isin(np.arange(alone.column_count), prune(alone)))[0]
         answer = optimize(replace(small, objective=("cost",)), cost_only=True, **options)
@@ -55,8 +55,13 @@ def _floor(program: Program, mask: NDArray[np.bool_]) -> int | None:
         if task.kind == "training":
             total += int(program.cost_microusd[inside].min()) * task.count
         else:
-            per_request = program.cost_microusd[inside] / np.maximum(program.capacity_micro_per_s[inside, 0], 1)
-            total += int(per_request.min() * task.demand_micro_per_s[0])
+            buckets = len(task.demand_micro_per_s)
+            capacity = program.capacity_micro_per_s[inside, :buckets].astype(np.float64)
+            with np.errstate(divide="ignore"):
+                least = (program.cost_microusd[inside, None] / capacity).min(axis=0)  # of a request of each bucket
+            if not np.isfinite(least).all():
+                return None
+            total += int(least @ np.asarray(task.demand_micro_per_s) * (1 - 1e-9))
     return total
 
 

@@ -19,6 +19,7 @@ from planner.estimate.serving import TEXTBOOK
 from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
 from planner.plan.run_words import run_assumptions
+from planner.plan.serving_notes import serving_assumptions, serving_warnings
 from planner.units import format_count
 
 Document = dict[str, Any]
@@ -29,8 +30,6 @@ def assumptions_of(candidates: Candidates, workloads: Sequence[Document]) -> lis
     lines: list[str] = []
     for question in candidates.questions.values():
         lines += _training(question) if isinstance(question, TrainingQuestion) else _serving(question)
-        if isinstance(question, ServingQuestion) and candidates.scenario.confidence is not None:
-            lines.append(f"{question.fleet.name}: confidence holds for training; serving carries no error band")
     lines += _hardware(candidates, workloads)
     return list(dict.fromkeys(lines))
 
@@ -63,9 +62,13 @@ def _serving(question: ServingQuestion) -> Iterator[str]:
         yield f"{fleet.name}: replicas planned to {fleet.target_load:.0%} of what they can"
     if "weights" not in given:
         yield f"{fleet.name}: weights {fleet.weights}"
-    if fleet.throughput_tokens_per_s_per_device is None:
+    if question.tier == "analytic":
+        yield from serving_assumptions(question)
+    elif fleet.throughput_tokens_per_s_per_device is None:
         yield f"{fleet.name}: roofline at 80 % of bandwidth, 50 % of compute, batch as large as memory allows"
-    yield f"{fleet.name}: no latency target; requests of mean length; a shape hosts replicas of one fleet"
+    if not fleet.targets_s:
+        yield f"{fleet.name}: no latency target"
+    yield f"{fleet.name}: a shape hosts replicas of one fleet"
 
 
 def _hardware(candidates: Candidates, workloads: Sequence[Document]) -> Iterator[str]:
@@ -128,8 +131,8 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Document]) -> list[s
                 f"{name}: only the parameter count is known; activations are not counted in memory, and time is the "
                 "rule of thumb's"
             )
-        if isinstance(question, ServingQuestion) and not question.arch.layers:
-            lines.append(f"{name}: only the parameter count is known; the KV cache is not counted in memory")
+        if isinstance(question, ServingQuestion):
+            lines += serving_warnings(question, workloads)
     for workload in workloads:
         lines += [line for row in workload["allocations"] for line in _beyond(candidates, workload, row)]
     for row in _rows(workloads):
@@ -199,8 +202,7 @@ def _rule_error(candidates: Candidates) -> Iterator[str]:
             f"elsewhere by {error.elsewhere}"
         )
     if any(
-        isinstance(q, ServingQuestion) and not q.fleet.throughput_tokens_per_s_per_device
-        for q in candidates.questions.values()
+        isinstance(q, ServingQuestion) and q.estimator == "rule (roofline T1)" for q in candidates.questions.values()
     ):
         errors = ", ".join(f"{name.replace('_', ' ')} {value:.0%}" for name, value in TEXTBOOK.error)
         yield f"serving speeds are a roofline's; medians of its error: {errors} ({TEXTBOOK.error_source})"

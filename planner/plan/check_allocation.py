@@ -60,7 +60,7 @@ class AllocationCheck:
                 yield Finding("wrong-count", f"{asked.name}: {jobs} jobs planned, {asked.count} asked for")
         else:
             pairs = [(row, facts_of_row(row, self.scenario, self.catalog)) for row in document["allocations"]]
-            yield from serving_findings(asked, self.scenario, self.catalog, self.arch, pairs)
+            yield from serving_findings(asked, self.scenario, self.catalog, self.arch, pairs, document["fleet"])
 
     def _offer(self, asked: TrainingJob | ServingFleet, row: Document, facts: OfferFacts) -> Iterator[Finding]:
         """Price, place and permission."""

@@ -16,7 +16,7 @@ MICRO = 1_000_000
 Carried = Sequence[tuple[Document, list[int]]]  # rows with micro-requests/s of one replica by bucket, at target load
 
 
-def routing_findings(fleet: ServingFleet, demands: Sequence[int], carried: Carried) -> Iterator[Finding]:
+def routing_findings(fleet: ServingFleet, demands: Sequence[int], carried: Carried, spares: int) -> Iterator[Finding]:
     """Everything wrong with the routing of a fleet's peak.
 
     Parameters
@@ -25,13 +25,15 @@ def routing_findings(fleet: ServingFleet, demands: Sequence[int], carried: Carri
         Peak of each bucket.  [micro-requests/s]
     carried
         The rows, each with what one of its replicas may be planned to carry of each bucket alone.
+    spares
+        Replicas that may be lost.
     """
     yield from _sums(fleet, carried)
     yield from _loads(fleet, carried)
     if len(demands) == 1:
-        yield from _one_bucket(fleet, demands[0], carried)
+        yield from _one_bucket(fleet, demands[0], carried, spares)
     else:
-        yield from _losses(fleet, demands, carried)
+        yield from _losses(fleet, demands, carried, spares)
 
 
 def _sums(fleet: ServingFleet, carried: Carried) -> Iterator[Finding]:
@@ -61,23 +63,23 @@ def _loads(fleet: ServingFleet, carried: Carried) -> Iterator[Finding]:
             yield Finding("demand-unmet", f"{fleet.name}: {row['offer']} has {text} at the target load")
 
 
-def _one_bucket(fleet: ServingFleet, demand: int, carried: Carried) -> Iterator[Finding]:
+def _one_bucket(fleet: ServingFleet, demand: int, carried: Carried, spares: int) -> Iterator[Finding]:
     """The peak is met at the target load, also after the loss of the largest spares; in whole micro-requests."""
     capacity = sum(planned[0] * row["replicas"] for row, planned in carried)
-    lost = fleet.spare_replicas * max((planned[0] for _, planned in carried), default=0)
+    lost = spares * max((planned[0] for _, planned in carried), default=0)
     if capacity - lost < demand:
-        spare = f" less {fleet.spare_replicas} spares" if fleet.spare_replicas else ""
+        spare = f" less {spares} spares" if spares else ""
         text = f"{capacity - lost} micro-requests/s planned{spare}, the peak is {demand}"
         yield Finding("demand-unmet", f"{fleet.name}: {text}")
 
 
-def _losses(fleet: ServingFleet, demands: Sequence[int], carried: Carried) -> Iterator[Finding]:
+def _losses(fleet: ServingFleet, demands: Sequence[int], carried: Carried, spares: int) -> Iterator[Finding]:
     """With several buckets: whichever row loses the spares, some routing carries the peak."""
-    lost_rows = range(len(carried)) if fleet.spare_replicas else (-1,)
+    lost_rows = range(len(carried)) if spares else (-1,)
     for lost in lost_rows:
-        counts = [row["replicas"] - fleet.spare_replicas * (i == lost) for i, (row, _) in enumerate(carried)]
+        counts = [row["replicas"] - spares * (i == lost) for i, (row, _) in enumerate(carried)]
         if min(counts, default=0) < 0 or not _carries(demands, counts, [planned for _, planned in carried]):
-            where = f" once {carried[lost][0]['offer']} lacks {fleet.spare_replicas} replicas" if lost >= 0 else ""
+            where = f" once {carried[lost][0]['offer']} lacks {spares} replicas" if lost >= 0 else ""
             yield Finding("demand-unmet", f"{fleet.name}: no routing carries the peak of every bucket{where}")
 
 

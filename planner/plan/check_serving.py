@@ -22,6 +22,7 @@ from planner.plan.check_layout import serving_layout_findings
 from planner.plan.check_routing import routing_findings
 from planner.plan.exact import exact_cost
 from planner.plan.findings import TOLERANCE, Finding, cell_findings
+from planner.plan.fleet_cells import fleet_cells
 from planner.plan.row_facts import OfferFacts
 from planner.plan.serving_cells import load_cells, price_cells, speed_cells
 from planner.plan.serving_point import ReplicaSite
@@ -37,8 +38,10 @@ def serving_findings(
     catalog: Catalog,
     arch: Architecture,
     rows: Sequence[tuple[Document, OfferFacts | None]],
+    stated: Document,
 ) -> Iterator[Finding]:
-    """Everything wrong with the rows of a fleet."""
+    """Everything wrong with the rows of a fleet; `stated` is what the plan says of all of them together."""
+    spares = fleet.spare_replicas if fleet.availability is None else stated["spare_replicas"]
     carried: list[tuple[Document, list[int]]] = []  # rows with the planned micro-requests/s of one replica by bucket
     for row, facts in rows:
         if facts is None:
@@ -55,8 +58,12 @@ def serving_findings(
         if not 0 < kept <= 1:
             yield Finding("wrong-load", f"{fleet.name}: {kept:g} of the rates of {row['offer']} may not be planned")
         carried.append((row, [math.floor(rate * kept * fleet.target_load * MICRO + 1e-6) for rate in rates]))
-    yield from routing_findings(fleet, bucket_demands(fleet), carried)
-    yield from _counts(fleet, [row for row, facts in rows if facts is not None])
+    yield from routing_findings(fleet, bucket_demands(fleet), carried, spares)
+    known = [row for row, facts in rows if facts is not None]
+    yield from _counts(fleet, known, spares)
+    yield from _spares(fleet, stated)
+    cells = fleet_cells(fleet, known, spares, scenario.horizon_s / 3600.0)
+    yield from cell_findings("wrong-fleet", fleet.name, stated, cells)
 
 
 def _replica(
@@ -187,10 +194,20 @@ def _money(fleet: ServingFleet, row: Document, facts: OfferFacts, hours: float) 
         yield Finding("wrong-cost", f"{fleet.name}: {row['cost_microusd']} stated, {units * unit} computed")
 
 
-def _counts(fleet: ServingFleet, rows: Sequence[Document]) -> Iterator[Finding]:
+def _spares(fleet: ServingFleet, stated: Document) -> Iterator[Finding]:
+    """Spares as asked for, or as many as hold the availability asked for."""
+    if fleet.availability is None and stated["spare_replicas"] != fleet.spare_replicas:
+        text = f"{stated['spare_replicas']} spares, {fleet.spare_replicas} asked for"
+        yield Finding("wrong-fleet", f"{fleet.name}: {text}")
+    if fleet.availability is not None and stated["availability"]["time_within_spares"] < fleet.availability:
+        text = f"up {stated['availability']['time_within_spares']:.6%} of the time, {fleet.availability:.6%} asked for"
+        yield Finding("demand-unmet", f"{fleet.name}: {text}")
+
+
+def _counts(fleet: ServingFleet, rows: Sequence[Document], spares: int) -> Iterator[Finding]:
     """Replicas without spares, and the least number of them."""
     for row in rows:
-        needed = row["replicas"] - fleet.spare_replicas if len(rows) == 1 else row["replicas"]
+        needed = row["replicas"] - spares if len(rows) == 1 else row["replicas"]
         yield from cell_findings("wrong-load", fleet.name, row, {"replicas_needed": needed})
     replicas = sum(row["replicas"] for row in rows)
     if replicas < fleet.min_replicas:

@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from planner import __version__
+from planner.candidates.program import Task
 from planner.candidates.search import Candidates
+from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
 from planner.plan.allocations import allocations_of
 from planner.plan.assumptions import assumptions_of, facts_of, notes_of, warnings_of
 from planner.plan.band_rows import budget_warnings, cost_band, margins_document, workload_band
 from planner.plan.crosscheck import cross_checks
+from planner.plan.fleet_cells import fleet_cells
 from planner.plan.place import usd
 from planner.plan.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, limits_of
 from planner.plan.run_rows import under_way_document
@@ -91,11 +94,21 @@ def _workload(candidates: Candidates, solution: Solution, index: int, has_plan: 
         "because": because_of(candidates, solution, task, allocations) if has_plan else [],
         "alternatives": alternatives_of(candidates, task, allocations)[:MOST_ALTERNATIVES],
         "cross_check": cross_checks(candidates, task.name, allocations),
+        "fleet": _fleet(candidates, question, task, allocations),
         "error_band": workload_band(allocations),
         "under_way": under_way_document(question.under_way) if isinstance(question, TrainingQuestion) else None,
         "equations": question.equations(),
         "term_sources": term_sources(question),
     }
+
+
+def _fleet(
+    candidates: Candidates, question: TrainingQuestion | ServingQuestion, task: Task, rows: Sequence[Document]
+) -> Document | None:
+    """Figures of a fleet over all its rows."""
+    if not isinstance(question, ServingQuestion):
+        return None
+    return fleet_cells(question.fleet, rows, task.spare_replicas, candidates.scenario.horizon_s / 3600.0)
 
 
 def _summary(

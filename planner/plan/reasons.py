@@ -124,13 +124,24 @@ def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task
 
 
 def _load_reason(candidates: Candidates, task: Task, row: Document) -> str:
-    spare = f" + {task.spare_replicas} spare" if task.spare_replicas else ""
-    needed = row["replicas"] - task.spare_replicas if spare else row["replicas"]
-    return (
-        f"{needed}{spare} replicas of {row['devices_per_replica']} × {row['device']} carry "
-        f"{row['planned_requests_per_s']:.3g} requests/s at peak, {row['load_at_peak']:.0%} of what they can "
-        f"(limited by {row['binds']})"
+    spare = f" + {row['replicas'] - row['replicas_needed']} spare" if row["replicas"] > row["replicas_needed"] else ""
+    carried = (
+        f"{row['replicas_needed']}{spare} replicas of {row['devices_per_replica']} × {row['device']} carry "
+        f"{row['planned_requests_per_s']:.3g} requests/s at peak, {row['load_at_peak']:.0%} of what they can"
     )
+    if row["point"] is None:
+        return f"{carried} (limited by {row['binds']})"
+    kept = row["share_kept"]
+    mixed = "" if kept == 1 else f", planned for {kept:.0%} of their rates since requests are mixed"
+    return f"{carried} ({_sized_by(row['point'])}{mixed})"
+
+
+def _sized_by(point: Document) -> str:
+    """What stops a replica from carrying more: a target, or the sequences that it may run."""
+    target = next((one for one in point["targets"] if one["name"] == point["sized_by"]), None)
+    if target is None:
+        return f"sized by {point['sized_by'].replace('_', ' ')}: {point['batch_limit']:g} sequences at once"
+    return f"sized by {target['name']}, {target['at_confidence_s']:.3g} s of {target['target_s']:.3g} s at this load"
 
 
 def _joint_reasons(candidates: Candidates, solution: Solution, task: Task, cost: int) -> list[str]:

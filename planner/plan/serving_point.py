@@ -146,10 +146,15 @@ class Point:
         first = float(self.site.replicas.margins.first_token) if name.startswith("ttft") else 1.0
         return _one(self.confident.latency_s(name)) * first
 
+    @cached_property
+    def most(self) -> OpenLoad:
+        """The replica at the largest rate of this mix at which every target is kept."""
+        ask, batch = fleet_ask(self.site.fleet), as_float(self.memory.batch)
+        return capacity_within_targets(ask, self.site.replicas, self.requests, batch)
+
     def capacity_per_s(self) -> float:
         """The largest rate of this mix at which every target is kept; 0 where there is none.  [1/s]"""
-        ask, batch = fleet_ask(self.site.fleet), as_float(self.memory.batch)
-        return _one(capacity_within_targets(ask, self.site.replicas, self.requests, batch).requests_per_s)
+        return _one(self.most.requests_per_s)
 
     def missed(self) -> float:
         """The most by which a target is missed, as a share of it; not above 0 when all are kept."""
@@ -163,14 +168,17 @@ class Point:
         decode = self.site.replicas.replica.decode_step(max(running, 1.0), self.requests.resident_tokens)
         terms = {name: _one(value) for name, value in decode.items()}
         made = _one(self.requests.output_tokens)
-        limited = _one(memory.batch) < _one(memory.max_sequences)
+        limited = "max_num_seqs" if _one(memory.batch) < _one(memory.max_sequences) else "memory"
+        stops = str(np.asarray(self.most.binding).reshape(-1)[0])
         return {
             "requests_per_s": self.requests_per_s,
             "input_tokens": _one(self.requests.input_tokens),
             "output_tokens": made,
             "output_tokens_per_s": self.requests_per_s * made,
             "batch_limit": _one(memory.batch),
-            "batch_limit_by": "max_num_seqs" if limited else "memory",
+            "batch_limit_by": limited,
+            "capacity_requests_per_s": self.capacity_per_s(),
+            "sized_by": limited if stops == "batch" else stops,
             "sequences": running,
             "prefill_share": _one(load.prefill_share),
             "slot_wait_s": finite(_one(load.slot_wait_s)),

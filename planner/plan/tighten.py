@@ -15,6 +15,7 @@ import numpy as np
 from planner.candidates.program import Task
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
+from planner.estimate.serving_spares import spares_for
 from planner.optimize.solve import Solution
 from planner.plan.serving_point import Point
 from planner.plan.serving_rows import replica_site, routed_requests_per_s
@@ -36,17 +37,34 @@ def solve_within_targets(
     The candidates with the rates that were planned with, their solution, and whether every target is kept.
     """
     kept: dict[str, Kept] = {}
+    spares: dict[str, int] = {}
     for _ in range(ROUNDS):
         solution = solve(candidates)
         if not solution.has_plan:
             return candidates, solution, True
-        cuts = dict(_cuts(candidates, solution, kept))
-        if not cuts:
+        cuts, more = dict(_cuts(candidates, solution, kept)), dict(_more_spares(candidates, solution))
+        if not cuts and not more:
             return candidates, solution, True
         kept |= cuts
-        candidates = with_tables(candidates, _tightened(candidates, cuts), {})
+        spares |= more
+        candidates = with_tables(candidates, _tightened(candidates, cuts), spares)
     solution = solve(candidates)
     return candidates, solution, not dict(_cuts(candidates, solution, kept))
+
+
+def _more_spares(candidates: Candidates, solution: Solution) -> Iterator[tuple[str, int]]:
+    """Fleets whose replicas are down together more often than the availability that is asked for allows."""
+    for task in candidates.program.tasks:
+        question, table = candidates.questions[task.name], candidates.tables[task.name]
+        if not isinstance(question, ServingQuestion) or question.fleet.availability is None:
+            continue
+        assert isinstance(table, ServingTable)
+        chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
+        replicas = int(sum(solution.units[c] * candidates.program.replicas[c] for c in chosen))
+        devices = max(table.devices_per_replica(int(candidates.rows[c])) for c in chosen)
+        wanted = spares_for(question.fleet, replicas, devices)
+        if wanted > task.spare_replicas:
+            yield task.name, wanted
 
 
 def _tightened(candidates: Candidates, cuts: Mapping[str, Kept]) -> Mapping[str, ServingTable]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from planner.report import band_words as bands
 from planner.report import plan_words as words
+from planner.report import serving_words as serving
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
 
 Document = Mapping[str, Any]
@@ -85,7 +86,8 @@ def _answer(document: Document) -> list[Block]:
         rows=_once(words.price_row(document, row) for _, row in rows),
         folded=True,
     )
-    return [table, _limits(document), memory, _hours(document), _bands(document), prices]
+    routing, latency = serving.routing_block(document), serving.latency_block(document)
+    return [table, _limits(document), memory, latency, routing, _hours(document), _bands(document), prices]
 
 
 def _bands(document: Document) -> Block:
@@ -110,7 +112,9 @@ def _hours(document: Document) -> Block:
     trained = sum(row["device_hours"] for workload, row in rows if workload["kind"] == "training")
     served = sum(row["device_hours"] for workload, row in rows if workload["kind"] == "serving")
     lines = [f" Device-hours  {trained + served:,.0f} (training {trained:,.0f} · serving {served:,.0f})"]
-    lines += _once_text(words.token_price(document, workload, row) for workload, row in rows)
+    for workload in document["workloads"]:
+        lines += _once_text(serving.price_lines(document, workload))
+        lines += _once_text([serving.availability_line(workload)])
     return Lines(lines=tuple(lines))
 
 

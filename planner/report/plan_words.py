@@ -34,6 +34,9 @@ REASONS = {
     "quota": "over a quota or limit",
     "suspect-price": "suspect price (--allow-suspect)",
     "carbon-unknown": "carbon unknown",
+    "latency": "misses a latency target even when idle",
+    "too-slow": "too slow to plan with",
+    "shape-unknown": "only the model's size is known",
     "bandwidth-unknown": "memory bandwidth unknown",
 }
 
@@ -208,15 +211,6 @@ def _amount(document: Piece, limit: Piece, value: float) -> str:
         return money(document, _micro(limit, value)) + (" /h" if unit.lower().endswith("/h") else "")
     noun = unit.removesuffix("s") if value == 1 else unit
     return f"{value:,.6g} {noun}".strip()
-
-
-def token_price(document: Piece, workload: Piece, row: Piece) -> str:
-    """What a million output tokens cost, at the planned mean and at full load."""
-    if workload["kind"] != "serving":
-        return ""
-    mean, full = row["usd_per_million_output_tokens_mean"], row["usd_per_million_output_tokens_full"]
-    many = f" ({row['device']})" if len(workload["allocations"]) > 1 else ""
-    return f" $ per 1M output tokens  {workload['name']}{many} {mean:,.2f} at mean load, {full:,.2f} at full load"
 
 
 def by_workload(document: Piece, key: str) -> list[str]:

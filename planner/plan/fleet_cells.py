@@ -1,0 +1,82 @@
+"""What a plan says of a whole fleet: buckets, spares, cost of a million tokens beside an API, load at which both break
+even. Worked out from the fleet and the figures of its rows; the verifier does the same from the document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from planner.estimate.serving_spares import availability_of, repair_s, time_within_spares
+from planner.scenario.schema import ServingFleet
+
+Document = dict[str, Any]
+
+
+def fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, horizon_hours: float) -> Document:
+    """The figures of a fleet over all its rows.
+
+    Parameters
+    ----------
+    rows
+        Its allocations as they stand in the plan.
+    spares
+        Replicas that may be lost.
+    """
+    cost = sum(row["cost_microusd"] for row in rows) / 1e6
+    seconds, traffic = horizon_hours * 3600.0, fleet.traffic
+    mean = traffic.requests_per_s * seconds * fleet.output_tokens
+    full = sum(row["output_tokens_per_s_per_replica"] * row["replicas"] for row in rows) * seconds
+    return {
+        "buckets": _buckets(fleet),
+        "spare_replicas": spares,
+        "availability": _availability(fleet, rows, spares),
+        "usd_per_million_output_tokens_mean": cost / mean * 1e6 if mean else 0.0,
+        "usd_per_million_output_tokens_full": cost / full * 1e6 if full else 0.0,
+        "api": _api(fleet, cost, seconds),
+    }
+
+
+def _buckets(fleet: ServingFleet) -> list[Document]:
+    traffic = fleet.traffic
+    columns = (traffic.buckets, traffic.input_tokens, traffic.output_tokens, traffic.share)
+    return [
+        {
+            "name": name,
+            "input_tokens": float(given),
+            "output_tokens": float(made),
+            "share": float(share),
+            "peak_requests_per_s": float(share) * traffic.peak_requests_per_s,
+        }
+        for name, given, made, share in zip(*columns)
+    ]
+
+
+def _availability(fleet: ServingFleet, rows: Sequence[Document], spares: int) -> Document | None:
+    if not rows:
+        return None
+    devices = max(row["devices_per_replica"] for row in rows)
+    replicas = sum(row["replicas"] for row in rows)
+    return {
+        "asked": fleet.availability,
+        "replica": availability_of(fleet, devices),
+        "repair_s": repair_s(fleet),
+        "time_within_spares": time_within_spares(fleet, replicas, spares, devices),
+    }
+
+
+def _api(fleet: ServingFleet, cost_usd: float, seconds: float) -> Document | None:
+    """The price of an API for the same requests; above the break-even load the fleet is cheaper."""
+    price = fleet.api_usd_per_token
+    if price is None:
+        return None
+    usd, kind = price
+    counted = {"input": fleet.input_tokens, "output": fleet.output_tokens}
+    tokens = counted.get(kind, fleet.input_tokens + fleet.output_tokens)
+    each, requests = usd * tokens, fleet.traffic.requests_per_s * seconds
+    return {
+        "price": fleet.api_price,
+        "usd_per_request": each,
+        "usd_per_million_output_tokens": each / fleet.output_tokens * 1e6 if fleet.output_tokens else 0.0,
+        "cost_usd": each * requests,
+        "break_even_requests_per_s": cost_usd / (each * seconds) if each else 0.0,
+    }

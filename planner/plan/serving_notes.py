@@ -1,0 +1,55 @@
+"""What a fleet's plan takes for granted, and what a reader of it should not overlook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from planner.candidates.serving import ServingQuestion
+from planner.estimate.engines import DEFAULT_ENGINE, ENGINES, engine_rules
+from planner.estimate.resolve_run import DEFAULT_MTBF_PER_DEVICE_S
+from planner.estimate.resolve_serving import LONGEST_SPREADS
+from planner.estimate.serving_spares import repair_s
+from planner.estimate.serving_tiers import fleet_engine
+from planner.units import format_duration
+
+Document = dict[str, Any]
+_FRACTION = {"of_device": "of a device", "of_free": "of what weights leave free", "static": "for weights and cache"}
+
+
+def serving_assumptions(question: ServingQuestion) -> Iterator[str]:
+    """What the analytic tier fills in."""
+    fleet, limits = question.fleet, question.fleet.limits
+    rules = ENGINES[fleet_engine(fleet)]
+    if fleet.engine is None:
+        yield f"{fleet.name}: engine {rules.name}"
+    if limits.max_num_seqs is None or limits.max_num_batched_tokens is None:
+        yield f"{fleet.name}: sequences at once and tokens of a step as {rules.name} limits them on each device"
+    if limits.memory_fraction is None:
+        yield f"{fleet.name}: the engine fills {rules.memory_fraction:.0%} {_FRACTION[rules.fraction]} ({rules.name})"
+    if fleet.variability_given is None and fleet.trace is None:
+        yield f"{fleet.name}: arrivals are Poisson"
+    if fleet.targets_s:
+        yield f"{fleet.name}: latency targets hold at p{100 * fleet.confidence_share:g} of the error bands"
+    if (question.requests.longest_tokens > question.requests.input_tokens + question.requests.output_tokens).any():
+        yield f"{fleet.name}: the longest request lies {LONGEST_SPREADS:g} standard deviations above the mean"
+    yield f"{fleet.name}: every replica is a queue of its own, behind a router that splits requests evenly"
+    if fleet.availability is not None:
+        mtbf, gone = format_duration(DEFAULT_MTBF_PER_DEVICE_S), format_duration(repair_s(fleet))
+        yield f"{fleet.name}: a device fails every {mtbf}, and its replica is replaced in {gone}"
+
+
+def serving_warnings(question: ServingQuestion, workloads: Sequence[Document]) -> Iterator[str]:
+    """What may mislead: names not known, targets not checked, constants not fitted."""
+    fleet = question.fleet
+    if not question.arch.layers:
+        yield f"{fleet.name}: only the parameter count is known; the KV cache is not counted in memory"
+    if fleet.engine is not None and engine_rules(fleet.engine) is None:
+        known = ", ".join(ENGINES)
+        yield f"{fleet.name}: the engine '{fleet.engine}' is not known ({known}), {DEFAULT_ENGINE} is assumed"
+    if fleet.targets_s and question.tier != "analytic":
+        yield f"{fleet.name}: its latency targets are not checked: the {question.tier} tier predicts no latency"
+    rows = [row for workload in workloads if workload["name"] == fleet.name for row in workload["allocations"]]
+    for row in rows:
+        if question.tier == "analytic" and row["tier"]["tag"] == "uncalibrated":
+            yield f"{fleet.name} on {row['device']}: nothing was measured on its family; its error is not known"

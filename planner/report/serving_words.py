@@ -1,0 +1,119 @@
+"""The words of a fleet's figures: latencies against targets, what predicts them, prices beside an API, routing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner import units
+from planner.report import plan_words as words
+from planner.report.blocks import Block, Grid, columns
+
+Piece = Mapping[str, Any]
+_NAMES = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
+
+
+def seconds(value: float | None) -> str:
+    """A latency in the unit that suits it; "endless" where a replica cannot follow."""
+    if value is None:
+        return "endless"
+    return f"{1e3 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
+
+
+def target_name(name: str) -> str:
+    """A target as people say it: "TTFT p95"."""
+    metric, _, percentile = name.partition("_")
+    return f"{_NAMES.get(metric, metric)} {percentile}"
+
+
+def pointed(document: Piece) -> list[tuple[Piece, Piece]]:
+    """Workloads and rows whose latencies are predicted."""
+    pairs = [(workload, row) for workload in document["workloads"] for row in workload["allocations"]]
+    return [(workload, row) for workload, row in pairs if row.get("point")]
+
+
+def latency_block(document: Piece) -> Block:
+    """Each row at the peak that is planned for it: latencies, and what is left of each target."""
+    rows = [line for workload, row in pointed(document) for line in _latency_rows(workload, row)]
+    heads = columns("Latency at peak", "Device", "", ">predicted", ">at confidence", ">target", ">left")
+    return Grid(columns=heads, rows=rows, notes=tuple(_known(document)) if rows else (), grouped=True)
+
+
+def _latency_rows(workload: Piece, row: Piece) -> Iterator[list[str]]:
+    head, point = [workload["name"], row["device"]], row["point"]
+    for target in point["targets"]:
+        left = "" if target["margin"] is None else f"{100 * target['margin']:.0f} %"
+        figures = (target["predicted_s"], target["at_confidence_s"], target["target_s"])
+        yield [*head, target_name(target["name"]), *map(seconds, figures), left]
+    if not point["targets"]:
+        for metric in ("ttft", "tpot"):
+            yield [*head, target_name(f"{metric}_p95"), seconds(point[f"{metric}_s"]["p95"]), "", "none", ""]
+
+
+def _known(document: Piece) -> Iterator[str]:
+    """What predicts, with the error that it showed."""
+    yield from dict.fromkeys(tier_words(row["tier"]) for _, row in pointed(document))
+
+
+def tier_words(tier: Piece) -> str:
+    """ "analytic tier, vllm on hopper 1f2e3d4c (calibrated): TPOT off by 9 % in the median on 120 rows"."""
+    head = f"{tier['tier']} tier, {tier['engine']} on {tier['family']}"
+    head += f" {tier['constants']}" if tier["constants"] else ""
+    of = f" from {tier['inherited_from']}" if tier["inherited_from"] else ""
+    errors = [
+        f"{name} off by {100 * band['median_error']:.2g} % in the median, {band['p10']:.2f} to {band['p90']:.2f} times "
+        f"as predicted (p10 to p90), on {band['rows']} rows that were not fitted to"
+        for key, name in _NAMES.items()
+        if (band := tier.get(key))
+    ]
+    return f"{head} ({tier['tag']}{of})" + (": " + "; ".join(errors) if errors else "")
+
+
+def price_lines(document: Piece, workload: Piece) -> Iterator[str]:
+    """What a million output tokens cost, beside an API's price."""
+    fleet = workload.get("fleet")
+    if not fleet or not workload["allocations"]:
+        return
+    mean, full = fleet["usd_per_million_output_tokens_mean"], fleet["usd_per_million_output_tokens_full"]
+    yield f" $ per 1M output tokens  {workload['name']} {mean:,.2f} at mean load, {full:,.2f} at full load"
+    api = fleet["api"]
+    if not api:
+        return
+    cost = words.money(document, 1e6 * api["cost_usd"])
+    cheaper = "dearer" if 1e6 * api["cost_usd"] > workload["cost_microusd"] else "cheaper"
+    yield (
+        f" API at {api['price']}  {workload['name']} {api['usd_per_million_output_tokens']:,.2f} per 1M output tokens, "
+        f"{cost} for the same requests: {cheaper}; even at {api['break_even_requests_per_s']:.3g} requests/s on average"
+    )
+
+
+def routing_block(document: Piece) -> Block:
+    """Which share of the requests of each class goes where, when there are several classes and places."""
+    rows = []
+    for workload in document["workloads"]:
+        buckets = (workload.get("fleet") or {}).get("buckets", ())
+        if len(buckets) < 2 or len(workload["allocations"]) < 2:
+            continue
+        for place, bucket in enumerate(buckets):
+            rows.append([workload["name"], bucket["name"], f"{100 * bucket['share']:.1f} %", _split(workload, place)])
+    return Grid(columns=columns("Routing", "Requests", ">share", "go to"), rows=rows, grouped=True, folded=True)
+
+
+def _split(workload: Piece, bucket: int) -> str:
+    sent = [(row["routed_requests_per_s"][bucket], row) for row in workload["allocations"]]
+    whole = sum(rate for rate, _ in sent)
+    parts = [f"{words.offer_of(row)} {100 * rate / whole:.0f} %" for rate, row in sent if whole and rate > 1e-9 * whole]
+    return ", ".join(parts)
+
+
+def availability_line(workload: Piece) -> str:
+    """How often spares are enough."""
+    fleet: Piece = workload.get("fleet") or {}
+    found = fleet.get("availability")
+    if not found or found["asked"] is None:
+        return ""
+    return (
+        f" Availability  {workload['name']} {100 * found['time_within_spares']:.5g} % of the time with "
+        f"{fleet['spare_replicas']} spare replicas ({100 * found['asked']:.5g} % asked for; one replica is up "
+        f"{100 * found['replica']:.5g} %, replaced in {units.format_duration(found['repair_s'])})"
+    )
