@@ -1,0 +1,119 @@
+"""Measurements that cannot be right, or are not of what they say: faster than memory can be read, or beyond it.
+
+A figure below the floor is wrong, or of another configuration: other formats, other layout, drafted tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.equations.kv_cache import kv_share_of_rank
+from planner.equations.registry import as_float
+from planner.equations.serving import decode_floor_s
+from planner.estimate.serving_work import ServingWork
+from planner.validate.serving import Entry
+from planner.validate.serving_memory import RowMemory, memory_of
+from planner.validate.serving_points import measured_of
+from planner.validate.serving_rows import ServingRow
+
+BELOW_FLOOR = "faster than its weights and cache can be read once at full bandwidth"
+NO_ROOM = "has a measurement, although it cannot have fitted the memory"
+WAITS = "states more sequences than fit the memory at once: what was measured is a smaller batch, and a queue"
+_KNOWN_BATCH = ("static", "peak")
+_SLACK = 1e-9  # of a floor, for rounding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is odd about one row."""
+
+    position: int  # of the row
+    name: str
+    kind: str
+    detail: str
+
+
+def floor_s(entry: Entry) -> float:
+    """The shortest decode step of a row: weights that one token touches, and the cache that surely is there.
+
+    Of a static batch every sequence is, of other loads one. The output head counts as if it were quantised, and of a
+    layer's experts those of one token: less than any engine reads.
+
+    Returns
+    -------
+    Time, all pipeline stages one after the other.  [s]
+    """
+    work, split = ServingWork.of(entry.arch, entry.weights, entry.kv_cache), entry.split
+    bandwidth = float(entry.device.memory_bandwidth_bytes_per_s or np.nan)
+    common = work.head_parameters * min(work.linear_bytes, work.plain_bytes)
+    routed = cache = 0.0
+    sequences = entry.load.clients / split.dp if entry.load.kind in _KNOWN_BATCH else 1.0
+    for layer in work.layers:
+        common += layer.count * layer.linear_parameters * work.linear_bytes
+        routed += (
+            layer.count * min(layer.experts_per_token, layer.experts) * layer.expert_parameters * work.expert_bytes
+        )
+        held = min(entry.load.input_tokens, layer.window_tokens or np.inf) * layer.cache_bytes_per_token
+        cache += layer.count * held * float(as_float(kv_share_of_rank(layer.cache_heads, split.tp)))
+    weights = common / split.tp + routed / (split.tp * split.dp)
+    return float(decode_floor_s(weights, sequences * cache, bandwidth))
+
+
+def lint(rows: Sequence[ServingRow], entries: Sequence[Entry]) -> list[Finding]:
+    """Everything odd about rows that have a measurement; `entries` as `entries_of` gives them."""
+    layouts: dict[int, list[Entry]] = {}
+    for entry in entries:
+        layouts.setdefault(entry.row, []).append(entry)
+    found: list[Finding] = []
+    for position, own in layouts.items():
+        row = rows[position]
+        memory = [memory_of(row, entry) for entry in own]
+        odd = [*_below_floor(row, min(map(floor_s, own)), own[0]), *_beyond_memory(row, own, memory)]
+        found += [Finding(position=position, name=row.name, kind=kind, detail=detail) for kind, detail in odd]
+    return found
+
+
+def _below_floor(row: ServingRow, floor: float, entry: Entry) -> list[tuple[str, str]]:
+    shortest = {name: value for name, value in _step_times(row, entry).items() if value < floor * (1 - _SLACK)}
+    return [
+        (BELOW_FLOOR, f"{name} says {1e3 * value:.3g} ms a step, at least {1e3 * floor:.3g} ms are needed")
+        for name, value in shortest.items()
+    ]
+
+
+def _step_times(row: ServingRow, entry: Entry) -> dict[str, float]:
+    """The longest decode step that each figure of a row leaves room for.  [s]"""
+    figures, load = measured_of(row), entry.load
+    steps = {"tpot_s": figures["tpot_s"]} if "tpot_s" in figures else {}
+    if "batch_latency_s" in figures and load.output_tokens:
+        steps["batch_latency_s"] = figures["batch_latency_s"] / max(load.output_tokens - 1, 1)
+    if "output_tokens_per_s" in figures and load.kind in ("single", *_KNOWN_BATCH):
+        together = load.clients if load.kind in _KNOWN_BATCH else 1.0
+        steps["output_tokens_per_s"] = together / figures["output_tokens_per_s"]
+    return steps
+
+
+def _beyond_memory(row: ServingRow, own: Sequence[Entry], memory: Sequence[RowMemory]) -> list[tuple[str, str]]:
+    if not ran(row):
+        return []
+    if not any(one.runs for one in memory):
+        least = min(memory, key=lambda one: one.needed_bytes / one.available_bytes)
+        needed, there = least.needed_bytes / 1e9, least.available_bytes / 1e9
+        return [(NO_ROOM, f"{needed:.1f} GB of a device are needed, {there:.1f} GB are there")]
+    most = max(one.batch_limit * entry.split.replicas for one, entry in zip(memory, own, strict=True))
+    stated = own[0].load.clients
+    if own[0].load.kind in ("closed", *_KNOWN_BATCH) and stated > most:
+        return [(WAITS, f"{stated:,.0f} are stated, {most:,.0f} fit")]
+    return []
+
+
+def ran(row: ServingRow) -> bool:
+    """Whether a row has a figure, so that its configuration must have fitted."""
+    cells = (
+        row.output_tokens_per_s_total, row.output_tokens_per_s_per_device, row.total_tokens_per_s, row.requests_per_s,
+        row.ttft_ms, row.tpot_ms, row.e2e_latency_ms, row.prefill_tokens_per_s, row.peak_mem_gb,
+    )  # fmt: skip
+    return any(cell is not None for cell in cells) and not row.out_of_memory
