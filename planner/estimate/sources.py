@@ -14,6 +14,7 @@ from planner.equations import (
     layer_parts,
     memory,
     pipeline,
+    queueing,
     reliability,
     replicas,
     rules,
@@ -90,6 +91,23 @@ SERVING_SPEED: Mapping[str, str] = {
     "decode": _id(serving.kernel_group_time_s),
     "replicas": _id(replicas.replicas_needed),
 }
+SERVING_STEP: Mapping[str, str] = {
+    "linear": _id(serving.kernel_group_time_s),
+    "experts": _id(serving.distinct_experts),
+    "attention": _id(serving.attention_flop_per_context_token),
+    "collectives": _id(communication.ring_all_reduce_s),
+    "pipeline": _id(communication.point_to_point_s),
+    "launch": _id(serving.launch_time_s),
+    "draft": _id(serving.accepted_tokens_per_step),
+}
+SERVING_LATENCY: Mapping[str, str] = {
+    "prefill_wait": _id(queueing.prefill_queue_wait_s),
+    "step": _id(queueing.mixed_step_s),
+    "slots": _id(queueing.slot_wait_probability),
+    "resident": _id(queueing.resident_tokens_mean),
+    "arrivals": _id(queueing.arrival_wait_factor),
+    "replicas": _id(replicas.replicas_needed),
+}
 
 
 def time_equations(tier: str) -> dict[str, str]:
@@ -102,7 +120,9 @@ def training_equations(tier: str) -> list[str]:
     return list(dict.fromkeys([*TRAINING_MEMORY.values(), *time_equations(tier).values(), BAND]))
 
 
-def serving_equations(given_throughput: bool) -> list[str]:
-    """Ids behind a serving estimate, each once."""
+def serving_equations(tier: str, *, given_throughput: bool) -> list[str]:
+    """Ids behind a serving estimate by a tier, each once."""
     speed = [_id(rules.serving_devices)] if given_throughput else list(SERVING_SPEED.values())
+    if tier == "analytic":
+        speed = [*SERVING_STEP.values(), *SERVING_LATENCY.values(), BAND]
     return list(dict.fromkeys([*SERVING_MEMORY.values(), *speed]))

@@ -10,7 +10,7 @@ from typing import Any
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.equations.registry import REGISTRY
-from planner.estimate.sources import SERVING_MEMORY, TRAINING_MEMORY, time_equations
+from planner.estimate.sources import SERVING_MEMORY, SERVING_STEP, TRAINING_MEMORY, time_equations
 
 Document = dict[str, Any]
 _FIRST_REFERENCE = re.compile(r"References\n-+\n\[1\] (?P<text>.+?)(?:\n\[|\n\n|\Z)", re.DOTALL)
@@ -24,7 +24,8 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b(?!\.\d)")  # not the month of an arXiv nu
 def term_sources(question: TrainingQuestion | ServingQuestion) -> Document:
     """Equation and source of each term of memory and time, by the names that rows give them."""
     if isinstance(question, ServingQuestion):
-        return {"memory": _sourced(SERVING_MEMORY), "time": {}}
+        step = SERVING_STEP if question.fleet.throughput_tokens_per_s_per_device is None else {}
+        return {"memory": _sourced(SERVING_MEMORY), "time": _sourced(step)}
     tiers = dict.fromkeys((question.base_tier, "rule" if question.job.mfu else question.base_tier))
     time = {name: found for tier in reversed(tiers) for name, found in _sourced(time_equations(tier)).items()}
     return {"memory": _sourced(TRAINING_MEMORY), "time": time}

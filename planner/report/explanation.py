@@ -8,7 +8,8 @@ from typing import Any
 from planner.report import csv, json, markdown, text
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
-from planner.report.explain_training import memory_terms, terms_grid, training_blocks
+from planner.report.explain_serving import rate_line, serving_blocks
+from planner.report.explain_training import training_blocks
 from planner.report.plan_view import infeasible_blocks
 
 Piece = Mapping[str, Any]
@@ -50,7 +51,7 @@ def _why(document: Piece, workload: Piece) -> list[Block]:
     blocks: list[Block] = []
     for row in workload["allocations"]:
         blocks.append(Headline(word="WHY", text=f"{workload['name']} on {row['count']} × {words.offer_of(row)}"))
-        blocks += training_blocks(workload, row) if workload["kind"] == "training" else _serving_blocks(workload, row)
+        blocks += training_blocks(workload, row) if workload["kind"] == "training" else serving_blocks(workload, row)
         blocks.append(Lines(lines=tuple(_facts(document, workload, row))))
     if not workload["allocations"]:
         blocks.append(Headline(word="NOT PLACED", text=workload["name"], tone="bad"))
@@ -63,14 +64,6 @@ def _why(document: Piece, workload: Piece) -> list[Block]:
     return blocks
 
 
-def _serving_blocks(workload: Piece, row: Piece) -> list[Block]:
-    return [terms_grid("Time of one decode step", row["decode_terms_s"], _small, {}), memory_terms(workload, row)]
-
-
-def _small(seconds: float) -> str:
-    return f"{1e3 * seconds:,.3g} ms"
-
-
 def _facts(document: Piece, workload: Piece, row: Piece) -> list[str]:
     price = words.price_row(document, row)
     lines = [
@@ -80,10 +73,7 @@ def _facts(document: Piece, workload: Piece, row: Piece) -> list[str]:
     ]
     if workload["kind"] == "training":
         return lines
-    rate = f"{row['replica_requests_per_s']:.4g} requests/s"
-    lines.insert(0, f" Rate    {rate} and {row['output_tokens_per_s_per_replica']:,.4g} tokens/s a replica, batch "
-                    f"{row['batch']:,.4g}; bound by {row['binds']}")  # fmt: skip
-    return lines
+    return [rate_line(row), *lines]
 
 
 def _term_rows(workload: Piece) -> list[dict[str, Any]]:

@@ -1,0 +1,68 @@
+"""Why one row of a fleet is as it is: the replica at its load, a decode step term by term, latencies, memory, errors.
+
+Every figure is a cell of the plan document; only shares are worked out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.report import serving_words as serving
+from planner.report.blocks import Block, Grid, Items, columns
+from planner.report.explain_training import memory_terms, terms_grid
+
+Piece = Mapping[str, Any]
+_PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
+
+
+def serving_blocks(workload: Piece, row: Piece) -> list[Block]:
+    """The blocks of one row."""
+    sources = (workload.get("term_sources") or {}).get("time", {})
+    point = row.get("point")
+    title = "Time of one decode step" + (f" of {point['sequences']:.3g} sequences" if point else "")
+    step = terms_grid(title, row["decode_terms_s"], _small, sources)
+    return [*([_load(row, point), _latencies(point)] if point else []), step, memory_terms(workload, row), _known(row)]
+
+
+def rate_line(row: Piece) -> str:
+    """What a replica takes at most."""
+    batch = "" if row["batch"] is None else f", batch {row['batch']:,.4g}"
+    tokens = f"{row['output_tokens_per_s_per_replica']:,.4g} tokens/s a replica{batch}"
+    return f" Rate    {row['replica_requests_per_s']:.4g} requests/s and {tokens}; bound by {row['binds']}"
+
+
+def _load(row: Piece, point: Piece) -> Block:
+    """One replica at the peak that is planned for it."""
+    kept = "" if row["share_kept"] == 1 else f", of which {row['share_kept']:.0%} may be planned"
+    rows = [
+        ["requests", f"{point['requests_per_s']:.4g} /s",
+         f"of {point['capacity_requests_per_s']:.4g} /s within every target{kept}; sized by {point['sized_by']}"],
+        ["tokens of a request", f"{point['input_tokens']:,.4g} + {point['output_tokens']:,.4g}",
+         f"{point['output_tokens_per_s']:,.4g} output tokens/s"],
+        ["running sequences", f"{point['sequences']:.3g}",
+         f"of {point['batch_limit']:,.4g} that {point['batch_limit_by'].replace('_', ' ')} allows"],
+        ["prefill", f"{100 * point['prefill_share']:.3g} %",
+         f"of the engine's time; {_small(point['prefill_s'])} each"],
+    ]  # fmt: skip
+    return Grid(columns=columns("One replica at peak", ">", ""), rows=rows)
+
+
+def _latencies(point: Piece) -> Block:
+    names = {"ttft_s": "time to first token", "tpot_s": "time per output token", "e2e_s": "whole request"}
+    rows = [[name, *(serving.seconds(point[key][part]) for part in _PERCENTILES)] for key, name in names.items()]
+    notes = [f"99 % of single tokens come within {serving.seconds(point['itl_p99_s'])} of the one before"]
+    for target in point["targets"]:
+        figures = (target["at_confidence_s"], target["target_s"])
+        stated, limit = (serving.seconds(value) for value in figures)
+        notes.append(f"{serving.target_name(target['name'])}: {stated} of {limit} at the confidence asked for")
+    return Grid(columns=columns("Latency", *(f">{name}" for name in _PERCENTILES)), rows=rows, notes=tuple(notes))
+
+
+def _known(row: Piece) -> Block:
+    """What predicts, with the error that it showed."""
+    return Items(title="Known error", items=(serving.tier_words(row["tier"]),) if row.get("point") else ())
+
+
+def _small(seconds: float) -> str:
+    return f"{1e3 * seconds:,.3g} ms"
