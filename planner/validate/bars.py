@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from planner.validate.score import FEWEST_ROWS, Scored, Summary, summarise
+from planner.validate.score import Scored
+from planner.validate.summary import FEWEST_ROWS, Summary, summarise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

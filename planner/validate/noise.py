@@ -24,11 +24,7 @@ def configuration(row: MeasuredRow) -> Hashable:
 
 def medians(rows: Sequence[MeasuredRow], values: Sequence[float]) -> list[float]:
     """Of each row, the median of all values of its configuration."""
-    groups: dict[Hashable, list[float]] = {}
-    keys = [configuration(row) for row in rows]
-    for key, value in zip(keys, values, strict=True):
-        groups.setdefault(key, []).append(value)
-    return [statistics.median(groups[key]) for key in keys]
+    return _medians([configuration(row) for row in rows], values)
 
 
 def noise_floor(rows: Sequence[MeasuredRow], values: Sequence[float]) -> float | None:
@@ -36,16 +32,24 @@ def noise_floor(rows: Sequence[MeasuredRow], values: Sequence[float]) -> float |
 
     This is the error that a model would show which knew every median and nothing else.
     """
-    apart = [abs(value / middle - 1) for value, middle, number in _repeated(rows, values) if number > 1]
+    return noise_of([configuration(row) for row in rows], values)
+
+
+def noise_of(keys: Sequence[Hashable], values: Sequence[float]) -> float | None:
+    """As `noise_floor`, of values whose configurations are given."""
+    counts = Counter(keys)
+    triples = zip(keys, values, _medians(keys, values), strict=True)
+    apart = [abs(value / middle - 1) for key, value, middle in triples if counts[key] > 1]
     return sum(apart) / len(apart) if apart else None
 
 
 def repeated_rows(rows: Sequence[MeasuredRow]) -> int:
     """Rows that share their configuration with another one."""
-    return sum(number > 1 for _, _, number in _repeated(rows, [1.0] * len(rows)))
+    return sum(number for number in Counter(map(configuration, rows)).values() if number > 1)
 
 
-def _repeated(rows: Sequence[MeasuredRow], values: Sequence[float]) -> list[tuple[float, float, int]]:
-    keys = [configuration(row) for row in rows]
-    counts = Counter(keys)
-    return [(value, middle, counts[key]) for key, value, middle in zip(keys, values, medians(rows, values))]
+def _medians(keys: Sequence[Hashable], values: Sequence[float]) -> list[float]:
+    groups: dict[Hashable, list[float]] = {}
+    for key, value in zip(keys, values, strict=True):
+        groups.setdefault(key, []).append(value)
+    return [statistics.median(groups[key]) for key in keys]

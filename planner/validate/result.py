@@ -15,7 +15,6 @@ from planner.validate.score import (
     Coverage,
     Predicted,
     Scored,
-    Summary,
     coverage,
     memory_summaries,
     score_memory,
@@ -24,6 +23,7 @@ from planner.validate.score import (
     summaries,
     why_left_out,
 )
+from planner.validate.summary import Summary
 
 QUANTITIES = ("step_time_s", "tokens_per_s_per_device", "tflops_per_device", "peak_memory_bytes")
 _ALL_TRUST = ("A", "B", "C")

@@ -8,19 +8,14 @@ not pre-training are predicted and shown, but count in no figure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from planner.validate.measured import measured_step_time_s
-from planner.validate.noise import configuration, medians, noise_floor
+from planner.validate.noise import configuration, medians
 from planner.validate.rows import MeasuredRow
-
-FEWEST_ROWS = 10  # a group with fewer is reported without a bar
-RESAMPLES = 2000
-SEED = 20261121
+from planner.validate.summary import Summary, by_name, summarise
 
 
 class Predicted(Protocol):
@@ -57,34 +52,19 @@ class Scored:
         return self.predicted / self.target - 1
 
     @property
+    def source(self) -> str:
+        """Publication of the row."""
+        return self.row.source_key or ""
+
+    @property
+    def configuration(self) -> Hashable:
+        """What the row shares with another run of the same thing."""
+        return configuration(self.row)
+
+    @property
     def kin(self) -> str:
         """Rows that share an error band: the family, models with experts apart."""
         return f"{self.constants}, experts" if self.row.is_moe else self.constants
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """Absolute errors of a group of rows, as shares."""
-
-    group: str  # all | family | precision | kind | source | parallelism | memory
-    name: str
-    rows: int
-    configurations: int
-    sources: int
-    mean: float
-    median: float
-    p90: float
-    worst: float
-    mean_of_sources: float
-    low: float  # bootstrap 90 % interval of the mean
-    high: float
-    bias: float  # mean of the signed errors
-    noise_floor: float | None
-
-    @property
-    def has_bar(self) -> bool:
-        """Whether there are rows enough to hold a figure against."""
-        return self.rows >= FEWEST_ROWS
 
 
 def why_left_out(row: MeasuredRow) -> str | None:
@@ -128,41 +108,6 @@ def _scored(found: Iterable[tuple[MeasuredRow, Predicted, float | None, float | 
     ]
 
 
-def summarise(scored: Sequence[Scored], group: str = "all", name: str = "all") -> Summary:
-    """The errors of some rows; ValueError for none."""
-    if not scored:
-        raise ValueError("a group of rows holds at least one")
-    signed = np.array([item.error for item in scored])
-    sizes = np.abs(signed)
-    low, high = bootstrap_interval(sizes)
-    sources = _by(scored, lambda item: item.row.source_key or "")
-    rows = [item.row for item in scored]
-    return Summary(
-        group=group,
-        name=name,
-        rows=len(scored),
-        configurations=len({configuration(row) for row in rows}),
-        sources=len(sources),
-        mean=float(sizes.mean()),
-        median=float(np.median(sizes)),
-        p90=float(np.percentile(sizes, 90)),
-        worst=float(sizes.max()),
-        mean_of_sources=float(np.mean([np.mean([abs(item.error) for item in part]) for part in sources.values()])),
-        low=low,
-        high=high,
-        bias=float(signed.mean()),
-        noise_floor=noise_floor(rows, [item.measured for item in scored]),
-    )
-
-
-def bootstrap_interval(values: np.ndarray, *, share: float = 0.9) -> tuple[float, float]:
-    """Percentile bootstrap interval of a mean, always the same for the same values."""
-    chance = np.random.default_rng(SEED)
-    means = values[chance.integers(0, len(values), (RESAMPLES, len(values)))].mean(axis=1)
-    tail = 50 * (1 - share)
-    return float(np.percentile(means, tail)), float(np.percentile(means, 100 - tail))
-
-
 GROUPS: dict[str, Callable[[Scored], str]] = {
     "family": lambda item: item.family,
     "precision": lambda item: item.row.precision_class or "unstated",
@@ -178,23 +123,16 @@ def summaries(scored: Sequence[Scored]) -> list[Summary]:
         return []
     found = [summarise(scored)]
     for group, name_of in GROUPS.items():
-        found += [summarise(part, group, name) for name, part in sorted(_by(scored, name_of).items())]
+        found += [summarise(part, group, name) for name, part in sorted(by_name(scored, name_of).items())]
     return found
 
 
 def memory_summaries(scored: Sequence[Scored]) -> list[Summary]:
     """Peak memory by the kind of its reading, then by source."""
-    by_kind = _by(scored, lambda item: item.row.memory_kind or "unstated")
-    by_source = _by(scored, GROUPS["source"])
+    by_kind = by_name(scored, lambda item: item.row.memory_kind or "unstated")
+    by_source = by_name(scored, GROUPS["source"])
     found = [summarise(part, "memory kind", name) for name, part in sorted(by_kind.items())]
     return found + [summarise(part, "memory source", name) for name, part in sorted(by_source.items())]
-
-
-def _by(scored: Sequence[Scored], name_of: Callable[[Scored], str]) -> dict[str, list[Scored]]:
-    parts: dict[str, list[Scored]] = {}
-    for item in scored:
-        parts.setdefault(name_of(item), []).append(item)
-    return parts
 
 
 def parallelism(row: MeasuredRow) -> str:

@@ -19,9 +19,9 @@ from planner.validate.score import (
     score_step_times,
     share_in_band,
     summaries,
-    summarise,
     worst_rows,
 )
+from planner.validate.summary import summarise
 
 
 @dataclass(frozen=True)
