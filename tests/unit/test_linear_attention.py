@@ -20,6 +20,7 @@ from planner.architecture.work import (
 )
 from planner.equations.flops import attention_forward_flop_per_token as softmax_flop
 from planner.equations.kv_cache import constant_state_bytes
+from planner.equations.linear_attention import linear_attention_forward_flop_per_token
 from planner.errors import InputError
 from planner.estimate.layer_memory import layer_scalars
 from planner.estimate.machine import Machine
@@ -122,6 +123,19 @@ def test_work_grows_with_the_sequence_and_not_with_its_square(arch: Architecture
         (1, window, linear.qkv_width),
         (0, 0, full.qkv_width),
     ]
+
+
+def test_decoding_a_token_of_qwen35_takes_the_published_work() -> None:
+    """36,972,953,792 FLOPs of all matrix products at 8,192 cached tokens, counted elsewhere from the model's code.
+
+    The convolutions are in it (45 layers of 12,288 channels and four taps), and 192 FLOPs of the rotation.
+    """
+    model = load_model("qwen3.5-397b-a17b")
+    linear, full = model.layers
+    core = linear.count * float(linear_attention_forward_flop_per_token(64, 128, 128, 0))
+    seen = full.count * float(softmax_flop(full.query_heads, full.head_size, full.value_head_size, 8193))
+    convolutions = 45 * 12_288 * 4 * 2
+    assert 2 * model.matmul_parameters + core + seen + convolutions + 192 == 36_972_953_792
 
 
 def test_training_keeps_no_scores_of_linear_layers(arch: Architecture) -> None:
