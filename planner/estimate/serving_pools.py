@@ -89,6 +89,8 @@ def decode_pool_capacity(
         alone_s=nothing,
         request_s=nothing,
         input_spread=nothing + 1,
+        transfer_s=as_float(kv_transfer_s),
+        elsewhere_s=as_float(first_token_s),
     )
     asked = {name: limit for name, limit in targets.asked.items() if not name.startswith("ttft")}
     return solved(_Decode, demand, asked, None if requests_per_s is None else as_float(requests_per_s))

@@ -161,6 +161,8 @@ class _Engine:
         if batch:
             self.strides.append((decode_s + prompts_s, batch, self.now_s))
         self.prefill.append((self.now_s, prompts_s))
+        if self.line and batch + len(complete) >= self.limit:
+            self.blocked.append((self.now_s, (decode_s + prompts_s) * len(self.line)))
         self._advance(1, decode_s + prompts_s)
         for request in complete:
             self._begin(request)
@@ -192,11 +194,12 @@ class _Engine:
         decoded = later > 0
         span = max(float(arrival[-1] - arrival[0]), 1e-300)
         strides = np.array(self.strides).reshape(-1, 3)
-        inside = (strides[:, 2] >= arrival[0]) & (strides[:, 2] < arrival[-1])
+        until = arrival[-1] if skipped else np.inf
+        inside = (strides[:, 2] >= arrival[0]) & (strides[:, 2] < until)
 
         def between(pairs: list[tuple[float, float]]) -> float:
             rows = np.array(pairs).reshape(-1, 2)
-            return float(rows[(rows[:, 0] >= arrival[0]) & (rows[:, 0] < arrival[-1]), 1].sum())
+            return float(rows[(rows[:, 0] >= arrival[0]) & (rows[:, 0] < until), 1].sum())
 
         return SimulatedLoad(
             requests=len(arrival),
