@@ -8,8 +8,7 @@ from typing import Any
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.validate.result import QUANTITIES, Validation, devices_of
-from planner.validate.score import worst_rows
-from planner.validate.summary import FEWEST_ROWS
+from planner.validate.summary import FEWEST_ROWS, worst_rows
 
 _NAMES = {"step_time_s": "Step time", "peak_memory_bytes": "Peak memory", "device_hours": "Device hours"}
 _NARROW = columns("Rows", ">number", ">mean", ">median", ">p90", ">by source", ">bias", ">noise")

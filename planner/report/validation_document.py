@@ -10,8 +10,8 @@ from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.validation import group_cells, percent, refusal_items
 from planner.validate.evidence import Evidence, Figure, figures, obstacles, verdicts
 from planner.validate.result import validate_training
-from planner.validate.score import Scored, memory_summaries, summaries, worst_rows
-from planner.validate.summary import Summary
+from planner.validate.score import Scored, memory_summaries, summaries
+from planner.validate.summary import Summary, worst_rows
 
 _GROUPS = columns(
     "Rows by", "", ">rows", ">runs", ">sources", ">mean", ">90 % of means", ">median", ">p90", ">by source", ">bias",

@@ -10,7 +10,7 @@ from planner.report import validation as views
 from planner.report.blocks import Grid
 from planner.report.escape import html, terminal
 from planner.validate.result import Validation, devices_of
-from planner.validate.score import Scored
+from planner.validate.summary import Shown
 
 TEMPLATE = "report/templates/validation.html"
 _SCALES = {"step_time_s": (1.0, "s"), "peak_memory_bytes": (1e9, "GB"), "device_hours": (1.0, "h")}
@@ -68,12 +68,12 @@ def _figure(result: Validation, quantity: str) -> dict[str, str]:
     return {"title": _TITLES[quantity], "body": body, "summary": summary}
 
 
-def _ends(scored: Sequence[Scored], scale: float) -> list[float]:
+def _ends(scored: Sequence[Shown], scale: float) -> list[float]:
     values = [value / scale for item in scored for value in (item.predicted, item.measured)]
     return [min(values) / 1.2, max(values) * 1.2]
 
 
-def _trace(part: Sequence[Scored], family: str, scale: float, unit: str, mark: str) -> Any:
+def _trace(part: Sequence[Shown], family: str, scale: float, unit: str, mark: str) -> Any:
     import plotly.graph_objects as go
 
     return go.Scatter(
@@ -87,6 +87,6 @@ def _trace(part: Sequence[Scored], family: str, scale: float, unit: str, mark: s
     )
 
 
-def _hover(item: Scored) -> str:
+def _hover(item: Shown) -> str:
     parts = (f"{item.row.name}: {item.row.model or ''}", devices_of(item.row))
     return "<br>".join(map(html, parts)) + f"<br>error {100 * item.error:+.1f} %"

@@ -23,7 +23,7 @@ from planner.validate.score import (
     summaries,
     why_left_out,
 )
-from planner.validate.summary import Summary
+from planner.validate.summary import Shown, Summary
 
 QUANTITIES = ("step_time_s", "tokens_per_s_per_device", "tflops_per_device", "peak_memory_bytes")
 _ALL_TRUST = ("A", "B", "C")
@@ -33,11 +33,11 @@ _ALL_TRUST = ("A", "B", "C")
 class Validation:
     """Predictions held against a table of measurements."""
 
-    kind: str  # training | totals
+    kind: str  # training | serving | totals
     rows: Sequence[Mapping[str, Any]]  # id, predicted, measured, error, skipped
     summary: Sequence[Mapping[str, Any]]
     labels: Sequence[Mapping[str, Any]]  # of each row what people know it by: model, device, family, source, left_out
-    targets: Sequence[tuple[str, Scored]]  # what counts: quantity and row
+    targets: Sequence[tuple[str, Shown]]  # what counts: quantity and row
     own_rows: bool  # of the shipped table, to which the shipped constants were fitted
 
     def document(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def validate_training(
             *_band_rows(times, bands or {}),
         ],
         labels=[_label(row, prediction) for row, prediction in zip(rows, predictions, strict=True)],
-        targets=[("step_time_s", item) for item in times] + [("peak_memory_bytes", item) for item in memory],
+        targets=[*(("step_time_s", item) for item in times), *(("peak_memory_bytes", item) for item in memory)],
         own_rows=own_rows,
     )
 

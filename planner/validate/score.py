@@ -147,11 +147,6 @@ def parallelism(row: MeasuredRow) -> str:
     return "+".join(degrees)
 
 
-def worst_rows(scored: Sequence[Scored], most: int = 10) -> list[Scored]:
-    """Rows with the largest errors, the largest first."""
-    return sorted(scored, key=lambda item: (-abs(item.error), item.row.name))[:most]
-
-
 def share_in_band(scored: Sequence[Scored], bands: Mapping[str, tuple[float, float]]) -> tuple[int, int]:
     """Rows whose measured / predicted lies within the band of their family, and rows whose family has a band."""
     ratios = [(item.measured / item.predicted, bands[item.kin]) for item in scored if item.kin in bands]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -39,7 +39,32 @@ class Counted(Protocol):
         ...
 
 
+class Shown(Counted, Protocol):
+    """What a row that counts must tell, besides, to be shown on its own."""
+
+    @property
+    def row(self) -> Any:
+        """The row, with its name, model and device."""
+        ...
+
+    @property
+    def family(self) -> str:
+        """Generation of its device."""
+        ...
+
+    @property
+    def predicted(self) -> float:
+        """What was predicted."""
+        ...
+
+    @property
+    def target(self) -> float:
+        """What the prediction is held against."""
+        ...
+
+
 Row = TypeVar("Row", bound=Counted)
+One = TypeVar("One", bound=Shown)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,3 +133,8 @@ def by_name(scored: Sequence[Row], name_of: Callable[[Row], str]) -> dict[str, l
     for item in scored:
         parts.setdefault(name_of(item), []).append(item)
     return parts
+
+
+def worst_rows(scored: Sequence[One], most: int = 10) -> list[One]:
+    """Rows with the largest errors, the largest first."""
+    return sorted(scored, key=lambda item: (-abs(item.error), item.row.name))[:most]

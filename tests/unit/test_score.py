@@ -19,9 +19,8 @@ from planner.validate.score import (
     score_step_times,
     share_in_band,
     summaries,
-    worst_rows,
 )
-from planner.validate.summary import summarise
+from planner.validate.summary import summarise, worst_rows
 
 
 @dataclass(frozen=True)

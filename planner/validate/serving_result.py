@@ -1,0 +1,244 @@
+"""The outcome of a validation of serving rows: what was predicted and measured, errors by kind, coverage, lint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planner.validate.result import Validation, summary_row
+from planner.validate.serving import Entry, ServingPrediction
+from planner.validate.serving_lint import Finding, lint, ran
+from planner.validate.serving_points import Point, points_of
+from planner.validate.serving_rows import ServingRow
+from planner.validate.serving_score import ScoredPoint, kind_summaries, score_points
+
+QUANTITIES = (
+    "ttft_s", "tpot_s", "output_tokens_per_s", "prefill_tokens_per_s", "batch_latency_s", "peak_memory_bytes",
+)  # fmt: skip
+Bands = Mapping[str, tuple[float, float]]  # metric -> p10 and p90 of measured / predicted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFit:
+    """Cells that ran out of memory, and cells that ran: how many the memory model sorts as they fell."""
+
+    out_of_memory: int
+    refused: int  # of those
+    fitting: int
+    accepted: int  # of those
+
+    @property
+    def accepted_share(self) -> float:
+        """Accepted cells of those that ran; 1 when there are none."""
+        return self.accepted / self.fitting if self.fitting else 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingCoverage:
+    """Which rows got a prediction, and why the others did not."""
+
+    rows: int
+    predicted: int
+    refusals: Mapping[str, tuple[str, ...]]  # reason -> names of rows
+
+    @property
+    def share(self) -> float:
+        """Predicted rows of all rows; 1 when there are none."""
+        return self.predicted / self.rows if self.rows else 1.0
+
+
+def validate_serving(
+    rows: Sequence[ServingRow],
+    entries: Sequence[Entry],
+    predictions: Sequence[ServingPrediction],
+    *,
+    bands: Bands | None = None,
+    own_rows: bool = False,
+) -> Validation:
+    """Hold predictions against the rows that they were made for.
+
+    Parameters
+    ----------
+    rows, predictions
+        One prediction a row, in the same order.
+    entries
+        The layouts of the rows, as `entries_of` gives them.
+    bands
+        p10 and p90 of measured / predicted by metric.
+    own_rows
+        Whether these are the rows that the constants were fitted to.
+    """
+    points = [*points_of(rows, entries), *peak_points(rows, entries)]
+    scored = score_points(points, [said_of(predictions, point) for point in points], entries)
+    return Validation(
+        kind="serving",
+        rows=[_row(row, said) for row, said in zip(rows, predictions, strict=True)],
+        summary=[
+            _coverage_row(coverage_of(rows, predictions), points),
+            *_kind_rows(scored),
+            *_memory_rows(memory_fit(rows, predictions)),
+            *_band_rows(scored, bands or {}),
+            *_lint_rows(lint(rows, entries)),
+        ],
+        labels=_labels(rows, predictions, points),
+        targets=[(item.point.metric, item) for item in scored],
+        own_rows=own_rows,
+    )
+
+
+def peak_points(rows: Sequence[ServingRow], entries: Sequence[Entry]) -> list[Point]:
+    """Every printed peak memory of a row with a prediction.  [B]"""
+    return [
+        Point(position=i, row=rows[i], metric="peak_memory_bytes", measured=printed * 1e9)
+        for i in sorted({entry.row for entry in entries})
+        if (printed := rows[i].peak_mem_gb) is not None
+    ]
+
+
+def said_of(predictions: Sequence[ServingPrediction], point: Point) -> float | None:
+    """What was predicted for a figure."""
+    said: float | None = getattr(predictions[point.position], point.metric)
+    return said
+
+
+def measured_cells(row: ServingRow) -> dict[str, float]:
+    """Everything that a row measured, in base units, of the whole deployment."""
+    devices = row.n_accel or (row.tp or 1) * (row.pp or 1)
+    each, memory = row.output_tokens_per_s_per_device, row.peak_mem_gb
+    cells = {
+        "ttft_s": _seconds(row.ttft_ms),
+        "tpot_s": _seconds(row.tpot_ms),
+        "output_tokens_per_s": row.output_tokens_per_s_total or (each * devices if each else None),
+        "prefill_tokens_per_s": row.prefill_tokens_per_s,
+        "batch_latency_s": _seconds(row.e2e_latency_ms) if row.load == "static" else None,
+        "peak_memory_bytes": None if memory is None else memory * 1e9,
+    }
+    return {name: value for name, value in cells.items() if value is not None}
+
+
+def _seconds(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1e3
+
+
+def coverage_of(rows: Sequence[ServingRow], predictions: Sequence[ServingPrediction]) -> ServingCoverage:
+    """Rows with a prediction; a row that ran out of memory is no row without one, but the memory fit's."""
+    refusals: dict[str, tuple[str, ...]] = {}
+    asked = [(row, said) for row, said in zip(rows, predictions, strict=True) if not row.out_of_memory]
+    for row, said in asked:
+        if said.skipped:
+            refusals[said.skipped] = (*refusals.get(said.skipped, ()), row.name)
+    refused = sum(map(len, refusals.values()))
+    return ServingCoverage(rows=len(asked), predicted=len(asked) - refused, refusals=refusals)
+
+
+def memory_fit(rows: Sequence[ServingRow], predictions: Sequence[ServingPrediction]) -> MemoryFit:
+    """How the memory model sorts rows whose outcome is known; rows of an unknown model are not asked."""
+    known = [(row, said) for row, said in zip(rows, predictions, strict=True) if said.fits is not None]
+    failed = [said for row, said in known if row.out_of_memory]
+    fitted = [said for row, said in known if ran(row)]
+    return MemoryFit(
+        out_of_memory=len(failed),
+        refused=sum(not said.fits for said in failed),
+        fitting=len(fitted),
+        accepted=sum(bool(said.fits) for said in fitted),
+    )
+
+
+def share_in_bands(scored: Sequence[ScoredPoint], bands: Bands) -> tuple[int, int]:
+    """Figures whose measured / predicted lies within the band of their metric, and figures whose metric has one."""
+    known = [
+        (item.measured / item.predicted, bands[item.point.metric]) for item in scored if item.point.metric in bands
+    ]
+    return sum(low <= ratio <= high for ratio, (low, high) in known), len(known)
+
+
+def _row(row: ServingRow, said: ServingPrediction) -> dict[str, Any]:
+    predicted = {name: value for name in QUANTITIES if (value := getattr(said, name)) is not None}
+    measured = measured_cells(row)
+    both = [name for name in QUANTITIES if name in predicted and name in measured]
+    return {
+        "id": row.name,
+        "predicted": predicted,
+        "measured": measured,
+        "error": {name: predicted[name] / measured[name] - 1 for name in both},
+        "skipped": said.skipped,
+    }
+
+
+def _labels(
+    rows: Sequence[ServingRow], predictions: Sequence[ServingPrediction], points: Sequence[Point]
+) -> list[dict[str, Any]]:
+    reasons: dict[int, dict[str, None]] = {}
+    for point in points:
+        if point.left_out:
+            reasons.setdefault(point.position, {})[f"{point.metric}: {point.left_out}"] = None
+    return [
+        {
+            "model": row.model or "",
+            "device": f"{row.n_accel or '?'} × {row.accelerator or '?'}",
+            "family": said.family,
+            "engine": said.engine,
+            "load": row.load,
+            "source": row.source_key,
+            "left_out": "; ".join(reasons.get(position, ())),
+        }
+        for position, (row, said) in enumerate(zip(rows, predictions, strict=True))
+    ]
+
+
+def _coverage_row(found: ServingCoverage, points: Sequence[Point]) -> dict[str, Any]:
+    return {
+        "quantity": "coverage",
+        "group": "coverage",
+        "name": "rows",
+        "rows": found.rows,
+        "predicted": found.predicted,
+        "skipped": found.rows - found.predicted,
+        "share": found.share,
+        "refusals": {reason: list(names) for reason, names in sorted(found.refusals.items())},
+        "left_out_rows": len({point.position for point in points if point.left_out}),
+    }
+
+
+def _kind_rows(scored: Sequence[ScoredPoint]) -> list[dict[str, Any]]:
+    metric = {item.kind: item.point.metric for item in scored}
+    return [
+        {**summary_row(metric[kind], summary), "kind": kind}
+        for kind, found in kind_summaries(scored).items()
+        for summary in found
+    ]
+
+
+def _memory_rows(found: MemoryFit) -> list[dict[str, Any]]:
+    parts = (
+        ("cells out of memory, refused", found.out_of_memory, found.refused),
+        ("cells that ran, accepted", found.fitting, found.accepted),
+    )
+    return [
+        {"quantity": "memory_fit", "group": "memory fit", "name": name, "rows": number, "right": right,
+         "share": right / number}
+        for name, number, right in parts if number
+    ]  # fmt: skip
+
+
+def _band_rows(scored: Sequence[ScoredPoint], bands: Bands) -> list[dict[str, Any]]:
+    parts = {name: [item for item in scored if item.point.metric == name] for name in sorted(bands)}
+    found = [("all", *share_in_bands(scored, bands))]
+    found += [(name, *share_in_bands(part, bands)) for name, part in parts.items()]
+    return [
+        {"quantity": "band", "group": "band", "name": name, "rows": rows, "inside": inside, "share": inside / rows}
+        for name, inside, rows in found
+        if rows
+    ]
+
+
+def _lint_rows(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    kinds: dict[str, list[Finding]] = {}
+    for finding in findings:
+        kinds.setdefault(finding.kind, []).append(finding)
+    return [
+        {"quantity": "lint", "group": "lint", "name": kind, "rows": len(found),
+         "details": {one.name: one.detail for one in found}}
+        for kind, found in kinds.items()
+    ]  # fmt: skip
