@@ -142,7 +142,7 @@ class Run:
             first = priced.within(value, priced.ways(value))
         elif priced.relaxation is not None and len(model.columns) > WHOLE:
             first = scope.only(_most_promising(scope, model, priced.relaxation))
-        answer = self.ask(first, criterion)
+        answer = self.ask(first, criterion, model=model if first is scope else None)
         if answer.units is None and first is not scope:
             answer, first = self.ask(scope, criterion), scope
         if answer.units is None:
@@ -159,7 +159,7 @@ class Run:
 
     def _price(self, scope: Scope, criterion: str, model: Model) -> Priced:
         relaxation = relax(model, threads=self.options.threads)
-        if relaxation is not None and model.routes:
+        if relaxation is not None and model.routes and (len(scope.open) > ROUTED or _with_losses(scope)):
             scope.cuts.extend(cuts_of_prices(scope, model, relaxation.multipliers))
         if relaxation is None or criterion not in LINEAR:
             return Priced(scope=scope, model=model, relaxation=relaxation)
@@ -192,20 +192,23 @@ class Run:
             value=value * priced.model.scale,
         )
 
-    def ask(self, scope: Scope, criterion: str, weights: IntArray | None = None) -> Answer:
+    def ask(self, scope: Scope, criterion: str, weights: IntArray | None = None, model: Model | None = None) -> Answer:
         """Solve the model of a criterion; an answer that does not stand is put to the next solver.
 
+        `model` is that of the scope and criterion with flows, when it has been built already.
         Fleets with many columns are first asked without flows: only with the lines of prices that
         are known, and those that the answers teach. Where that takes many rounds, flows come in.
         """
         doubted: Answer | None = None
         flows = len(scope.open) <= ROUTED
+        if model is not None and model.routes and (not flows or any(not cut.lossless for cut in scope.cuts)):
+            model = None
         for adapter in self.adapters:
-            model = build(scope, criterion, weights, flows=flows)
-            answer, why = self._ask_one(adapter, scope, model, ROUNDS if not flows else MOST_ROUNDS)
+            asked = model or build(scope, criterion, weights, flows=flows)
+            answer, why = self._ask_one(adapter, scope, asked, ROUNDS if not flows else MOST_ROUNDS)
             if answer is None and why == AGAIN and not flows:
-                model = build(scope, criterion, weights, flows=True)
-                answer, why = self._ask_one(adapter, scope, model, MOST_ROUNDS)
+                asked = build(scope, criterion, weights, flows=True)
+                answer, why = self._ask_one(adapter, scope, asked, MOST_ROUNDS)
             if answer is not None and answer.ending is Ending.INFEASIBLE and not adapter.sure_of_infeasible:
                 doubted = answer
             elif answer is not None:
@@ -281,6 +284,10 @@ class Spare:
         if self.units is None:
             return Answer(ending=ending, detail="time-limit")
         return Answer(ending=ending, units=self.units, bound=self.bound, solver=adapter.name)
+
+
+def _with_losses(scope: Scope) -> bool:
+    return any(task.spare_replicas or task.survive_domain for task in scope.program.tasks)
 
 
 def _ending(outcome: Outcome, options: Options) -> Ending:
