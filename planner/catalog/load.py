@@ -13,6 +13,7 @@ from planner.catalog.digest import digest_of
 from planner.catalog.model import Catalog, Device, Fabric, Offer, Shape
 from planner.catalog.offers import read_offers
 from planner.catalog.reading import Problems, is_date, open_yaml
+from planner.catalog.serving_calibration import read_serving
 from planner.catalog.shapes import read_instances, read_mig, read_onprem
 from planner.catalog.tpu import read_slices
 from planner.catalog.training_calibration import check_training, read_training
@@ -34,9 +35,10 @@ def load_catalog(path: StrPath | None = None) -> Catalog:
     efficiencies, error = read_rule(rule, problems) if rule.exists() else ({}, None)
     grids = folder / "grids.csv"
     _check_families(devices, efficiencies, rule, problems)
-    training = _training_file(folder)
+    training = _calibration_file(folder, "training.yaml")
     families, stacks = read_training(training, problems)
     check_training(_training_families(devices), families, training, problems)
+    serving = read_serving(_calibration_file(folder, "serving.yaml"), problems)
     wires = folder / "fabrics.yaml"
     fabrics = read_fabrics(wires, problems) if wires.exists() else {}
     _check_fabrics(shapes.values(), fabrics, folder, problems)
@@ -55,6 +57,7 @@ def load_catalog(path: StrPath | None = None) -> Catalog:
         fabrics=fabrics,
         training_families=families,
         training_stacks=stacks,
+        serving=serving,
     )
     problems.demand_none()
     return dataclasses.replace(catalog, digest=digest_of(catalog))
@@ -114,10 +117,10 @@ def _check_fabrics(shapes: Iterable[Shape], fabrics: dict[str, Fabric], folder: 
         problems.add("unknown-fabric", f"no fabric is named '{kind}', but shapes hang on it", place, "add it")
 
 
-def _training_file(folder: Path) -> Path:
+def _calibration_file(folder: Path, name: str) -> Path:
     """The folder's own constants, or those that ship: they belong to the equations, not to a market."""
-    own = folder / "calibration" / "training.yaml"
-    return own if own.exists() else data_folder("hardware") / "calibration" / "training.yaml"
+    own = folder / "calibration" / name
+    return own if own.exists() else data_folder("hardware") / "calibration" / name
 
 
 def _training_families(devices: dict[str, Device]) -> set[str]:

@@ -159,6 +159,19 @@ class TrainingFamily:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServingCalibration:
+    """What the analytic tier knows of serving: common constants, factors by engine and family, and their errors."""
+
+    common: Mapping[str, float]  # fields of planner.estimate.serving_constants.ServingConstants
+    engines: Mapping[str, Mapping[str, float]]  # engine -> constant -> factor on the common value
+    families: Mapping[str, Mapping[str, float]]  # device family -> constant -> factor
+    bands: Mapping[str, Mapping[str, Band]]  # tpot | ttft | throughput -> family, or "all"
+    by_source: Mapping[str, Mapping[str, float]]
+    constants_id: str
+    provenance: Provenance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
     """Energy facts of a (provider, region): carbon intensity and overhead of the building."""
 
@@ -196,4 +209,5 @@ class Catalog:
     rule_error: RuleError | None = None
     fabrics: Mapping[str, Fabric] = field(default_factory=dict)
     training_families: Mapping[str, TrainingFamily] = field(default_factory=dict)  # by family
+    serving: ServingCalibration | None = None
     training_stacks: Mapping[str, float] = field(default_factory=dict)  # software stack -> time over a tuned one's

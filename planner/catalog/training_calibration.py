@@ -45,7 +45,7 @@ def read_training(path: Path, problems: Problems) -> tuple[dict[str, TrainingFam
         problems.add("bad-date", f"as_of is '{origin.as_of}'", fields.node.place, "write 2026-11-21")
     families: dict[str, TrainingFamily] = {}
     heirs: list[Fields] = []
-    for item in _listed(fields, "families", required=True):
+    for item in listed(fields, "families", required=True):
         if "inherits" in item.left:
             heirs.append(item)
         elif found := _own(item, origin):
@@ -54,7 +54,7 @@ def read_training(path: Path, problems: Problems) -> tuple[dict[str, TrainingFam
     for item in heirs:
         if heir := _heir(item, origin, owners):
             families[item.what] = heir
-    stacks = _numbers(fields, "stacks", least=0.1, most=WIDEST)
+    stacks = numbers(fields, "stacks", least=0.1, most=WIDEST)
     fields.done()
     return families, stacks
 
@@ -72,16 +72,17 @@ def constants_id(constants: Mapping[str, float]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def _listed(fields: Fields, key: str, *, required: bool = False) -> list[Fields]:
+def listed(fields: Fields, key: str, *, required: bool = False) -> list[Fields]:
     """The mappings under a key, each named by its own key."""
     node = fields.take(key, required=required)
     if node is None:
         return []
     rows = Fields(node, fields.problems, key)
-    return [Fields(item, fields.problems, name) for name, item in rows.left.items() if _bounded(rows, name)]
+    return [Fields(item, fields.problems, name) for name, item in rows.left.items() if bounded(rows, name)]
 
 
-def _bounded(rows: Fields, name: str) -> bool:
+def bounded(rows: Fields, name: str) -> bool:
+    """Whether a name may stand in a mapping that is not too long; a problem otherwise."""
     if len(rows.left) > MOST_ENTRIES:
         rows.problems.add("too-many", f"{rows.what} has {len(rows.left)} entries", rows.node.place, f"{MOST_ENTRIES}")
         rows.left.clear()
@@ -94,9 +95,9 @@ def _bounded(rows: Fields, name: str) -> bool:
 
 def _own(fields: Fields, above: Origin) -> TrainingFamily | None:
     before, origin = len(fields.problems), fields.origin(above)
-    constants = _numbers(fields, "constants", required=True, least=0.0, most=1e6)
-    time, experts, memory = (_band(fields, key) for key in ("time_band", "expert_time_band", "memory_band"))
-    sources = {item.what: _all_numbers(item, -1e6, 1e18) for item in _listed(fields, "by_source")}
+    constants = numbers(fields, "constants", required=True, least=0.0, most=1e6)
+    time, experts, memory = (band_of(fields, key) for key in ("time_band", "expert_time_band", "memory_band"))
+    sources = {item.what: all_numbers(item, -1e6, 1e18) for item in listed(fields, "by_source")}
     validity = _ranges(fields, "validity")
     fields.text("derivation")
     fields.done()
@@ -118,7 +119,7 @@ def _own(fields: Fields, above: Origin) -> TrainingFamily | None:
 
 def _heir(fields: Fields, above: Origin, owners: Mapping[str, TrainingFamily]) -> TrainingFamily | None:
     node, reason = fields.take("inherits", required=True), fields.text("because", required=True)
-    widen = _number(fields, "widen", least=1.0, most=WIDEST)
+    widen = number_of(fields, "widen", least=1.0, most=WIDEST)
     fields.done()
     parent = owners.get(str(node.value)) if node else None
     if parent is None:
@@ -157,13 +158,14 @@ def widened(band: Band, power: float) -> Band:
     )
 
 
-def _band(fields: Fields, key: str) -> Band | None:
+def band_of(fields: Fields, key: str) -> Band | None:
+    """A band under a key; a problem and None when its quantiles do not rise."""
     node = fields.take(key, required=True)
     if node is None:
         return None
     below = Fields(node, fields.problems, f"{key} of {fields.what}")
-    quantiles = [_number(below, name, least=1 / WIDEST, most=WIDEST) for name in ("p10", "p50", "p90")]
-    errors = [_number(below, name, least=0.0, most=WIDEST) for name in ("median_error", "mean_error", "p90_error")]
+    quantiles = [number_of(below, name, least=1 / WIDEST, most=WIDEST) for name in ("p10", "p50", "p90")]
+    errors = [number_of(below, name, least=0.0, most=WIDEST) for name in ("median_error", "mean_error", "p90_error")]
     rows, sources = below.whole("rows", required=True, least=0), below.whole("sources", required=True, least=0)
     below.done()
     p10, p50, p90 = quantiles
@@ -186,7 +188,7 @@ def _band(fields: Fields, key: str) -> Band | None:
     )
 
 
-def _number(fields: Fields, key: str, *, least: float, most: float) -> float | None:
+def number_of(fields: Fields, key: str, *, least: float, most: float) -> float | None:
     """A finite number in bounds; a problem and None otherwise."""
     node = fields.take(key, required=True)
     if node is None:
@@ -202,17 +204,18 @@ def _number(fields: Fields, key: str, *, least: float, most: float) -> float | N
     return float(value)
 
 
-def _numbers(fields: Fields, key: str, *, least: float, most: float, required: bool = False) -> dict[str, float]:
+def numbers(fields: Fields, key: str, *, least: float, most: float, required: bool = False) -> dict[str, float]:
     """A mapping of names to numbers under a key."""
     node = fields.take(key, required=required)
     if node is None:
         return {}
-    return _all_numbers(Fields(node, fields.problems, f"{key} of {fields.what}"), least, most)
+    return all_numbers(Fields(node, fields.problems, f"{key} of {fields.what}"), least, most)
 
 
-def _all_numbers(rows: Fields, least: float, most: float) -> dict[str, float]:
-    names = [name for name in list(rows.left) if _bounded(rows, name)]
-    found = {name: _number(rows, name, least=least, most=most) for name in names}
+def all_numbers(rows: Fields, least: float, most: float) -> dict[str, float]:
+    """All entries of a mapping, as numbers in bounds."""
+    names = [name for name in list(rows.left) if bounded(rows, name)]
+    found = {name: number_of(rows, name, least=least, most=most) for name in names}
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -223,7 +226,7 @@ def _ranges(fields: Fields, key: str) -> dict[str, tuple[float, float]]:
         return {}
     rows = Fields(node, fields.problems, f"{key} of {fields.what}")
     ranges = {}
-    for name in [name for name in list(rows.left) if _bounded(rows, name)]:
+    for name in [name for name in list(rows.left) if bounded(rows, name)]:
         item = rows.left[name]
         values = [part.value for part in item.value] if type(item.value) is list else []
         if len(values) == 2 and all(type(value) in (int, float) for value in values) and values[0] <= values[1]:

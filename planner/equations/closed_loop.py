@@ -45,7 +45,9 @@ def cycle_s(
 
 
 @equation("EQ-CLO-2")
-def burst_wait_s(burst: FloatOrArray, sequences: FloatOrArray, prompt_s: FloatOrArray) -> FloatOrArray:
+def burst_wait_s(
+    burst: FloatOrArray, sequences: FloatOrArray, prompt_s: FloatOrArray, together: FloatOrArray = 1
+) -> FloatOrArray:
     """Wait of a prompt for those that came with it, in a closed loop.
 
     Parameters
@@ -56,14 +58,17 @@ def burst_wait_s(burst: FloatOrArray, sequences: FloatOrArray, prompt_s: FloatOr
         Clients b.  [count]
     prompt_s
         Engine time P that one prompt takes.  [s]
+    together
+        Prompts g that one step takes, at least 1: all of them end with the last.  [count]
 
     Returns
     -------
-    Mean wait before the own prompt is processed.  [s]
+    Mean wait beside the own prompt's time.  [s]
 
     Notes
     -----
-    Eq. (1):  W = burst (b - 1) P / 2: of prompts that arrive together the mean one waits for half of the others.
+    Eq. (1):  W = burst (b + min(b, g) - 2) P / 2: of prompts that arrive together the mean one waits for half of
+    the others, and for the end of its own step.
 
     References
     ----------
@@ -71,10 +76,12 @@ def burst_wait_s(burst: FloatOrArray, sequences: FloatOrArray, prompt_s: FloatOr
 
     Examples
     --------
-    >>> float(burst_wait_s(1.0, 21, 0.1))
-    1.0
+    >>> float(burst_wait_s(1.0, 21, 0.1)), float(burst_wait_s(1.0, 64, 0.1, 8))
+    (1.0, 3.5)
     """
-    return as_float(burst) * np.maximum(as_float(sequences) - 1, 0) * as_float(prompt_s) / 2
+    count = np.maximum(as_float(sequences), 1)
+    group = np.minimum(np.maximum(as_float(together), 1), count)
+    return as_float(burst) * (count + group - 2) * as_float(prompt_s) / 2
 
 
 @equation("EQ-CLO-3")

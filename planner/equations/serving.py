@@ -241,27 +241,32 @@ def layer_kernel_units(
 
     Notes
     -----
-    Eq. (1):  K = (6 + 6 latent + 8 index + 4 linear + 4 + 4 experts + 4 shared) / 10
+    Eq. (1):  K = (6 + 10 latent + 8 index + 4 linear + 4 + 1 experts + 2 shared) / 10
 
     References
     ----------
-    [1] Count of the kernels that TensorRT-LLM, vLLM and SGLang launch for such a layer; a unit's
-        time is fitted, so only the ratio between kinds of layers enters.
+    [1] Count of the kernels that TensorRT-LLM, vLLM and SGLang launch for such a layer, rounded so that models with
+        latent attention and experts are as well predicted as plain ones; a unit's time is fitted, so only the ratio
+        between kinds of layers enters.
 
     Examples
     --------
     >>> float(layer_kernel_units()), float(layer_kernel_units(1, 1, 1))
-    (1.0, 2.4)
+    (1.0, 2.3)
     """
-    attention = 6 + 6 * as_float(latent_attention) + 8 * as_float(sparse_index) + 4 * as_float(linear_attention)
-    return (attention + 4 + 4 * as_float(has_experts) + 4 * as_float(has_shared_expert)) / 10
+    attention = 6 + 10 * as_float(latent_attention) + 8 * as_float(sparse_index) + 4 * as_float(linear_attention)
+    return (attention + 4 + as_float(has_experts) + 2 * as_float(has_shared_expert)) / 10
 
 
 @equation("EQ-SRV-16")
 def launch_time_s(
-    kernel_units: FloatOrArray, sequences: FloatOrArray, unit_s: FloatOrArray, sequence_s: FloatOrArray
+    kernel_units: FloatOrArray,
+    sequences: FloatOrArray,
+    unit_s: FloatOrArray,
+    sequence_s: FloatOrArray,
+    sequence_unit_s: FloatOrArray = 0,
 ) -> FloatOrArray:
-    """Fixed cost of one step: kernel launches, and the engine's work per running sequence.
+    """Fixed cost of one step: kernel launches, and work per running sequence.
 
     Parameters
     ----------
@@ -273,6 +278,8 @@ def launch_time_s(
         Time tau of a unit.  [s]
     sequence_s
         Time c of the engine per sequence and step.  [s]
+    sequence_unit_s
+        Time d of a unit per sequence: blocks of threads that a sequence adds to its kernels.  [s]
 
     Returns
     -------
@@ -280,18 +287,19 @@ def launch_time_s(
 
     Notes
     -----
-    Eq. (1):  t = K tau + c b.  Ignoring it makes small batches on fast devices twice too good.
+    Eq. (1):  t = K (tau + d b) + c b.  Ignoring it makes small batches on fast devices twice too good.
 
     References
     ----------
-    [1] tau and c are fitted on published serving measurements.
+    [1] tau, c and d are fitted on published serving measurements.
 
     Examples
     --------
     >>> round(float(launch_time_s(80, 16, 41e-6, 14.5e-6)) * 1e3, 3)
     3.512
     """
-    return as_float(kernel_units) * as_float(unit_s) + as_float(sequence_s) * as_float(sequences)
+    batch, units = as_float(sequences), as_float(kernel_units)
+    return units * (as_float(unit_s) + as_float(sequence_unit_s) * batch) + as_float(sequence_s) * batch
 
 
 @equation("EQ-SRV-17")
@@ -434,3 +442,42 @@ def accepted_tokens_per_step(draft_tokens: FloatOrArray, acceptance: FloatOrArra
     drafted, share = as_float(draft_tokens), as_float(acceptance)
     sure = share >= 1
     return np.where(sure, drafted + 1, (1 - share ** (drafted + 1)) / np.where(sure, 1.0, 1 - share))
+
+
+@equation("EQ-SRV-24")
+def narrow_format_share(
+    peak_flop_per_s: FloatOrArray, wide_peak_flop_per_s: FloatOrArray, share_per_halving: FloatOrArray
+) -> FloatOrArray:
+    """Share of the gain of a narrow number format that products keep.
+
+    Parameters
+    ----------
+    peak_flop_per_s
+        Dense peak F of the format that the products run in.  [FLOP/s]
+    wide_peak_flop_per_s
+        Dense peak F_16 of 16-bit formats.  [FLOP/s]
+    share_per_halving
+        Share s that is kept each time the peak doubles.
+
+    Returns
+    -------
+    Factor on the share of the peak that is sustained, 1 for 16-bit products.
+
+    Notes
+    -----
+    Eq. (1):  n = s^(log2(F / F_16)): scales are read and applied, operands are quantised on the way, and power caps
+    the clock, whatever the format.
+
+    References
+    ----------
+    [1] s is fitted on published serving measurements.
+
+    Examples
+    --------
+    >>> float(narrow_format_share(4e15, 1e15, 0.9)), float(narrow_format_share(1e15, 1e15, 0.9))
+    (0.81, 1.0)
+    """
+    narrow, wide = as_float(peak_flop_per_s), as_float(wide_peak_flop_per_s)
+    with np.errstate(invalid="ignore"):  # infinite peaks: the physical floor
+        ratio = np.where(np.isfinite(narrow), narrow / wide, 1.0)
+    return as_float(share_per_halving) ** np.log2(np.maximum(ratio, 1.0))

@@ -56,7 +56,8 @@ def closed_loop(
         step = as_float(replica.token_s(running, context))
         cycle = as_float(cycle_s(running, prompt, step, output_tokens))
         running = inside * cycle / (cycle + outside)
-    wait = as_float(burst_wait_s(own.burst, inside, prompt))
+    together = as_float(step_tokens) / np.maximum(as_float(input_tokens), 1.0)
+    wait = as_float(burst_wait_s(own.burst, inside, prompt, together))
     rate = inside / (cycle + outside)
     first = outside + step / 2 + as_float(replica.prefill_alone_s(input_tokens)) + wait
     queue = np.maximum(as_float(clients) - inside, 0.0) / rate
@@ -75,13 +76,17 @@ def offline_tokens_per_s(
     requests: FloatOrArray,
     batch_limit: FloatOrArray,
     step_tokens: FloatOrArray = STEP_TOKENS,
+    beams: FloatOrArray = 1,
 ) -> FloatOrArray:
-    """Output tokens per second over a pile of equal requests, all there from the start.  [1/s]"""
+    """Output tokens per second over a pile of equal requests, all there from the start.  [1/s]
+
+    With beam search every request runs `beams` sequences, of which one is its answer.
+    """
     batch = np.maximum(np.minimum(as_float(batch_limit), as_float(requests)), 1.0)
     context = mean_resident_tokens(input_tokens, output_tokens)
     prompts = prompts_per_step(batch, output_tokens, input_tokens, step_tokens)
     prompt = replica.prefill_s(input_tokens, 0, prompts)
-    step = replica.token_s(batch, context)
+    step = replica.token_s(batch * as_float(beams), context)
     whole = offline_makespan_s(requests, prompt, step, output_tokens, batch)
     return as_float(requests) * as_float(output_tokens) / as_float(whole)
 

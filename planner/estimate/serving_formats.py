@@ -2,7 +2,8 @@
 
 Quantised checkpoints are mixed. 8-bit ones keep embeddings, head, router and norms at 16 bits.
 4-bit ones of mixture-of-experts models quantise the experts only (as gpt-oss does); those of dense
-models quantise all linear layers. A device without the format's matrix units still saves the
+models quantise all linear layers, and so does nvfp4 unless attention is latent (NVIDIA's checkpoints).
+A device without the format's matrix units still saves the
 storage, but computes at its 16-bit peak, or at fp32 where it has no 16-bit units (K80).
 """
 
@@ -27,7 +28,10 @@ class Format:
     scale_bytes: float = 0.0
     group_values: float = 1.0  # values that share a scale; 0 = one output channel of the hidden width
     compute: tuple[str, ...] = _SIXTEEN
-    experts_only: bool = False  # in a mixture-of-experts checkpoint
+    experts_only: str = (
+        ""  # moe: of a mixture-of-experts checkpoint only the experts; latent: of one with latent attention
+    )
+    plain_bits: float = 16.0  # of embeddings and head
 
     def bytes_per_parameter(self, hidden_size: int) -> float:
         """Bytes of one value with its share of the scale (none where the width is unknown)."""
@@ -43,9 +47,11 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "fp8": Format(bits=8, compute=("fp8", *_SIXTEEN)),
         "fp8-block": Format(bits=8, scale_bytes=4, group_values=128 * 128, compute=("fp8", *_SIXTEEN)),
         "int8": Format(bits=8, scale_bytes=2, group_values=0, compute=("int8", *_SIXTEEN)),
-        "int4": Format(bits=4, scale_bytes=2, group_values=128, experts_only=True),
-        "mxfp4": Format(bits=4, scale_bytes=1, group_values=32, compute=("fp4", *_SIXTEEN), experts_only=True),
-        "nvfp4": Format(bits=4, scale_bytes=1, group_values=16, compute=("fp4", *_SIXTEEN), experts_only=True),
+        "int4": Format(bits=4, scale_bytes=2, group_values=128, experts_only="moe"),
+        # 4-bit blocks, half of two tensors of a layer and the head at 6.56 bits; ggml-org/llama.cpp, tools/quantize
+        "q4_k_m": Format(bits=4.83, plain_bits=6.56),
+        "mxfp4": Format(bits=4, scale_bytes=1, group_values=32, compute=("fp4", *_SIXTEEN), experts_only="moe"),
+        "nvfp4": Format(bits=4, scale_bytes=1, group_values=16, compute=("fp4", *_SIXTEEN), experts_only="latent"),
     }
 )
 
@@ -70,10 +76,16 @@ class StoredBytes:
 def stored_bytes(arch: Architecture, weights: str) -> StoredBytes:
     """What each group of a model's weights takes in a format."""
     chosen = FORMATS[weights]
-    plain = max(chosen.bits / 8, 2.0)
+    plain = max(chosen.bits, chosen.plain_bits) / 8
     quantised = chosen.bytes_per_parameter(arch.hidden_size)
-    linear = plain if chosen.experts_only and arch.is_moe else quantised
+    linear = 2.0 if _experts_only(chosen, arch) else quantised
     return StoredBytes(linear=linear, expert=quantised, plain=plain)
+
+
+def _experts_only(chosen: Format, arch: Architecture) -> bool:
+    """Whether a checkpoint of the model in this format keeps everything but its routed experts at 16 bits."""
+    latent = any(group.attention == "mla" for group in arch.layers)
+    return arch.is_moe and (chosen.experts_only == "moe" or (chosen.experts_only == "latent" and latent))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +110,7 @@ def serving_peaks(arch: Architecture, weights: str, peak_flop_per_s: Mapping[str
     """Peaks at which a device computes a model in a format; nan where it has none that could."""
     chosen = FORMATS[weights]
     plain = FORMATS["fp32"] if weights == "fp32" else FORMATS["bf16"]
-    linear = plain if chosen.experts_only and arch.is_moe else chosen
+    linear = plain if _experts_only(chosen, arch) else chosen
     return ServingPeaks(
         linear=_best(linear, peak_flop_per_s),
         expert=_best(chosen, peak_flop_per_s),

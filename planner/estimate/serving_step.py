@@ -26,6 +26,7 @@ from planner.equations.serving import (
     group_bandwidth_bytes_per_s,
     kernel_group_time_s,
     launch_time_s,
+    narrow_format_share,
 )
 from planner.estimate.machine import Machine
 from planner.estimate.serving_constants import IDEAL, TEXTBOOK, ServingConstants
@@ -222,6 +223,7 @@ class Replica:
                 "pipeline": self._pipeline(new, latency),
             }
         unbatched = as_float(self.work.kernel_units) * as_float(self.constants.prompt_unit_s)
+        unbatched = unbatched + as_float(self.constants.prompt_step_s)
         terms["launch"] = unbatched / as_float(prompts) + (self._launch(1.0) if alone else 0.0)
         return Terms(terms)
 
@@ -229,18 +231,21 @@ class Replica:
         self, read_bytes: FloatOrArray, flop_count: FloatOrArray, peak: FloatOrArray, read: Any, compute: Any
     ) -> FloatOrArray:
         own = self.constants
+        share = own.compute if compute is None else compute
         return kernel_group_time_s(
             read_bytes,
             flop_count,
             self.machine.memory_bandwidth_bytes_per_s,
             peak,
             own.bandwidth if read is None else read,
-            own.compute if compute is None else compute,
+            as_float(share) * narrow_format_share(peak, self.peaks.attention, own.low_precision),
         )
 
     def _launch(self, batch: FloatOrArray) -> FloatOrArray:
-        own = self.constants
-        fixed = as_float(launch_time_s(self.work.kernel_units, batch, own.kernel_unit_s, own.sequence_s))
+        own, mine = self.constants, as_float(batch) / as_float(self.layout.dp)  # each attention rank has its scheduler
+        fixed = as_float(
+            launch_time_s(self.work.kernel_units, mine, own.kernel_unit_s, own.sequence_s, own.sequence_unit_s)
+        )
         return fixed + as_float(own.step_s)
 
     def _linear(

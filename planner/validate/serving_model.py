@@ -103,7 +103,7 @@ def _own_config(row: ServingRow) -> dict[str, Any] | None:
 def _three_matrices(row: ServingRow, ffn: int) -> bool:
     """Whether the stated size is nearer to three feed-forward matrices a layer than to two."""
     hidden, layers, heads = row.hidden or 0, row.layers or 0, row.heads or 1
-    if not row.n_params_b or row.is_moe:
+    if not (row.n_params_b and hidden and layers) or row.is_moe:
         return False
     size = row.head_dim or hidden / heads
     attention = 2 * hidden * size * (heads + (row.kv_heads or heads))

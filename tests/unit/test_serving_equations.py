@@ -205,9 +205,9 @@ def test_group_rate_by_tier() -> None:
 
 def test_kernel_units_of_the_kinds_of_layers() -> None:
     assert float(layer_kernel_units()) == 1.0
-    assert float(layer_kernel_units(has_experts=1)) == 1.4
-    assert float(layer_kernel_units(latent_attention=1, has_experts=1, has_shared_expert=1)) == 2.4
-    assert float(layer_kernel_units(latent_attention=1, has_experts=1, has_shared_expert=1, sparse_index=1)) == 3.2
+    assert float(layer_kernel_units(has_experts=1)) == 1.1
+    assert float(layer_kernel_units(latent_attention=1, has_experts=1, has_shared_expert=1)) == 2.3
+    assert float(layer_kernel_units(latent_attention=1, has_experts=1, has_shared_expert=1, sparse_index=1)) == 3.1
 
 
 def test_imbalance_grows_with_the_ranks() -> None:

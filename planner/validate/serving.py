@@ -1,0 +1,306 @@
+"""Rows of serving measurements as inputs of the estimators, and what the analytic tier predicts for them.
+
+Nothing measured is read, and nothing that identifies a publication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.architecture.model import Architecture
+from planner.catalog.model import Catalog, Device
+from planner.errors import InputError
+from planner.estimate.engines import engine_rules
+from planner.estimate.machine import Machine
+from planner.estimate.serving import ReplicaLayout, ServingPeaks, ServingSpec, serving_memory, serving_peaks
+from planner.estimate.serving_closed import closed_loop, offline_tokens_per_s, static_batch
+from planner.estimate.serving_constants import IDEAL, TEXTBOOK, ServingConstants, serving_constants
+from planner.estimate.serving_step import Replica
+from planner.estimate.serving_work import ServingWork
+from planner.validate.rows_machine import REFERENCE_NETWORK_BYTES_PER_S
+from planner.validate.serving_model import serving_architecture
+from planner.validate.serving_rows import ServingRow
+from planner.validate.serving_setup import (
+    SERVER_SHARE,
+    Load,
+    Split,
+    cache_format,
+    load_of,
+    sequence_limit,
+    serving_device,
+    serving_engine,
+    splits_of,
+    weight_format,
+)
+
+Values = NDArray[np.float64]
+_NETWORK = 25e9  # one way, per device, of generations without a reference system  [B/s]
+METRICS = ("tpot_s", "ttft_s", "output_tokens_per_s", "batch_latency_s", "prefill_tokens_per_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingPrediction:
+    """What the model says about one row; None where it says nothing."""
+
+    tpot_s: float | None = None
+    ttft_s: float | None = None
+    output_tokens_per_s: float | None = None
+    batch_latency_s: float | None = None
+    prefill_tokens_per_s: float | None = None
+    peak_memory_bytes: float | None = None
+    fits: bool | None = None  # the stated batch in memory
+    floor_s: float | None = None  # no token comes faster: weights and cache at full bandwidth
+    skipped: str | None = None
+    engine: str = ""
+    family: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One row in one layout that it may have had."""
+
+    row: int  # position among the rows
+    split: Split
+    load: Load
+    arch: Architecture
+    device: Device
+    engine: str
+    weights: str
+    kv_cache: str
+    batch_limit: float = np.inf  # by memory and the engine's own limit
+    fits: bool = True  # one request, at all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingBatch:
+    """Entries side by side: element i of every array belongs to entry i."""
+
+    entries: tuple[Entry, ...]
+    replica: Replica
+    index: NDArray[np.int64]  # row of each entry
+    input_tokens: Values
+    output_tokens: Values
+    clients: Values
+    requests: Values
+    batch_limit: Values
+    replicas: Values
+    beams: Values
+
+    def take(self, chosen: NDArray[np.int64]) -> ServingBatch:
+        """Some of the entries."""
+        arrays = {f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name not in ("entries", "replica")}
+        return ServingBatch(entries=tuple(self.entries[i] for i in chosen), replica=self.replica.take(chosen), **arrays)
+
+    def predict(self, constants: ServingConstants) -> dict[str, Values]:
+        """Every metric of every entry, of the whole deployment; those that its load does not have are nan."""
+        replica = replace(self.replica, constants=constants)
+        given, made = self.input_tokens, self.output_tokens
+        with np.errstate(all="ignore"):
+            loop = closed_loop(replica, given, made, self.clients, self.batch_limit)
+            pile = offline_tokens_per_s(replica, given, made, self.requests, self.batch_limit, beams=self.beams)
+            batch = static_batch(replica, given, made, self.clients)
+            full = closed_loop(replica, given, made, self.requests, self.batch_limit)
+            alone = replica.prefill_alone_s(given)
+        kind = np.array([entry.load.kind for entry in self.entries])
+        server = np.where([entry.load.server for entry in self.entries], SERVER_SHARE, 1.0)
+        return {
+            "tpot_s": np.select(
+                [kind == "closed", kind == "burst", kind == "static"],
+                [loop.tpot_s, full.tpot_s, batch.step_s],
+                np.nan,
+            ),
+            "ttft_s": np.select(
+                [kind == "closed", kind == "burst", kind == "static", kind == "first"],
+                [loop.ttft_s, full.ttft_s / 2, batch.first_token_s, alone],
+                np.nan,
+            ),
+            "output_tokens_per_s": np.select(
+                [kind == "closed", kind == "burst", kind == "offline", kind == "mlperf", kind == "static",
+                 kind == "peak", kind == "single"],
+                [loop.requests_per_s * made, pile, pile * self.replicas, pile * self.replicas * server,
+                 self.clients * made / np.asarray(batch.latency_s), self.clients * made / np.asarray(batch.latency_s),
+                 1 / np.asarray(batch.step_s)],
+                np.nan,
+            ),
+            "batch_latency_s": np.where(kind == "static", batch.latency_s, np.nan),
+        }  # fmt: skip
+
+
+def serving_refusal(row: ServingRow, catalog: Catalog) -> str | None:
+    """Why a row gets no prediction; None when it gets one."""
+    device = serving_device(row, catalog)
+    if device is None:
+        return f"device '{row.accelerator}' is not in the catalog"
+    try:
+        arch = serving_architecture(row)
+    except InputError as error:
+        return f"the shape of the model is not possible: {error.problems[0].message}"
+    if not (arch.layers and row.layers and row.hidden):
+        return "the shape of the model is not known, and so neither is that of its cache"
+    if np.isnan(serving_peaks(arch, weight_format(row), device.peak_flop_per_s).linear):
+        return f"{device.id} has no peak for {weight_format(row)}"
+    return None
+
+
+def entries_of(rows: Sequence[ServingRow], catalog: Catalog) -> list[Entry]:
+    """Each row that can be predicted, once for every layout that it may have had and that fits."""
+    found: list[Entry] = []
+    for position, row in enumerate(rows):
+        if serving_refusal(row, catalog) is not None:
+            continue
+        arch, device = serving_architecture(row), serving_device(row, catalog)
+        assert device is not None
+        for split in splits_of(row, arch, device):
+            entry = Entry(
+                row=position,
+                split=split,
+                load=load_of(row),
+                arch=arch,
+                device=device,
+                engine=serving_engine(row),
+                weights=weight_format(row),
+                kv_cache=cache_format(row),
+            )
+            found.append(_limited(entry, row))
+    return _fitting(found)
+
+
+def _limited(entry: Entry, row: ServingRow) -> Entry:
+    """The entry with the sequences that its memory and its engine allow."""
+    rules = engine_rules("trt-llm" if entry.engine.startswith("trt-llm") else entry.engine)
+    load = entry.load
+    longest = load.input_tokens + load.output_tokens * load.beams  # beams share the prompt
+    spec = ServingSpec(
+        weights=entry.weights,
+        kv_cache=entry.kv_cache,
+        input_tokens=load.input_tokens,
+        output_tokens=load.output_tokens,
+        memory_fraction=rules.memory_fraction if rules else 0.9,
+        fraction=rules.fraction if rules else "of_device",
+        # TensorRT-LLM admits a request only when its longest answer fits (its default: GUARANTEED_NO_EVICT)
+        resident_tokens=longest if entry.engine.startswith("trt-llm") else None,
+        longest_tokens=longest,
+    )
+    memory = serving_memory(entry.arch, spec, layout_of([entry.split]), machine_of([entry.device]))
+    by_memory = float(np.max(memory.max_sequences))
+    most = min(by_memory, sequence_limit(row, entry.device) * entry.split.dp)
+    return replace(entry, batch_limit=most, fits=bool(np.all(memory.feasible)))
+
+
+def _fitting(found: Sequence[Entry]) -> list[Entry]:
+    """Without the layouts that do not fit, where another one of the row does."""
+    able = {entry.row for entry in found if entry.fits}
+    return [entry for entry in found if entry.fits or entry.row not in able]
+
+
+def layout_of(splits: Sequence[Split]) -> ReplicaLayout:
+    """Layouts as arrays."""
+    names = ("devices", "tp", "pp", "ep")
+    return ReplicaLayout(**{name: np.array([getattr(one, name) for one in splits], dtype=np.float64) for name in names})
+
+
+def machine_of(devices: Sequence[Device]) -> Machine:
+    """Machines as arrays: nodes of eight devices on the reference network of their generation."""
+    columns: dict[str, list[float]] = {
+        "memory_bytes": [float(device.memory_bytes) for device in devices],
+        "memory_bandwidth_bytes_per_s": [float(device.memory_bandwidth_bytes_per_s or np.nan) for device in devices],
+        "pair_bytes_per_s": [d.scale_up.one_way_pair_bytes_per_s if d.scale_up else 0.0 for d in devices],
+        "all_bytes_per_s": [d.scale_up.one_way_bytes_per_s if d.scale_up else 0.0 for d in devices],
+        "scale_up_devices": [float(min(d.scale_up.max_devices, 8)) if d.scale_up else 1.0 for d in devices],
+        "host_bytes_per_s": [float(device.host_link_bytes_per_s or _NETWORK) for device in devices],
+        "inter_node_bytes_per_s": [REFERENCE_NETWORK_BYTES_PER_S.get(d.family, _NETWORK) for d in devices],
+    }
+    arrays: dict[str, Any] = {name: np.array(values, dtype=np.float64) for name, values in columns.items()}
+    return Machine(peak_flop_per_s=np.ones(len(devices)), mfu=1.0, node_devices=8.0, **arrays)
+
+
+def _column(values: Iterable[float]) -> Values:
+    return np.array(list(values), dtype=np.float64)
+
+
+def batch_of(entries: Sequence[Entry]) -> ServingBatch:
+    """Entries as arrays."""
+    peaks = [serving_peaks(e.arch, e.weights, e.device.peak_flop_per_s) for e in entries]
+    work = ServingWork.stack([ServingWork.of(e.arch, e.weights, e.kv_cache) for e in entries])
+    return ServingBatch(
+        entries=tuple(entries),
+        replica=Replica(
+            work=work,
+            layout=layout_of([entry.split for entry in entries]),
+            machine=machine_of([entry.device for entry in entries]),
+            peaks=ServingPeaks(
+                **{f.name: _column(getattr(one, f.name) for one in peaks) for f in fields(ServingPeaks)}
+            ),
+            constants=TEXTBOOK,
+        ),
+        index=np.array([entry.row for entry in entries], dtype=np.int64),
+        input_tokens=_column(e.load.input_tokens for e in entries),
+        output_tokens=_column(e.load.output_tokens for e in entries),
+        clients=_column(e.load.clients for e in entries),
+        requests=_column(e.load.requests for e in entries),
+        batch_limit=_column(e.batch_limit for e in entries),
+        replicas=_column(e.split.replicas for e in entries),
+        beams=_column(e.load.beams for e in entries),
+    )
+
+
+def predict_serving(rows: Sequence[ServingRow], catalog: Catalog) -> list[ServingPrediction]:
+    """What the analytic tier says of every row, by the catalog's constants.
+
+    Nothing measured is read, and nothing that identifies a publication.
+    """
+    found = [ServingPrediction(skipped=serving_refusal(row, catalog)) for row in rows]
+    entries = entries_of(rows, catalog)
+    if not entries:
+        return found
+    batch = batch_of(entries)
+    said = batch.predict(_constants(entries, catalog))
+    of_row: dict[int, list[int]] = {}
+    for number, entry in enumerate(entries):
+        of_row.setdefault(entry.row, []).append(number)
+    floor = floor_s(batch)
+    for row, numbers in of_row.items():
+        found[row] = _prediction(rows[row], entries, numbers, said, floor)
+    return found
+
+
+def _constants(entries: Sequence[Entry], catalog: Catalog) -> ServingConstants:
+    known = {(e.device.id, e.engine): serving_constants(catalog, e.device, e.engine).constants for e in entries}
+    each = [known[entry.device.id, entry.engine] for entry in entries]
+    names = [f.name for f in fields(ServingConstants) if isinstance(getattr(each[0], f.name), int | float)]
+    columns: dict[str, Any] = {name: _column(float(getattr(one, name)) for one in each) for name in names}
+    return ServingConstants(name=each[0].name, **columns)
+
+
+def floor_s(batch: ServingBatch) -> Values:
+    """No token comes faster than weights and cache are read once at full bandwidth.  [s]"""
+    ideal = replace(IDEAL, expert_bandwidth=1.0, cache_bandwidth=1.0)
+    sequences = np.minimum(batch.clients, np.maximum(batch.batch_limit, 1.0))
+    replica = replace(batch.replica, constants=ideal)
+    fast = ServingPeaks(linear=np.inf, expert=np.inf, attention=np.inf)
+    terms = replace(replica, peaks=fast).decode_step(sequences, batch.input_tokens)
+    return np.asarray(terms["linear"] + terms["experts"] + terms["attention"], dtype=np.float64)
+
+
+def _prediction(
+    row: ServingRow, entries: Sequence[Entry], numbers: Sequence[int], said: dict[str, Values], floor: Values
+) -> ServingPrediction:
+    """Of several layouts the fastest."""
+    entry = entries[numbers[0]]
+    values = {name: [float(said[name][i]) for i in numbers] for name in said}
+    first = {name: own[0] for name, own in values.items()}
+    first["output_tokens_per_s"] = max(values["output_tokens_per_s"])
+    known: dict[str, Any] = {name: value for name, value in first.items() if np.isfinite(value)}
+    inside = row.concurrency is None or row.concurrency <= entry.batch_limit * entry.split.replicas
+    return ServingPrediction(
+        fits=entry.fits and (inside or row.load not in ("static", "peak")),
+        floor_s=float(floor[numbers[0]]),
+        engine=entry.engine,
+        family=entry.device.family,
+        **known,
+    )
