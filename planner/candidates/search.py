@@ -15,9 +15,11 @@ from planner.candidates.machines import carbon_mg_per_hour
 from planner.candidates.offers import sites_of
 from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.prune import count_pruned, prune
+from planner.candidates.rates import NO_MODEL, given_offers, rates_table, resolve_rates
 from planner.candidates.serving import ServingQuestion, ServingTable, resolve_serving, serving_table
 from planner.candidates.training import TrainingTable, training_tables
 from planner.candidates.training_question import TrainingQuestion, resolve_training
+from planner.catalog.given import with_given
 from planner.catalog.model import Catalog
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 
@@ -82,16 +84,22 @@ def enumerate_candidates(
     tables: dict[str, Table] = {}
     median: dict[str, Table] = {}
     ledgers: dict[str, Ledger] = {}
+    catalog = with_given(catalog, given_offers(scenario))
     for workload in scenario.workloads:
         ledger = ledgers[workload.name] = Ledger(workload=workload.name)
-        sites = sites_of(scenario, catalog, ledger, allow_suspect=allow_suspect)
-        arch = load_model(workload.model)
+        given = isinstance(workload, ServingFleet) and workload.rates is not None
+        sites = [] if given else sites_of(scenario, catalog, ledger, allow_suspect=allow_suspect)
+        arch = NO_MODEL if given and workload.model is None else load_model(workload.model)
         if isinstance(workload, TrainingJob):
             job = resolve_training(workload, arch, scenario, catalog)
             questions[workload.name] = job
             tables[workload.name], median[workload.name] = training_tables(
                 job, sites, ledger, every_layout=every_layout
             )
+        elif given:
+            asked = resolve_rates(workload, arch, scenario, catalog)
+            questions[workload.name], tables[workload.name] = asked, rates_table(asked, ledger)
+            median[workload.name] = tables[workload.name]
         else:
             fleet = resolve_serving(workload, arch, scenario, catalog)
             lasting = [site for site in sites if not site.spot]
@@ -192,6 +200,9 @@ def _assemble(
         replicas=np.concatenate([part.replicas for part in units]),
         capacity_micro_per_s=_padded([part.capacity_micro_per_s for part in units]),
         max_units=np.concatenate([part.max_units for part in units]),
+        role=np.concatenate(
+            [table.role if isinstance(table, ServingTable) else 0 * table.nodes for table in tables.values()]
+        ),
         provider=_ranks([fact.site.offer.provider for fact in facts]),
         offer=_ranks([fact.site.offer.id for fact in facts]),
         rows=rows,

@@ -8,7 +8,7 @@ thing that can be added, is one full shape of replicas, or the shapes of one rep
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, serving_refusal
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
 from planner.candidates.offers import ShapeCaps, Site, group_by_physics
-from planner.candidates.program import Units
+from planner.candidates.program import WHOLE, Units
 from planner.candidates.serving_layouts import replica_layouts
 from planner.candidates.serving_question import ServingQuestion, resolve_serving
 from planner.candidates.serving_rates import Evaluated, evaluate
@@ -48,6 +48,12 @@ class ServingTable:
     unit_caps: Rows  # that offers and quotas allow
     demands_micro_per_s: tuple[int, ...]
     horizon_hours: float
+    role: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # (n,) as in `Program`; left out: whole
+
+    def __post_init__(self) -> None:
+        """Fill what was left out."""
+        if len(self.role) != len(self.sites):
+            object.__setattr__(self, "role", np.zeros(len(self.sites), dtype=np.int64))
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -76,11 +82,11 @@ class ServingTable:
             max_units=self.max_units,
         )
 
-    def tightened(self, question: ServingQuestion, kept: Mapping[int, float]) -> ServingTable:
-        """The same rows where replicas at some places of the evaluated arrays may carry only a share of their rates."""
-        shares = np.array([kept.get(int(place), 1.0) for place in self.places])
+    def tightened(self, question: ServingQuestion, kept: Mapping[tuple[int, int], float]) -> ServingTable:
+        """The same rows where replicas at some places, in some roles, may carry only a share of their rates."""
+        shares = np.array([kept.get((int(place), int(role)), 1.0) for place, role in zip(self.places, self.role)])
         planned = _planned(question, self.bucket_requests_per_s, shares)
-        needed, most = _units_needed(question, planned, self.replicas)
+        needed, most = _units_needed(question, planned, self.replicas, self.role)
         return replace(
             self,
             share_kept=shares,
@@ -124,11 +130,12 @@ def serving_table(question: ServingQuestion, sites: Sequence[Site], ledger: Ledg
     groups = group_by_physics(_able_sites(question, sites, ledger))
     found = evaluate(question, groups, ledger)
     caps = ShapeCaps(question.scenario)
-    rows: list[tuple[Site, int]] = []
-    if found is not None:
-        of_group = [found.rows[found.group_of[found.rows] == number] for number in range(len(groups))]
-        rows = [
-            (site, int(place))
+    rows: list[tuple[Site, int, int]] = []
+    for role, mine in enumerate(found.rows if found else ()):
+        assert found is not None
+        of_group = [mine[found.group_of[mine] == number] for number in range(len(groups))]
+        rows += [
+            (site, int(place), role)
             for number, group in enumerate(groups)
             for site in group
             for place in of_group[number]
@@ -160,26 +167,29 @@ def _within_cap(question: ServingQuestion, caps: ShapeCaps, site: Site, nodes: i
 
 
 def _priced(
-    question: ServingQuestion, found: Evaluated | None, rows: Sequence[tuple[Site, int]], ledger: Ledger
+    question: ServingQuestion, found: Evaluated | None, rows: Sequence[tuple[Site, int, int]], ledger: Ledger
 ) -> ServingTable:
     demands = question.demands_micro_per_s
-    places = np.array([place for _, place in rows], dtype=np.int64)
-    each = np.zeros((0, len(demands))) if found is None or not rows else found.requests_per_s[places]
+    places = np.array([place for _, place, _ in rows], dtype=np.int64)
+    role = np.array([role for _, _, role in rows], dtype=np.int64)
+    each = np.zeros((0, len(demands))) if found is None or not rows else found.requests_per_s[role, places]
     planned = _planned(question, each, np.ones(len(each)))
     usable = np.flatnonzero((planned > 0).any(axis=1))
     ledger.drop("too-slow", "columns", len(rows) - len(usable), nearest="less than a request in eleven days")
-    rows, places, each, planned = [rows[int(i)] for i in usable], places[usable], each[usable], planned[usable]
+    rows, places, role = [rows[int(i)] for i in usable], places[usable], role[usable]
+    each, planned = each[usable], planned[usable]
     nodes = np.zeros(0, dtype=np.int64) if found is None else found.nodes[places]
     replicas = np.zeros(0, dtype=np.int64) if found is None else found.replicas[places]
     limits = ShapeCaps(question.scenario, one_job=False)
-    caps = np.array([limits.of(site) for site, _ in rows], dtype=np.int64)
+    caps = np.array([limits.of(site) for site, _, _ in rows], dtype=np.int64)
     caps = np.maximum(caps // np.maximum(nodes, 1), 1)
     hours = question.scenario.horizon_s / 3600.0
-    needed, most = _units_needed(question, planned, replicas)
+    needed, most = _units_needed(question, planned, replicas, role)
     return ServingTable(
-        sites=tuple(site for site, _ in rows),
+        sites=tuple(site for site, _, _ in rows),
         evaluated=found,
         places=places,
+        role=role,
         nodes=nodes,
         replicas=replicas,
         bucket_requests_per_s=each,
@@ -188,7 +198,7 @@ def _priced(
         requests_per_s=each[:, 0] if len(demands) == 1 else _mixed(each, demands),
         cost_microusd=tuple(
             cost_microusd(int(count), site.offer.price_microusd_per_hour, hours)
-            for count, (site, _) in zip(nodes, rows)
+            for count, (site, _, _) in zip(nodes, rows)
         ),
         needed_units=needed,
         max_units=np.minimum(most, caps),
@@ -215,14 +225,14 @@ def _mixed(rates: NDArray[Any], demands: Sequence[int]) -> NDArray[np.float64]:
 NEVER = 2**31  # units of a row that cannot carry a fleet alone
 
 
-def _units_needed(question: ServingQuestion, planned: Rows, replicas: Rows) -> tuple[Rows, Rows]:
+def _units_needed(question: ServingQuestion, planned: Rows, replicas: Rows, role: Rows) -> tuple[Rows, Rows]:
     """Units of each row that carry the fleet alone, and the most that can help it."""
     fleet, demands = question.fleet, question.demands_micro_per_s
     spares, least = fleet.spare_replicas, fleet.min_replicas
     if len(demands) == 1:
         one, whole = planned[:, 0], demands[0]
         largest = int(one.max()) if len(one) else 0
-        needed = _units_for(whole + spares * one, one, replicas, least)
+        needed = np.where(role == WHOLE, _units_for(whole + spares * one, one, replicas, least), NEVER)
         return needed, _units_for(whole + spares * largest + 0 * one, one, replicas, least)
     with np.errstate(divide="ignore"):
         loads = np.asarray(demands) / planned
@@ -235,7 +245,7 @@ def _units_needed(question: ServingQuestion, planned: Rows, replicas: Rows) -> t
 
     served = np.isfinite(loads)
     most = units(np.where(served, loads, 0.0).sum(axis=1))
-    return np.where(served.all(axis=1), most, NEVER), most
+    return np.where(served.all(axis=1) & (role == WHOLE), most, NEVER), most
 
 
 def _units_for(load: Rows, planned: Rows, replicas: Rows, min_replicas: int) -> Rows:

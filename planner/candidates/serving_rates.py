@@ -31,7 +31,7 @@ from planner.estimate.serving import (
     given_throughput_capacity,
     serving_capacity,
 )
-from planner.estimate.serving_fleet import Margins, Replicas, capacity_within_targets, fleet_memory
+from planner.estimate.serving_fleet import ROLES, WHOLE, Margins, Replicas, capacity_within_targets, fleet_memory
 from planner.estimate.serving_step import Replica, ServingWork
 from planner.units import format_bytes, format_duration
 
@@ -50,8 +50,8 @@ class Evaluated:
     nodes: Rows  # (n,) shapes of one unit
     replicas: Rows  # (n,) of one unit
     memory: ServingMemory  # (n,) with all buckets mixed
-    requests_per_s: Values  # (n, b) of one replica on each bucket alone
-    rows: Rows  # those worth pricing
+    requests_per_s: Values  # (roles, n, b) of one replica on each bucket alone
+    rows: tuple[Rows, ...]  # of each role, those worth pricing
 
 
 def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Ledger) -> Evaluated | None:
@@ -84,6 +84,7 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
         ledger=ledger,
     )
     memory, rates = found.rates(question.tier)
+    rows = [_best_of_equals(question, found.group_of, nodes, replicas, each, ledger) for each in rates]
     return Evaluated(
         groups=tuple(groups),
         group_of=found.group_of,
@@ -93,7 +94,7 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
         replicas=replicas,
         memory=memory,
         requests_per_s=rates,
-        rows=_best_of_equals(question, found.group_of, nodes, replicas, rates, ledger),
+        rows=tuple(rows),
     )
 
 
@@ -117,7 +118,7 @@ class _Evaluation:
         whole = requests.mixed(np.asarray(self.question.fleet.traffic.share))
         memory = self._memory(np.arange(len(self.group_of)), whole)
         if tier != "analytic":
-            return memory, self._by_rule(memory)
+            return memory, self._by_rule(memory)[None]
         return memory, self._within_targets()
 
     def _memory(self, index: Rows, requests: Requests) -> ServingMemory:
@@ -169,14 +170,20 @@ class _Evaluation:
         known = np.isfinite(as_float(everyone.replica.take(row).step_s(1.0, context)))
         self._note_unknown(int((fits & ~known).reshape(count, buckets).any(axis=1).sum()))
         asked = np.flatnonzero(fits & known)
-        rate = np.zeros(len(row))
-        if len(asked):
+        split = self.question.fleet.disaggregated
+        rates = np.zeros((1 if split == "false" else len(ROLES), len(row)))
+        for role in range(len(rates)):
+            if not len(asked) or (role == WHOLE and split == "true"):
+                continue
             requests = self.question.requests.take(bucket[asked])
-            load = capacity_within_targets(self.question.ask, everyone.take(row[asked]), requests, batch[asked])
+            load = capacity_within_targets(self.question.ask, everyone.take(row[asked]), requests, batch[asked], role)
             found = _flat(load.requests_per_s, len(asked))
-            rate[asked] = np.where(np.isfinite(found), found, 0.0)
-            self._note_targets(row[asked], load)
-        return rate.reshape(count, buckets)
+            rates[role, asked] = np.where(np.isfinite(found), found, 0.0)
+            if role == WHOLE:
+                self._note_targets(row[asked], load)
+        if split == "true" and not rates.any():
+            self._note_unknown(count)
+        return rates.reshape(-1, count, buckets)
 
     def _replicas(self) -> Replicas:
         question = self.question

@@ -8,7 +8,7 @@ wider still.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from planner.estimate.machine import Machine
 from planner.estimate.resolve_serving import Requests, RowLimits
 from planner.estimate.serving import ServingMemory, ServingSpec, serving_memory
 from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, load_at, slo_capacity
-from planner.estimate.serving_step import Replica, ReplicaLayout
+from planner.estimate.serving_pools import decode_pool_capacity, prefill_pool_capacity
+from planner.estimate.serving_step import Replica, ReplicaLayout, sequence_cache_bytes
 from planner.estimate.serving_work import taken
 
 Values = NDArray[np.float64]
@@ -147,8 +148,28 @@ def request_shape(requests: Requests) -> RequestShape:
     )
 
 
-def capacity_within_targets(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray) -> OpenLoad:
-    """The largest rate of each replica that keeps every target at the confidence asked for."""
+WHOLE, PREFILL, DECODE = 0, 1, 2  # what a replica does of a request
+ROLES = ("whole", "prefill", "decode")
+NETWORK_SHARE = 0.8  # of a replica's network that caches on their way may fill
+
+
+def cache_transfer_s(ask: FleetAsk, replicas: Replicas, requests: Requests) -> Values:
+    """Time that the cache of a prompt takes through the network of one side; nan where that is not known.  [s]"""
+    machine, layout = replicas.replica.machine, replicas.replica.layout
+    sent = sequence_cache_bytes(replicas.arch, ask.kv_cache, requests.input_tokens)
+    return as_float(sent) / (as_float(machine.inter_node_bytes_per_s) * as_float(layout.devices))
+
+
+def capacity_within_targets(
+    ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, role: int = WHOLE
+) -> OpenLoad:
+    """The largest rate of each replica that keeps every target at the confidence asked for.
+
+    Of pools the prefill side answers for the first token, less the time in which it sends the cache, the
+    decode side for the others, with the time in which it takes the cache in: each counts its own network.
+    """
+    if role != WHOLE:
+        return _pool(ask, replicas, requests, batch, role, None, at_confidence=True)
     return slo_capacity(
         Slowed(replica=replicas.replica, factor=replicas.margins.engine),
         request_shape(requests),
@@ -167,8 +188,11 @@ def load_of(
     batch: FloatOrArray,
     *,
     at_confidence: bool,
+    role: int = WHOLE,
 ) -> OpenLoad:
     """What each replica does at a rate: as predicted, or at the confidence asked for (first token apart)."""
+    if role != WHOLE:
+        return _pool(ask, replicas, requests, batch, role, requests_per_s, at_confidence=at_confidence)
     factor = replicas.margins.engine if at_confidence else 1.0
     return load_at(
         Slowed(replica=replicas.replica, factor=factor),
@@ -178,3 +202,46 @@ def load_of(
         arrival_variability=ask.arrival_variability,
         max_batched_tokens=replicas.limits.max_batched_tokens,
     )
+
+
+def network_rate_per_s(ask: FleetAsk, replicas: Replicas, requests: Requests) -> Values:
+    """Requests whose caches the network of one side carries.  [1/s]"""
+    return NETWORK_SHARE / cache_transfer_s(ask, replicas, requests)
+
+
+def _pool(
+    ask: FleetAsk,
+    replicas: Replicas,
+    requests: Requests,
+    batch: FloatOrArray,
+    role: int,
+    requests_per_s: FloatOrArray | None,
+    *,
+    at_confidence: bool,
+) -> OpenLoad:
+    """A replica of a prefill or a decode pool: at a rate, or at the largest that keeps its targets and its network."""
+    slowed = Slowed(replica=replicas.replica, factor=replicas.margins.engine if at_confidence else 1.0)
+    shape, variability = request_shape(requests), ask.arrival_variability
+    transfer_s = cache_transfer_s(ask, replicas, requests)
+    targets = ask.targets(replicas.margins)
+
+    def load(rate: FloatOrArray | None) -> OpenLoad:
+        if role == DECODE:
+            return decode_pool_capacity(
+                slowed, shape, targets, batch, kv_transfer_s=transfer_s, arrival_variability=variability,
+                requests_per_s=rate,
+            )  # fmt: skip
+        less = replace(targets, **{f"{name}_s": limit - transfer_s for name, limit in _first_tokens(targets).items()})
+        found = prefill_pool_capacity(slowed, shape, less, arrival_variability=variability, requests_per_s=rate)
+        return replace(found, ttft_s={key: value + transfer_s for key, value in found.ttft_s.items()})
+
+    if requests_per_s is not None:
+        return load(requests_per_s)
+    found, most = load(None), network_rate_per_s(ask, replicas, requests)
+    rate = np.minimum(found.requests_per_s, most)
+    by_network = np.asarray(found.requests_per_s > most)
+    return replace(found, requests_per_s=rate, binding=np.where(by_network, "network", found.binding))
+
+
+def _first_tokens(targets: Targets) -> dict[str, Values]:
+    return {name: limit for name, limit in targets.asked.items() if name.startswith("ttft")}

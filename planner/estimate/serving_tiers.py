@@ -14,7 +14,7 @@ from planner.architecture.model import Architecture
 from planner.catalog.model import Band, Catalog, Device
 from planner.estimate.bands import margin
 from planner.estimate.engines import DEFAULT_ENGINE, engine_rules
-from planner.estimate.serving_constants import TEXTBOOK, ServingConstants
+from planner.estimate.serving_constants import TEXTBOOK, ServingConstants, serving_constants
 from planner.estimate.serving_fleet import FleetAsk, Margins
 from planner.scenario.schema import ServingFleet
 
@@ -59,17 +59,19 @@ def tier_on(fleet: ServingFleet, arch: Architecture, device: Device, catalog: Ca
 
 
 def _analytic(catalog: Catalog, device: Device, engine: str) -> ServingTier:
-    constants = ServingConstants(
-        name="prototype",
-        bandwidth=0.774,
-        compute=0.517,
-        link=0.7,
-        kernel_unit_s=41e-6,
-        collective_s=14.5e-6,
-        sequence_s=14.5e-6,
-        request_s=0.122,
+    """Constants of an engine on a family of devices; textbook ones where a catalog brings none of its own."""
+    if catalog.serving is None:
+        return ServingTier(tier="analytic", engine=engine, family=device.family, constants=TEXTBOOK, tag="uncalibrated")
+    found = serving_constants(catalog, device, engine)
+    return ServingTier(
+        tier="analytic",
+        engine=engine,
+        family=device.family,
+        constants=found.constants,
+        tag=found.tag,
+        tpot=found.tpot,
+        ttft=found.ttft,
     )
-    return ServingTier(tier="analytic", engine=engine, family=device.family, constants=constants, tag="uncalibrated")
 
 
 def fleet_ask(fleet: ServingFleet) -> FleetAsk:

@@ -58,7 +58,11 @@ def _floor(program: Program, mask: NDArray[np.bool_]) -> int | None:
             buckets = len(task.demand_micro_per_s)
             capacity = program.capacity_micro_per_s[inside, :buckets].astype(np.float64)
             with np.errstate(divide="ignore"):
-                least = (program.cost_microusd[inside, None] / capacity).min(axis=0)  # of a request of each bucket
+                each = program.cost_microusd[inside, None] / capacity  # of a request of each bucket
+            whole, prefill, decode = (
+                np.where((program.role[inside] == role)[:, None], each, np.inf).min(axis=0) for role in range(3)
+            )
+            least = np.minimum(whole, prefill + decode)
             if not np.isfinite(least).all():
                 return None
             total += int(least @ np.asarray(task.demand_micro_per_s) * (1 - 1e-9))

@@ -30,7 +30,7 @@ def routing_findings(fleet: ServingFleet, demands: Sequence[int], carried: Carri
     """
     yield from _sums(fleet, carried)
     yield from _loads(fleet, carried)
-    if len(demands) == 1:
+    if len(demands) == 1 and all(row["role"] == "whole" for row, _ in carried):
         yield from _one_bucket(fleet, demands[0], carried, spares)
     else:
         yield from _losses(fleet, demands, carried, spares)
@@ -40,11 +40,13 @@ def _sums(fleet: ServingFleet, carried: Carried) -> Iterator[Finding]:
     """Together the rows are sent the peak of every bucket."""
     traffic = fleet.traffic
     for bucket, share in enumerate(traffic.share):
-        sent = math.fsum(row["routed_requests_per_s"][bucket] for row, _ in carried)
         asked = float(share) * traffic.peak_requests_per_s
-        if not math.isclose(sent, asked, rel_tol=1e-6, abs_tol=1.5 / MICRO):
-            name = traffic.buckets[bucket]
-            yield Finding("wrong-load", f"{fleet.name}: {sent:.9g} requests/s of {name} are planned, not {asked:.9g}")
+        for side in ("prefill", "decode"):
+            mine = [row["routed_requests_per_s"] for row, _ in carried if row["role"] in ("whole", side)]
+            sent = math.fsum(routed[bucket] for routed in mine)
+            if not math.isclose(sent, asked, rel_tol=1e-6, abs_tol=1.5 / MICRO):
+                text = f"{sent:.9g} requests/s of {traffic.buckets[bucket]} are planned for {side}, not {asked:.9g}"
+                yield Finding("wrong-load", f"{fleet.name}: {text}")
 
 
 def _loads(fleet: ServingFleet, carried: Carried) -> Iterator[Finding]:
@@ -78,25 +80,27 @@ def _losses(fleet: ServingFleet, demands: Sequence[int], carried: Carried, spare
     lost_rows = range(len(carried)) if spares else (-1,)
     for lost in lost_rows:
         counts = [row["replicas"] - spares * (i == lost) for i, (row, _) in enumerate(carried)]
-        if min(counts, default=0) < 0 or not _carries(demands, counts, [planned for _, planned in carried]):
+        roles = [row["role"] for row, _ in carried]
+        if min(counts, default=0) < 0 or not _carries(demands, counts, [planned for _, planned in carried], roles):
             where = f" once {carried[lost][0]['offer']} lacks {spares} replicas" if lost >= 0 else ""
             yield Finding("demand-unmet", f"{fleet.name}: no routing carries the peak of every bucket{where}")
 
 
-def _carries(demands: Sequence[int], counts: Sequence[int], rates: Sequence[Sequence[int]]) -> bool:
+def _carries(
+    demands: Sequence[int], counts: Sequence[int], rates: Sequence[Sequence[int]], roles: Sequence[str]
+) -> bool:
     """Whether a routing exists: the least share of the replicas that any routing fills is at most all of them."""
     from scipy.optimize import linprog
 
     arcs = [(i, b) for i, row in enumerate(rates) for b, rate in enumerate(row) if rate > 0]
-    if {b for _, b in arcs} != set(range(len(demands))):
-        return False
-    flow = np.zeros((len(demands), len(arcs) + 1))
+    flow = np.zeros((2 * len(demands), len(arcs) + 1))  # what is prefilled, then what is decoded
     load = np.zeros((len(counts), len(arcs) + 1))
     for place, (i, b) in enumerate(arcs):
-        flow[b, place] = 1.0
+        flow[b, place] = roles[i] != "decode"
+        flow[len(demands) + b, place] = roles[i] != "prefill"
         load[i, place] = demands[b] / rates[i][b]
     load[:, -1] = -np.asarray(counts, dtype=np.float64)
     cost = np.zeros(len(arcs) + 1)
     cost[-1] = 1.0
-    found = linprog(cost, A_ub=load, b_ub=np.zeros(len(counts)), A_eq=flow, b_eq=np.ones(len(demands)))
+    found = linprog(cost, A_ub=load, b_ub=np.zeros(len(counts)), A_eq=flow, b_eq=np.ones(2 * len(demands)))
     return bool(found.status == 0 and found.x[-1] <= 1 + 1e-6)

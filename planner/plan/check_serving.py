@@ -17,6 +17,7 @@ from planner.catalog.model import Catalog
 from planner.estimate.resolve import peaks_of
 from planner.estimate.resolve_serving import bucket_demands
 from planner.estimate.serving import ServingSpec, given_throughput_capacity, serving_capacity
+from planner.estimate.serving_fleet import ROLES, WHOLE
 from planner.plan.check_cells import energy_cells, memory_cells
 from planner.plan.check_layout import serving_layout_findings
 from planner.plan.check_routing import routing_findings
@@ -77,6 +78,7 @@ def _replica(
         shape=facts.shape,
         inter_node_bytes_per_s=facts.inter_node_bytes_per_s,
         split=row["layout"],
+        role=ROLES.index(row["role"]),
     )
 
 
@@ -99,6 +101,8 @@ def _row(
     if row["point"] is not None and speed["point"] is not None:  # each figure by its own size
         yield from cell_findings("wrong-speed", fleet.name, row["point"], speed.pop("point"))
     yield from cell_findings("wrong-speed", fleet.name, row, speed)
+    if one.role != WHOLE and fleet.disaggregated == "false":
+        yield Finding("not-allowed", f"{fleet.name}: {row['offer']} only serves {row['role']}, which is not asked for")
     yield from _missed(fleet, row)
     yield from _money(fleet, row, facts, hours)
     prices = price_cells(fleet, row["cost_microusd"], loads, row["replicas"], hours)

@@ -25,7 +25,7 @@ def fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, hori
     cost = sum(row["cost_microusd"] for row in rows) / 1e6
     seconds, traffic = horizon_hours * 3600.0, fleet.traffic
     mean = traffic.requests_per_s * seconds * fleet.output_tokens
-    full = sum(row["output_tokens_per_s_per_replica"] * row["replicas"] for row in rows) * seconds
+    full = _full_tokens_per_s(rows) * seconds
     return {
         "buckets": _buckets(fleet),
         "spare_replicas": spares,
@@ -34,6 +34,14 @@ def fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, hori
         "usd_per_million_output_tokens_full": cost / full * 1e6 if full else 0.0,
         "api": _api(fleet, cost, seconds),
     }
+
+
+def _full_tokens_per_s(rows: Sequence[Document]) -> float:
+    """Output tokens per second with every replica full; of two pools the slower one decides.  [tokens/s]"""
+    by_role = dict.fromkeys(("whole", "prefill", "decode"), 0.0)
+    for row in rows:
+        by_role[row["role"]] += row["output_tokens_per_s_per_replica"] * row["replicas"]
+    return by_role["whole"] + min(by_role["prefill"], by_role["decode"])
 
 
 def _buckets(fleet: ServingFleet) -> list[Document]:

@@ -21,7 +21,14 @@ from planner.equations.registry import as_float
 from planner.estimate.resolve import peaks_of, serving_machine
 from planner.estimate.resolve_serving import Requests, requests_of, row_limits, speculation_of
 from planner.estimate.serving import ReplicaLayout, ServingMemory
-from planner.estimate.serving_fleet import Replicas, capacity_within_targets, load_of, replica_memory
+from planner.estimate.serving_fleet import (
+    PREFILL,
+    WHOLE,
+    Replicas,
+    capacity_within_targets,
+    load_of,
+    replica_memory,
+)
 from planner.estimate.serving_open import OpenLoad
 from planner.estimate.serving_step import Replica, ServingWork
 from planner.estimate.serving_tiers import ServingTier, fleet_ask, fleet_tier, tier_on
@@ -43,6 +50,7 @@ class ReplicaSite:
     shape: Shape
     inter_node_bytes_per_s: float | None
     split: Mapping[str, int]  # tp, pp, dp, ep
+    role: int = WHOLE
 
     @property
     def analytic(self) -> bool:
@@ -95,7 +103,7 @@ class ReplicaSite:
         if len(served):
             batch = np.broadcast_to(as_float(memory.batch), (count,))[served]
             some = self.requests.take(served)
-            load = capacity_within_targets(fleet_ask(self.fleet), self.replicas, some, batch)
+            load = capacity_within_targets(fleet_ask(self.fleet), self.replicas, some, batch, self.role)
             found = np.broadcast_to(as_float(load.requests_per_s), (len(served),))
             rates[served] = np.where(np.isfinite(found), found, 0.0)
         return rates
@@ -129,6 +137,7 @@ class Point:
             np.array([self.requests_per_s]),
             as_float(self.memory.batch),
             at_confidence=at_confidence,
+            role=self.site.role,
         )
 
     @cached_property
@@ -150,7 +159,7 @@ class Point:
     def most(self) -> OpenLoad:
         """The replica at the largest rate of this mix at which every target is kept."""
         ask, batch = fleet_ask(self.site.fleet), as_float(self.memory.batch)
-        return capacity_within_targets(ask, self.site.replicas, self.requests, batch)
+        return capacity_within_targets(ask, self.site.replicas, self.requests, batch, self.site.role)
 
     def capacity_per_s(self) -> float:
         """The largest rate of this mix at which every target is kept; 0 where there is none.  [1/s]"""
@@ -158,14 +167,24 @@ class Point:
 
     def missed(self) -> float:
         """The most by which a target is missed, as a share of it; not above 0 when all are kept."""
-        targets = self.site.fleet.targets_s
-        return max((self.latency_s(name) / limit - 1.0 for name, limit in targets.items()), default=-1.0)
+        return max((self.latency_s(name) / limit - 1.0 for name, limit in self.targets_s.items()), default=-1.0)
+
+    @property
+    def targets_s(self) -> Mapping[str, float]:
+        """The targets that the replica answers for: of pools each side has its own."""
+        every = self.site.fleet.targets_s
+        if self.site.role == WHOLE:
+            return every
+        return {name: limit for name, limit in every.items() if name.startswith("ttft") == (self.site.role == PREFILL)}
 
     def cells(self) -> Document:
         """The figures of the point, in base units."""
         load, memory = self.predicted, self.memory
         running = _one(load.sequences)
-        decode = self.site.replicas.replica.decode_step(max(running, 1.0), self.requests.resident_tokens)
+        replica = self.site.replicas.replica
+        decode = replica.decode_step(max(running, 1.0), self.requests.resident_tokens)
+        if self.site.role == PREFILL:
+            decode = replica.first_token(*self._prompt)
         terms = {name: _one(value) for name, value in decode.items()}
         made = _one(self.requests.output_tokens)
         limited = "max_num_seqs" if _one(memory.batch) < _one(memory.max_sequences) else "memory"
@@ -204,7 +223,7 @@ class Point:
                 "at_confidence_s": finite(self.latency_s(name)),
                 "margin": finite(1.0 - self.latency_s(name) / limit),
             }
-            for name, limit in self.site.fleet.targets_s.items()
+            for name, limit in self.targets_s.items()
         ]
 
 

@@ -13,6 +13,7 @@ from planner.candidates.offers import Site
 from planner.candidates.program import Task
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion, ServingTable
+from planner.estimate.serving_fleet import DECODE, PREFILL, ROLES, WHOLE
 from planner.optimize.solve import Solution
 from planner.plan.place import energy_document, memory_document, place_document, usd
 from planner.plan.serving_cells import load_cells, price_cells, speed_cells
@@ -41,16 +42,29 @@ def routed_requests_per_s(
     """
     demands = np.asarray(task.demand_micro_per_s, dtype=np.float64)
     columns, program = list(chosen), candidates.program
-    if len(demands) == 1:
+    if len(demands) == 1 and not program.role[columns].any():
         capacity = program.capacity_micro_per_s[columns, :1].astype(np.float64) * solution.units[columns, None]
         return np.asarray(capacity / max(capacity.sum(), 1.0) * (demands / MICRO))
     flows = np.asarray(solution.flows, dtype=np.float64)[columns, : len(demands)]
-    flows = flows / np.maximum(flows.sum(axis=0), 1e-300) * (demands / MICRO)
     table = candidates.tables[task.name]
     assert isinstance(table, ServingTable)
-    kinds = table.places[candidates.rows[columns]]
+    rows = candidates.rows[columns]
+    kinds = table.places[rows] * len(ROLES) + table.role[rows]
+    flows = _exact(flows, table.role[rows], demands) / MICRO
     replicas = (program.replicas[columns] * solution.units[columns]).astype(np.float64)
     return _evened(flows, kinds, replicas)
+
+
+def _exact(flows: NDArray[np.float64], role: NDArray[np.int64], demands: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Flows that add up to the demand of each bucket in each role, whatever the solver rounded."""
+    whole, exact = flows[role == WHOLE].sum(axis=0), flows.copy()
+    served = np.minimum(whole, demands)
+    if not role.any():
+        served = demands
+    for part, wanted in ((WHOLE, served), (PREFILL, demands - served), (DECODE, demands - served)):
+        mine = role == part
+        exact[mine] = flows[mine] / np.maximum(flows[mine].sum(axis=0), 1e-300) * wanted
+    return exact
 
 
 def _evened(flows: NDArray[np.float64], kinds: NDArray[np.int64], replicas: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -62,7 +76,7 @@ def _evened(flows: NDArray[np.float64], kinds: NDArray[np.int64], replicas: NDAr
     return shared
 
 
-def replica_site(question: ServingQuestion, site: Site, split: dict[str, int]) -> ReplicaSite:
+def replica_site(question: ServingQuestion, site: Site, split: dict[str, int], role: int) -> ReplicaSite:
     """One replica of a fleet on a site."""
     return ReplicaSite(
         fleet=question.fleet,
@@ -72,6 +86,7 @@ def replica_site(question: ServingQuestion, site: Site, split: dict[str, int]) -
         shape=site.shape,
         inter_node_bytes_per_s=site.inter_node_bytes_per_s,
         split=split,
+        role=role,
     )
 
 
@@ -90,8 +105,10 @@ def _row(
     shapes, replicas = units * int(table.nodes[row]), units * int(table.replicas[row])
     cost, hours = table.cost_microusd[row] * units, table.horizon_hours
     needed = replicas - task.spare_replicas if kinds == 1 else replicas
-    one = replica_site(question, site, split)
+    role = int(table.role[row])
+    one = replica_site(question, site, split, role)
     head = {
+        "role": ROLES[role],
         "layout": split,
         "devices_per_replica": table.devices_per_replica(row),
         "replicas": replicas,

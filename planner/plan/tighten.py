@@ -24,7 +24,7 @@ ROUNDS = 8
 LEAST_CUT = 0.98  # of the rates, so that rounds end
 DEEPEST_CUT = 0.5  # where not even an idle replica keeps its targets on the mix
 
-Kept = dict[int, float]  # place of a replica in the evaluated arrays -> share of its rates
+Kept = dict[tuple[int, int], float]  # place of a replica in the evaluated arrays and its role -> share of its rates
 
 
 def solve_within_targets(
@@ -91,7 +91,7 @@ def _cuts(candidates: Candidates, solution: Solution, kept: Mapping[str, Kept]) 
 
 def _missing(
     candidates: Candidates, solution: Solution, task: Task, question: ServingQuestion, before: Kept
-) -> Iterator[tuple[int, float]]:
+) -> Iterator[tuple[tuple[int, int], float]]:
     table = candidates.tables[task.name]
     assert isinstance(table, ServingTable)
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
@@ -100,10 +100,11 @@ def _missing(
         row = int(candidates.rows[column])
         replicas = int(solution.units[column]) * int(table.replicas[row])
         needed = replicas - task.spare_replicas if len(chosen) == 1 else replicas
-        one = replica_site(question, table.sites[row], table.layout_row(row))
+        role = int(table.role[row])
+        one = replica_site(question, table.sites[row], table.layout_row(row), role)
         point = one.point(sent / max(needed, 1))
         if point.requests_per_s > 0 and point.missed() > 0:
-            place = int(table.places[row])
+            place = (int(table.places[row]), role)
             yield place, before.get(place, 1.0) * _cut(point)
 
 

@@ -17,7 +17,7 @@ _LAYOUT = (
 _PLAIN = (
     "offer", "provider", "region", "zone", "country", "device", "shape", "price_model", "price_microusd_per_hour",
     "price_as_of", "price_status", "price_source", "count", "devices", "devices_per_shape", "jobs", "replicas",
-    "replicas_needed", "devices_per_replica",
+    "replicas_needed", "devices_per_replica", "role",
 )
 _FIGURES = (
     "hours", "finish_hours", "deadline_hours", "load_at_peak", "planned_requests_per_s", "replica_requests_per_s",
@@ -26,12 +26,15 @@ _FIGURES = (
     "carbon_kg",
 )
 # fmt: on
+_POINT = ("requests_per_s", "sequences", "batch_limit", "prefill_share", "sized_by")
+_LATENCIES = ("ttft", "tpot", "e2e")
 _MEMORY = ("needed_bytes", "usable_bytes", "free_bytes")
 _KNOWN = ("tier", "family", "constants", "confidence")
 _SPREADS = ("hours", "cost_usd", "needed_bytes")
 _QUANTILES = ("p10", "p50", "p90", "at_confidence")
 PLAN_COLUMNS = (
     "plan", "case", "status", "workload", "kind", "model", *_PLAIN, *_LAYOUT, *_FIGURES,
+    *(f"replica_at_peak_{name}" for name in _POINT), *(f"{name}_p95_s" for name in _LATENCIES), "constants", "tag",
     *(f"memory_{name}" for name in _MEMORY), *(f"band_{name}" for name in _KNOWN),
     *(f"{name}_{quantile}" for name in _SPREADS for quantile in _QUANTILES),
 )  # fmt: skip
@@ -54,9 +57,18 @@ def plan_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def _served(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What one replica does at its peak, and what predicts it; nothing for training."""
+    point, tier = row.get("point") or {}, row.get("tier") or {}
+    latencies = {f"{name}_p95_s": (point.get(f"{name}_s") or {}).get("p95") for name in _LATENCIES}
+    figures = {f"replica_at_peak_{name}": point.get(name) for name in _POINT}
+    return figures | latencies | {"constants": tier.get("constants"), "tag": tier.get("tag")}
+
+
 def _allocation(workload: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     flat = {"workload": workload["name"], "kind": workload["kind"], "model": workload["model"]}
     flat |= {name: row.get(name) for name in (*_PLAIN, *_FIGURES)}
+    flat |= _served(row)
     if isinstance(row.get("binds"), Mapping):  # shares by resource: the largest names what binds
         flat["binds"] = next(iter(row["binds"]), "")
     flat |= {name: row["layout"].get(name) for name in _LAYOUT}

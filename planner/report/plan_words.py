@@ -106,7 +106,7 @@ def place_of(row: Piece) -> str:
 
 def offer_of(row: Piece) -> str:
     """What is rented and where: "h100-sxm-80gb ×8 · prov-a us-east"."""
-    model = "" if row["price_model"] in ("on_demand", "owned") else f" · {row['price_model']}"
+    model = "" if row["price_model"] in ("on_demand", "owned", "given") else f" · {row['price_model']}"
     many = f" ×{row['devices_per_shape']}" if row["devices_per_shape"] > 1 else ""
     return f"{row['device']}{many} · {place_of(row)}{model}"
 
@@ -146,7 +146,8 @@ def replicas_of(row: Piece) -> str:
     layout, spare = row["layout"], row["replicas"] - row["replicas_needed"]
     split = " ".join(f"{axis}{layout[axis]}" for axis in ("tp", "pp", "dp", "ep") if layout.get(axis, 1) > 1)
     count = f"{row['replicas_needed']}" + (f" + {spare} spare" if spare > 0 else "")
-    return f"{count} × {split or 'tp1'}"
+    role = "" if row.get("role", "whole") == "whole" else f" {row['role']}"
+    return f"{count}{role} × {split or 'tp1'}"
 
 
 def finish_of(row: Piece) -> str:

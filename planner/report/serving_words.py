@@ -58,7 +58,7 @@ def _known(document: Piece) -> Iterator[str]:
 def tier_words(tier: Piece) -> str:
     """ "analytic tier, vllm on hopper 1f2e3d4c (calibrated): TPOT off by 9 % in the median on 120 rows"."""
     head = f"{tier['tier']} tier, {tier['engine']} on {tier['family']}"
-    head += f" {tier['constants']}" if tier["constants"] else ""
+    head += f", constants {tier['constants'].removeprefix('calibrated ')}" if tier["constants"] else ""
     of = f" from {tier['inherited_from']}" if tier["inherited_from"] else ""
     errors = [
         f"{name} off by {100 * band['median_error']:.2g} % in the median, {band['p10']:.2f} to {band['p90']:.2f} times "
@@ -75,6 +75,8 @@ def price_lines(document: Piece, workload: Piece) -> Iterator[str]:
     if not fleet or not workload["allocations"]:
         return
     mean, full = fleet["usd_per_million_output_tokens_mean"], fleet["usd_per_million_output_tokens_full"]
+    if mean is None or full is None:  # lengths that nobody gave
+        return
     yield f" $ per 1M output tokens  {workload['name']} {mean:,.2f} at mean load, {full:,.2f} at full load"
     api = fleet["api"]
     if not api:

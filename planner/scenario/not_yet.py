@@ -48,7 +48,6 @@ NOT_YET = (
     NotYet("training[].data", "leave it out, and name the regions in hardware.regions"),
     NotYet("serving[].max_spot_share", "leave it out: spot offers train, they do not serve"),
     NotYet("serving[].integer_slices", "write false", _other_than(False)),
-    NotYet("serving[].disaggregated", "write false", _other_than(False, "false")),
     NotYet("serving[].autoscaling", "leave it out: replicas for the peak are always there"),
     NotYet("hardware.pricing[]", "write on_demand or spot", _other_than("on_demand", "spot")),
     NotYet("hardware.discounts", "lower the prices in a catalog of your own"),

@@ -68,7 +68,7 @@ Optimizer = Literal[
     "adamw-8bit", "adamw-8bit-no-master", "adafactor", "adafactor-momentum", "sgd", "sgd-momentum", "muon",
 ]  # fmt: skip
 Framework = Literal["megatron", "fsdp", "deepspeed", "maxtext", "neuron", "pytorch", "jax", "tensorflow"]
-Format = Literal["fp32", "fp16", "bf16", "fp8", "fp8-block", "int8", "int4", "mxfp4", "nvfp4"]
+Format = Literal["fp32", "fp16", "bf16", "fp8", "fp8-block", "int8", "int4", "q4_k_m", "mxfp4", "nvfp4"]
 
 
 def _model_branch(value: object) -> object:
