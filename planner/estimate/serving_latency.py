@@ -29,7 +29,6 @@ from planner.estimate.serving_step import StepTimes
 Values = NDArray[np.float64]
 SHARE = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 SCORE = {key: NormalDist().inv_cdf(share) for key, share in SHARE.items()}
-REPEATS = 3
 FEWEST_TOKENS = 1e-6  # after the first: one-token answers still have a rate
 
 
@@ -106,6 +105,11 @@ class Demand:
         return self.prefill_second_moment + (self.variability - 1) * self.prefill_s**2
 
     @cached_property
+    def fewest(self) -> Values:
+        """Sequences that one sees, itself among them, at the lowest load; below 1 where arrivals are even."""
+        return 1 + (self.variability - 1) / self.output_spread
+
+    @cached_property
     def unshared(self) -> Values:
         """1 for prompts too long to share a step with another, 0 for those short enough."""
         return np.clip(2 - self.budget / np.maximum(self.new, 1.0), 0.0, 1.0)
@@ -147,34 +151,38 @@ class Demand:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A replica with a mean number of decoding sequences."""
+    """A replica whose sequences see a batch of a given size."""
 
     demand: Demand
-    decoding: Values
     token_s: Values  # without prefill in between
-    rate: Values  # arrivals that keep so many decoding  [1/s]
+    clock_rate: Values  # arrivals in a second without prefill
+    rate: Values  # arrivals  [1/s]
     share: Values  # of the time for prefill
     slope: Values  # rise of token_s with one more sequence
 
     @classmethod
-    def at(cls, demand: Demand, decoding: Values) -> Point:
-        """The point where `decoding` sequences decode on average; an arrival sees them, and joins.
+    def at(cls, demand: Demand, more: Values) -> Point:
+        """The point where a sequence decodes with `more` others than by itself, on average over its tokens.
 
-        b = x ((O - 1) D + rho Y) / (1 - rho): while a prompt waits and is worked on, for Y, others come
-        and hold up its decoding once it has begun. Y depends on x, hence the repetition.
+        In time without prefill, sequences arrive at y = x / (1 - rho) and stay for (O - 1) D, so that y (O - 1) D
+        decode on average. A sequence sees these, and those of its own clump: z = 1 + (c_a^2 G - 1) / c_O,
+        G - 1 = 2 u + (E[P^2] / E[P]^2) u^2 with u = y E[P]. The sum being given, y is the root of a quadratic.
         """
-        single = as_float(demand.replica.token_s(np.minimum(decoding + 1, demand.limit), demand.context))
-        slope = np.maximum(demand.full_token_s - single, 0.0) / np.maximum(demand.limit - decoding - 1, 1.0)
-        prefill, token = demand.prefill_s, single
-        rate, stalled = decoding / (demand.later * token + decoding * prefill), 0.0 * single
-        for _ in range(REPEATS):
-            more = np.maximum(peakedness(demand, rate) - 1 - stalled, -decoding)
-            token = np.minimum(single + slope * more, np.maximum(demand.full_token_s, single))
-            plain = demand.later * token + decoding * prefill
-            held = behind_s(demand, token * demand.tokens_of_step, rate)
-            rate = 2 * decoding / (plain + np.sqrt(plain**2 + 4 * decoding * prefill * held))
-            stalled = rate**2 * prefill * held / (1 - rate * prefill)  # not decoding though they could
-        return cls(demand=demand, decoding=decoding, token_s=token, rate=rate, share=rate * prefill, slope=slope)
+        batch = np.minimum(np.maximum(demand.fewest + more, 1.0), np.maximum(demand.limit, 1.0))
+        token = as_float(demand.replica.token_s(batch, demand.context))
+        slope = np.maximum(demand.full_token_s - token, 0.0) / np.maximum(demand.limit - batch, 1.0)
+        weight = demand.variability / demand.output_spread
+        first = demand.later * token + 2 * weight * demand.prefill_s
+        clock = 2 * more / (first + np.sqrt(first**2 + 4 * weight * demand.prefill_second_moment * more))
+        rate = clock / (1 + clock * demand.prefill_s)
+        return cls(
+            demand=demand, token_s=token, clock_rate=clock, rate=rate, share=rate * demand.prefill_s, slope=slope
+        )
+
+    @cached_property
+    def decoding(self) -> Values:
+        """Mean number of sequences between their first and last tokens."""
+        return self.clock_rate * (self.demand.later * self.token_s + self.held_s)
 
     @cached_property
     def tpot_s(self) -> Values:
@@ -182,9 +190,17 @@ class Point:
         return self.decoding / (self.rate * self.demand.later)
 
     @cached_property
-    def behind_s(self) -> Values:
-        """Mean time before the first token in which those come that hold up what follows."""
-        return behind_s(self.demand, self.step_s, self.rate)
+    def held_s(self) -> Values:
+        """Prefill of those who come before a request's first token and hold up what follows it."""
+        demand = self.demand
+        return demand.prefill_s * as_float(others_in_window(self.rate * self.before_s, demand.variability))
+
+    @cached_property
+    def before_s(self) -> Values:
+        """Time before a first token in which those come whose prompts follow at once: its step, and the line."""
+        demand, share = self.demand, self.share
+        seen = as_float(mixed_step_s(self.step_s, self.rate, demand.prefill_s, demand.work_dispersion))
+        return self.step_s + demand.prefill_s + seen * (share + demand.unshared * (1 - share) / 2)
 
     @cached_property
     def step_s(self) -> Values:
@@ -199,7 +215,9 @@ class Point:
     @cached_property
     def variance(self) -> Values:
         """Of the number decoding."""
-        peak = np.maximum(peakedness(self.demand, self.rate), 0.05)
+        demand, backlog = self.demand, self.clock_rate * self.demand.prefill_s
+        clump = 2 * backlog + self.clock_rate**2 * demand.prefill_second_moment
+        peak = np.maximum(demand.fewest + demand.variability * clump / demand.output_spread, 0.05)
         return np.asarray(running_variance(self.decoding, self.elasticity, peak))
 
     @cached_property
@@ -232,7 +250,8 @@ class Point:
     def full_rate(self) -> Values:
         """Rate at which a replica with all slots taken finishes requests."""
         demand = self.demand
-        return demand.limit / (demand.later * demand.full_token_s / (1 - self.share) + self.first_s)
+        decoding = (demand.later * demand.full_token_s + self.held_s) / (1 - self.share)
+        return demand.limit / (decoding + self.first_s)
 
     @cached_property
     def slot_probability(self) -> Values:
@@ -251,9 +270,9 @@ class Point:
         """Time to the first token: mean or percentile."""
         demand, queue = self.demand, self.queue_s
         probability, conditional = self.slot_probability, self.slot_mean_s
-        mean = demand.request_s + queue + self.first_s + probability * conditional
+        mean = demand.request_s + queue + self.first_s
         if key == "mean":
-            return mean
+            return mean + probability * conditional
         boundary = self.step_s * self.busy  # an arrival waits for the end of a step, evenly spread
         others = np.maximum(queue - boundary / 2, 0.0)
         waiting = np.maximum(1 - (1 - self.share) ** 2, 1e-12)
@@ -261,12 +280,12 @@ class Point:
             boundary * (SHARE[key] - 0.5),
             as_float(wait_percentile_s(waiting, others / waiting, SHARE[key])) - others,
             demand.prefill_at(key) - demand.prefill_s,
-            as_float(wait_percentile_s(probability, conditional, SHARE[key])) - probability * conditional,
+            as_float(wait_percentile_s(probability, conditional, SHARE[key])),  # rare and long: not about its mean
         )
 
     def tpot(self, key: str) -> Values:
         """Time per output token of a request: mean or percentile, over requests."""
-        demand, held = self.demand, self.share * self.behind_s / (1 - self.share)
+        demand, held = self.demand, self.held_s / (1 - self.share)
         later = np.maximum(demand.later, 1.0)
         mean = self.tpot_s + held / later * (demand.output_spread - 1)
         if key == "mean":
@@ -282,7 +301,7 @@ class Point:
         """Spread over requests: prompts that came in between, and the batch that they met."""
         demand = self.demand
         later, spread = np.maximum(demand.later, 1.0), demand.output_spread
-        exposed = self.token_s * spread / later + self.behind_s * spread**3 / later**2
+        exposed = self.token_s * spread / later + self.before_s * spread**3 / later**2
         prompts = self.rate * exposed * demand.work_dispersion / (1 - self.share) ** 3
         batch = 0.7 * self.variance * (self.elasticity * self.tpot_s / self.decoding) ** 2
         return np.asarray(np.sqrt(prompts + batch))
@@ -318,25 +337,6 @@ class Point:
     def latencies(self, metric: str) -> dict[str, Values]:
         """Every figure of `ttft`, `tpot` or `e2e`."""
         return {key: np.asarray(getattr(self, metric)(key)) for key in KEYS}
-
-
-def peakedness(demand: Demand, rate: Values) -> Values:
-    """Variance over mean of the number decoding, if the batch did not slow itself.
-
-    Those whose prompts follow on each other decode together: the prefill queue hands them over in
-    clumps, in which a request finds E[G^2] / E[G] of its kind, G the requests of a busy period.
-    """
-    share = np.minimum(rate * demand.prefill_s, 0.99)
-    clump = (1 - share**2 + rate**2 * demand.prefill_second_moment) / (1 - share) ** 2
-    return np.asarray(1 + (demand.variability * clump - 1) / demand.output_spread)
-
-
-def behind_s(demand: Demand, step_s: Values, rate: Values) -> Values:
-    """Time before a first token in which those come whose prompts follow at once: its step, and the line."""
-    share = rate * demand.prefill_s
-    seen = as_float(mixed_step_s(step_s, rate, demand.prefill_s, demand.work_dispersion))
-    time = step_s + demand.prefill_s + seen * (share + demand.unshared * (1 - share) / 2)
-    return np.asarray(as_float(others_in_window(rate * time, demand.variability)) / rate)
 
 
 def excess(*parts: Values) -> Values:

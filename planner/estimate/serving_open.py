@@ -22,7 +22,8 @@ __all__ = ["OpenLoad", "RequestShape", "Targets", "load_at", "slo_capacity"]
 
 Values = NDArray[np.float64]
 BLOCK = 16384  # rows worked on at a time: an array of them takes 128 kB
-LEAST = 1e-3  # decoding sequences: a replica that misses its targets there misses them
+LEAST = 1e-3  # others in the batch: a replica that misses its targets there misses them
+MANY = 64.0  # and most, in batches: a clump may hold more than there are slots
 MOST = 1.0  # cap on how far a point is above a target, so that a steep queue does not hide the crossing
 
 
@@ -80,7 +81,7 @@ def solved(kind: type[Point], demand: Demand, asked: Mapping[str, Values], reque
     with np.errstate(all="ignore"):
         ones = np.ones(np.broadcast_shapes(demand.shape, *(goal.shape for goal in goals.values())))
         least = LEAST * np.minimum(demand.later, 1.0) * ones
-        most = np.maximum(demand.limit, least)
+        most = MANY * np.maximum(demand.limit, 1.0) * ones
         low, high = _over(kind.at(demand, least), goals), _over(kind.at(demand, most), goals)
         decoding = np.where(high <= 0, most, least)
         (open_rows,) = np.nonzero(np.atleast_1d((low <= 0) & (high > 0)))
