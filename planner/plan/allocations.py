@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.candidates.offers import Site
 from planner.candidates.program import Task
+from planner.candidates.rates import RatesTable
 from planner.candidates.search import Candidates
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
@@ -14,6 +15,7 @@ from planner.estimate.binding import bound_by
 from planner.estimate.utilisation import achieved_mfu
 from planner.optimize.solve import Solution
 from planner.plan.band_rows import row_band
+from planner.plan.given_rows import given_rows
 from planner.plan.place import energy_document, memory_document, place_document, usd
 from planner.plan.run_rows import run_document, split_document
 from planner.plan.serving_rows import serving_rows
@@ -28,6 +30,8 @@ def allocations_of(candidates: Candidates, solution: Solution, task: Task) -> li
     table = candidates.tables[task.name]
     if isinstance(table, TrainingTable):
         rows = [_training(candidates, task, table, c, int(solution.units[c])) for c in chosen]
+    elif isinstance(table, RatesTable):
+        rows = given_rows(candidates, solution, task, table)
     else:
         rows = serving_rows(candidates, solution, task, table)
     return sorted(rows, key=lambda row: (-row["cost_microusd"], row["offer"]))

@@ -8,6 +8,7 @@ from typing import Any
 
 from planner.candidates.counts import EVERY_COUNT_TO, SLACK_COUNTS, SMALLEST_WINDOW
 from planner.candidates.layouts import BATCH_TOLERANCE, SHARDING
+from planner.candidates.rates import RatesQuestion
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
@@ -18,6 +19,7 @@ from planner.estimate.resolve import DEFAULT_BATCH_TOKENS
 from planner.estimate.serving import TEXTBOOK
 from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
+from planner.plan.given_rows import given_assumptions
 from planner.plan.run_words import run_assumptions
 from planner.plan.serving_notes import serving_assumptions, serving_warnings
 from planner.units import format_count
@@ -55,6 +57,9 @@ def _training(question: TrainingQuestion) -> Iterator[str]:
 
 
 def _serving(question: ServingQuestion) -> Iterator[str]:
+    if isinstance(question, RatesQuestion):
+        yield from given_assumptions(question)
+        return
     fleet, given = question.fleet, question.fleet.model_fields_set
     if fleet.peak_factor_given is None:
         yield f"{fleet.name}: peak {fleet.peak_factor:g} × the mean rate"
@@ -131,7 +136,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Document]) -> list[s
                 f"{name}: only the parameter count is known; activations are not counted in memory, and time is the "
                 "rule of thumb's"
             )
-        if isinstance(question, ServingQuestion):
+        if isinstance(question, ServingQuestion) and not isinstance(question, RatesQuestion):
             lines += serving_warnings(question, workloads)
     for workload in workloads:
         lines += [line for row in workload["allocations"] for line in _beyond(candidates, workload, row)]

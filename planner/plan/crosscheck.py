@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from planner.candidates.rates import RatesQuestion
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
@@ -27,7 +28,7 @@ def cross_checks(candidates: Candidates, name: str, allocations: list[Document])
         if question.arch.layers and allocations:
             checks += _activation_rules(question, allocations[0])
         return checks
-    return _serving_rules(question, allocations)
+    return [] if isinstance(question, RatesQuestion) else _serving_rules(question, allocations)
 
 
 def _check(equation: Callable[..., Any], rule: str, value: float, unit: str, text: str) -> Document:

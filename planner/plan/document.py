@@ -9,6 +9,7 @@ from typing import Any
 
 from planner import __version__
 from planner.candidates.program import Task
+from planner.candidates.rates import RatesQuestion
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
@@ -18,6 +19,7 @@ from planner.plan.assumptions import assumptions_of, facts_of, notes_of, warning
 from planner.plan.band_rows import budget_warnings, cost_band, margins_document, workload_band
 from planner.plan.crosscheck import cross_checks
 from planner.plan.fleet_cells import fleet_cells
+from planner.plan.given_rows import given_fleet_cells
 from planner.plan.place import usd
 from planner.plan.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, limits_of
 from planner.plan.run_rows import under_way_document
@@ -108,6 +110,8 @@ def _fleet(
     """Figures of a fleet over all its rows."""
     if not isinstance(question, ServingQuestion):
         return None
+    if isinstance(question, RatesQuestion):
+        return given_fleet_cells(question.fleet, rows, task.spare_replicas, candidates.scenario.horizon_s / 3600.0)
     return fleet_cells(question.fleet, rows, task.spare_replicas, candidates.scenario.horizon_s / 3600.0)
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from planner.candidates.rates import RatesQuestion
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.equations.registry import REGISTRY
@@ -23,6 +24,8 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b(?!\.\d)")  # not the month of an arXiv nu
 
 def term_sources(question: TrainingQuestion | ServingQuestion) -> Document:
     """Equation and source of each term of memory and time, by the names that rows give them."""
+    if isinstance(question, RatesQuestion):
+        return {"memory": {}, "time": {}}
     if isinstance(question, ServingQuestion):
         step = SERVING_STEP if question.fleet.throughput_tokens_per_s_per_device is None else {}
         return {"memory": _sourced(SERVING_MEMORY), "time": _sourced(step)}

@@ -15,6 +15,8 @@ from fractions import Fraction
 from typing import Any
 
 from planner.architecture.model import Architecture
+from planner.candidates.rates import NO_MODEL, given_offers, known
+from planner.catalog.given import with_given
 from planner.catalog.model import Catalog
 from planner.errors import InputError, Problem
 from planner.estimate.resolve import sequence_length_of
@@ -25,6 +27,7 @@ from planner.plan.check_cells import training_demand
 from planner.plan.check_limits import limit_findings
 from planner.plan.check_under_way import under_way_findings
 from planner.plan.findings import TOLERANCE, Finding, cell_findings
+from planner.plan.given_rows import given_findings
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 
@@ -76,7 +79,7 @@ def _findings(document: Document, catalog: Catalog, load_model: ModelLoader) -> 
     named = {"name": scenario.name, "title": scenario.title or ""}
     yield from cell_findings("wrong-workload", "scenario", document, named)
     yield from _workloads(document, scenario, catalog, load_model)
-    yield from limit_findings(document, scenario, catalog)
+    yield from limit_findings(document, scenario, with_given(catalog, given_offers(scenario)))
     yield from _totals(document, scenario)
 
 
@@ -129,9 +132,14 @@ def _workloads(document: Document, scenario: Scenario, catalog: Catalog, load_mo
         yield Finding("missing-workload", f"the scenario asks for {names}, the plan has {list(by_name)}")
     for workload in scenario.workloads:
         if workload.name in by_name:
-            arch, stated = load_model(workload.model), by_name[workload.name]
+            given = isinstance(workload, ServingFleet) and workload.profile is not None
+            arch = NO_MODEL if given and workload.model is None else load_model(workload.model)
+            stated = by_name[workload.name]
             yield from cell_findings("wrong-workload", workload.name, stated, _asked(workload, arch))
             yield from cell_findings("wrong-workload", workload.name, stated["demand"], _demand(workload, arch))
+            if isinstance(workload, ServingFleet) and given:
+                yield from given_findings(workload, scenario, stated["allocations"], stated["fleet"])
+                continue
             check = AllocationCheck(scenario=scenario, catalog=catalog, arch=arch, under_way=stated.get("under_way"))
             if isinstance(workload, TrainingJob):
                 yield from under_way_findings(workload, arch, scenario, catalog, stated.get("under_way"))
@@ -152,7 +160,7 @@ def _asked(workload: TrainingJob | ServingFleet, arch: Architecture) -> Document
 def _demand(workload: TrainingJob | ServingFleet, arch: Architecture) -> Document:
     if isinstance(workload, TrainingJob):
         return training_demand(workload, sequence_length_of(workload, arch))
-    return fleet_demand(workload)
+    return known(fleet_demand(workload)) if workload.profile is not None else fleet_demand(workload)
 
 
 def _totals(document: Document, scenario: Scenario) -> Iterator[Finding]:

@@ -78,7 +78,7 @@ def _answer(document: Document) -> list[Block]:
     )
     memory = Grid(
         columns=columns("Memory per device (fullest)", "Device", ">needed", ">usable", ">free", "largest part"),
-        rows=_once(words.memory_row(workload, row) for workload, row in rows),
+        rows=_once(words.memory_row(workload, row) for workload, row in rows if row["memory"]["terms_bytes"]),
         grouped=True,
     )
     prices = Grid(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.candidates.program import Program, Row, Task
+from planner.candidates.program import OPTIONAL, Program, Row, Task
 
 
 def ints(values: Any) -> Any:
@@ -31,6 +31,7 @@ def program(tasks: list[Task], *, cost: Any, **more: Any) -> Program:
         "max_units": ints(np.full(n, 1000)),
         "provider": ints(np.zeros(n)),
         "offer": ints(np.arange(n)),
+        **{name: ints(np.zeros(n)) for name in OPTIONAL},
     }
     given = {name: ints(value) for name, value in more.items() if name in arrays}
     rest = {name: value for name, value in more.items() if name not in arrays and name != "finish"}

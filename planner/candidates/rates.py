@@ -1,0 +1,188 @@
+"""Columns of a fleet whose rates are given: one a line of its own table, no model, no catalog, no physics.
+
+The table of rates says what one unit of each offer serves of each bucket within the user's targets,
+and what it costs an hour. A unit is one replica on one shape, which counts as one device.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.architecture.model import Architecture
+from planner.candidates.ledger import Ledger
+from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
+from planner.candidates.offers import ShapeCaps, Site
+from planner.candidates.serving import MICRO, NEVER, ServingQuestion, ServingTable
+from planner.catalog.given import Given
+from planner.catalog.model import Catalog
+from planner.estimate.resolve_serving import bucket_demands, requests_of
+from planner.scenario.schema import Scenario, ServingFleet
+
+NO_MODEL = Architecture(
+    name="any (rates given)",
+    family="given",
+    source="",
+    hidden_size=0,
+    vocab_size=0,
+    tied_embeddings=False,
+    max_positions=0,
+    layers=(),
+    input_embedding_parameters=0,
+    position_parameters=0,
+    output_head_parameters=0,
+    final_norm_parameters=0,
+    parameters=0,
+    active_parameters=0,
+    matmul_parameters=0,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatesQuestion(ServingQuestion):
+    """One fleet whose rates are given."""
+
+    @property
+    def tier(self) -> str:
+        """The rates are the user's own."""
+        return "measured"
+
+    @property
+    def estimator(self) -> str:
+        """The tier in words."""
+        return "measured (rates given)"
+
+    def demand(self) -> dict[str, Any]:
+        """What is asked for; lengths are unknown where buckets are mere names."""
+        found: dict[str, Any] = known(ServingQuestion.demand(self))
+        return found
+
+    def equations(self) -> list[str]:
+        """None: nothing is predicted."""
+        return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatesTable(ServingTable):
+    """The columns of such a fleet: row i adds one shape of `sites[i]`, which is one replica."""
+
+    def layout_row(self, row: int) -> dict[str, int]:
+        """A replica is not split."""
+        return {"tp": 1, "pp": 1, "dp": 1, "ep": 1}
+
+    def devices_per_replica(self, row: int) -> int:
+        """One, by convention."""
+        return 1
+
+    def memory_row(self, row: int) -> tuple[dict[str, float], float]:
+        """Nothing is known of memory."""
+        return {}, 0.0
+
+    def batch_row(self, row: int) -> float | None:
+        """Nor of batches."""
+        return None
+
+
+def known(value: Any) -> Any:
+    """The same, with None for what is not a number, however deep."""
+    if isinstance(value, Mapping):
+        return {key: known(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [known(inner) for inner in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def given_offers(scenario: Scenario) -> Iterator[Given]:
+    """Every offer of every fleet's own table of rates."""
+    for fleet in scenario.serving:
+        rates = fleet.rates
+        if rates is not None:
+            source = ", ".join(name.replace("\\", "/").rsplit("/", 1)[-1] for name, _ in rates.files)
+            for name, price in zip(rates.offers, rates.price_microusd_per_hour):
+                yield Given(fleet=fleet.name, name=name, price_microusd_per_hour=price, source=source)
+
+
+def resolve_rates(fleet: ServingFleet, arch: Architecture, scenario: Scenario, catalog: Catalog) -> RatesQuestion:
+    """The fleet with its defaults filled in."""
+    requests = requests_of(fleet.traffic, fleet.prefix_cached or 0.0)
+    return RatesQuestion(fleet=fleet, arch=arch, requests=requests, scenario=scenario, catalog=catalog)
+
+
+def rates_table(question: RatesQuestion, ledger: Ledger) -> RatesTable:
+    """The columns of one fleet, in the order of its table.
+
+    What may be planned of an offer is its rate times the target load, rounded down.
+    """
+    fleet, rates = question.fleet, question.fleet.rates
+    assert rates is not None
+    offers = [one for one in given_offers(question.scenario) if one.fleet == fleet.name]
+    ledger.offers_seen += len(offers)
+    sites = [Site(offer=one.offer, shape=one.shape, device=one.device) for one in offers]
+    each = np.asarray(rates.max_requests_per_s, dtype=np.float64).reshape(len(sites), -1)
+    planned = np.floor(each * fleet.target_load * MICRO + 1e-6).astype(np.int64)
+    usable = [row for row, site in enumerate(sites) if _usable(question, site, planned[row], ledger)]
+    hours = question.scenario.horizon_s / 3600.0
+    sites, each, planned = [sites[row] for row in usable], each[usable], planned[usable]
+    demands = bucket_demands(fleet)
+    needed, most = _units_needed(fleet, demands, planned)
+    caps = ShapeCaps(question.scenario, one_job=False)
+    allowed = np.array([max(caps.of(site), 1) for site in sites], dtype=np.int64)
+    ones = np.ones(len(sites), dtype=np.int64)
+    return RatesTable(
+        sites=tuple(sites),
+        evaluated=None,
+        places=np.arange(len(sites)),
+        role=np.zeros(len(sites), dtype=np.int64),
+        nodes=ones,
+        replicas=ones,
+        bucket_requests_per_s=each,
+        share_kept=np.ones(len(sites)),
+        bucket_capacity_micro_per_s=planned,
+        requests_per_s=_on_the_mix(each, demands),
+        cost_microusd=tuple(cost_microusd(1, site.offer.price_microusd_per_hour, hours) for site in sites),
+        needed_units=needed,
+        max_units=np.minimum(most, allowed),
+        unit_caps=allowed,
+        demands_micro_per_s=demands,
+        horizon_hours=hours,
+    )
+
+
+def _usable(question: RatesQuestion, site: Site, planned: NDArray[np.int64], ledger: Ledger) -> bool:
+    limits = question.scenario.limits
+    metered = limits.power_w is not None or limits.carbon_g is not None or "carbon" in question.scenario.objective
+    reason = "power-unknown" if metered else ""
+    hours = question.scenario.horizon_s / 3600.0
+    if not (planned > 0).any():
+        reason = "too-slow"
+    elif site.offer.price_microusd_per_hour * hours > DEAREST_MICROUSD:
+        reason = "too-dear"
+    if reason:
+        ledger.drop(reason, "offers", nearest=site.offer.id)
+    return not reason
+
+
+def _on_the_mix(each: NDArray[np.float64], demands: Sequence[int]) -> NDArray[np.float64]:
+    """Rate on the fleet's own mix; 0 where a bucket cannot be served."""
+    shares = np.asarray(demands, dtype=np.float64) / max(sum(demands), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        load = np.where(shares > 0, shares / each, 0.0).sum(axis=1)
+        return np.where(np.isfinite(load) & (load > 0), 1.0 / load, 0.0)
+
+
+def _units_needed(
+    fleet: ServingFleet, demands: Sequence[int], planned: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Units of each row that carry the fleet alone (`NEVER` where they cannot), and the most that can help it."""
+    wanted = np.asarray(demands)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loads = np.where(wanted > 0, wanted / planned, 0.0)
+    served = np.isfinite(loads)
+    total = np.where(served, loads, 0.0).sum(axis=1) + fleet.spare_replicas
+    most = np.maximum(np.ceil(total * (1 + 1e-12)).astype(np.int64), max(fleet.min_replicas, 1))
+    return np.where(served.all(axis=1), most, NEVER), most

@@ -1,0 +1,90 @@
+"""A fleet with a table of rates of its own: no model, no device of the catalog, from files to a verified plan."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.plan.document import digest_of
+from tests.optimize.test_mix import PRICES, RATES, SHARES, lines
+
+SCENARIO = """\
+schema: plan/v1
+name: toy
+horizon: 1 h
+serving:
+  - {name: toy, requests: %s /s, histogram: mix.csv, profile: rates.csv,
+     peak_factor: 1, target_load: 100 %%, spare_replicas: %d}
+"""
+BUCKETS = ("short,short", "short,long", "long,short", "long,long")
+
+
+def write(folder: Path, workload: str, requests_per_s: float, spares: int = 0) -> Path:
+    shares = [f"{bucket},{share}" for bucket, share in zip(BUCKETS, SHARES[workload])]
+    (folder / "mix.csv").write_text("\n".join(["input_bucket,output_bucket,fraction", *shares]) + "\n")
+    rows = ["offer,price_usd_per_hour,input_bucket,output_bucket,max_requests_per_s"]
+    for name, price, rates in zip(("A10G", "A100-80GB"), PRICES, RATES):
+        rows += [f"{name},{price / 1e6},{bucket},{rate}" for bucket, rate in zip(BUCKETS, rates)]
+    (folder / "rates.csv").write_text("\n".join(rows) + "\n")
+    (folder / "toy.yaml").write_text(SCENARIO % (requests_per_s, spares))
+    return folder / "toy.yaml"
+
+
+def solved(path: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(api.solve(api.load_scenario(path)).to_json())
+    return document
+
+
+def test_plan_costs_exactly_what_the_mix_does(tmp_path: Path) -> None:
+    for row in lines():
+        document = solved(write(tmp_path, row["workload"], float(row["requests_per_s"])))
+        cost = document["summary"]["cost_microusd"]
+        assert (document["status"], cost) == ("optimal", round(float(row["divisible"]) * 1e6)), row
+
+
+def test_document_says_what_is_known_and_nothing_else(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    document = solved(write(tmp_path, "shipped", 30))
+    jsonschema.validate(document, api.plan_schema())
+    first, second = document["workloads"][0]["allocations"]
+    assert [(row["device"], row["provider"], row["devices"]) for row in (first, second)] == [
+        ("A100-80GB", "given", 1),
+        ("A10G", "given", 1),
+    ]
+    assert first["usd_per_million_output_tokens_full"] is None  # lengths are unknown
+    assert first["price_source"] == "rates.csv"
+    sent = [a + b for a, b in zip(first["routed_requests_per_s"], second["routed_requests_per_s"])]
+    assert sent == pytest.approx([6, 3, 15, 6])
+    assert document["single_kind"]["device"] == "A100-80GB"
+    assert document["single_kind"]["cost_microusd"] == 7_340_000  # two of them; 4.68 for the mix
+
+
+def test_spares_of_each_kind_in_use(tmp_path: Path) -> None:
+    """With one spare, losing the only A100 would leave nothing: two of them, or more small ones."""
+    alone, spared = (solved(write(tmp_path, "shipped", 30, spares)) for spares in (0, 1))
+    assert spared["summary"]["cost_microusd"] > alone["summary"]["cost_microusd"]
+    assert api.verify(spared) == []
+
+
+CHANGES = {
+    "price": lambda row: row.update(price_microusd_per_hour=row["price_microusd_per_hour"] - 1),
+    "cost": lambda row: row.update(cost_microusd=row["cost_microusd"] - 1),
+    "rate": lambda row: row.update(bucket_requests_per_s=[2 * rate for rate in row["bucket_requests_per_s"]]),
+    "routing": lambda row: row.update(routed_requests_per_s=[0.0, *row["routed_requests_per_s"][1:]]),
+    "offer": lambda row: row.update(offer="given:toy:H100"),
+    "device": lambda row: row.update(device="H100"),
+    "load": lambda row: row.update(load_at_peak=0.5),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_changed_plan_is_found_out(name: str, tmp_path: Path) -> None:
+    document = copy.deepcopy(solved(write(tmp_path, "shipped", 30)))
+    CHANGES[name](document["workloads"][0]["allocations"][0])
+    document["sha256"] = digest_of(document)
+    assert api.verify(document)
