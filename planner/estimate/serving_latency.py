@@ -14,14 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.equations.queueing import (
-    gamma_percentile,
-    mixed_step_s,
-    others_in_window,
-    running_variance,
-    slot_wait_probability,
-    wait_percentile_s,
-)
+from planner.equations.percentiles import gamma_percentile, wait_percentile_s
+from planner.equations.queueing import mixed_step_s, others_in_window, running_variance, slot_wait_probability
 from planner.equations.registry import as_float
 from planner.estimate.serving_requests import KEYS, RequestShape
 from planner.estimate.serving_step import StepTimes

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.equations.queueing import arrival_wait_factor, prefill_queue_wait_s, wait_percentile_s
+from planner.equations.percentiles import wait_percentile_s
+from planner.equations.queueing import arrival_wait_factor, prefill_queue_wait_s
 from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.serving_latency import SHARE, Demand, Point, excess
 from planner.estimate.serving_open import solved

@@ -7,12 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.equations.queueing import (
-    others_in_window,
-    running_variance,
-    slot_wait_probability,
-    wait_percentile_s,
-)
+from planner.equations.percentiles import wait_percentile_s
+from planner.equations.queueing import others_in_window, running_variance, slot_wait_probability
 from planner.equations.replicas import erlang_c
 from planner.equations.serving_load import steady_state_requests_per_s
 from planner.estimate import serving_open
