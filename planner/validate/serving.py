@@ -40,6 +40,7 @@ from planner.validate.serving_setup import (
 
 Values = NDArray[np.float64]
 _NETWORK = 25e9  # one way, per device, of generations without a reference system  [B/s]
+NO_ROOM = "does not fit the memory of its devices"
 METRICS = ("tpot_s", "ttft_s", "output_tokens_per_s", "batch_latency_s", "prefill_tokens_per_s")
 
 
@@ -53,7 +54,7 @@ class ServingPrediction:
     batch_latency_s: float | None = None
     prefill_tokens_per_s: float | None = None
     peak_memory_bytes: float | None = None
-    fits: bool | None = None  # the stated batch in memory
+    fits: bool | None = None  # the memory: one longest request, or all of a batch that is allocated as a whole
     floor_s: float | None = None  # no token comes faster: weights and cache at full bandwidth
     skipped: str | None = None
     engine: str = ""
@@ -291,16 +292,16 @@ def _prediction(
     row: ServingRow, entries: Sequence[Entry], numbers: Sequence[int], said: dict[str, Values], floor: Values
 ) -> ServingPrediction:
     """Of several layouts the fastest."""
-    entry = entries[numbers[0]]
+    from planner.validate.serving_memory import memory_of  # it reads entries with the functions of this module
+
+    entry, memory = entries[numbers[0]], [memory_of(row, entries[i]) for i in numbers]
+    about: dict[str, Any] = {"engine": entry.engine, "family": entry.device.family}
+    if not any(one.runs for one in memory):
+        return ServingPrediction(fits=False, skipped=NO_ROOM, **about)
     values = {name: [float(said[name][i]) for i in numbers] for name in said}
     first = {name: own[0] for name, own in values.items()}
     first["output_tokens_per_s"] = max(values["output_tokens_per_s"])
     known: dict[str, Any] = {name: value for name, value in first.items() if np.isfinite(value)}
-    inside = row.concurrency is None or row.concurrency <= entry.batch_limit * entry.split.replicas
     return ServingPrediction(
-        fits=entry.fits and (inside or row.load not in ("static", "peak")),
-        floor_s=float(floor[numbers[0]]),
-        engine=entry.engine,
-        family=entry.device.family,
-        **known,
+        fits=True, floor_s=float(floor[numbers[0]]), peak_memory_bytes=memory[0].peak_bytes, **about, **known
     )

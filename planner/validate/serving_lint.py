@@ -6,15 +6,11 @@ A figure below the floor is wrong, or of another configuration: other formats, o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.equations.kv_cache import kv_share_of_rank
-from planner.equations.registry import as_float
-from planner.equations.serving import decode_floor_s
-from planner.estimate.serving_work import ServingWork
-from planner.validate.serving import Entry
+from planner.validate.serving import Entry, ServingBatch, floor_s
 from planner.validate.serving_memory import RowMemory, memory_of
 from planner.validate.serving_points import measured_of
 from planner.validate.serving_rows import ServingRow
@@ -36,44 +32,31 @@ class Finding:
     detail: str
 
 
-def floor_s(entry: Entry) -> float:
-    """The shortest decode step of a row: weights that one token touches, and the cache that surely is there.
-
-    Of a static batch every sequence is, of other loads one. The output head counts as if it were quantised, and of a
-    layer's experts those of one token: less than any engine reads.
-
-    Returns
-    -------
-    Time, all pipeline stages one after the other.  [s]
-    """
-    work, split = ServingWork.of(entry.arch, entry.weights, entry.kv_cache), entry.split
-    bandwidth = float(entry.device.memory_bandwidth_bytes_per_s or np.nan)
-    common = work.head_parameters * min(work.linear_bytes, work.plain_bytes)
-    routed = cache = 0.0
-    sequences = entry.load.clients / split.dp if entry.load.kind in _KNOWN_BATCH else 1.0
-    for layer in work.layers:
-        common += layer.count * layer.linear_parameters * work.linear_bytes
-        routed += (
-            layer.count * min(layer.experts_per_token, layer.experts) * layer.expert_parameters * work.expert_bytes
-        )
-        held = min(entry.load.input_tokens, layer.window_tokens or np.inf) * layer.cache_bytes_per_token
-        cache += layer.count * held * float(as_float(kv_share_of_rank(layer.cache_heads, split.tp)))
-    weights = common / split.tp + routed / (split.tp * split.dp)
-    return float(decode_floor_s(weights, sequences * cache, bandwidth))
-
-
-def lint(rows: Sequence[ServingRow], entries: Sequence[Entry]) -> list[Finding]:
-    """Everything odd about rows that have a measurement; `entries` as `entries_of` gives them."""
-    layouts: dict[int, list[Entry]] = {}
-    for entry in entries:
-        layouts.setdefault(entry.row, []).append(entry)
+def lint(rows: Sequence[ServingRow], batch: ServingBatch) -> list[Finding]:
+    """Everything odd about rows that have a measurement; `batch` as `batch_of` gives it."""
+    floors = floor_s(replace(batch, clients=np.array([_decoding(rows[entry.row], entry) for entry in batch.entries])))
+    layouts: dict[int, list[int]] = {}
+    for number, entry in enumerate(batch.entries):
+        layouts.setdefault(entry.row, []).append(number)
     found: list[Finding] = []
-    for position, own in layouts.items():
-        row = rows[position]
+    for position, numbers in layouts.items():
+        row, own = rows[position], [batch.entries[number] for number in numbers]
         memory = [memory_of(row, entry) for entry in own]
-        odd = [*_below_floor(row, min(map(floor_s, own)), own[0]), *_beyond_memory(row, own, memory)]
+        floor = min(float(floors[number]) for number in numbers)
+        odd = [*_below_floor(row, floor, own[0]), *_beyond_memory(row, own, memory)]
         found += [Finding(position=position, name=row.name, kind=kind, detail=detail) for kind, detail in odd]
     return found
+
+
+def _decoding(row: ServingRow, entry: Entry) -> float:
+    """Sequences that decode together: all of a static batch; of a closed loop, by Little's law and its own times."""
+    load = entry.load
+    if load.kind in _KNOWN_BATCH:
+        return load.clients
+    if load.kind != "closed" or not row.tpot_ms or not row.ttft_ms:
+        return 1.0
+    answer = row.tpot_ms * max(load.output_tokens - 1, 0)
+    return max(load.clients * answer / (answer + row.ttft_ms), 1.0)
 
 
 def _below_floor(row: ServingRow, floor: float, entry: Entry) -> list[tuple[str, str]]:
