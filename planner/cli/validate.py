@@ -59,6 +59,28 @@ def training(
     frame.emit(render_validation(found, output.value, **frame.view(out)), out)
 
 
+def serving(
+    frame: Frame,
+    data: DataFile = None,
+    output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
+    out: options.OutFile = None,
+    hardware: options.HardwareFolder = None,
+) -> None:
+    """Predict latencies, throughput and memory of serving engines and compare with what was measured."""
+    from planner.catalog.load import load_catalog
+    from planner.report.validation import render_validation
+    from planner.validate import serving, serving_result, serving_rows
+
+    measured = serving_rows.read_serving_rows(data) if data else serving_rows.shipped_serving_rows()
+    catalog = load_catalog(hardware)
+    with frame.progress("predicting"):
+        predictions = serving.predict_serving(measured, catalog)
+        entries = serving.entries_of(measured, catalog)
+    bands = serving_result.serving_bands(catalog)
+    found = serving_result.validate_serving(measured, entries, predictions, bands=bands, own_rows=data is None)
+    frame.emit(render_validation(found, output.value, **frame.view(out)), out)
+
+
 def totals(
     frame: Frame,
     data: DataFile = None,
@@ -87,5 +109,8 @@ def register(parent: typer.Typer) -> None:
         "plan validate training -o html --out validation.html",
     )
     command(app, "training", examples=examples)(training)
+    command(app, "serving", examples=("plan validate serving", "plan validate serving --data mine.csv -o json"))(
+        serving
+    )
     command(app, "totals", examples=("plan validate totals", "plan validate totals --tier rule -o csv"))(totals)
     parent.add_typer(app, name="validate")

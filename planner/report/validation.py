@@ -7,17 +7,29 @@ from typing import Any
 
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
-from planner.validate.result import QUANTITIES, Validation, devices_of
+from planner.validate.result import QUANTITIES, SERVING_QUANTITIES, Validation, devices_of
 from planner.validate.summary import FEWEST_ROWS, worst_rows
 
-_NAMES = {"step_time_s": "Step time", "peak_memory_bytes": "Peak memory", "device_hours": "Device hours"}
+NAMES = {
+    "step_time_s": "Step time",
+    "peak_memory_bytes": "Peak memory",
+    "device_hours": "Device hours",
+    "tpot_s": "TPOT",
+    "ttft_s": "TTFT",
+    "output_tokens_per_s": "Output throughput",
+    "batch_latency_s": "Batch latency",
+    "prefill_tokens_per_s": "Prompt throughput",
+}
+OWN_ROWS = (
+    "the shipped constants were fitted to these rows: errors on rows left out of the fit stand in docs/validation.md"
+)
 _NARROW = columns("Rows", ">number", ">mean", ">median", ">p90", ">by source", ">bias", ">noise")
 _WIDE = columns(
     "Rows by", "", ">rows", ">runs", ">sources", ">mean", ">90 % of means", ">median", ">p90", ">by source", ">bias",
     ">noise",
 )  # fmt: skip
 _MOST_NAMED = 12
-_MOST_SHOWN = {"training": 10, "totals": 50}
+_MOST_SHOWN = {"training": 10, "totals": 50, "serving": 8}
 
 
 def render_validation(result: Validation, form: str, *, width: int = 100, colour: bool = False) -> str:
@@ -43,22 +55,28 @@ def percent(share: float | None, *, sign: bool = False) -> str:
 
 def validation_blocks(result: Validation, *, wide: bool = False) -> list[Block]:
     """Coverage, errors by group, bands, worst rows, and how to read them."""
-    quantities = list(dict.fromkeys(row["quantity"] for row in result.summary if row["quantity"] in _NAMES))
+    if result.kind == "serving":
+        from planner.report.validation_serving import serving_blocks
+
+        return serving_blocks(result, wide=wide)
+    quantities = list(dict.fromkeys(row["quantity"] for row in result.summary if row["quantity"] in NAMES))
     return [
-        Lines(lines=(f"Predictions against measured {result.kind} rows", *_coverage_lines(result)), strong_first=True),
+        Lines(lines=(f"Predictions against measured {result.kind} rows", *coverage_lines(result)), strong_first=True),
         *(group_grid(result, quantity, wide=wide) for quantity in quantities),
-        _band_grid(result),
+        band_grid(result, "Step times within the p10-p90 band of their family", "Family"),
         *(worst_grid(result, quantity) for quantity in quantities),
         *refusal_items(result),
         Items(title="How to read this", items=tuple(reading_notes(result))),
     ]
 
 
-def _coverage_lines(result: Validation) -> list[str]:
+def coverage_lines(result: Validation) -> list[str]:
+    """How many rows were predicted, and how many do not count."""
     found = [row for row in result.summary if row["quantity"] == "coverage"]
     lines = [f"{r['predicted']:,} of {r['rows']:,} {r['name']} predicted ({percent(r['share'])})" for r in found]
     if found and found[0]["left_out_rows"]:
-        lines.append(f"{found[0]['left_out_rows']:,} rows are shown but count in no figure")
+        words = "have a figure that does not count" if result.kind == "serving" else "are shown but count in no figure"
+        lines.append(f"{found[0]['left_out_rows']:,} rows {words}")
     return lines
 
 
@@ -67,9 +85,9 @@ def group_grid(result: Validation, quantity: str, *, wide: bool = False) -> Grid
     rows = [row for row in result.summary if row["quantity"] == quantity]
     if wide:
         cells = [group_cells(row) for row in rows]
-        return Grid(title=f"{_NAMES[quantity]}: absolute error", columns=_WIDE, rows=cells, grouped=True)
+        return Grid(title=f"{NAMES[quantity]}: absolute error", columns=_WIDE, rows=cells, grouped=True)
     cells = [_narrow_cells(row) for row in rows]
-    return Grid(title=f"{_NAMES[quantity]}: absolute error, in percent", columns=_NARROW, rows=cells)
+    return Grid(title=f"{NAMES[quantity]}: absolute error, in percent", columns=_NARROW, rows=cells)
 
 
 def _narrow_cells(row: Mapping[str, Any]) -> list[str]:
@@ -77,42 +95,50 @@ def _narrow_cells(row: Mapping[str, Any]) -> list[str]:
     half = (row["high"] - row["low"]) / 2
     shares = (row["median"], row["p90"], row["mean_of_sources"])
     return [
-        name, _number(row), f"{100 * row['mean']:.1f} ± {100 * half:.1f}", *(f"{100 * share:.1f}" for share in shares),
+        name, number_of(row), f"{100 * row['mean']:.1f} ± {100 * half:.1f}",
+        *(f"{100 * share:.1f}" for share in shares),
         f"{100 * row['bias']:+.1f}", "" if row["noise_floor"] is None else f"{100 * row['noise_floor']:.1f}",
     ]  # fmt: skip
 
 
-def _number(row: Mapping[str, Any]) -> str:
+def number_of(row: Mapping[str, Any]) -> str:
+    """How many rows a group has, marked where they are too few."""
     return f"{row['rows']:,}" + ("*" if row["rows"] < FEWEST_ROWS else "")
 
 
 def group_cells(row: Mapping[str, Any]) -> list[str]:
     """One group of a summary, every figure of it, as cells."""
     return [
-        row["group"], row["name"], _number(row), f"{row['configurations']:,}", str(row["sources"]),
+        row["group"], row["name"], number_of(row), f"{row['configurations']:,}", str(row["sources"]),
         percent(row["mean"]), f"{100 * row['low']:.1f} … {percent(row['high'])}", percent(row["median"]),
         percent(row["p90"]), percent(row["mean_of_sources"]), percent(row["bias"], sign=True),
         percent(row["noise_floor"]),
     ]  # fmt: skip
 
 
-def _band_grid(result: Validation) -> Grid:
+def band_grid(result: Validation, title: str, head: str) -> Grid:
+    """How many figures lie within the band that was drawn for them."""
     rows = [row for row in result.summary if row["quantity"] == "band"]
     cells = [[row["name"], f"{row['rows']:,}", f"{row['inside']:,}", percent(row["share"])] for row in rows]
-    title = "Step times within the p10-p90 band of their family"
-    return Grid(title=title, columns=columns("Family", ">rows", ">inside", ">share"), rows=cells)
+    return Grid(title=title, columns=columns(head, ">rows", ">inside", ">share"), rows=cells)
 
 
 def worst_grid(result: Validation, quantity: str) -> Grid:
     """The rows with the largest errors of one quantity."""
     scored = worst_rows([item for name, item in result.targets if name == quantity], _MOST_SHOWN[result.kind])
     rows = [
-        [item.row.name, item.row.model or "", devices_of(item.row), item.row.precision or "",
+        [item.row.name, item.row.model or "", devices_of(item.row), _format_of(item.row),
          _figure(quantity, item.predicted), _figure(quantity, item.target), percent(item.error, sign=True)]
         for item in scored
     ]  # fmt: skip
     heads = columns("Row", "Model", "Devices", "Precision", ">predicted", ">measured", ">error")
-    return Grid(title=f"{_NAMES[quantity]}: the largest errors", columns=heads, rows=rows, folded=True)
+    return Grid(title=f"{NAMES[quantity]}: the largest errors", columns=heads, rows=rows, folded=True)
+
+
+def _format_of(row: Any) -> str:
+    """Format of the products, whichever kind of row it is."""
+    name: str | None = getattr(row, "precision", None) or getattr(row, "weight_precision", None)
+    return name or ""
 
 
 def _figure(quantity: str, value: float) -> str:
@@ -120,7 +146,9 @@ def _figure(quantity: str, value: float) -> str:
 
     if quantity == "peak_memory_bytes":
         return units.format_bytes(value)
-    return units.format_duration(value) if quantity == "step_time_s" else f"{value:,.0f} h"
+    if quantity.endswith("tokens_per_s"):
+        return f"{value:,.1f} /s"
+    return f"{value:,.0f} h" if quantity == "device_hours" else units.format_duration(value)
 
 
 def refusal_items(result: Validation, *, most: int = _MOST_NAMED) -> list[Items]:
@@ -137,6 +165,10 @@ def _named(names: Sequence[str], most: int) -> str:
 
 def reading_notes(result: Validation) -> list[str]:
     """What the columns mean, and what these errors are not."""
+    if result.kind == "serving":
+        from planner.report.validation_serving import serving_notes
+
+        return serving_notes(result)
     notes = [
         "error = predicted / measured - 1; ± is half of the bootstrap 90 % interval of the mean; by source is the mean "
         "of the means of sources; bias is the mean with its sign",
@@ -146,18 +178,14 @@ def reading_notes(result: Validation) -> list[str]:
     ]
     if result.kind == "totals":
         notes = [notes[0], "budgets include restarts, and count what their publishers chose to count", notes[2]]
-    if result.own_rows:
-        notes.append(
-            "the shipped constants were fitted to these rows: errors on rows left out of the fit stand in "
-            "docs/validation.md"
-        )
-    return notes
+    return [*notes, OWN_ROWS] if result.own_rows else notes
 
 
 def _csv_columns(result: Validation) -> list[str]:
-    names = QUANTITIES if result.kind == "training" else ("device_hours",)
+    names = {"training": QUANTITIES, "serving": SERVING_QUANTITIES}.get(result.kind, ("device_hours",))
     parts = [f"{part}_{name}" for part in ("predicted", "measured", "error") for name in names]
-    return ["id", "model", "device", "family", "source", *parts, "left_out", "skipped"]
+    how = ("engine", "load") if result.kind == "serving" else ()
+    return ["id", "model", "device", "family", *how, "source", *parts, "left_out", "skipped"]
 
 
 def _flat(result: Validation) -> list[dict[str, Any]]:

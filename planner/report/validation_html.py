@@ -13,8 +13,16 @@ from planner.validate.result import Validation, devices_of
 from planner.validate.summary import Shown
 
 TEMPLATE = "report/templates/validation.html"
-_SCALES = {"step_time_s": (1.0, "s"), "peak_memory_bytes": (1e9, "GB"), "device_hours": (1.0, "h")}
-_TITLES = {"step_time_s": "Step time", "peak_memory_bytes": "Peak memory", "device_hours": "Device hours"}
+_SCALES = {
+    "step_time_s": (1.0, "s"),
+    "tpot_s": (1e-3, "ms"),
+    "ttft_s": (1e-3, "ms"),
+    "output_tokens_per_s": (1.0, "tokens/s"),
+    "batch_latency_s": (1.0, "s"),
+    "prefill_tokens_per_s": (1.0, "tokens/s"),
+    "peak_memory_bytes": (1e9, "GB"),
+    "device_hours": (1.0, "h"),
+}
 _MARKS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "pentagon", "hexagram", "bowtie")
 
 
@@ -64,8 +72,10 @@ def _figure(result: Validation, quantity: str) -> dict[str, str]:
     body = figure.to_html(
         include_plotlyjs=False, full_html=False, div_id=quantity.replace("_", "-"), config={"displaylogo": False}
     )
-    summary = f"{_TITLES[quantity]} of {len(scored):,} rows, predicted against measured; the tables below give errors"
-    return {"title": _TITLES[quantity], "body": body, "summary": summary}
+    summary = (
+        f"{views.NAMES[quantity]} of {len(scored):,} rows, predicted against measured; the tables below give errors"
+    )
+    return {"title": views.NAMES[quantity], "body": body, "summary": summary}
 
 
 def _ends(scored: Sequence[Shown], scale: float) -> list[float]:

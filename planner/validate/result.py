@@ -26,6 +26,9 @@ from planner.validate.score import (
 from planner.validate.summary import Shown, Summary
 
 QUANTITIES = ("step_time_s", "tokens_per_s_per_device", "tflops_per_device", "peak_memory_bytes")
+SERVING_QUANTITIES = (
+    "ttft_s", "tpot_s", "output_tokens_per_s", "prefill_tokens_per_s", "batch_latency_s", "peak_memory_bytes",
+)  # fmt: skip
 _ALL_TRUST = ("A", "B", "C")
 
 
@@ -141,7 +144,7 @@ def _label(row: MeasuredRow, prediction: Predicted) -> dict[str, Any]:
     }
 
 
-def devices_of(row: MeasuredRow) -> str:
+def devices_of(row: Any) -> str:
     """How many of what a row ran on."""
     return f"{row.n_accel or '?'} × {row.accelerator or '?'}"
 

@@ -107,6 +107,7 @@ class ServingBatch:
             batch = static_batch(replica, given, made, self.clients)
             full = closed_loop(replica, given, made, self.requests, self.batch_limit)
             alone = replica.prefill_alone_s(given)
+            prompt = made / np.asarray(replica.prefill_alone_s(made))  # llama-bench: as many tokens in as out, apart
         kind = np.array([entry.load.kind for entry in self.entries])
         server = np.where([entry.load.server for entry in self.entries], SERVER_SHARE, 1.0)
         return {
@@ -129,6 +130,7 @@ class ServingBatch:
                 np.nan,
             ),
             "batch_latency_s": np.where(kind == "static", batch.latency_s, np.nan),
+            "prefill_tokens_per_s": np.where(kind == "single", prompt, np.nan),
         }  # fmt: skip
 
 

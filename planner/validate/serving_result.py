@@ -6,17 +6,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planner.validate.result import Validation, summary_row
-from planner.validate.serving import Entry, ServingPrediction
+from planner.catalog.model import Catalog
+from planner.validate.result import SERVING_QUANTITIES as QUANTITIES
+from planner.validate.result import Validation, devices_of, summary_row
+from planner.validate.serving import Entry, ServingPrediction, batch_of
 from planner.validate.serving_lint import Finding, lint, ran
 from planner.validate.serving_points import Point, points_of
 from planner.validate.serving_rows import ServingRow
-from planner.validate.serving_score import ScoredPoint, kind_summaries, score_points
+from planner.validate.serving_score import (
+    MLPERF,
+    OFFLINE,
+    TPOT,
+    TTFT,
+    ScoredPoint,
+    kind_summaries,
+    score_points,
+)
 
-QUANTITIES = (
-    "ttft_s", "tpot_s", "output_tokens_per_s", "prefill_tokens_per_s", "batch_latency_s", "peak_memory_bytes",
-)  # fmt: skip
-Bands = Mapping[str, tuple[float, float]]  # metric -> p10 and p90 of measured / predicted
+Bands = Mapping[str, Mapping[str, tuple[float, float]]]  # name -> family or "all" -> p10, p90 of measured / predicted
+BAND_OF = {
+    TPOT: "tpot",
+    TTFT: "ttft",
+    OFFLINE: "throughput",
+    MLPERF: "throughput",
+}  # kind of figure -> name of its band
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +78,12 @@ def validate_serving(
     entries
         The layouts of the rows, as `entries_of` gives them.
     bands
-        p10 and p90 of measured / predicted by metric.
+        p10 and p90 of measured / predicted, as `serving_bands` gives them.
     own_rows
         Whether these are the rows that the constants were fitted to.
     """
-    points = [*points_of(rows, entries), *peak_points(rows, entries)]
+    batch = batch_of(entries) if entries else None
+    points = [*points_of(rows, batch), *unfitted_points(rows, entries)] if batch else []
     scored = score_points(points, [said_of(predictions, point) for point in points], entries)
     return Validation(
         kind="serving",
@@ -79,7 +93,7 @@ def validate_serving(
             *_kind_rows(scored),
             *_memory_rows(memory_fit(rows, predictions)),
             *_band_rows(scored, bands or {}),
-            *_lint_rows(lint(rows, entries)),
+            *_lint_rows(lint(rows, batch) if batch else ()),
         ],
         labels=_labels(rows, predictions, points),
         targets=[(item.point.metric, item) for item in scored],
@@ -87,12 +101,13 @@ def validate_serving(
     )
 
 
-def peak_points(rows: Sequence[ServingRow], entries: Sequence[Entry]) -> list[Point]:
-    """Every printed peak memory of a row with a prediction.  [B]"""
+def unfitted_points(rows: Sequence[ServingRow], entries: Sequence[Entry]) -> list[Point]:
+    """Printed figures of rows with a prediction that no constant is fitted to: peak memory, prompt throughput."""
     return [
-        Point(position=i, row=rows[i], metric="peak_memory_bytes", measured=printed * 1e9)
+        Point(position=i, row=rows[i], metric=name, measured=value)
         for i in sorted({entry.row for entry in entries})
-        if (printed := rows[i].peak_mem_gb) is not None
+        for name, value in measured_cells(rows[i]).items()
+        if name in ("peak_memory_bytes", "prefill_tokens_per_s")
     ]
 
 
@@ -145,12 +160,24 @@ def memory_fit(rows: Sequence[ServingRow], predictions: Sequence[ServingPredicti
     )
 
 
+def serving_bands(catalog: Catalog) -> Bands:
+    """p10 and p90 of measured / predicted that the catalog's constants showed on rows left out."""
+    if catalog.serving is None:
+        return {}
+    groups = catalog.serving.bands.items()
+    return {name: {of: (band.p10, band.p90) for of, band in group.items()} for name, group in groups}
+
+
 def share_in_bands(scored: Sequence[ScoredPoint], bands: Bands) -> tuple[int, int]:
-    """Figures whose measured / predicted lies within the band of their metric, and figures whose metric has one."""
-    known = [
-        (item.measured / item.predicted, bands[item.point.metric]) for item in scored if item.point.metric in bands
-    ]
+    """Figures whose measured / predicted lies within their band, and figures that have one."""
+    known = [(item.measured / item.predicted, band) for item in scored if (band := band_of(item, bands))]
     return sum(low <= ratio <= high for ratio, (low, high) in known), len(known)
+
+
+def band_of(item: ScoredPoint, bands: Bands) -> tuple[float, float] | None:
+    """The band of a figure: that of its family, else that of all."""
+    group = bands.get(BAND_OF.get(item.kind, ""), {})
+    return group.get(item.family) or group.get("all")
 
 
 def _row(row: ServingRow, said: ServingPrediction) -> dict[str, Any]:
@@ -176,7 +203,7 @@ def _labels(
     return [
         {
             "model": row.model or "",
-            "device": f"{row.n_accel or '?'} × {row.accelerator or '?'}",
+            "device": devices_of(row),
             "family": said.family,
             "engine": said.engine,
             "load": row.load,
@@ -223,7 +250,7 @@ def _memory_rows(found: MemoryFit) -> list[dict[str, Any]]:
 
 
 def _band_rows(scored: Sequence[ScoredPoint], bands: Bands) -> list[dict[str, Any]]:
-    parts = {name: [item for item in scored if item.point.metric == name] for name in sorted(bands)}
+    parts = {name: [item for item in scored if BAND_OF.get(item.kind) == name] for name in sorted(bands)}
     found = [("all", *share_in_bands(scored, bands))]
     found += [(name, *share_in_bands(part, bands)) for name, part in parts.items()]
     return [

@@ -28,7 +28,7 @@ STATIC, CARDS = "latency, static batches of 2022 engines on A100", "batch-1 deco
 OTHER_SINGLE, OTHER_STATIC = "batch-1 decode, other devices", "latency, other static batches"
 PEAK, BURST = "throughput, best static batch", "throughput, all requests at once"
 STATIC_TPOT, FIRST = "TPOT, static batches", "TTFT, static batches and single prompts"
-PEAK_MEMORY = "peak memory, as printed"
+PEAK_MEMORY, PROMPT = "peak memory, no constant fitted", "prompt throughput, batch 1, no constant fitted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,14 +89,15 @@ _KINDS = {
     ("output_tokens_per_s", "static"): PEAK,
     ("output_tokens_per_s", "burst"): BURST,
 }
+_UNFITTED = {"peak_memory_bytes": PEAK_MEMORY, "prefill_tokens_per_s": PROMPT}
 
 
 def _by_device(item: ScoredPoint) -> str:
     if item.point.metric == "batch_latency_s":
         old = any(name in (item.row.engine or "").lower() for name in _OLD_ENGINES)
         return STATIC if old and item.device_id.startswith("a100") else OTHER_STATIC
-    if item.point.metric == "peak_memory_bytes":
-        return PEAK_MEMORY
+    if item.point.metric in _UNFITTED:
+        return _UNFITTED[item.point.metric]
     if item.row.load == "single":
         return CARDS if item.device_id.startswith(_CARDS) else OTHER_SINGLE
     return f"{item.point.metric}, {item.row.load}"
