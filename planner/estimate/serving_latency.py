@@ -99,6 +99,16 @@ class Demand:
         return self.prefill_second_moment + (self.variability - 1) * self.prefill_s**2
 
     @cached_property
+    def launch_s(self) -> Values:
+        """What a prompt takes of an idle engine beyond its engine time: weights and launches, at most a step."""
+        return np.clip(self.alone_s - self.prefill_of_mean_s, 0.0, self.first_token_s * self.tokens_of_step)
+
+    @cached_property
+    def walk_s(self) -> Values:
+        """Latency of a prompt beyond what it takes of the engine: the other stages of a pipeline."""
+        return np.maximum(self.alone_s - self.prefill_of_mean_s - self.launch_s, 0.0)
+
+    @cached_property
     def fewest(self) -> Values:
         """Sequences that one sees, itself among them, at the lowest load; below 1 where arrivals are even."""
         return 1 + (self.variability - 1) / self.output_spread
@@ -223,7 +233,7 @@ class Point:
     def first_s(self) -> Values:
         """From the start of a mean prompt's prefill to its first token."""
         demand = self.demand
-        mixed = self.step_s * demand.chunks + demand.prefill_s
+        mixed = self.step_s * demand.chunks + demand.prefill_s + demand.walk_s
         return np.maximum(demand.alone_s, self.busy * mixed + (1 - self.busy) * demand.alone_s)
 
     @cached_property

@@ -123,14 +123,13 @@ class _Line:
     service_s: Values
     second_moment: Values
     spread: dict[str, Values]  # percentile of the service time
-    request_s: Values
+    outside_s: Values  # of the request, and of the other stages of a pipeline
     factor: Values  # on waits, of the arrivals
 
     @classmethod
     def of(cls, replica: StepTimes, shape: RequestShape, variability: Values) -> _Line:
         prompt = Demand.of(replica, shape, 1.0, variability, UNLIMITED)
-        # on an idle engine a prompt takes what no load changes more than in a mixed step
-        fixed = np.maximum(prompt.alone_s - prompt.prefill_of_mean_s, 0.0)
+        fixed = prompt.launch_s  # weights and launches, which no other work shares; a pipeline takes the next meanwhile
         service = fixed + prompt.prefill_s
         second = fixed**2 + 2 * fixed * prompt.prefill_s + prompt.prefill_second_moment
         relative = np.maximum(second / service**2 - 1, 0.0)
@@ -138,7 +137,7 @@ class _Line:
             service_s=service,
             second_moment=second,
             spread={key: fixed + prompt.prefill_at(key) for key in SHARE},
-            request_s=prompt.request_s,
+            outside_s=prompt.request_s + prompt.walk_s,
             factor=np.asarray(arrival_wait_factor(variability, relative)),
         )
 
@@ -148,7 +147,7 @@ class _Line:
 
     def ttft(self, share: Values, key: str) -> Values:
         wait = self.wait_s(share)
-        mean = self.request_s + wait + self.service_s
+        mean = self.outside_s + wait + self.service_s
         if key == "mean":
             return mean
         late = as_float(wait_percentile_s(share, wait / share, SHARE[key]))

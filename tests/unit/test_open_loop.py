@@ -232,6 +232,15 @@ def test_pools_are_freed_of_each_other() -> None:
     assert float(decode.prefill_share) == 0
 
 
+def test_a_pipeline_takes_the_next_prompt_while_the_last_walks_on() -> None:
+    deep = replica_of("llama-3.1-70b", "fp8", "fp8", 2, 4, "h100")
+    found = prefill_pool_capacity(deep, CHAT, Targets(ttft_p95_s=60.0))
+    walk = float(deep.prefill_alone_s(1500.0))
+    assert 1.5 / walk < float(found.requests_per_s) < 1 / float(deep.prefill_s(1500.0))
+    idle = prefill_pool_capacity(deep, CHAT, Targets(), requests_per_s=1e-6)
+    assert float(idle.ttft_s["p95"]) == pytest.approx(walk + float(deep.request_s), rel=1e-4)
+
+
 def test_pools_out_of_reach() -> None:
     engine = seventy()
     assert float(prefill_pool_capacity(engine, CHAT, Targets(ttft_p95_s=0.01)).requests_per_s) == 0
