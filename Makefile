@@ -45,6 +45,7 @@ check:
 # the constants that ship, from the rows that ship; then the errors that they show, and what `make test` accepts
 calibrate: install
 	$(BIN)/plan calibrate training --out hardware/calibration/training.yaml
+	$(BIN)/plan calibrate serving --out hardware/calibration/serving.yaml
 
 validation: install
 	$(BIN)/python -m planner.report.validation_document

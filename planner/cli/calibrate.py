@@ -50,6 +50,46 @@ def training(
     frame.emit(render_calibration(found, output.value, **frame.view()))
 
 
+def serving(
+    frame: Frame,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="FILE", help="A CSV of your own rows; default: the published ones."),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="FILE", help="Write the constants there, as calibration/serving.yaml."),
+    ] = None,
+    engine: Annotated[
+        list[str] | None, typer.Option("--engine", metavar="PATTERN", help="Only rows of these; repeatable.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", metavar="DATE", help="Date of the measurements; default: today.")
+    ] = None,
+    output: options.Output = Form.table,
+    hardware: options.HardwareFolder = None,
+) -> None:
+    """Fit the constants of serving, and measure the error without each device, model and source."""
+    from planner.calibrate.serving import calibrate_serving
+    from planner.catalog.load import load_catalog
+    from planner.report.calibration_serving import render_serving_calibration
+    from planner.validate import rows, serving, serving_rows
+
+    every = serving_rows.read_serving_rows(data) if data else serving_rows.shipped_serving_rows()
+    measured = serving_rows.chosen_serving(every, engines=engine or ())
+    date = _date(as_of) if as_of or data else rows.COLLECTED
+    catalog = load_catalog(hardware)
+    with frame.progress("fitting"):
+        found = calibrate_serving(measured, catalog, source=data or serving_rows.SHIPPED_SERVING, as_of=date)
+    if out:
+        from planner import files
+
+        files.write_text(out, found.to_yaml())
+        frame.say(f"wrote {out}; a catalog reads it as calibration/serving.yaml")
+    entries = serving.entries_of(measured, catalog)
+    frame.emit(render_serving_calibration(found, entries, output.value, **frame.view()))
+
+
 def _date(given: str | None) -> str:
     """An ISO date, or today's."""
     from datetime import date
@@ -63,10 +103,15 @@ def _date(given: str | None) -> str:
 
 
 def register(parent: typer.Typer) -> None:
-    """Add the command and its part."""
+    """Add the command and its parts."""
     examples = (
         "plan calibrate training --family TPU-v4",
         "plan calibrate training --family 'TPU-v5p' --out calibration.yaml -q",
     )
     command(app, "training", examples=examples)(training)
+    examples = (
+        "plan calibrate serving --engine mlc-llm",
+        "plan calibrate serving --engine vllm-tpu --out serving.yaml -q",
+    )
+    command(app, "serving", examples=examples)(serving)
     parent.add_typer(app, name="calibrate")

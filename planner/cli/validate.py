@@ -62,6 +62,9 @@ def training(
 def serving(
     frame: Frame,
     data: DataFile = None,
+    engine: Annotated[Patterns, typer.Option("--engine", metavar="PATTERN", help="Only these; repeatable.")] = None,
+    device: Annotated[Patterns, typer.Option("--device", metavar="PATTERN", help="Only these; repeatable.")] = None,
+    source: Annotated[Patterns, typer.Option("--source", metavar="PATTERN", help="Only these; repeatable.")] = None,
     output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
     out: options.OutFile = None,
     hardware: options.HardwareFolder = None,
@@ -71,7 +74,8 @@ def serving(
     from planner.report.validation import render_validation
     from planner.validate import serving, serving_result, serving_rows
 
-    measured = serving_rows.read_serving_rows(data) if data else serving_rows.shipped_serving_rows()
+    every = serving_rows.read_serving_rows(data) if data else serving_rows.shipped_serving_rows()
+    measured = serving_rows.chosen_serving(every, engines=engine or (), devices=device or (), sources=source or ())
     catalog = load_catalog(hardware)
     with frame.progress("predicting"):
         predictions = serving.predict_serving(measured, catalog)

@@ -6,7 +6,9 @@ The columns are those of planner/measurements/README.md; an empty cell is unknow
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from planner.csvtable import Columns, kinds_of, read_table
@@ -146,6 +148,27 @@ def read_serving_rows(path: StrPath) -> tuple[ServingRow, ...]:
 def shipped_serving_rows() -> tuple[ServingRow, ...]:
     """The project's own table of serving measurements."""
     return read_serving_rows(HOUSE / "serving.csv")
+
+
+def chosen_serving(
+    rows: Sequence[ServingRow],
+    *,
+    engines: Sequence[str] = (),
+    devices: Sequence[str] = (),
+    sources: Sequence[str] = (),
+) -> tuple[ServingRow, ...]:
+    """The rows whose engine, device and source match a pattern each, capitals aside; no pattern matches every row."""
+    return tuple(
+        row
+        for row in rows
+        if _matches(engines, row.engine)
+        and _matches(devices, row.accel_class, row.accelerator)
+        and _matches(sources, row.source_key)
+    )
+
+
+def _matches(patterns: Sequence[str], *names: str | None) -> bool:
+    return not patterns or any(fnmatchcase((name or "").lower(), p.lower()) for name in names for p in patterns)
 
 
 def blank_serving(row: ServingRow) -> ServingRow:

@@ -28,7 +28,7 @@ STATIC, CARDS = "latency, static batches of 2022 engines on A100", "batch-1 deco
 OTHER_SINGLE, OTHER_STATIC = "batch-1 decode, other devices", "latency, other static batches"
 PEAK, BURST = "throughput, best static batch", "throughput, all requests at once"
 STATIC_TPOT, FIRST = "TPOT, static batches", "TTFT, static batches and single prompts"
-PEAK_MEMORY, PROMPT = "peak memory, no constant fitted", "prompt throughput, batch 1, no constant fitted"
+PEAK_MEMORY, PROMPT = "peak memory", "prompt throughput, batch 1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
