@@ -22,6 +22,7 @@ from planner.optimize.scope import Scope
 from planner.optimize.situations import Cut, Situation, cut_of
 from planner.optimize.status import FloatArray
 
+COPIES = 3000  # flows up to which the routings after every loss stand in the model from the start
 ROOM = 1e-8  # of a unit, in loads of several buckets: model files keep 12 digits, which a tight fleet would miss
 
 
@@ -63,24 +64,39 @@ def routings(model: Model, scope: Scope, task: Task, place: IntArray, *, flows: 
             if replicas < task.spare_replicas:
                 model.line("enough", [place[column], flag], [replicas, -float(task.spare_replicas)], low=0.0)
     for level, demand in enumerate(task.demands) if flows else ():
-        _routing(model, scope, task, columns[program.level[columns] <= level], place, level, demand)
+        running = columns[program.level[columns] <= level]
+        _routing(model, scope, task, running, place, level, demand)
+        if task.spare_replicas and len(running) ** 2 * len(demand) <= COPIES:
+            for column in running.tolist():
+                _routing(model, scope, task, running, place, level, demand, lost=column)
 
 
 def _routing(
-    model: Model, scope: Scope, task: Task, columns: IntArray, place: IntArray, level: int, demand: tuple[int, ...]
+    model: Model,
+    scope: Scope,
+    task: Task,
+    columns: IntArray,
+    place: IntArray,
+    level: int,
+    demand: tuple[int, ...],
+    *,
+    lost: int = -1,
 ) -> None:
+    """A routing at a level, in slices if asked for; `lost` = any split, once that column lacks its spares."""
     capacity = scope.program.capacity_micro_per_s[columns, : len(demand)]
     role = scope.program.role[columns]
-    slices = task.integer_slices or 1
+    whole = task.integer_slices > 0 and lost < 0
+    slices = task.integer_slices if whole else 1
     loads: dict[int, list[tuple[int, float]]] = {int(column): [] for column in columns}
     for bucket, rate in enumerate(demand):
         able = np.flatnonzero(capacity[:, bucket] > 0)
         if rate <= 0:
             continue
-        flows = model.add("f", np.full(len(able), float(slices)), integer=task.integer_slices > 0)
+        flows = model.add("f", np.full(len(able), float(slices)), integer=whole)
         parts = [role[able] != DECODE, role[able] != PREFILL] if role.any() else [np.ones(len(able), dtype=bool)]
         for decode, part in enumerate(parts):
-            model.routes[len(model.lines)] = Route(task=task.name, level=level, bucket=bucket, decode=decode > 0)
+            if lost < 0:
+                model.routes[len(model.lines)] = Route(task=task.name, level=level, bucket=bucket, decode=decode > 0)
             if part.any():
                 model.line("route", flows[part], np.ones(int(part.sum())), low=float(slices), high=float(slices))
             else:
@@ -88,10 +104,14 @@ def _routing(
         for flow, at in zip(flows.tolist(), able.tolist()):
             column = int(columns[at])
             loads[column].append((flow, rate / float(capacity[at, bucket]) / slices))
-            model.flows[flow] = Flow(column=column, bucket=bucket, level=level)
+            if lost < 0:
+                model.flows[flow] = Flow(column=column, bucket=bucket, level=level)
     for column, terms in loads.items():
         if terms:
             names, values = [v for v, _ in terms], [c for _, c in terms]
+            if column == lost:
+                names.append(model.used[column])
+                values.append(task.spare_replicas / max(int(scope.program.replicas[column]), 1))
             model.line("load", [*names, int(place[column])], [*values, -1.0], high=ROOM)
 
 

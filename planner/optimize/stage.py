@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import IntArray
+from planner.candidates.program import IntArray, splits_simply
 from planner.optimize.build import build
 from planner.optimize.check import Verdict, judge, violations
 from planner.optimize.criteria import LINEAR, value_of
@@ -32,6 +32,7 @@ from planner.optimize.ways import Prices, Way
 WHOLE = 150  # columns up to which the whole model goes to the solver at once
 ROUTED = 20  # columns up to which flows are variables from the start
 ROUNDS, MOST_ROUNDS = 25, 1000  # of lines learned before flows become variables; before giving up
+PATIENCE_S = 1.0  # for those rounds
 AGAIN = "broke new lines time and again"
 BEST = 12  # columns of each task, by reduced cost, in the first small model
 
@@ -200,15 +201,16 @@ class Run:
         are known, and those that the answers teach. Where that takes many rounds, flows come in.
         """
         doubted: Answer | None = None
-        flows = len(scope.open) <= ROUTED
+        flows = len(scope.open) <= ROUTED or not _any_split(scope)
         if model is not None and model.routes and (not flows or any(not cut.lossless for cut in scope.cuts)):
             model = None
         for adapter in self.adapters:
             asked = model or build(scope, criterion, weights, flows=flows)
-            answer, why = self._ask_one(adapter, scope, asked, ROUNDS if not flows else MOST_ROUNDS)
+            most = (MOST_ROUNDS, math.inf) if flows else (ROUNDS, PATIENCE_S)
+            answer, why = self._ask_one(adapter, scope, asked, *most)
             if answer is None and why == AGAIN and not flows:
                 asked = build(scope, criterion, weights, flows=True)
-                answer, why = self._ask_one(adapter, scope, asked, MOST_ROUNDS)
+                answer, why = self._ask_one(adapter, scope, asked, MOST_ROUNDS, math.inf)
             if answer is not None and answer.ending is Ending.INFEASIBLE and not adapter.sure_of_infeasible:
                 doubted = answer
             elif answer is not None:
@@ -219,14 +221,20 @@ class Run:
                 self.messages.append(f"{adapter.name}: the answer {why}")
         return doubted or Answer(ending=Ending.ERROR, detail="no solver gave an answer that stands")
 
-    def _ask_one(self, adapter: Adapter, scope: Scope, model: Model, rounds: int) -> tuple[Answer | None, str]:
+    def _ask_one(
+        self, adapter: Adapter, scope: Scope, model: Model, rounds: int, patience_s: float
+    ) -> tuple[Answer | None, str]:
         """The answer of one solver, asked again with lines that its plans break; or why it is refused."""
         spare = Spare(model=model, scope=scope)
         while True:
             left = None if self.stop_at is None else self.stop_at - time.monotonic()
             if left is not None and left <= 0:
                 return spare.answer(Ending.LIMIT, adapter), ""
-            outcome = adapter.run(model, _timed(self.options, left))
+            before = time.monotonic()
+            outcome = adapter.run(model, _timed(self.options, _least(left, patience_s)))
+            patience_s -= time.monotonic() - before
+            if patience_s <= 0 and outcome.ending is Ending.LIMIT:
+                return None, AGAIN
             bound = -math.inf if outcome.bound is None else outcome.bound / model.scale
             spare.bound = max(spare.bound, bound)
             if outcome.ending is Ending.INFEASIBLE:
@@ -249,7 +257,7 @@ class Run:
                 why = verdict.why or "breaks a line that it was given"
                 return None, f"({outcome.ending}) was refused: {why}"
             rounds -= 1
-            if rounds < 0:
+            if rounds < 0 or patience_s <= 0:
                 return None, AGAIN
             spare.offer(verdict)
             scope.cuts.extend(new)
@@ -284,6 +292,18 @@ class Spare:
         if self.units is None:
             return Answer(ending=ending, detail="time-limit")
         return Answer(ending=ending, units=self.units, bound=self.bound, solver=adapter.name)
+
+
+def _least(left: float | None, patience_s: float) -> float | None:
+    return left if patience_s == math.inf else patience_s if left is None else min(left, patience_s)
+
+
+def _any_split(scope: Scope) -> bool:
+    """Whether a fleet's flows can be left out of the model."""
+    return any(
+        task.kind != "training" and not task.integer_slices and not splits_simply(scope.program, task)
+        for task in scope.program.tasks
+    )
 
 
 def _with_losses(scope: Scope) -> bool:
