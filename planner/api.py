@@ -95,7 +95,7 @@ def solve(
         "threads": threads,
         "seed": seed,
     }
-    candidates, solution, _ = solve_within_targets(candidates, lambda asked: optimize(asked.program, **options))
+    candidates, solution = solve_within_targets(candidates, lambda asked: optimize(asked.program, **options))
     document = _document(candidates, solution, options)
     problems = verify(document, catalog)
     if problems:

@@ -33,7 +33,7 @@ from planner.estimate.serving import (
 )
 from planner.estimate.serving_fleet import ROLES, WHOLE, Margins, Replicas, capacity_within_targets, fleet_memory
 from planner.estimate.serving_step import Replica, ServingWork
-from planner.units import format_bytes, format_duration
+from planner.units import format_bytes
 
 Rows = NDArray[np.int64]
 Values = NDArray[np.float64]
@@ -233,7 +233,7 @@ class _Evaluation:
         limit = self.question.ask.targets_s.get(name)
         text = f"an idle replica on {where} keeps no target"
         if limit is not None:
-            text = f"{name} {format_duration(value)} > {format_duration(limit)} on an idle {where}"
+            text = f"{name} {1e3 * value:.4g} ms > {1e3 * limit:.4g} ms on an idle {where}"
         over = value / limit - 1.0 if limit else np.inf
         self.ledger.drop("latency", "layouts", len(np.unique(rows[failed])), nearest=text, miss=over)
 

@@ -9,6 +9,7 @@ availability asks for depend on the replicas chosen, and are found in the same r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,10 +18,12 @@ from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.estimate.serving_spares import spares_for
 from planner.optimize.solve import Solution
+from planner.optimize.status import Status
 from planner.plan.serving_point import Point
 from planner.plan.serving_rows import replica_site, routed_requests_per_s
 
-ROUNDS = 8
+ROUNDS = 24  # a handful is enough, save where hardly anything keeps the targets
+PATIENCE = 12  # rounds after which a kind of replica that still misses one is not used
 LEAST_CUT = 0.98  # of the rates, so that rounds end
 DEEPEST_CUT = 0.5  # where not even an idle replica keeps its targets on the mix
 
@@ -29,27 +32,44 @@ Kept = dict[tuple[int, int], float]  # place of a replica in the evaluated array
 
 def solve_within_targets(
     candidates: Candidates, solve: Callable[[Candidates], Solution]
-) -> tuple[Candidates, Solution, bool]:
+) -> tuple[Candidates, Solution]:
     """The best plan whose replicas keep their targets on what they are sent.
 
     Returns
     -------
-    The candidates with the rates that were planned with, their solution, and whether every target is kept.
+    The candidates with the rates that were planned with, and their solution.
     """
     kept: dict[str, Kept] = {}
     spares: dict[str, int] = {}
-    for _ in range(ROUNDS):
+    for turn in range(ROUNDS):
         solution = solve(candidates)
         if not solution.has_plan:
-            return candidates, solution, True
+            return candidates, _not_proven(solution) if kept else solution
         cuts, more = dict(_cuts(candidates, solution, kept)), dict(_more_spares(candidates, solution))
         if not cuts and not more:
-            return candidates, solution, True
+            return candidates, solution
+        if turn >= PATIENCE:
+            cuts = {name: _given_up(own, kept.get(name, {})) for name, own in cuts.items()}
         kept |= cuts
         spares |= more
         candidates = with_tables(candidates, _tightened(candidates, cuts), spares)
-    solution = solve(candidates)
-    return candidates, solution, not dict(_cuts(candidates, solution, kept))
+    return candidates, _not_proven(replace(solution, status=Status.INFEASIBLE))
+
+
+def _given_up(cuts: Kept, before: Kept) -> Kept:
+    """Cuts where those that are new leave nothing."""
+    return {place: share if before.get(place) == share else 0.0 for place, share in cuts.items()}
+
+
+def _not_proven(solution: Solution) -> Solution:
+    """Nothing was found with lowered rates, which proves nothing: other routings might keep the targets."""
+    if solution.status != Status.INFEASIBLE:
+        return solution
+    message = "no routing was found in which every replica keeps its targets on its mix of requests"
+    nothing = replace(solution, units=0 * solution.units, flows=0 * solution.flows, cost_microusd=0)
+    return replace(
+        nothing, status=Status.STOPPED, bound_microusd=None, gap=None, messages=(*solution.messages, message)
+    )
 
 
 def _more_spares(candidates: Candidates, solution: Solution) -> Iterator[tuple[str, int]]:
