@@ -58,7 +58,7 @@ class Demand:
         context, cached = shape.context_tokens, as_float(shape.cached_tokens)
         new = np.maximum(as_float(shape.input_tokens) - cached, 1.0)
         once = as_float(replica.prefill_s(new + cached, cached))
-        twice = as_float(replica.prefill_s(2 * new + cached, cached))
+        twice = as_float(replica.prefill_s(2 * (new + cached), 2 * cached))  # longer prompts share longer prefixes
         square = np.maximum(twice / 2 - once, 0.0) / new**2
         slots, alone = as_float(limit), as_float(replica.token_s(1.0, context))
         return cls(
@@ -68,7 +68,7 @@ class Demand:
             later=np.maximum(as_float(shape.output_tokens) - 1, FEWEST_TOKENS),
             output_spread=shape.output_spread,
             new=new,
-            input_spread=1 + (shape.input_spread - 1) * (as_float(shape.input_tokens) / new) ** 2,
+            input_spread=shape.input_spread,
             linear_s=once / new - square * new,
             square_s=square,
             limit=slots,
@@ -254,7 +254,8 @@ class Point:
     def full_rate(self) -> Values:
         """Rate at which a replica with all slots taken finishes requests."""
         demand = self.demand
-        decoding = (demand.later * demand.full_token_s + self.held_s) / (1 - self.share)
+        token = self.token_s + self.slope * np.maximum(demand.limit - self.sequences, 0.0)
+        decoding = (demand.later * token + self.held_s) / (1 - self.share)
         return demand.limit / (decoding + self.first_s)
 
     @cached_property
@@ -319,7 +320,9 @@ class Point:
         sigma = np.sqrt(np.log(self.demand.output_spread))
         tokens = later * (np.exp(SCORE[key] * sigma - sigma**2 / 2) - 1)
         return mean + excess(
-            self.ttft(key) - self.ttft("mean"), tokens * self.tpot_s, later * (self.tpot(key) - self.tpot("mean"))
+            late_s(self.ttft(key), self.ttft("mean")),
+            tokens * self.tpot_s,
+            later * late_s(self.tpot(key), self.tpot("mean")),
         )
 
     @cached_property
@@ -341,6 +344,12 @@ class Point:
     def latencies(self, metric: str) -> dict[str, Values]:
         """Every figure of `ttft`, `tpot` or `e2e`."""
         return {key: np.asarray(getattr(self, metric)(key)) for key in KEYS}
+
+
+def late_s(percentile: Values, mean: Values) -> Values:
+    """A percentile over its mean; nothing where both are infinite, since the mean says it all."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(mean), 0.0, percentile - mean)
 
 
 def excess(*parts: Values) -> Values:

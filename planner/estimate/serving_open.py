@@ -36,7 +36,7 @@ def load_at(
     arrival_variability: FloatOrArray = 1.0,
     max_batched_tokens: FloatOrArray = 8192,
 ) -> OpenLoad:
-    """Latencies of replicas at given rates; those of a full batch where a replica cannot follow.
+    """Latencies of replicas at given rates; infinite waits where a replica cannot follow.
 
     `batch_limit` is the number of sequences that may run at once, `arrival_variability` the squared
     coefficient of variation of the times between arrivals, `max_batched_tokens` the tokens of a step.
@@ -155,7 +155,7 @@ def _load(point: Point, rate: Values, binding: Any) -> OpenLoad:
     }
     return OpenLoad(
         requests_per_s=whole(rate),
-        sequences=whole(point.sequences),
+        sequences=whole(np.minimum(point.sequences, point.demand.limit)),
         prefill_share=whole(point.share),
         slot_wait_s=whole(point.slot_probability * point.slot_mean_s),
         ttft_s=tables["ttft"],

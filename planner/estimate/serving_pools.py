@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from planner.equations.percentiles import wait_percentile_s
 from planner.equations.queueing import arrival_wait_factor, prefill_queue_wait_s
 from planner.equations.registry import FloatOrArray, as_float
-from planner.estimate.serving_latency import SHARE, Demand, Point, excess
+from planner.estimate.serving_latency import SHARE, Demand, Point, excess, late_s
 from planner.estimate.serving_open import solved
 from planner.estimate.serving_requests import KEYS, OpenLoad, RequestShape, Targets
 from planner.estimate.serving_root import crossing
@@ -106,14 +106,14 @@ class _Decode(Point):
         mean = np.asarray(self.tpot_s + (demand.transfer_s + self.ttft("mean")) / later)
         if key == "mean":
             return mean
-        late = (self.ttft(key) - self.ttft("mean")) / later
-        return np.asarray(mean + excess(Point.tpot(self, key) - Point.tpot(self, "mean"), late))
+        late = late_s(self.ttft(key), self.ttft("mean")) / later
+        return np.asarray(mean + excess(late_s(Point.tpot(self, key), Point.tpot(self, "mean")), late))
 
     def e2e(self, key: str) -> Values:
         """From arrival in the other pool to the last token."""
         later = self.demand.later
         mean = self.ttft("mean") + later * self.tpot_s + self.demand.transfer_s + self.demand.elsewhere_s
-        return np.asarray(mean + Point.e2e(self, key) - Point.e2e(self, "mean"))
+        return np.asarray(mean + late_s(Point.e2e(self, key), Point.e2e(self, "mean")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,21 @@ def test_time_per_token_holds_for_even_and_bursty_arrivals(variability: float) -
         assert abs(error(predicted.ttft_s["mean"], simulated.ttft_s["mean"])) < 0.25, name
 
 
+def test_prompts_partly_in_the_cache() -> None:
+    case = CASES["gpt-oss"]
+    shape = RequestShape(
+        input_tokens=3000.0, output_tokens=300.0, cached_tokens=1500.0, input_second_moment=1.2 * 3000.0**2
+    )
+    cold = RequestShape(input_tokens=3000.0, output_tokens=300.0, input_second_moment=1.2 * 3000.0**2)
+    rate = 0.7 * float(slo_capacity(case.replica, shape, Targets(), 128.0).requests_per_s)
+    predicted = load_at(case.replica, shape, rate, 128.0)
+    simulated = simulate_replica(case.replica, shape, batch_limit=128, requests_per_s=rate, requests=12_000)
+    assert abs(error(predicted.tpot_s["mean"], simulated.tpot_s["mean"])) < 0.05
+    assert abs(error(predicted.ttft_s["p95"], simulated.ttft_s["p95"])) < 0.15
+    assert predicted.prefill_share == pytest.approx(simulated.prefill_share, rel=0.05)
+    assert float(predicted.ttft_s["p95"]) < float(load_at(case.replica, cold, rate, 128.0).ttft_s["p95"])
+
+
 def test_waits_for_a_slot() -> None:
     """Few slots at a high load: the mean wait is that of the simulation, and nearly none at a low load."""
     case = CASES["mixtral-few-slots"]

@@ -55,6 +55,14 @@ def test_targets_out_of_reach_and_no_slots_give_no_rate() -> None:
     assert (found.margin(targets)["ttft_p95"][0], found.margin(targets)["tpot_p95"][1]) < (0, 0)
 
 
+def test_rates_that_a_replica_cannot_follow_wait_for_ever() -> None:
+    load = load_at(seventy(), CHAT, np.array([0.0, 1.0, 1000.0]), 64.0)
+    assert np.isfinite(load.ttft_s["p95"]).tolist() == [True, True, False]
+    assert load.margin(Targets(ttft_p95_s=1.0))["ttft_p95"][2] == -np.inf
+    assert load.requests_per_s.tolist() == [0.0, 1.0, 1000.0]
+    assert float(load.sequences[2]) == 64.0
+
+
 def test_slots_bind_where_targets_are_wide() -> None:
     found = slo_capacity(seventy(), CHAT, Targets(), np.array([1.0, 16.0, 64.0]))
     assert found.binding.tolist() == ["batch"] * 3
