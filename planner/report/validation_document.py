@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from planner.report import markdown
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.validation import group_cells, percent, refusal_items
+from planner.report.validation_document_serving import serving_sections
 from planner.validate.evidence import Evidence, Figure, figures, obstacles, verdicts
 from planner.validate.result import validate_training
 from planner.validate.score import Scored, memory_summaries, summaries
+from planner.validate.serving_evidence import ServingEvidence, accepted_serving, serving_figures
 from planner.validate.summary import Summary, worst_rows
 
 _GROUPS = columns(
@@ -43,6 +45,7 @@ def render_document(
     fingerprint: str,
     left_out: Mapping[tuple[str, str], str],
     reasons: Sequence[Mapping[str, str]] = (),
+    serving: ServingEvidence | None = None,
 ) -> str:
     """The page, in Markdown.
 
@@ -55,22 +58,34 @@ def render_document(
     left_out
         Why a row counts in no figure, by (file, id).
     reasons
-        What is known about rows that stand in the way: `rows` and `why`.
+        What is known about rows that stand in the way: `rows`, `file` and `why`.
+    serving
+        Rows, predictions and folds of serving.
     """
     times = evidence.times()
+    training, others = _split(reasons)
     sections: list[tuple[str, list[Block]]] = [
         ("Figures", _figures(figures(evidence))),
         ("Step time on sources that were not fitted", [_groups(summaries(times))]),
         ("Peak memory", _memory(evidence)),
-        ("What stands in the way", _obstacles(evidence, reasons)),
+        ("What stands in the way", _obstacles(evidence, training)),
         ("The largest errors", [_worst(times)]),
         ("Rows without a prediction", _refusals(evidence)),
         ("How errors are counted", [Items(title="Rules", items=COUNTING)]),
-        ("Rows that count in no figure", [_left_out(left_out)]),
     ]
+    if serving is not None:
+        sections.insert(1, ("Figures of serving", _figures(serving_figures(serving))))
+        sections += serving_sections(serving, others)
+    sections.append(("Rows that count in no figure", [_left_out(left_out)]))
     parts = [_head(fingerprint)]
     parts += [f"## {title}\n\n{markdown.draw(blocks)}" for title, blocks in sections]
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _split(reasons: Sequence[Mapping[str, str]]) -> tuple[list[Mapping[str, str]], list[Mapping[str, str]]]:
+    """Reasons of training rows, and of serving rows."""
+    serving = [reason for reason in reasons if reason.get("file") == "serving.csv"]
+    return [reason for reason in reasons if reason not in serving], serving
 
 
 def _head(fingerprint: str) -> str:
@@ -168,16 +183,21 @@ def main() -> None:
 
     from planner import files
     from planner.calibrate.gather import gather
+    from planner.calibrate.serving_gather import gather_serving
     from planner.catalog.load import load_catalog
     from planner.report import json
     from planner.validate.evidence import accepted
     from planner.validate.fingerprint import fingerprint
     from planner.validate.rows import HOUSE, shipped_left_out, shipped_reasons
 
-    found = gather(load_catalog(), lambda fold: print(f"fitted without {fold}", file=sys.stderr))
+    def tell(fold: str) -> None:
+        print(f"fitted without {fold}", file=sys.stderr)
+
+    catalog = load_catalog()
+    serving, found = gather_serving(catalog, tell), gather(catalog, tell)
     mark = fingerprint()
-    files.write_text(HOUSE / "accepted.json", json.render(accepted(found, mark)))
-    page = render_document(found, mark, shipped_left_out(), shipped_reasons())
+    files.write_text(HOUSE / "accepted.json", json.render({**accepted(found, mark), **accepted_serving(serving)}))
+    page = render_document(found, mark, shipped_left_out(), shipped_reasons(), serving)
     files.write_text(HOUSE.parents[1] / "docs" / "validation.md", page)
 
 

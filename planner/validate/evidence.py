@@ -207,9 +207,14 @@ def refused(rows: Sequence[MeasuredRow], predictions: Sequence[Predicted]) -> li
 
 def regressions(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
     """What got worse since the accepted state: grown errors, lost rows; empty when nothing did."""
-    found = [f"{name} is no longer predicted" for name in now["refused"] if name not in then["refused"]]
-    for quantity in ("step_time", "peak_memory"):
-        for family, before in then[quantity].items():
+    found = [
+        f"{name} is no longer predicted"
+        for key in ("refused", "serving_refused")
+        for name in now.get(key, ())
+        if name not in then.get(key, ())
+    ]
+    for quantity in [name for name in ("step_time", "peak_memory", "serving") if name in now]:
+        for family, before in then.get(quantity, {}).items():
             after = now[quantity].get(family, {"rows": 0, "mean": float("inf")})
             if after["mean"] > before["mean"] * (1 + GROWTH):
                 grew = f"{100 * before['mean']:.2f} % grew to {100 * after['mean']:.2f} %"

@@ -1,4 +1,4 @@
-"""One hash over what predictions of training runs are made of: equations, constants, measured rows.
+"""One hash over what validated predictions are made of: equations, constants, measured rows.
 
 docs/validation.md and measurements/accepted.json carry it, so that nobody changes the physics
 and leaves yesterday's errors standing.
@@ -14,9 +14,11 @@ from collections.abc import Iterable
 
 from planner.files import data_folder, list_files, read_package_text, read_text
 
-ROOTS = ("planner.validate.training", "planner.validate.memory")
+TRAINING = ("planner.validate.training", "planner.validate.memory")
+SERVING = ("planner.validate.serving", "planner.validate.serving_memory", "planner.validate.serving_points")
 _ROOMS = ("equations", "estimate", "validate")
-_TABLES = ("training.csv", "training_totals.csv")
+_TABLES = ("training.csv", "training_totals.csv", "serving.csv")
+_CONSTANTS = ("training*.yaml", "serving*.yaml")
 
 
 def fingerprint() -> str:
@@ -24,8 +26,9 @@ def fingerprint() -> str:
 
     Comments, docstrings and layout of the code do not count, nor do line ends.
     """
-    parts = [f"{name}\n{essence(_source(name))}" for name in sorted(physics(ROOTS))]
-    parts += [read_text(path) for path in list_files(data_folder("hardware") / "calibration", "training*.yaml")]
+    parts = [f"{name}\n{essence(_source(name))}" for name in sorted(physics((*TRAINING, *SERVING)))]
+    folder = data_folder("hardware") / "calibration"
+    parts += [read_text(path) for pattern in _CONSTANTS for path in list_files(folder, pattern)]
     parts += [read_package_text(f"measurements/{name}") for name in _TABLES]
     return hashlib.sha256("\0".join(part.replace("\r\n", "\n") for part in parts).encode()).hexdigest()
 

@@ -265,7 +265,7 @@ def shipped_left_out() -> dict[tuple[str, str], str]:
 
 def shipped_reasons() -> list[dict[str, str]]:
     """What is known about rows of ours that predictions miss: which rows, and why."""
-    columns = Columns(kinds={"rows": str, "why": str}, required=("rows", "why"))
+    columns = Columns(kinds={"rows": str, "file": str, "why": str}, required=("rows", "file", "why"))
     return [cells for _, cells in read_table(HOUSE / "obstacles.csv", columns)]
 
 

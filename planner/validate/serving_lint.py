@@ -15,7 +15,7 @@ from planner.validate.serving_memory import RowMemory, memory_of
 from planner.validate.serving_points import measured_of
 from planner.validate.serving_rows import ServingRow
 
-BELOW_FLOOR = "faster than its weights and cache can be read once at full bandwidth"
+BELOW_FLOOR = "is faster than its weights and cache can be read once at full bandwidth"
 NO_ROOM = "has a measurement, although it cannot have fitted the memory"
 WAITS = "states more sequences than fit the memory at once: what was measured is a smaller batch, and a queue"
 _KNOWN_BATCH = ("static", "peak")

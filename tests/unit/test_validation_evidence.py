@@ -28,7 +28,7 @@ from planner.validate.evidence import (
     regressions,
     share_in_crossed_bands,
 )
-from planner.validate.fingerprint import ROOTS, essence, fingerprint, physics
+from planner.validate.fingerprint import SERVING, TRAINING, essence, fingerprint, physics
 from planner.validate.rows import MeasuredRow
 from planner.validate.score import score_step_times
 from planner.validate.training import Prediction
@@ -170,10 +170,11 @@ def test_fingerprint_sees_code_but_not_its_clothes() -> None:
 
 
 def test_fingerprint_covers_the_physics_of_training() -> None:
-    found = physics(ROOTS)
+    found = physics(TRAINING)
     assert "planner.equations.communication" in found
     assert "planner.validate.training" in found
     assert "planner.equations.serving" not in found
+    assert {"planner.equations.serving", "planner.estimate.serving_closed"} <= physics(SERVING)
     assert len(fingerprint()) == 64
     assert fingerprint() == fingerprint()
 
