@@ -50,7 +50,7 @@ def closed_loop(
     context = mean_resident_tokens(input_tokens, output_tokens)
     prompts = prompts_per_step(inside, output_tokens, input_tokens, step_tokens)
     prompt = as_float(replica.prefill_s(input_tokens, 0, prompts))
-    outside = as_float(own.request_s) + as_float(own.prompt_token_s) * as_float(input_tokens)
+    outside = as_float(own.request_s)
     running, step, cycle = inside, inside, inside
     for _ in range(_ROUNDS):
         step = as_float(replica.token_s(running, context))

@@ -35,7 +35,6 @@ class ServingConstants:
     sequence_unit_s: FloatOrArray = 0.0  # per running sequence and ten kernels
     low_precision: FloatOrArray = 1.0  # of a peak twice that of 16 bits, what more than half of it brings
     request_s: FloatOrArray = 0.0  # enters the time to first token
-    prompt_token_s: FloatOrArray = 0.0  # per prompt token, outside the device
     burst: FloatOrArray = 0.0  # share of a closed loop's clients that send at once
     error: tuple[tuple[str, float], ...] = ()
     error_source: str = ""
