@@ -14,9 +14,12 @@ scaled by a greatest common divisor where that is small, else by a power of ten.
 * load_    sum_b (D_b / C_bk) f_bk <= u_k. Slices are whole numbers of flow instead, of S to a
            bucket.
 * used_    w_k = 1 when a column is used, and enough_: then it has k replicas, with k spares
-* price_   after losses: sum W_k u_k - z >= need, loss_: z >= (k / R_k) W_k w_k, where W_k is what
-           a unit can earn at some prices of requests (`situations`). Such lines are learned
-           from plans that turn out not to carry a loss.
+           Of few columns there is a routing of its own for every type in use, after its loss:
+           sum_b (D_b / C_bk) f_bk <= u_k - (k / R_k) w_k for that type.
+* price_   else, after losses: sum W_k u_k - z >= need, loss_: z >= (k / R_k) W_k w_k, where W_k
+           is what a unit can earn at some prices of requests (`situations`). Such lines come
+           from relaxations and from plans that turn out not to carry a loss. With many columns
+           they stand for the routings as well (`stage.Run.ask`).
 * spot_    sum (spot_k - share) rate_k u_k <= 0, at every level, in every role
 * least_   sum R_k u_k >= least number of replicas, of level 0
 * limit_   joint rows

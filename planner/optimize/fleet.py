@@ -15,7 +15,7 @@ from planner.candidates.program import (
     decimal_share,
     fleet_rates,
 )
-from planner.optimize.balance import Balanced
+from planner.optimize.balance import Balanced, balance
 from planner.optimize.model import SMALLEST, Flow, Model, Route
 from planner.optimize.rows import never, not_above_zero
 from planner.optimize.scope import Scope
@@ -23,6 +23,7 @@ from planner.optimize.situations import Cut, Situation, cut_of
 from planner.optimize.status import FloatArray
 
 COPIES = 3000  # flows up to which the routings after every loss stand in the model from the start
+LOSSES, BROKEN = 4, 1e-3  # losses looked at in a fractional point; how much too full that must make it
 ROOM = 1e-8  # of a unit, in loads of several buckets: model files keep 12 digits, which a tight fleet would miss
 
 
@@ -66,7 +67,7 @@ def routings(model: Model, scope: Scope, task: Task, place: IntArray, *, flows: 
     for level, demand in enumerate(task.demands) if flows else ():
         running = columns[program.level[columns] <= level]
         _routing(model, scope, task, running, place, level, demand)
-        if task.spare_replicas and len(running) ** 2 * len(demand) <= COPIES:
+        if task.spare_replicas and _few(task):
             for column in running.tolist():
                 _routing(model, scope, task, running, place, level, demand, lost=column)
 
@@ -115,6 +116,11 @@ def _routing(
             model.line("load", [*names, int(place[column])], [*values, -1.0], high=ROOM)
 
 
+def _few(task: Task) -> bool:
+    """Whether routings after every loss stand in the model from the start."""
+    return (task.stop - task.first) ** 2 * len(task.demand_micro_per_s) * len(task.demands) <= COPIES
+
+
 def cuts_of_prices(scope: Scope, model: Model, multipliers: FloatArray) -> Iterator[Cut]:
     """Lines that the prices of a relaxation prove: its multipliers of the lines that share out requests."""
     program = scope.program
@@ -139,6 +145,40 @@ def cuts_of_prices(scope: Scope, model: Model, multipliers: FloatArray) -> Itera
                 cut = cut_of(program, task, situation, found)
                 if cut is not None:
                     yield cut
+
+
+def cuts_of_point(scope: Scope, model: Model, point: FloatArray) -> Iterator[Cut]:
+    """Lines that a fractional point breaks after the losses that weigh most in it."""
+    program = scope.program
+    for task in program.tasks:
+        columns = np.array([k for k in scope.of_task(task) if k in model.used], dtype=np.int64)
+        if not len(columns) or _few(task):
+            continue
+        units = point[np.searchsorted(model.columns, columns)]
+        lost = (
+            point[[model.used[int(k)] for k in columns]]
+            * task.spare_replicas
+            / np.maximum(program.replicas[columns], 1)
+        )
+        for level, demand in enumerate(task.demands):
+            runs = (program.level[columns] <= level) & (units > 1e-6)
+            here, rates = columns[runs], program.capacity_micro_per_s[columns[runs], : len(demand)].astype(np.float64)
+            for place in np.argsort(-lost[runs], kind="stable")[:LOSSES]:
+                left = units[runs].copy()
+                left[place] = max(left[place] - lost[runs][place], 0.0)
+                kept = left > 1e-9
+                found = balance(
+                    rates[kept] * left[kept, None],
+                    np.array(demand, dtype=np.float64),
+                    program.role[here[kept]],
+                    here[kept].tolist(),
+                )
+                load = float(np.dot(np.add(found.prefill, found.decode), demand)) if found.prefill else 0.0
+                if load > 1 + BROKEN or not found.routed:
+                    situation = Situation(level=level, demand=demand, lost_column=int(here[place]))
+                    cut = cut_of(program, task, situation, found)
+                    if cut is not None:
+                        yield cut
 
 
 def learn(model: Model, scope: Scope, cuts: Iterable[Cut]) -> None:

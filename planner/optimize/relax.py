@@ -33,6 +33,7 @@ class Relaxation:
     reduced: FloatArray
     upper: FloatArray
     support: IntArray
+    point: FloatArray  # the LP's own
     size: float  # of the numbers summed, for the margin
 
     def slack(self, value: float) -> float:
@@ -97,6 +98,7 @@ def weigh(model: Model, multipliers: FloatArray, point: FloatArray) -> Relaxatio
         multipliers=y,
         reduced=reduced,
         upper=upper,
+        point=point,
         support=np.flatnonzero(point[: len(model.columns)] > 1e-9),
         size=float(np.abs(sides).sum() + np.abs(corners).sum()),
     )

@@ -21,7 +21,7 @@ from planner.optimize.build import build
 from planner.optimize.check import Verdict, judge, violations
 from planner.optimize.criteria import LINEAR, value_of
 from planner.optimize.enumerate import Floor, floor_of, is_plan, narrowed, ways_of
-from planner.optimize.fleet import cuts_of_prices, learn
+from planner.optimize.fleet import cuts_of_point, cuts_of_prices, learn
 from planner.optimize.model import Model
 from planner.optimize.pulp_adapter import Options
 from planner.optimize.relax import Relaxation, relax
@@ -33,6 +33,7 @@ WHOLE = 150  # columns up to which the whole model goes to the solver at once
 ROUTED = 20  # columns up to which flows are variables from the start
 ROUNDS, MOST_ROUNDS = 25, 1000  # of lines learned before flows become variables; before giving up
 PATIENCE_S = 1.0  # for those rounds
+ROOTS, GAIN = 20, 1e-3  # rounds that tighten a relaxation; the relative gain below which they end
 AGAIN = "broke new lines time and again"
 BEST = 12  # columns of each task, by reduced cost, in the first small model
 
@@ -162,11 +163,28 @@ class Run:
         relaxation = relax(model, threads=self.options.threads)
         if relaxation is not None and model.routes and (len(scope.open) > ROUTED or _with_losses(scope)):
             scope.cuts.extend(cuts_of_prices(scope, model, relaxation.multipliers))
+            relaxation = self._tightened(scope, model, relaxation)
         if relaxation is None or criterion not in LINEAR:
             return Priced(scope=scope, model=model, relaxation=relaxation)
         prices = Prices.of(model, relaxation)
         floor = floor_of(scope, prices)
         return Priced(scope=scope, model=model, relaxation=relaxation, prices=prices, floor=floor)
+
+    def _tightened(self, scope: Scope, model: Model, relaxation: Relaxation) -> Relaxation:
+        """The relaxation with lines of losses that its own point breaks, for as long as that raises the bound."""
+        for _ in range(ROOTS):
+            new = [cut for cut in cuts_of_point(scope, model, relaxation.point) if not cut.lossless]
+            if not new:
+                break
+            scope.cuts.extend(new)
+            learn(model, scope, new)
+            better = relax(model, threads=self.options.threads)
+            if better is None:
+                break
+            gain, relaxation = better.bound - relaxation.bound, better
+            if gain < GAIN * abs(better.bound):
+                break
+        return relaxation
 
     def _prove(self, priced: Priced, criterion: str, first: Scope, answer: Answer) -> Found:
         """Make sure of the answer of a part: whatever can be as good must have been in the model."""

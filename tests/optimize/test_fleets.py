@@ -7,6 +7,7 @@ import pytest
 
 from planner.candidates.program import restrict
 from planner.candidates.prune import prune
+from planner.optimize import fleet, stage
 from planner.optimize.solve import optimize
 from tests.optimize.brute_fleets import KINDS, best_fleet, random_fleet
 
@@ -36,3 +37,19 @@ def test_equals_brute_force(kind: str) -> None:
         assert answers[0].messages == (), seed
     assert 0.1 * INSTANCES <= infeasible <= 0.85 * INSTANCES
     assert dropped
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("slices", "spot")])
+@pytest.mark.parametrize("flows", [True, False])
+def test_equals_brute_force_by_learned_lines(kind: str, flows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What large fleets do: losses, and without `flows` routings too, are learned as lines of prices."""
+    monkeypatch.setattr(fleet, "COPIES", -1)
+    if not flows:
+        monkeypatch.setattr(stage, "ROUTED", 0)
+    for seed in range(1000, 1040):
+        question = random_fleet(kind, seed)
+        expected, answer = best_fleet(question), optimize(question)
+        assert answer.status == ("infeasible" if expected is None else "optimal"), (seed, answer.messages)
+        if expected is not None:
+            assert answer.units.tolist() == list(expected), seed
+            assert answer.messages == (), seed
