@@ -22,14 +22,18 @@ def serving_blocks(workload: Piece, row: Piece) -> list[Block]:
     point = row.get("point")
     title = "Time of one decode step" + (f" of {point['sequences']:.3g} sequences" if point else "")
     step = terms_grid(title, row["decode_terms_s"], _small, sources)
-    return [*([_load(row, point), _latencies(point)] if point else []), step, memory_terms(workload, row), _known(row)]
+    predicted = [_load(row, point), _latencies(point)] if point else []
+    if not row["memory"]["terms_bytes"]:  # rates given: nothing else is known
+        return predicted
+    return [*predicted, step, memory_terms(workload, row), _known(row)]
 
 
 def rate_line(row: Piece) -> str:
     """What a replica takes at most."""
     batch = "" if row["batch"] is None else f", batch {row['batch']:,.4g}"
-    tokens = f"{row['output_tokens_per_s_per_replica']:,.4g} tokens/s a replica{batch}"
-    return f" Rate    {row['replica_requests_per_s']:.4g} requests/s and {tokens}; bound by {row['binds']}"
+    made = row["output_tokens_per_s_per_replica"]
+    tokens = "" if made is None else f" and {made:,.4g} tokens/s"
+    return f" Rate    {row['replica_requests_per_s']:.4g} requests/s{tokens} a replica{batch}; bound by {row['binds']}"
 
 
 def _load(row: Piece, point: Piece) -> Block:
