@@ -146,7 +146,7 @@ def _worst(evidence: ServingEvidence, most: int = 3) -> Grid:
 
 def _lint(evidence: ServingEvidence) -> list[Block]:
     kinds: dict[str, list[str]] = {}
-    for one in lint(evidence.rows, batch_of(evidence.entries)):
+    for one in lint(evidence.rows, batch_of(evidence.entries)) if evidence.entries else ():
         kinds.setdefault(one.kind, []).append(f"{one.name} ({one.detail})")
     return [Items(title=f"A row {kind}", items=tuple(names)) for kind, names in kinds.items()]
 

@@ -11,15 +11,14 @@ import numpy as np
 from planner.validate.evidence import BAND, BAND_SLACK, COVERAGE, Figure
 from planner.validate.serving import Entry, ServingPrediction, batch_of
 from planner.validate.serving_bars import Folds, ServingVerdict, judge_serving
-from planner.validate.serving_points import points_of
 from planner.validate.serving_result import (
     BAND_OF,
     Bands,
     coverage_of,
+    figures_of,
     memory_fit,
     said_of,
     share_in_bands,
-    unfitted_points,
 )
 from planner.validate.serving_rows import ServingRow
 from planner.validate.serving_score import ScoredPoint, score_points
@@ -40,7 +39,7 @@ class ServingEvidence:
 
     def scored(self) -> list[ScoredPoint]:
         """Figures that count, with the shipped constants."""
-        points = [*points_of(self.rows, batch_of(self.entries)), *unfitted_points(self.rows, self.entries)]
+        points = figures_of(self.rows, batch_of(self.entries) if self.entries else None)
         return score_points(points, [said_of(self.shipped, point) for point in points], self.entries)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from planner.catalog.model import Catalog
 from planner.validate.result import SERVING_QUANTITIES as QUANTITIES
 from planner.validate.result import Validation, devices_of, summary_row
-from planner.validate.serving import Entry, ServingPrediction, batch_of
+from planner.validate.serving import Entry, ServingBatch, ServingPrediction, batch_of
 from planner.validate.serving_lint import Finding, lint, ran
 from planner.validate.serving_points import Point, points_of
 from planner.validate.serving_rows import ServingRow
@@ -24,6 +24,7 @@ from planner.validate.serving_score import (
 )
 
 Bands = Mapping[str, Mapping[str, tuple[float, float]]]  # name -> family or "all" -> p10, p90 of measured / predicted
+_UNFITTED = ("peak_memory_bytes", "prefill_tokens_per_s")
 BAND_OF = {
     TPOT: "tpot",
     TTFT: "ttft",
@@ -83,7 +84,7 @@ def validate_serving(
         Whether these are the rows that the constants were fitted to.
     """
     batch = batch_of(entries) if entries else None
-    points = [*points_of(rows, batch), *unfitted_points(rows, entries)] if batch else []
+    points = figures_of(rows, batch)
     scored = score_points(points, [said_of(predictions, point) for point in points], entries)
     return Validation(
         kind="serving",
@@ -101,14 +102,23 @@ def validate_serving(
     )
 
 
-def unfitted_points(rows: Sequence[ServingRow], entries: Sequence[Entry]) -> list[Point]:
-    """Printed figures of rows with a prediction that no constant is fitted to: peak memory, prompt throughput."""
-    return [
+def figures_of(rows: Sequence[ServingRow], batch: ServingBatch | None) -> list[Point]:
+    """Every figure of rows with a prediction: those that constants are fitted to, and what else was printed.
+
+    Parameters
+    ----------
+    rows, batch
+        The table, and its layouts as `batch_of` gives them; None where no row has one.
+    """
+    if batch is None:
+        return []
+    others = [
         Point(position=i, row=rows[i], metric=name, measured=value)
-        for i in sorted({entry.row for entry in entries})
+        for i in sorted({entry.row for entry in batch.entries})
         for name, value in measured_cells(rows[i]).items()
-        if name in ("peak_memory_bytes", "prefill_tokens_per_s")
+        if name in _UNFITTED
     ]
+    return [*points_of(rows, batch), *others]
 
 
 def said_of(predictions: Sequence[ServingPrediction], point: Point) -> float | None:
