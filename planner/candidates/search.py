@@ -23,6 +23,7 @@ from planner.catalog.given import with_given
 from planner.catalog.model import Catalog
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 
+SLICES = 8  # equal parts of a class of requests, where a router cannot split it as it likes
 ModelLoader = Callable[[ModelRef | None], Architecture]
 Question = TrainingQuestion | ServingQuestion
 Table = TrainingTable | ServingTable
@@ -102,7 +103,7 @@ def enumerate_candidates(
             median[workload.name] = tables[workload.name]
         else:
             fleet = resolve_serving(workload, arch, scenario, catalog)
-            lasting = [site for site in sites if not site.spot]
+            lasting = [site for site in sites if not site.spot or workload.max_spot_share]
             ledger.drop("spot", "offers", len(sites) - len(lasting))
             questions[workload.name], tables[workload.name] = fleet, serving_table(fleet, lasting, ledger)
             median[workload.name] = tables[workload.name]
@@ -149,7 +150,7 @@ def with_tables(candidates: Candidates, tables: Mapping[str, Table], tasks: Mapp
 
 def _column_facts(task: int, table: Table, row: int, catalog: Catalog) -> ColumnFacts:
     site, nodes = table.sites[row], int(table.nodes[row])
-    hours = float(table.finish_s[row]) / 3600.0 if isinstance(table, TrainingTable) else table.horizon_hours
+    hours = float(table.finish_s[row]) / 3600.0 if isinstance(table, TrainingTable) else table.hours(row)
     return ColumnFacts(
         task=task,
         site=site,
@@ -169,6 +170,9 @@ def _task(workload: TrainingJob | ServingFleet, table: Table, first: int, stop: 
         first=first,
         stop=stop,
         demand_micro_per_s=table.demands_micro_per_s,
+        levels=table.level_demands,
+        max_spot_share=workload.max_spot_share,
+        integer_slices=SLICES if workload.integer_slices else 0,
         spare_replicas=workload.spare_replicas,
         min_replicas=workload.min_replicas,
     )
@@ -200,15 +204,23 @@ def _assemble(
         replicas=np.concatenate([part.replicas for part in units]),
         capacity_micro_per_s=_padded([part.capacity_micro_per_s for part in units]),
         max_units=np.concatenate([part.max_units for part in units]),
-        role=np.concatenate(
-            [table.role if isinstance(table, ServingTable) else 0 * table.nodes for table in tables.values()]
-        ),
+        **{
+            name: np.concatenate([_serving_only(table, name) for table in tables.values()])
+            for name in ("role", "level")
+        },
+        spot=np.array([fact.site.spot for fact in facts], dtype=np.int64),
         provider=_ranks([fact.site.offer.provider for fact in facts]),
         offer=_ranks([fact.site.offer.id for fact in facts]),
         rows=rows,
         max_providers=scenario.limits.max_providers,
         objective=scenario.objective,
     )
+
+
+def _serving_only(table: Table, name: str) -> NDArray[np.int64]:
+    """An array of a fleet's table; zeros for a job."""
+    found: NDArray[np.int64] = getattr(table, name) if isinstance(table, ServingTable) else 0 * table.nodes
+    return found
 
 
 def _padded(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:

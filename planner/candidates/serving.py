@@ -22,6 +22,7 @@ from planner.candidates.program import WHOLE, Units
 from planner.candidates.serving_layouts import replica_layouts
 from planner.candidates.serving_question import ServingQuestion, resolve_serving
 from planner.candidates.serving_rates import Evaluated, evaluate
+from planner.estimate.resolve_serving import level_demands
 
 __all__ = ["ServingQuestion", "ServingTable", "replica_layouts", "resolve_serving", "serving_table"]
 
@@ -49,11 +50,26 @@ class ServingTable:
     demands_micro_per_s: tuple[int, ...]
     horizon_hours: float
     role: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # (n,) as in `Program`; left out: whole
+    level: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # (n,) of load, from which a row runs
+    level_hours: tuple[float, ...] = ()  # at each level or above; left out: the horizon
+    level_demands: tuple[tuple[int, ...], ...] = ()  # of each bucket; left out: the peak all the time
+    alone_microusd: tuple[int, ...] = ()  # of a fleet on one row alone; left out: its units at their cost
 
     def __post_init__(self) -> None:
         """Fill what was left out."""
-        if len(self.role) != len(self.sites):
-            object.__setattr__(self, "role", np.zeros(len(self.sites), dtype=np.int64))
+        for name in ("role", "level"):
+            if len(getattr(self, name)) != len(self.sites):
+                object.__setattr__(self, name, np.zeros(len(self.sites), dtype=np.int64))
+
+    def hours(self, row: int) -> float:
+        """How long the units of a row run.  [h]"""
+        return self.level_hours[int(self.level[row])] if self.level_hours else self.horizon_hours
+
+    def alone_cost_microusd(self, row: int) -> int:
+        """Cost of the fleet on one row alone.  [micro-USD]"""
+        return (
+            self.alone_microusd[row] if self.alone_microusd else self.cost_microusd[row] * int(self.needed_units[row])
+        )
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -86,14 +102,15 @@ class ServingTable:
         """The same rows where replicas at some places, in some roles, may carry only a share of their rates."""
         shares = np.array([kept.get((int(place), int(role)), 1.0) for place, role in zip(self.places, self.role)])
         planned = _planned(question, self.bucket_requests_per_s, shares)
-        needed, most = _units_needed(question, planned, self.replicas, self.role)
-        return replace(
+        needed, most = _units_needed(question, planned, self.replicas, self.role, self.demands_micro_per_s)
+        tight = replace(
             self,
             share_kept=shares,
             bucket_capacity_micro_per_s=planned * self.replicas[:, None],
-            needed_units=needed,
+            needed_units=np.where(self.level == 0, needed, NEVER),
             max_units=np.maximum(np.minimum(most, self.unit_caps), 1),
         )
+        return replace(tight, alone_microusd=_alone(question, tight, planned))
 
     def layout_row(self, row: int) -> dict[str, int]:
         """The parallel split of one row."""
@@ -169,7 +186,7 @@ def _within_cap(question: ServingQuestion, caps: ShapeCaps, site: Site, nodes: i
 def _priced(
     question: ServingQuestion, found: Evaluated | None, rows: Sequence[tuple[Site, int, int]], ledger: Ledger
 ) -> ServingTable:
-    demands = question.demands_micro_per_s
+    fleet, demands = question.fleet, question.demands_micro_per_s
     places = np.array([place for _, place, _ in rows], dtype=np.int64)
     role = np.array([role for _, _, role in rows], dtype=np.int64)
     each = np.zeros((0, len(demands))) if found is None or not rows else found.requests_per_s[role, places]
@@ -184,28 +201,50 @@ def _priced(
     caps = np.array([limits.of(site) for site, _, _ in rows], dtype=np.int64)
     caps = np.maximum(caps // np.maximum(nodes, 1), 1)
     hours = question.scenario.horizon_s / 3600.0
-    needed, most = _units_needed(question, planned, replicas, role)
-    return ServingTable(
-        sites=tuple(site for site, _, _ in rows),
+    needed, most = _units_needed(question, planned, replicas, role, demands)
+    levels = question.levels
+    level_hours = (hours,) if levels is None else tuple(float(one) for one in levels.hours_at_least)
+    base, level = np.repeat(np.arange(len(rows)), len(level_hours)), np.tile(np.arange(len(level_hours)), len(rows))
+    table = ServingTable(
+        sites=tuple(rows[row][0] for row in base),
         evaluated=found,
-        places=places,
-        role=role,
-        nodes=nodes,
-        replicas=replicas,
-        bucket_requests_per_s=each,
-        share_kept=np.ones(len(rows)),
-        bucket_capacity_micro_per_s=planned * replicas[:, None],
-        requests_per_s=each[:, 0] if len(demands) == 1 else _mixed(each, demands),
+        places=places[base],
+        role=role[base],
+        level=level,
+        level_hours=level_hours,
+        level_demands=level_demands(fleet, levels),
+        nodes=nodes[base],
+        replicas=replicas[base],
+        bucket_requests_per_s=each[base],
+        share_kept=np.ones(len(base)),
+        bucket_capacity_micro_per_s=(planned * replicas[:, None])[base],
+        requests_per_s=(each[:, 0] if len(demands) == 1 else _mixed(each, demands))[base],
         cost_microusd=tuple(
-            cost_microusd(int(count), site.offer.price_microusd_per_hour, hours)
-            for count, (site, _, _) in zip(nodes, rows)
+            cost_microusd(int(nodes[row]), rows[row][0].offer.price_microusd_per_hour, level_hours[step])
+            for row, step in zip(base, level)
         ),
-        needed_units=needed,
-        max_units=np.minimum(most, caps),
-        unit_caps=caps,
+        needed_units=np.where(level == 0, needed[base], NEVER),
+        max_units=np.minimum(most, caps)[base],
+        unit_caps=caps[base],
         demands_micro_per_s=demands,
         horizon_hours=hours,
     )
+    return replace(table, alone_microusd=_alone(question, table, planned[base]))
+
+
+def _alone(question: ServingQuestion, table: ServingTable, planned: Rows) -> tuple[int, ...]:
+    """Cost of a fleet on each row alone, with what more is started at each level of load.  [micro-USD]"""
+    if not table.level_demands:
+        return ()
+    steps = [
+        _units_needed(question, planned, table.replicas, table.role, demands)[0] for demands in table.level_demands
+    ]
+    more = np.diff(np.stack(steps), axis=0, prepend=0)
+    prices = [
+        [cost_microusd(int(count), site.offer.price_microusd_per_hour, hours) for hours in table.level_hours]
+        for count, site in zip(table.nodes, table.sites)
+    ]
+    return tuple(sum(int(units) * price for units, price in zip(more[:, i], prices[i])) for i in range(len(table)))
 
 
 def _planned(question: ServingQuestion, rates: NDArray[np.float64], kept: NDArray[np.float64]) -> Rows:
@@ -225,9 +264,11 @@ def _mixed(rates: NDArray[Any], demands: Sequence[int]) -> NDArray[np.float64]:
 NEVER = 2**31  # units of a row that cannot carry a fleet alone
 
 
-def _units_needed(question: ServingQuestion, planned: Rows, replicas: Rows, role: Rows) -> tuple[Rows, Rows]:
-    """Units of each row that carry the fleet alone, and the most that can help it."""
-    fleet, demands = question.fleet, question.demands_micro_per_s
+def _units_needed(
+    question: ServingQuestion, planned: Rows, replicas: Rows, role: Rows, demands: Sequence[int]
+) -> tuple[Rows, Rows]:
+    """Units of each row that carry a demand alone, and the most that can help."""
+    fleet = question.fleet
     spares, least = fleet.spare_replicas, fleet.min_replicas
     if len(demands) == 1:
         one, whole = planned[:, 0], demands[0]

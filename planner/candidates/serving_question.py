@@ -10,11 +10,12 @@ from planner.candidates.offers import Site
 from planner.catalog.model import Catalog
 from planner.estimate.machine import Machine
 from planner.estimate.resolve import serving_machine
-from planner.estimate.resolve_serving import Requests, bucket_demands, requests_of
+from planner.estimate.resolve_serving import Requests, bucket_demands, fleet_levels, requests_of
 from planner.estimate.serving_fleet import FleetAsk
 from planner.estimate.serving_tiers import ServingTier, fleet_ask, fleet_demand, fleet_tier, tier_on
 from planner.estimate.sources import serving_equations
 from planner.scenario.schema import Scenario, ServingFleet
+from planner.traffic.levels import LoadLevels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,11 @@ class ServingQuestion:
     def demands_micro_per_s(self) -> tuple[int, ...]:
         """Peak request rate of each bucket.  [micro-requests/s]"""
         return bucket_demands(self.fleet)
+
+    @property
+    def levels(self) -> LoadLevels | None:
+        """Levels of load between which the fleet scales; None where all replicas always run."""
+        return fleet_levels(self.fleet, self.scenario.horizon_s)
 
     def tier_on(self, site: Site) -> ServingTier:
         """Constants and bands of the prediction on a site."""

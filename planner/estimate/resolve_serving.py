@@ -22,6 +22,7 @@ from planner.estimate.serving_formats import ServingPeaks
 from planner.estimate.serving_step import Speculation
 from planner.scenario.schema import ServingFleet
 from planner.traffic import Traffic
+from planner.traffic.levels import LoadLevels, load_levels
 
 Values = NDArray[np.float64]
 MICRO = 1_000_000
@@ -135,6 +136,23 @@ def bucket_demands(fleet: ServingFleet) -> tuple[int, ...]:
     """Peak request rate of each bucket, rounded up.  [micro-requests/s]"""
     traffic = fleet.traffic
     return tuple(math.ceil(share * traffic.peak_requests_per_s * MICRO - 1e-6) for share in traffic.share)
+
+
+def fleet_levels(fleet: ServingFleet, horizon_s: float) -> LoadLevels | None:
+    """Levels of load between which an autoscaled fleet moves; None where all replicas always run."""
+    if fleet.autoscaling is None or not fleet.traffic.profile:
+        return None
+    levels = load_levels(fleet.traffic, fleet.autoscaling.start_up_s, horizon_s)
+    return levels if len(levels.hours) > 1 else None
+
+
+def level_demands(fleet: ServingFleet, levels: LoadLevels | None) -> tuple[tuple[int, ...], ...]:
+    """Demand of each bucket at every level, rounded up; nothing without levels.  [micro-requests/s]"""
+    if levels is None:
+        return ()
+    shares = fleet.traffic.share
+    below = [tuple(math.ceil(s * rate * MICRO - 1e-6) for s in shares) for rate in levels.requests_per_s[:-1]]
+    return (*below, bucket_demands(fleet))
 
 
 def repeated_machines(parts: Sequence[Machine], sizes: Sequence[int]) -> Machine:

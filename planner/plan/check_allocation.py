@@ -77,7 +77,7 @@ class AllocationCheck:
             )
         if facts.owned is None and not self._allowed(offer, device):
             yield Finding("not-allowed", f"{asked.name}: the scenario does not allow {row['offer']}")
-        if offer.price_model == "spot" and isinstance(asked, ServingFleet):
+        if offer.price_model == "spot" and isinstance(asked, ServingFleet) and not asked.max_spot_share:
             yield Finding("not-allowed", f"{asked.name}: {row['offer']} is a spot offer, which does not serve")
         use = "training" if isinstance(asked, TrainingJob) else "serving"
         if use not in device.uses:

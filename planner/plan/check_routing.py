@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,13 @@ MICRO = 1_000_000
 Carried = Sequence[tuple[Document, list[int]]]  # rows with micro-requests/s of one replica by bucket, at target load
 
 
-def routing_findings(fleet: ServingFleet, demands: Sequence[int], carried: Carried, spares: int) -> Iterator[Finding]:
+def routing_findings(
+    fleet: ServingFleet,
+    demands: Sequence[int],
+    carried: Carried,
+    spares: int,
+    levels: Sequence[Sequence[int]] = (),
+) -> Iterator[Finding]:
     """Everything wrong with the routing of a fleet's peak.
 
     Parameters
@@ -27,13 +34,18 @@ def routing_findings(fleet: ServingFleet, demands: Sequence[int], carried: Carri
         The rows, each with what one of its replicas may be planned to carry of each bucket alone.
     spares
         Replicas that may be lost.
+    levels
+        Of an autoscaled fleet, the demand at every level of load, least first; each is carried by what runs then.
     """
     yield from _sums(fleet, carried)
     yield from _loads(fleet, carried)
-    if len(demands) == 1 and all(row["role"] == "whole" for row, _ in carried):
-        yield from _one_bucket(fleet, demands[0], carried, spares)
-    else:
-        yield from _losses(fleet, demands, carried, spares)
+    yield from _spot(fleet, demands, carried)
+    for level, wanted in enumerate(levels or (demands,)):
+        running = [(row, planned) for row, planned in carried if row.get("level", 0) <= level]
+        if len(wanted) == 1 and all(row["role"] == "whole" for row, _ in running):
+            yield from _one_bucket(fleet, wanted[0], running, spares)
+        else:
+            yield from _losses(fleet, wanted, running, spares)
 
 
 def _sums(fleet: ServingFleet, carried: Carried) -> Iterator[Finding]:
@@ -63,6 +75,28 @@ def _loads(fleet: ServingFleet, carried: Carried) -> Iterator[Finding]:
         if load > row["replicas"] * (1 + 1e-6):
             text = f"{load:.6g} replicas of load on {row['replicas']}"
             yield Finding("demand-unmet", f"{fleet.name}: {row['offer']} has {text} at the target load")
+
+
+def _spot(fleet: ServingFleet, demands: Sequence[int], carried: Carried) -> Iterator[Finding]:
+    """At every level and in every role spot replicas bring at most their share of what all bring."""
+    if fleet.max_spot_share is None:
+        return
+    limit = Fraction(repr(float(fleet.max_spot_share)))
+    for level in sorted({row.get("level", 0) for row, _ in carried}):
+        for role in ("whole", "prefill", "decode"):
+            mine = [(r, p) for r, p in carried if r["role"] == role and r.get("level", 0) <= level]
+            rates = [_fleet_rate(demands, planned) * row["replicas"] for row, planned in mine]
+            spot = sum(rate for rate, (row, _) in zip(rates, mine) if row["price_model"] == "spot")
+            if spot > limit * sum(rates):
+                share = f"{float(Fraction(spot, max(sum(rates), 1))):.1%}"
+                yield Finding("limit-exceeded", f"{fleet.name}: {share} of its {role} rate is on spot, {limit} allowed")
+
+
+def _fleet_rate(demands: Sequence[int], planned: Sequence[int]) -> int:
+    """Rate of one replica on the fleet's own traffic, of the buckets that it can serve.  [micro-requests/s]"""
+    able = [(demand, rate) for demand, rate in zip(demands, planned) if demand > 0 and rate > 0]
+    load = sum((Fraction(demand, rate) for demand, rate in able), Fraction(0))
+    return int(sum(demand for demand, _ in able) / load) if load else 0
 
 
 def _one_bucket(fleet: ServingFleet, demand: int, carried: Carried, spares: int) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ import numpy as np
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
 from planner.estimate.resolve import peaks_of
-from planner.estimate.resolve_serving import bucket_demands
+from planner.estimate.resolve_serving import bucket_demands, fleet_levels, level_demands
 from planner.estimate.serving import ServingSpec, given_throughput_capacity, serving_capacity
 from planner.estimate.serving_fleet import ROLES, WHOLE
 from planner.plan.check_cells import energy_cells, memory_cells
@@ -59,7 +59,8 @@ def serving_findings(
         if not 0 < kept <= 1:
             yield Finding("wrong-load", f"{fleet.name}: {kept:g} of the rates of {row['offer']} may not be planned")
         carried.append((row, [math.floor(rate * kept * fleet.target_load * MICRO + 1e-6) for rate in rates]))
-    yield from routing_findings(fleet, bucket_demands(fleet), carried, spares)
+    levels = fleet_levels(fleet, scenario.horizon_s)
+    yield from routing_findings(fleet, bucket_demands(fleet), carried, spares, level_demands(fleet, levels))
     known = [row for row, facts in rows if facts is not None]
     yield from _counts(fleet, known, spares)
     yield from _spares(fleet, stated)
@@ -92,7 +93,11 @@ def _row(
     rates: Sequence[float],
 ) -> Iterator[Finding]:
     """Everything wrong with one row."""
-    routed, hours = row["routed_requests_per_s"], scenario.horizon_s / 3600.0
+    routed, horizon = row["routed_requests_per_s"], scenario.horizon_s / 3600.0
+    levels = fleet_levels(fleet, scenario.horizon_s)
+    hours = horizon if levels is None else float(levels.hours_at_least[row["level"]])
+    if row["level"] and levels is None:
+        yield Finding("wrong-load", f"{fleet.name}: {row['offer']} is scaled, and the fleet is not")
     loads = load_cells(fleet, rates, routed, row["replicas"])
     speed = speed_cells(one, routed, row["replicas_needed"])
     terms, usable = speed.pop("memory")
@@ -105,7 +110,7 @@ def _row(
         yield Finding("not-allowed", f"{fleet.name}: {row['offer']} only serves {row['role']}, which is not asked for")
     yield from _missed(fleet, row)
     yield from _money(fleet, row, facts, hours)
-    prices = price_cells(fleet, row["cost_microusd"], loads, row["replicas"], hours)
+    prices = price_cells(fleet, row["cost_microusd"], loads, row["replicas"], hours, horizon)
     load = {"hours": hours, "device_hours": row["devices"] * hours, **prices}
     load |= _split(loads, ("planned_requests_per_s", "load_at_peak", "mean_output_tokens"))
     yield from cell_findings("wrong-load", fleet.name, row, load)
@@ -178,7 +183,8 @@ def _roofline_rates(one: ReplicaSite) -> list[float]:
 
 def _missed(fleet: ServingFleet, row: Document) -> Iterator[Finding]:
     """Targets that the row's own figures miss."""
-    for target in (row["point"] or {}).get("targets", ()):
+    point = row["point"] or {"requests_per_s": 0.0}
+    for target in point["targets"] if point["requests_per_s"] > 0 else ():
         if target["at_confidence_s"] is None or target["at_confidence_s"] > target["target_s"] * (1 + TOLERANCE):
             said = "not stable" if target["at_confidence_s"] is None else f"{target['at_confidence_s']:.6g} s"
             yield Finding(

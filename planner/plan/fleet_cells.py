@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from planner.estimate.resolve_serving import fleet_levels
 from planner.estimate.serving_spares import availability_of, repair_s, time_within_spares
 from planner.scenario.schema import ServingFleet
 
@@ -25,9 +26,10 @@ def fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, hori
     cost = sum(row["cost_microusd"] for row in rows) / 1e6
     seconds, traffic = horizon_hours * 3600.0, fleet.traffic
     mean = traffic.requests_per_s * seconds * fleet.output_tokens
-    full = _full_tokens_per_s(rows) * seconds
+    full = _full_tokens(rows)
     return {
         "buckets": _buckets(fleet),
+        "levels": _levels(fleet, horizon_hours),
         "spare_replicas": spares,
         "availability": _availability(fleet, rows, spares),
         "usd_per_million_output_tokens_mean": cost / mean * 1e6 if mean else 0.0,
@@ -36,11 +38,11 @@ def fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, hori
     }
 
 
-def _full_tokens_per_s(rows: Sequence[Document]) -> float:
-    """Output tokens per second with every replica full; of two pools the slower one decides.  [tokens/s]"""
+def _full_tokens(rows: Sequence[Document]) -> float:
+    """Output tokens with every replica full while it runs; of two pools the slower one decides."""
     by_role = dict.fromkeys(("whole", "prefill", "decode"), 0.0)
     for row in rows:
-        by_role[row["role"]] += row["output_tokens_per_s_per_replica"] * row["replicas"]
+        by_role[row["role"]] += row["output_tokens_per_s_per_replica"] * row["replicas"] * row["hours"] * 3600.0
     return by_role["whole"] + min(by_role["prefill"], by_role["decode"])
 
 
@@ -56,6 +58,18 @@ def _buckets(fleet: ServingFleet) -> list[Document]:
             "peak_requests_per_s": float(share) * traffic.peak_requests_per_s,
         }
         for name, given, made, share in zip(*columns)
+    ]
+
+
+def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Document]:
+    """Levels of load that the fleet is scaled to, least first."""
+    levels = fleet_levels(fleet, horizon_hours * 3600.0)
+    if levels is None:
+        return []
+    columns = (levels.requests_per_s, levels.hours, levels.hours_at_least)
+    return [
+        {"requests_per_s": float(rate), "hours": float(hours), "hours_at_least": float(longer)}
+        for rate, hours, longer in zip(*columns)
     ]
 
 

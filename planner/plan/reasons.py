@@ -41,6 +41,8 @@ def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Do
 def workload_cost(candidates: Candidates, task: Task, row: int) -> int:
     """Cost of running a workload whole on one row of its table.  [micro-USD]"""
     table = candidates.tables[task.name]
+    if isinstance(table, ServingTable):
+        return table.alone_cost_microusd(row)
     return table.cost_microusd[row] * _units(task, table, row)
 
 

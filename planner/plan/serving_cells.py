@@ -42,11 +42,21 @@ def load_cells(fleet: ServingFleet, rates: Sequence[float], routed: Sequence[flo
     }
 
 
-def price_cells(fleet: ServingFleet, cost_microusd: int, loads: Document, replicas: int, hours: float) -> Document:
-    """Cost of a million output tokens at the mean load that is planned, and with every replica full."""
-    seconds, made = hours * 3600.0, loads["mean_output_tokens"]
-    mean = loads["planned_requests_per_s"] / fleet.peak_factor * seconds * made
-    full = loads["replica_requests_per_s"] * replicas * seconds * made
+def price_cells(
+    fleet: ServingFleet,
+    cost_microusd: int,
+    loads: Document,
+    replicas: int,
+    hours: float,
+    horizon_hours: float | None = None,
+) -> Document:
+    """Cost of a million output tokens at the mean load that is planned, and with every replica full.
+
+    `hours` is how long the replicas run; where they are scaled, that is less than the horizon.
+    """
+    made = loads["mean_output_tokens"]
+    mean = loads["planned_requests_per_s"] / fleet.peak_factor * (horizon_hours or hours) * 3600.0 * made
+    full = loads["replica_requests_per_s"] * replicas * hours * 3600.0 * made
     return {
         "usd_per_million_output_tokens_mean": cost_microusd / mean if mean else 0.0,
         "usd_per_million_output_tokens_full": cost_microusd / full if full else 0.0,

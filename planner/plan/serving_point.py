@@ -108,10 +108,16 @@ class ReplicaSite:
             rates[served] = np.where(np.isfinite(found), found, 0.0)
         return rates
 
+    def _could_be_sent(self) -> Values:
+        """Shares of the buckets that a replica without requests could serve; of all where it could serve none."""
+        share = np.asarray(self.fleet.traffic.share)
+        served = share * (self.bucket_rates() > 0) if self.analytic else share
+        return served if served.sum() > 0 else share
+
     def point(self, bucket_requests_per_s: Sequence[float]) -> Point:
         """The replica under a mix of requests."""
         rates = np.asarray(bucket_requests_per_s, dtype=np.float64)
-        mixed = self.requests.mixed(rates if rates.sum() > 0 else np.asarray(self.fleet.traffic.share))
+        mixed = self.requests.mixed(rates if rates.sum() > 0 else self._could_be_sent())
         return Point(site=self, requests=mixed, requests_per_s=float(rates.sum()))
 
 

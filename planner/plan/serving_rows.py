@@ -52,7 +52,7 @@ def routed_requests_per_s(
     kinds = table.places[rows] * len(ROLES) + table.role[rows]
     flows = _exact(flows, table.role[rows], demands) / MICRO
     replicas = (program.replicas[columns] * solution.units[columns]).astype(np.float64)
-    return _evened(flows, kinds, replicas)
+    return flows if task.integer_slices else _evened(flows, kinds, replicas)
 
 
 def _exact(flows: NDArray[np.float64], role: NDArray[np.int64], demands: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -103,12 +103,13 @@ def _row(
     assert isinstance(question, ServingQuestion)
     site, split = table.sites[row], table.layout_row(row)
     shapes, replicas = units * int(table.nodes[row]), units * int(table.replicas[row])
-    cost, hours = table.cost_microusd[row] * units, table.horizon_hours
+    cost, hours = table.cost_microusd[row] * units, table.hours(row)
     needed = replicas - task.spare_replicas if kinds == 1 else replicas
     role = int(table.role[row])
     one = replica_site(question, site, split, role)
     head = {
         "role": ROLES[role],
+        "level": int(table.level[row]),
         "layout": split,
         "devices_per_replica": table.devices_per_replica(row),
         "replicas": replicas,
@@ -123,7 +124,7 @@ def _row(
     loads["share_kept"] = float(table.share_kept[row])
     speed = speed_cells(one, loads["routed_requests_per_s"], needed)
     terms, usable = speed.pop("memory")
-    tokens = price_cells(question.fleet, cost, loads, replicas, hours)
+    tokens = price_cells(question.fleet, cost, loads, replicas, hours, table.horizon_hours)
     return {
         **place_document(site, shapes),
         **head,

@@ -121,9 +121,16 @@ def allocation_row(document: Piece, workload: Piece, row: Piece) -> list[str]:
         f"{row['count']:,}",
         f"{row['devices']:,}",
         layout_of(row) if training else replicas_of(row),
-        finish_of(row) if training else f"{_percent(row['load_at_peak'])} at peak",
+        finish_of(row) if training else _load_of(document, row),
         money(document, row["cost_microusd"]) + ("" if training else _per_horizon(document)),
     ]
+
+
+def _load_of(document: Piece, row: Piece) -> str:
+    """How full replicas are at the peak, and how much of the time they run."""
+    share = row["hours"] / document["summary"]["horizon_hours"]
+    runs = "" if share > 1 - 1e-9 else f", runs {_percent(share)} of the time"
+    return f"{_percent(row['load_at_peak'])} at peak{runs}"
 
 
 def _per_horizon(document: Piece) -> str:

@@ -34,7 +34,8 @@ def pointed(document: Piece) -> list[tuple[Piece, Piece]]:
 
 def latency_block(document: Piece) -> Block:
     """Each row at the peak that is planned for it: latencies, and what is left of each target."""
-    rows = [line for workload, row in pointed(document) for line in _latency_rows(workload, row)]
+    lines = [tuple(line) for workload, row in pointed(document) for line in _latency_rows(workload, row)]
+    rows = [list(line) for line in dict.fromkeys(lines)]
     heads = columns("Latency at peak", "Device", "", ">predicted", ">at confidence", ">target", ">left")
     return Grid(columns=heads, rows=rows, notes=tuple(_known(document)) if rows else (), grouped=True)
 

@@ -169,6 +169,58 @@ def test_without_a_known_network_there_are_no_pools() -> None:
     assert roles(1e10) == {0, 1, 2}
 
 
+# ---- levels of load, spot, slices
+
+
+def day(tmp_path: Path) -> str:
+    """A profile whose busiest hour has 1.8 times the mean, its quietest 0.2 times."""
+    lines = [f"{hour},{1 + 0.8 * (1 - abs(hour - 12) / 6):.4f}" for hour in range(24)]
+    path = tmp_path / "day.csv"
+    path.write_text("hour,weight\n" + "\n".join(lines) + "\n")
+    return str(path)
+
+
+def test_an_autoscaled_fleet_carries_every_level_and_costs_no_more(world: Catalog, tmp_path: Path) -> None:
+    facts = {"qpm": 3000, "load_profile": day(tmp_path), "spare_replicas": 1}
+    still = solved(fleet(**facts), world)
+    moving = solved(fleet(autoscaling={"start_up": "10 min"}, **facts), world)
+    slow = solved(fleet(autoscaling={"start_up": "23 h"}, **facts), world)
+    assert cost(moving) < cost(still)
+    assert cost(slow) == cost(still)  # whoever starts that slowly is there for the peak all day
+    levels = moving["workloads"][0]["fleet"]["levels"]
+    assert levels[0]["hours_at_least"] == pytest.approx(730)
+    assert levels[-1]["requests_per_s"] == pytest.approx(3000 / 60 * 1.8, rel=1e-3)
+    for row in rows(moving):
+        assert row["hours"] == pytest.approx(levels[row["level"]]["hours_at_least"])
+    forged = copy.deepcopy(moving)
+    late = max(rows(forged), key=lambda one: one["level"])
+    assert late["level"] > 0
+    late["level"] = 0
+    assert references(forged, world) - {"changed-plan"}
+
+
+def test_spot_serves_up_to_its_share(world: Catalog) -> None:
+    hardware = {"allow": ["h100-sxm-80gb", "a100-sxm-80gb", "l40s"], "pricing": ["on_demand", "spot"],
+                "spot": {"interruptions": "0.05 /h"}}  # fmt: skip
+    none = solved(fleet(qpm=6000, hardware=dict(hardware)), world)
+    half = solved(fleet(qpm=6000, max_spot_share="50 %", hardware=dict(hardware)), world)
+    assert all(row["price_model"] == "on_demand" for row in rows(none))
+    assert any(row["price_model"] == "spot" for row in rows(half))
+    assert cost(half) < cost(none)
+    forged = copy.deepcopy(half)
+    forged["scenario"]["serving"][0]["max_spot_share"] = "10 %"
+    assert "limit-exceeded" in references(forged, world)
+
+
+def test_slices_are_sent_whole(world: Catalog) -> None:
+    document = solved(api.load_scenario(CHAT, settings=["serving.chat.integer_slices=true"]), world)
+    for row in rows(document):
+        for sent, bucket in zip(row["routed_requests_per_s"], document["workloads"][0]["fleet"]["buckets"]):
+            slices = 8 * sent / bucket["peak_requests_per_s"]
+            assert slices == pytest.approx(round(slices), abs=1e-4)
+    assert cost(document) >= cost(solved(api.load_scenario(CHAT), world))
+
+
 # ---- spares and prices
 
 
@@ -179,7 +231,7 @@ def test_an_availability_asks_for_the_fewest_spares_that_hold_it(world: Catalog)
     up, spares = cells["availability"]["replica"], cells["spare_replicas"]
 
     def within(k: int) -> float:
-        return sum(float(comb(replicas, i)) * (1 - up) ** i * up ** (replicas - i) for i in range(k + 1))
+        return float(sum(comb(replicas, i) * (1 - up) ** i * up ** (replicas - i) for i in range(k + 1)))
 
     assert spares >= 1
     assert within(spares) >= 0.99999 > within(spares - 1)
