@@ -40,6 +40,7 @@ class ServingCalibrationRun:
     factors: ServingFactors
     fitted: Values  # prediction of each point by the fit of all
     held_out: Mapping[str, Values]  # device | model | source -> prediction of each point by a fit without it
+    known_bands: Mapping[str, Mapping[str, Band]]  # of the catalog: kept for figures that the rows do not have
     source: str
     as_of: str
 
@@ -57,7 +58,8 @@ class ServingCalibrationRun:
                 own = counts & np.array([name == family for name in self.families])
                 if own.sum() >= FEWEST_ROWS:
                     groups[family] = own
-            found[metric] = {name: self._band(mask) for name, mask in groups.items() if mask.any()}
+            own_bands = {name: self._band(mask) for name, mask in groups.items() if mask.any()}
+            found[metric] = own_bands or dict(self.known_bands.get(metric, {}))
         return found
 
     def _band(self, mask: NDArray[np.bool_]) -> Band:
@@ -133,6 +135,7 @@ def calibrate_serving(
         factors=fit.factors(whole, every),
         fitted=fit.predict(whole),
         held_out=held_out,
+        known_bands=catalog.serving.bands if catalog.serving else {},
         source=source,
         as_of=as_of,
     )

@@ -11,15 +11,17 @@ import pytest
 from conftest import Run
 
 from planner.catalog.reading import Problems
+from planner.catalog.serving_calibration import read_serving
 from planner.catalog.training_calibration import read_training
 
 
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that stops early: what is found matters less here than that it is told."""
-    from planner.calibrate import fit
+    from planner.calibrate import fit, serving_fit
 
     monkeypatch.setattr(fit, "_EVALUATIONS", 60)
+    monkeypatch.setattr(serving_fit, "_ROUNDS", 3)
 
 
 FAST = ("calibrate", "training", "--family", "tpu-v5p")
@@ -90,3 +92,57 @@ def test_a_date_that_is_none(run: Run, here: Path) -> None:
     answer = run(*FAST, "--as-of", "yesterday")
     assert answer.code == 2
     assert "error[bad-date]" in answer.err
+
+
+SERVING = ("calibrate", "serving", "--engine", "vllm-tpu")
+
+
+def test_serving_report_and_file(run: Run, here: Path) -> None:
+    answer = run(*SERVING, "--out", "serving.yaml", "-o", "json")
+    assert answer.code == 0, answer.err
+    assert "wrote serving.yaml" in answer.err
+    rows = json.loads(answer.out)
+    figures = [row for row in rows if row["kind"] == "figure"]
+    assert {(row["name"], row["left_out"], row["rows"]) for row in figures} == {
+        (name, fold, 2) for name in ("TPOT, closed loop", "TTFT, closed loop") for fold in ("device", "model", "source")
+    }
+    problems = Problems()
+    read = read_serving(here / "serving.yaml", problems)
+    assert not problems
+    assert read is not None
+    for row in rows:
+        if row["kind"] == "constant" and row["of"] == "all":
+            assert read.common[row["constant"]] == pytest.approx(row["value"], rel=1e-3)
+    assert read.bands["throughput"]["all"].rows > 100  # no such rows here: as the catalog has it
+    assert read.bands["tpot"]["all"].rows == 2
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "md"])
+def test_serving_in_other_forms(run: Run, here: Path, form: str) -> None:
+    answer = run(*SERVING, "-o", form)
+    assert (answer.code, answer.err) == (0, "")
+    assert "bandwidth" in answer.out
+
+
+def test_serving_rows_of_ones_own(run: Run, here: Path) -> None:
+    head = "model,layers,hidden,heads,kv_heads,ffn_hidden,vocab,accelerator,n_accel,tp,engine,scenario"
+    lines = [
+        f"M,32,4096,32,8,14336,128256,H100-SXM,1,1,vllm,closed loop,1000,500,{c},{5 + c / 8},{90 + c}"
+        for c in (1, 8, 32)
+    ]
+    (here / "rows.csv").write_text(
+        "\n".join([f"{head},input_tokens,output_tokens,concurrency,tpot_ms,ttft_ms", *lines]) + "\n"
+    )
+    answer = run("calibrate", "serving", "--data", "rows.csv", "--out", "own.yaml", "--as-of", "2026-12-01", "-q")
+    assert answer.code == 0, answer.err
+    text = (here / "own.yaml").read_text()
+    assert "rows.csv" in text
+    assert "2026-12-01" in text
+
+
+def test_serving_with_nothing_to_fit(run: Run, here: Path) -> None:
+    (here / "rows.csv").write_text("model,accelerator,n_accel,scenario\nM,H100-SXM,1,closed loop\n")
+    answer = run("calibrate", "serving", "--data", "rows.csv", "--out", "own.yaml")
+    assert (answer.code, answer.out) == (3, "")
+    assert "error[nothing-to-fit]" in answer.err
+    assert not (here / "own.yaml").exists()
