@@ -195,8 +195,10 @@ class Run:
         missed = bool((left.upper > first.upper).any())
         if missed:
             second = self.ask(left, criterion)
-            if second.units is not None:
+            if second.units is not None and value_of(program, second.units, criterion) <= value:
                 answer, value = second, value_of(program, second.units, criterion)
+            elif second.units is not None:  # stopped short of what is known
+                answer = replace(answer, ending=second.ending, bound=second.bound)
             else:  # the first plan stands, unproven
                 answer = replace(answer, ending=Ending.LIMIT, bound=-math.inf)
         bound = max(priced.bound, answer.bound)
