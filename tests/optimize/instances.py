@@ -54,7 +54,7 @@ def permuted(program: Program, order: Any) -> Program:
     """The same program with its columns in another order; `order` may not mix tasks."""
     place = np.argsort(order)
     arrays = ["cost_microusd", "finish_s", "carbon_mg", "nodes", "replicas", "capacity_micro_per_s", "max_units"]
-    arrays += ["provider", "offer"]
+    arrays += ["provider", "offer", *OPTIONAL]
     rows = tuple(replace(r, columns=place[r.columns], coefficients=r.coefficients) for r in program.rows)
     return replace(program, rows=rows, **{name: getattr(program, name)[order] for name in arrays})
 

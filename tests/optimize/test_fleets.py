@@ -10,6 +10,7 @@ from planner.candidates.prune import prune
 from planner.optimize import fleet, stage
 from planner.optimize.solve import optimize
 from tests.optimize.brute_fleets import KINDS, best_fleet, random_fleet
+from tests.optimize.instances import permuted, within_tasks
 
 INSTANCES = 100
 
@@ -53,3 +54,13 @@ def test_equals_brute_force_by_learned_lines(kind: str, flows: bool, monkeypatch
         if expected is not None:
             assert answer.units.tolist() == list(expected), seed
             assert answer.messages == (), seed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_order_of_columns_does_not_matter(kind: str) -> None:
+    for seed in range(2000, 2015):
+        question = random_fleet(kind, seed)
+        order = within_tasks(question, np.random.default_rng(seed))
+        first, second = optimize(question), optimize(permuted(question, order))
+        assert first.status == second.status
+        assert first.units[order].tolist() == second.units.tolist(), seed
