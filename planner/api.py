@@ -18,8 +18,9 @@ from planner.errors import InputError, PlanError, Problem
 from planner.files import read_package_text
 from planner.optimize.solve import Solution, optimize
 from planner.plan.alternatives import best_single_kind, infeasibility, median_cost
-from planner.plan.document import build_document
+from planner.plan.document import build_document, with_simulation
 from planner.plan.plan import Plan
+from planner.plan.simulated import simulated_rows
 from planner.plan.tighten import solve_within_targets
 from planner.plan.verify import verify as _verify
 from planner.scenario.load import load_scenario
@@ -74,8 +75,14 @@ def solve(
     threads: int = 1,
     seed: int = 0,
     allow_suspect: bool = False,
+    simulate: bool = False,
 ) -> Plan:
     """The cheapest plan of a scenario, proven and verified.
+
+    Parameters
+    ----------
+    simulate
+        Also run the chosen replicas of fleets in a simulation, with the same seed.
 
     Raises
     ------
@@ -100,6 +107,8 @@ def solve(
     problems = verify(document, catalog)
     if problems:
         raise PlanError(*problems)
+    if simulate:
+        document = with_simulation(document, simulated_rows(document, catalog, load_model, seed=seed))
     return Plan(document=document)
 
 

@@ -45,6 +45,7 @@ def solve(
     ] = None,
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of the solver.")] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the solver.")] = 0,
+    simulate: Annotated[bool, typer.Option("--simulate", help="Check the replicas of fleets in a simulation.")] = False,
     accept_incumbent: Annotated[
         bool, typer.Option("--accept-incumbent", help="Exit 0 for a plan that is not proven.")
     ] = False,
@@ -58,7 +59,8 @@ def solve(
 
     started = time.monotonic()
     with frame.progress(f"solving {question.name}"):
-        plan = api.solve(question, catalog, **asked, threads=threads, seed=seed, allow_suspect=allow_suspect)
+        asked |= {"threads": threads, "seed": seed, "simulate": simulate}
+        plan = api.solve(question, catalog, **asked, allow_suspect=allow_suspect)
     elapsed_s = time.monotonic() - started
     _show(frame, plan, output, out, elapsed_s)
     raise typer.Exit(_exit_code(plan, accept_incumbent))

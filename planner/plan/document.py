@@ -69,6 +69,12 @@ def build_document(
     return {**document, "sha256": digest_of(document)}
 
 
+def with_simulation(document: Document, rows: Sequence[Document]) -> Document:
+    """The plan with what a simulation of its replicas showed, under a new seal."""
+    content = {key: value for key, value in document.items() if key != "sha256"} | {"simulation": list(rows)}
+    return {**content, "sha256": digest_of(content)}
+
+
 def digest_of(document: Document) -> str:
     """SHA-256 of a document's canonical JSON, its own `sha256` left out."""
     content = {key: value for key, value in document.items() if key != "sha256"}

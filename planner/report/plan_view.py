@@ -87,7 +87,8 @@ def _answer(document: Document) -> list[Block]:
         folded=True,
     )
     routing, latency = serving.routing_block(document), serving.latency_block(document)
-    return [table, _limits(document), memory, latency, routing, _hours(document), _bands(document), prices]
+    simulated = serving.simulation_block(document)
+    return [table, _limits(document), memory, latency, simulated, routing, _hours(document), _bands(document), prices]
 
 
 def _bands(document: Document) -> Block:

@@ -70,6 +70,20 @@ def tier_words(tier: Piece) -> str:
     return f"{head} ({tier['tag']}{of})" + (": " + "; ".join(errors) if errors else "")
 
 
+def simulation_block(document: Piece) -> Block:
+    """What a simulation of the replicas showed, beside the formulas."""
+    stated = {(w["name"], row["offer"]): row["point"] for w, row in pointed(document)}
+    rows = [
+        [one["workload"], one["device"], target_name(f"{metric}_{key}"), seconds(one[f"{metric}_s"][key]),
+         seconds(stated[one["workload"], one["offer"]][f"{metric}_s"][key])]
+        for one in document.get("simulation") or ()
+        for metric, key in (("ttft", "p50"), ("ttft", "p95"), ("tpot", "p95"), ("e2e", "p95"))
+    ]  # fmt: skip
+    heads = columns("Simulated", "Device", "", ">simulation", ">formulas")
+    lines = [list(line) for line in dict.fromkeys(tuple(row) for row in rows)]
+    return Grid(columns=heads, rows=lines, grouped=True)
+
+
 def price_lines(document: Piece, workload: Piece) -> Iterator[str]:
     """What a million output tokens cost, beside an API's price."""
     fleet = workload.get("fleet")

@@ -9,6 +9,7 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from planner import api
@@ -330,3 +331,18 @@ def test_fewer_replicas_do_not_carry_the_peak(mix: Document, world: Catalog) -> 
     row = max(rows(forged), key=lambda one: one["replicas"])
     row["replicas"] = row["replicas_needed"] = 1
     assert "demand-unmet" in references(forged, world)
+
+
+# ---- simulation
+
+
+def test_a_simulation_stands_beside_the_formulas_and_repeats(world: Catalog) -> None:
+    asked = fleet()
+    first, again = (api.solve(asked, world, simulate=True, seed=1).document for _ in range(2))
+    assert first["sha256"] == again["sha256"]
+    assert api.verify(first, world) == []
+    jsonschema.validate(first, api.plan_schema())
+    (one,), (row,) = first["simulation"], rows(first)
+    assert one["tpot_s"]["mean"] == pytest.approx(row["point"]["tpot_s"]["mean"], rel=0.15)
+    assert one["ttft_s"]["p50"] == pytest.approx(row["point"]["ttft_s"]["p50"], rel=0.35)
+    assert "simulation" not in api.solve(asked, world).document
