@@ -113,8 +113,7 @@ def register(parent: typer.Typer) -> None:
         "plan validate training -o html --out validation.html",
     )
     command(app, "training", examples=examples)(training)
-    command(app, "serving", examples=("plan validate serving", "plan validate serving --data mine.csv -o json"))(
-        serving
-    )
+    serving_examples = ("plan validate serving", "plan validate serving --engine vllm --device 'H100*' -o md")
+    command(app, "serving", examples=serving_examples)(serving)
     command(app, "totals", examples=("plan validate totals", "plan validate totals --tier rule -o csv"))(totals)
     parent.add_typer(app, name="validate")

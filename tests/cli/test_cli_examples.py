@@ -18,7 +18,8 @@ from planner.report.text import cells
 COMMANDS = [
     ("solve",), ("explain",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("models", "list"), ("models", "show"),
-    ("validate", "training"), ("validate", "totals"), ("calibrate", "training"),
+    ("validate", "training"), ("validate", "serving"), ("validate", "totals"),
+    ("calibrate", "training"), ("calibrate", "serving"),
 ]  # fmt: skip
 
 
@@ -91,8 +92,10 @@ PRINTING = [
     ("models", "list"),
     ("models", "show", "mixtral-8x7b"),
     ("validate", "training", "--family", "V100"),
+    ("validate", "serving", "--engine", "vllm"),
     ("validate", "totals"),
     ("calibrate", "training", "--family", "TPU-v4"),
+    ("calibrate", "serving", "--engine", "vllm-tpu"),
 ]
 
 
