@@ -6,8 +6,7 @@ and what it costs an hour. A unit is one replica on one shape, which counts as o
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,28 +18,10 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
 from planner.candidates.offers import ShapeCaps, Site
 from planner.candidates.serving import MICRO, NEVER, ServingQuestion, ServingTable
-from planner.catalog.given import Given
 from planner.catalog.model import Catalog
+from planner.estimate.given import given_offers, known
 from planner.estimate.resolve_serving import bucket_demands, requests_of
 from planner.scenario.schema import Scenario, ServingFleet
-
-NO_MODEL = Architecture(
-    name="any (rates given)",
-    family="given",
-    source="",
-    hidden_size=0,
-    vocab_size=0,
-    tied_embeddings=False,
-    max_positions=0,
-    layers=(),
-    input_embedding_parameters=0,
-    position_parameters=0,
-    output_head_parameters=0,
-    final_norm_parameters=0,
-    parameters=0,
-    active_parameters=0,
-    matmul_parameters=0,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,25 +67,6 @@ class RatesTable(ServingTable):
     def batch_row(self, row: int) -> float | None:
         """Nor of batches."""
         return None
-
-
-def known(value: Any) -> Any:
-    """The same, with None for what is not a number, however deep."""
-    if isinstance(value, Mapping):
-        return {key: known(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [known(inner) for inner in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def given_offers(scenario: Scenario) -> Iterator[Given]:
-    """Every offer of every fleet's own table of rates."""
-    for fleet in scenario.serving:
-        rates = fleet.rates
-        if rates is not None:
-            source = ", ".join(name.replace("\\", "/").rsplit("/", 1)[-1] for name, _ in rates.files)
-            for name, price in zip(rates.offers, rates.price_microusd_per_hour):
-                yield Given(fleet=fleet.name, name=name, price_microusd_per_hour=price, source=source)
 
 
 def resolve_rates(fleet: ServingFleet, arch: Architecture, scenario: Scenario, catalog: Catalog) -> RatesQuestion:

@@ -15,12 +15,13 @@ from planner.candidates.machines import carbon_mg_per_hour
 from planner.candidates.offers import sites_of
 from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.prune import count_pruned, prune
-from planner.candidates.rates import NO_MODEL, given_offers, rates_table, resolve_rates
+from planner.candidates.rates import rates_table, resolve_rates
 from planner.candidates.serving import ServingQuestion, ServingTable, resolve_serving, serving_table
 from planner.candidates.training import TrainingTable, training_tables
 from planner.candidates.training_question import TrainingQuestion, resolve_training
 from planner.catalog.given import with_given
 from planner.catalog.model import Catalog
+from planner.estimate.given import NO_MODEL, given_offers
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 
 SLICES = 8  # equal parts of a class of requests, where a router cannot split it as it likes

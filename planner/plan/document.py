@@ -17,9 +17,9 @@ from planner.optimize.solve import Solution
 from planner.plan.allocations import allocations_of
 from planner.plan.assumptions import assumptions_of, facts_of, notes_of, warnings_of
 from planner.plan.band_rows import budget_warnings, cost_band, margins_document, workload_band
+from planner.plan.check_given import given_fleet_cells
 from planner.plan.crosscheck import cross_checks
 from planner.plan.fleet_cells import fleet_cells
-from planner.plan.given_rows import given_fleet_cells
 from planner.plan.place import usd
 from planner.plan.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, limits_of
 from planner.plan.run_rows import under_way_document

@@ -15,19 +15,19 @@ from fractions import Fraction
 from typing import Any
 
 from planner.architecture.model import Architecture
-from planner.candidates.rates import NO_MODEL, given_offers, known
 from planner.catalog.given import with_given
 from planner.catalog.model import Catalog
 from planner.errors import InputError, Problem
+from planner.estimate.given import NO_MODEL, given_offers, known
 from planner.estimate.resolve import sequence_length_of
 from planner.estimate.serving_tiers import fleet_demand
 from planner.plan.check_allocation import AllocationCheck
 from planner.plan.check_bands import total_band_findings, workload_band_findings
 from planner.plan.check_cells import training_demand
+from planner.plan.check_given import given_findings
 from planner.plan.check_limits import limit_findings
 from planner.plan.check_under_way import under_way_findings
 from planner.plan.findings import TOLERANCE, Finding, cell_findings
-from planner.plan.given_rows import given_findings
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 
