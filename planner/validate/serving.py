@@ -17,7 +17,14 @@ from planner.catalog.model import Catalog, Device
 from planner.errors import InputError
 from planner.estimate.engines import engine_rules
 from planner.estimate.machine import Machine
-from planner.estimate.serving import ReplicaLayout, ServingPeaks, ServingSpec, serving_memory, serving_peaks
+from planner.estimate.serving import (
+    ReplicaLayout,
+    ServingMemory,
+    ServingPeaks,
+    ServingSpec,
+    serving_memory,
+    serving_peaks,
+)
 from planner.estimate.serving_closed import closed_loop, offline_tokens_per_s, static_batch
 from planner.estimate.serving_constants import IDEAL, TEXTBOOK, ServingConstants, serving_constants
 from planner.estimate.serving_step import Replica
@@ -175,7 +182,16 @@ def entries_of(rows: Sequence[ServingRow], catalog: Catalog) -> list[Entry]:
 
 def _limited(entry: Entry, row: ServingRow) -> Entry:
     """The entry with the sequences that its memory and its engine allow."""
-    rules = engine_rules("trt-llm" if entry.engine.startswith("trt-llm") else entry.engine)
+    memory = paged_memory(entry)
+    by_memory = float(np.max(memory.max_sequences))
+    most = min(by_memory, sequence_limit(row, entry.device) * entry.split.dp)
+    return replace(entry, batch_limit=most, fits=bool(np.all(memory.feasible)))
+
+
+def paged_memory(entry: Entry) -> ServingMemory:
+    """Memory of an engine that pages its cache, by the defaults of its server."""
+    compiled = entry.engine.startswith("trt-llm")
+    rules = engine_rules("trt-llm" if compiled else entry.engine)
     load = entry.load
     longest = load.input_tokens + load.output_tokens * load.beams  # beams share the prompt
     spec = ServingSpec(
@@ -186,13 +202,10 @@ def _limited(entry: Entry, row: ServingRow) -> Entry:
         memory_fraction=rules.memory_fraction if rules else 0.9,
         fraction=rules.fraction if rules else "of_device",
         # TensorRT-LLM admits a request only when its longest answer fits (its default: GUARANTEED_NO_EVICT)
-        resident_tokens=longest if entry.engine.startswith("trt-llm") else None,
+        resident_tokens=longest if compiled else None,
         longest_tokens=longest,
     )
-    memory = serving_memory(entry.arch, spec, layout_of([entry.split]), machine_of([entry.device]))
-    by_memory = float(np.max(memory.max_sequences))
-    most = min(by_memory, sequence_limit(row, entry.device) * entry.split.dp)
-    return replace(entry, batch_limit=most, fits=bool(np.all(memory.feasible)))
+    return serving_memory(entry.arch, spec, layout_of([entry.split]), machine_of([entry.device]))
 
 
 def _fitting(found: Sequence[Entry]) -> list[Entry]:

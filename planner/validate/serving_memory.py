@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.equations.registry import as_float
-from planner.estimate.engines import ENGINES, EngineRules, engine_rules
-from planner.estimate.serving import ServingMemory, ServingSpec, serving_memory, weight_bytes_of_model
+from planner.estimate.serving import weight_bytes_of_model
 from planner.estimate.serving_step import sequence_cache_bytes
-from planner.validate.serving import Entry, layout_of, machine_of
+from planner.validate.serving import Entry, machine_of, paged_memory
 from planner.validate.serving_rows import ServingRow
 
 WHOLE_BATCH = ("fastertransformer", "neuron")  # names of engines that allocate for the batch that is asked for
@@ -30,7 +29,7 @@ DRIVER_SHARE = 0.01  # of a device's memory, which no program gets: 79.2 of 80 G
 class RowMemory:
     """Memory of one device, for one layout of a row.  [B]"""
 
-    needed_bytes: float  # before the engine begins: of the whole batch, or of one longest request
+    needed_bytes: float  # at least, before the engine begins: of the whole batch, or of one longest request
     available_bytes: float
     peak_bytes: float  # that a monitor of the device would show
     batch_limit: float  # sequences that run at once
@@ -51,15 +50,11 @@ def memory_of(row: ServingRow, entry: Entry) -> RowMemory:
     missing = float(np.max(found.missing_bytes))
     available = float(np.max(found.usable_bytes))
     return RowMemory(
-        needed_bytes=available + missing if missing else weights + beside + _longest(found),
+        needed_bytes=available + missing if missing else weights + beside,
         available_bytes=available,
         peak_bytes=weights + beside + max(cache, 0.0),
         batch_limit=entry.batch_limit,
     )
-
-
-def _longest(found: ServingMemory) -> float:
-    return float(np.max(found.kv_bytes_per_sequence))
 
 
 def _whole_batch(entry: Entry) -> RowMemory:
@@ -79,25 +74,3 @@ def _whole_batch(entry: Entry) -> RowMemory:
         peak_bytes=needed,
         batch_limit=float(np.floor(max(available - fixed, 0.0) / each)),
     )
-
-
-def paged_memory(entry: Entry) -> ServingMemory:
-    """Memory of an engine that pages its cache, as `planner.estimate.serving` splits it."""
-    load, rules = entry.load, rules_of(entry)
-    longest = load.input_tokens + load.output_tokens * load.beams
-    spec = ServingSpec(
-        weights=entry.weights,
-        kv_cache=entry.kv_cache,
-        input_tokens=load.input_tokens,
-        output_tokens=load.output_tokens,
-        memory_fraction=rules.memory_fraction,
-        fraction=rules.fraction,
-        longest_tokens=longest,
-    )
-    return serving_memory(entry.arch, spec, layout_of([entry.split]), machine_of([entry.device]))
-
-
-def rules_of(entry: Entry) -> EngineRules:
-    """The rules of a row's engine; those of the default one where it is not known."""
-    name = "trt-llm" if entry.engine.startswith("trt-llm") else entry.engine
-    return engine_rules(name) or ENGINES["vllm"]
