@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from planner.calibrate.serving_priors import (
     ENGINE_EXPECTATIONS,
     FULL_ROWS,
+    HIDDEN_LAYOUT,
     LOAD_WEIGHTS,
     METRIC_WEIGHTS,
     PULL,
@@ -91,7 +92,9 @@ class Sample:
         """What each figure counts: by its kind, and less in a long table of one model on one device."""
         keys = [(p.source, p.row.engine, p.device, p.row.model, p.metric) for p in self.points]
         counts = {key: keys.count(key) for key in set(keys)}
+        stated = [1.0 if len(set(own)) == 1 else HIDDEN_LAYOUT for own in self.layouts]
         kind = [METRIC_WEIGHTS[p.metric] * LOAD_WEIGHTS.get(p.row.load, 1.0) for p in self.points]
+        kind = [k * s for k, s in zip(kind, stated, strict=True)]
         return np.array([0.0 if p.left_out else k * counts[key] ** -0.25 for p, k, key in zip(self.points, kind, keys)])
 
 

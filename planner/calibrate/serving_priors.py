@@ -25,7 +25,7 @@ class Spread:
 
 SERVING_PRIORS: Mapping[str, Spread] = MappingProxyType(
     {
-        "bandwidth": Spread(value=0.86, common=0.08, engine=0.12, family=0.12, most=1.0),
+        "bandwidth": Spread(value=0.86, common=0.08, engine=0.08, family=0.10, most=1.0),
         "cache_bandwidth": Spread(value=0.78, common=0.12, engine=0.10, family=0.08, most=1.0),
         "expert_bandwidth": Spread(value=0.85, common=0.08, most=1.0),
         "compute": Spread(value=0.65, common=0.12, family=0.08, most=1.0),
@@ -40,8 +40,8 @@ SERVING_PRIORS: Mapping[str, Spread] = MappingProxyType(
         "sequence_unit_s": Spread(value=0.234e-6, common=0.40, engine=0.35),
         "prompt_step_s": Spread(value=2e-3, common=0.40),
         "prompt_unit_s": Spread(value=80e-6, common=0.30, engine=0.30),
-        "request_s": Spread(value=30e-3, common=0.20, engine=0.25),
-        "burst": Spread(value=0.30, common=0.15, engine=0.15),
+        "request_s": Spread(value=30e-3, common=0.15, engine=0.25),
+        "burst": Spread(value=0.30, common=0.10, engine=0.15),
     }
 )  # fmt: skip
 # Where an engine's constant is not expected to be the common one: software of 2022 and 2023 launches every kernel on
@@ -63,7 +63,7 @@ ENGINE_EXPECTATIONS: Mapping[tuple[str, str], float] = MappingProxyType(
         ("vllm", "burst"): 0.5,
         ("sglang", "kernel_unit_s"): 1.15,
         ("sglang", "burst"): 3.3,
-        ("llama.cpp", "kernel_unit_s"): 2.0,
+        ("llama.cpp", "kernel_unit_s"): 1.5,
         ("llama.cpp", "collective_s"): 3.5,
         ("neuron", "kernel_unit_s"): 2.0,
         ("neuron", "collective_s"): 2.5,
@@ -75,4 +75,5 @@ FULL_ROWS = 400.0  # at which the pull is as written; it grows with the root of 
 # lengths and an old table of best batches are known less well than a step.
 METRIC_WEIGHTS = MappingProxyType({"tpot_s": 1.0, "ttft_s": 0.4, "output_tokens_per_s": 1.0, "batch_latency_s": 1.0})
 LOAD_WEIGHTS = MappingProxyType({"burst": 0.25, "mlperf": 0.5, "first": 0.6, "peak": 0.7, "single": 1.0})
+HIDDEN_LAYOUT = 0.5  # weight of a row that does not state its layout, so that the fastest one is predicted
 USUAL_ERROR = MappingProxyType({"tpot_s": 0.1, "ttft_s": 0.25, "output_tokens_per_s": 0.1, "batch_latency_s": 0.1})

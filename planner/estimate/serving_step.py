@@ -315,7 +315,10 @@ class Replica:
         return self._time(0.0, share, self.peaks.attention, None, self.constants.attention_compute)
 
     def _collectives(self, tokens: FloatOrArray, latency_s: FloatOrArray) -> FloatOrArray:
-        """Two all-reduces a layer; with expert parallelism one of them becomes two all-to-alls."""
+        """Two all-reduces a layer; between attention ranks that hold other tokens experts take two all-to-alls.
+
+        Tensor ranks hold the same tokens: expert-parallel or not, they compute their share and add up.
+        """
         ranks, ep = as_float(self.layout.stage_devices), as_float(self.layout.ep)
         payload = as_float(tokens) / as_float(self.layout.dp) * self.work.hidden * ACTIVATION_BYTES
         reduce_s = self._latency(ranks, latency_s) + as_float(ring_all_reduce_s(payload, ranks, self._link(ranks)))
@@ -323,7 +326,7 @@ class Replica:
         for layer in self.work.layers:
             sent = payload * layer.experts_per_token
             exchange_s = self._latency(ep, latency_s) + as_float(all_to_all_s(sent, ep, self._link(ep)))
-            spread = (ep > 1) & (as_float(layer.experts_per_token) > 0)
+            spread = (ep > 1) & (as_float(self.layout.dp) > 1) & (as_float(layer.experts_per_token) > 0)
             total = total + layer.count * np.where(spread, reduce_s + 2 * exchange_s, 2 * reduce_s)
         return total
 

@@ -22,17 +22,13 @@ class Point:
     row: ServingRow
     metric: str  # tpot_s | ttft_s | output_tokens_per_s | batch_latency_s
     measured: float
+    device: str = ""  # of the catalog
     left_out: str = ""  # why it counts in no error figure; "" when it counts
 
     @property
     def source(self) -> str:
         """Publication of the row; the rounds of one benchmark are one."""
         return self.row.source_key.split("_v")[0] if "mlcommons" in self.row.source_key else self.row.source_key
-
-    @property
-    def device(self) -> str:
-        """The device, as rows name it."""
-        return self.row.accel_class or self.row.accelerator or ""
 
     @property
     def model(self) -> tuple[object, ...]:
@@ -50,7 +46,8 @@ def points_of(rows: Sequence[ServingRow], batch: ServingBatch) -> list[Point]:
     for i, number in first.items():
         for metric, value in measured_of(rows[i]).items():
             why = why_not(rows[i], metric, value, batch.entries[number], float(floor[number]))
-            found.append(Point(position=i, row=rows[i], metric=metric, measured=value, left_out=why))
+            device = batch.entries[number].device.id
+            found.append(Point(position=i, row=rows[i], metric=metric, measured=value, device=device, left_out=why))
     return found
 
 
