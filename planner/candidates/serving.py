@@ -254,11 +254,11 @@ def _planned(question: ServingQuestion, rates: NDArray[np.float64], kept: NDArra
 
 
 def _mixed(rates: NDArray[Any], demands: Sequence[int]) -> NDArray[np.float64]:
-    """Rate on a fleet's own mix: the loads of the buckets add up; 0 where one cannot be served."""
-    shares = np.asarray(demands, dtype=np.float64) / max(sum(demands), 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        load = np.where(shares > 0, shares / np.asarray(rates, dtype=np.float64), 0.0).sum(axis=1)
-        return np.where(np.isfinite(load) & (load > 0), 1.0 / load, 0.0)
+    """Rate on a fleet's own mix of the buckets that can be served: their loads add up."""
+    each = np.asarray(rates, dtype=np.float64)
+    shares = np.where(each > 0, np.asarray(demands, dtype=np.float64), 0.0)
+    load = np.where(each > 0, shares / np.where(each > 0, each, 1.0), 0.0).sum(axis=1)
+    return np.asarray(np.where(load > 0, shares.sum(axis=1) / np.where(load > 0, load, 1.0), 0.0))
 
 
 NEVER = 2**31  # units of a row that cannot carry a fleet alone

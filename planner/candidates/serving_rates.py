@@ -180,7 +180,7 @@ class _Evaluation:
             found = _flat(load.requests_per_s, len(asked))
             rates[role, asked] = np.where(np.isfinite(found), found, 0.0)
             if role == WHOLE:
-                self._note_targets(row[asked], load)
+                self._note_targets(row[asked], load, everyone.margins.take(row[asked]))
         if split == "true" and not rates.any():
             self._note_unknown(count)
         return rates.reshape(-1, count, buckets)
@@ -221,14 +221,15 @@ class _Evaluation:
         text = "a bare parameter count has no speed of its own: give throughput, or name a preset or config"
         self.ledger.drop("shape-unknown", "layouts", count, nearest=text)
 
-    def _note_targets(self, rows: Rows, load: Any) -> None:
+    def _note_targets(self, rows: Rows, load: Any, margins: Margins) -> None:
         """Replicas that keep a target on no bucket, with the nearest miss."""
         able = np.zeros(len(self.group_of), dtype=bool)
         able[rows[_flat(load.requests_per_s, len(rows)) > 0]] = True
         failed = ~able[rows]
         if not failed.any():
             return
-        miss, name, value = _nearest_miss(self.question.ask.targets_s, load, failed)
+        first = _flat(margins.first_token, len(rows))
+        miss, name, value = _nearest_miss(self.question.ask.targets_s, load, first, failed)
         where = self.groups[int(self.group_of[rows[miss]])][0].device.id
         limit = self.question.ask.targets_s.get(name)
         text = f"an idle replica on {where} keeps no target"
@@ -238,12 +239,17 @@ class _Evaluation:
         self.ledger.drop("latency", "layouts", len(np.unique(rows[failed])), nearest=text, miss=over)
 
 
-def _nearest_miss(targets_s: Any, load: Any, failed: NDArray[np.bool_]) -> tuple[int, str, float]:
-    """The element that comes nearest to its targets, the one that it misses most, and by how much."""
+def _nearest_miss(targets_s: Any, load: Any, first: Values, failed: NDArray[np.bool_]) -> tuple[int, str, float]:
+    """The element that comes nearest to its targets, the one that it misses most, and what it has there.
+
+    `first` is what the time to the first token may take beyond the engine's own margin.
+    """
     places = np.flatnonzero(failed)
     if not targets_s:
         return int(places[0]), "", 0.0
-    over = np.stack([_flat(load.latency_s(name), len(failed))[places] / limit for name, limit in targets_s.items()])
+    latencies = {name: _flat(load.latency_s(name), len(failed))[places] for name in targets_s}
+    latencies |= {name: value * first[places] for name, value in latencies.items() if name.startswith("ttft")}
+    over = np.stack([latencies[name] / limit for name, limit in targets_s.items()])
     worst = np.where(np.isfinite(over), over, np.inf).max(axis=0)
     best = int(np.argmin(worst))
     name = list(targets_s)[int(np.argmax(over[:, best]))]

@@ -22,8 +22,8 @@ from planner.optimize.status import Status
 from planner.plan.serving_point import Point
 from planner.plan.serving_rows import replica_site, routed_requests_per_s
 
-ROUNDS = 24  # a handful is enough, save where hardly anything keeps the targets
-PATIENCE = 12  # rounds after which a kind of replica that still misses one is not used
+ROUNDS = 16  # a handful is enough, save where hardly anything keeps the targets
+PATIENCE = 8  # rounds after which a kind of replica that still misses one is not used
 LEAST_CUT = 0.98  # of the rates, so that rounds end
 DEEPEST_CUT = 0.5  # where not even an idle replica keeps its targets on the mix
 
@@ -125,7 +125,10 @@ def _missing(
         point = one.point(sent / max(needed, 1))
         if point.requests_per_s > 0 and point.missed() > 0:
             place = (int(table.places[row]), role)
-            yield place, before.get(place, 1.0) * _cut(point)
+            with np.errstate(divide="ignore"):
+                full = float(np.where(sent > 0, sent / table.bucket_requests_per_s[row], 0.0).sum()) / max(needed, 1)
+            planned = min(full / question.fleet.target_load, before.get(place, 1.0))
+            yield place, planned * _cut(point)
 
 
 def _cut(point: Point) -> float:

@@ -9,13 +9,14 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from planner import api
 from planner.candidates.serving import ServingTable
 from planner.catalog.model import Catalog
 from planner.plan.document import digest_of
+from planner.plan.serving_point import Point
 from planner.scenario.schema import Scenario
 from tests.unit.worlds import catalog, scenario, shape
 
@@ -132,15 +133,32 @@ def test_the_mix_of_the_shipped_fleet_is_cheaper_than_any_one_kind(world: Catalo
     assert all(target["margin"] >= 0 for row in rows(document) for target in row["point"]["targets"])
 
 
-def test_a_mix_that_would_miss_a_target_is_planned_for_less(world: Catalog) -> None:
-    """Rates of buckets alone let short requests wait behind long ones."""
-    settings = ["requests=12 /s", "target_load=1", "spare_replicas=0", "confidence=p50"]
-    paths = [f"serving.chat.{text}" for text in settings]
-    asked = api.load_scenario(CHAT, settings=[*paths, "hardware.allow=[v100-*, l4]"])
+def test_a_mix_that_would_miss_a_target_is_planned_for_less(world: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short requests behind long ones: replicas that may not carry what their rates promise carry less."""
+    asked = api.load_scenario(CHAT)
+    before = solved(asked, world)
+    first = rows(before)[0]
+    most = 0.6 * first["point"]["requests_per_s"]
+
+    def same(point: Point) -> bool:
+        return (point.site.device.id, dict(point.site.split)) == (first["device"], first["layout"])
+
+    monkeypatch.setattr(Point, "missed", lambda self: 0.1 if same(self) and self.requests_per_s > most * 1.001 else -1)
+    monkeypatch.setattr(Point, "capacity_per_s", lambda self: most)
     document = solved(asked, world)
-    assert min(row["share_kept"] for row in rows(document)) < 1
-    assert all(target["margin"] >= 0 for row in rows(document) for target in row["point"]["targets"])
-    assert any("since requests are mixed" in line for line in document["workloads"][0]["because"])
+    alike = [row for row in rows(document) if (row["device"], row["layout"]) == (first["device"], first["layout"])]
+    assert all(row["point"]["requests_per_s"] <= most * 1.001 for row in alike)
+    assert all(row["share_kept"] < 0.6 for row in alike)
+    assert cost(document) >= cost(before)
+    assert bool(alike) == any("since requests are mixed" in line for line in document["workloads"][0]["because"])
+
+
+def test_a_mix_that_nothing_carries_is_not_called_infeasible(world: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Point, "missed", lambda self: 0.1)
+    monkeypatch.setattr(Point, "capacity_per_s", lambda self: 0.0)
+    document = solved(fleet(hardware={"allow": ["h100-sxm-80gb"]}), world)
+    assert document["status"] == "stopped"
+    assert any("no routing was found" in line for line in document["warnings"])
 
 
 # ---- pools
