@@ -81,7 +81,7 @@ def burst_wait_s(
     """
     count = np.maximum(as_float(sequences), 1)
     group = np.minimum(np.maximum(as_float(together), 1), count)
-    return as_float(burst) * (count + group - 2) * as_float(prompt_s) / 2
+    return np.asarray(as_float(burst) * (count + group - 2) * as_float(prompt_s) / 2)
 
 
 @equation("EQ-CLO-3")

@@ -27,6 +27,7 @@ from planner.estimate.serving import (
 )
 from planner.estimate.serving_closed import closed_loop, offline_tokens_per_s, static_batch
 from planner.estimate.serving_constants import IDEAL, TEXTBOOK, ServingConstants, serving_constants
+from planner.estimate.serving_open import RequestShape, load_at
 from planner.estimate.serving_step import Replica
 from planner.estimate.serving_work import ServingWork
 from planner.validate.rows_machine import REFERENCE_NETWORK_BYTES_PER_S
@@ -98,6 +99,7 @@ class ServingBatch:
     batch_limit: Values
     replicas: Values
     beams: Values
+    rate: Values  # of an open loop; 0 = not one  [1/s]
 
     def take(self, chosen: NDArray[np.int64]) -> ServingBatch:
         """Some of the entries."""
@@ -109,36 +111,54 @@ class ServingBatch:
         replica = replace(self.replica, constants=constants)
         given, made = self.input_tokens, self.output_tokens
         with np.errstate(all="ignore"):
-            loop = closed_loop(replica, given, made, self.clients, self.batch_limit)
+            loop = closed_loop(replica, given, made, self.clients / self.replicas, self.batch_limit)
             pile = offline_tokens_per_s(replica, given, made, self.requests, self.batch_limit, beams=self.beams)
             batch = static_batch(replica, given, made, self.clients)
             full = closed_loop(replica, given, made, self.requests, self.batch_limit)
             alone = replica.prefill_alone_s(given)
             prompt = made / np.asarray(replica.prefill_alone_s(made))  # llama-bench: as many tokens in as out, apart
         kind = np.array([entry.load.kind for entry in self.entries])
+        offered = self._open_loop(replica, kind == "open")
         server = np.where([entry.load.server for entry in self.entries], SERVER_SHARE, 1.0)
         return {
             "tpot_s": np.select(
-                [kind == "closed", kind == "burst", kind == "static"],
-                [loop.tpot_s, full.tpot_s, batch.step_s],
+                [kind == "closed", kind == "burst", kind == "static", kind == "open"],
+                [loop.tpot_s, full.tpot_s, batch.step_s, offered["tpot_s"]],
                 np.nan,
             ),
             "ttft_s": np.select(
-                [kind == "closed", kind == "burst", kind == "static", kind == "first"],
-                [loop.ttft_s, full.ttft_s / 2, batch.first_token_s, alone],
+                [kind == "closed", kind == "burst", kind == "static", kind == "first", kind == "open"],
+                [loop.ttft_s, full.ttft_s / 2, batch.first_token_s, alone, offered["ttft_s"]],
                 np.nan,
             ),
             "output_tokens_per_s": np.select(
                 [kind == "closed", kind == "burst", kind == "offline", kind == "mlperf", kind == "static",
-                 kind == "peak", kind == "single"],
-                [loop.requests_per_s * made, pile, pile * self.replicas, pile * self.replicas * server,
+                 kind == "peak", kind == "single", kind == "open"],
+                [loop.requests_per_s * made * self.replicas, pile, pile * self.replicas, pile * self.replicas * server,
                  self.clients * made / np.asarray(batch.latency_s), self.clients * made / np.asarray(batch.latency_s),
-                 1 / np.asarray(batch.step_s)],
+                 1 / np.asarray(batch.step_s), np.where(np.isnan(offered["output_tokens_per_s"]), pile * self.replicas, offered["output_tokens_per_s"])],
                 np.nan,
             ),
             "batch_latency_s": np.where(kind == "static", batch.latency_s, np.nan),
             "prefill_tokens_per_s": np.where(kind == "single", prompt, np.nan),
         }  # fmt: skip
+
+    def _open_loop(self, replica: Replica, asked: NDArray[np.bool_]) -> dict[str, Values]:
+        """Means at the offered rates; nan where the load is another, or cannot be followed."""
+        found = {name: np.full(len(asked), np.nan) for name in ("tpot_s", "ttft_s", "output_tokens_per_s")}
+        rows = np.flatnonzero(asked & (self.rate > 0))
+        if not len(rows):
+            return found
+        shape = RequestShape(input_tokens=self.input_tokens[rows], output_tokens=self.output_tokens[rows])
+        with np.errstate(all="ignore"):
+            load = load_at(
+                replica.take(rows), shape, (self.rate / self.replicas)[rows], np.maximum(self.batch_limit[rows], 1.0)
+            )
+        follows = np.isfinite(load.e2e_s["mean"])
+        found["tpot_s"][rows] = load.tpot_s["mean"]
+        found["ttft_s"][rows] = load.ttft_s["mean"]
+        found["output_tokens_per_s"][rows] = np.where(follows, self.rate[rows] * self.output_tokens[rows], np.nan)
+        return found
 
 
 def serving_refusal(row: ServingRow, catalog: Catalog) -> str | None:
@@ -262,6 +282,7 @@ def batch_of(entries: Sequence[Entry]) -> ServingBatch:
         batch_limit=_column(e.batch_limit for e in entries),
         replicas=_column(e.split.replicas for e in entries),
         beams=_column(e.load.beams for e in entries),
+        rate=_column(e.load.requests_per_s for e in entries),
     )
 
 

@@ -117,7 +117,8 @@ class ServingRow:
     def load(self) -> str:
         """How load was applied: closed | burst | offline | mlperf | static | peak | first | single | open."""
         text = (self.scenario or "").lower()
-        return next((kind for word, kind in _LOADS if word in text), "closed" if self.concurrency else "open")
+        unsaid = "closed" if self.concurrency else "open" if self.request_rate else "offline"
+        return next((kind for word, kind in _LOADS if word in text), unsaid)
 
     @property
     def is_moe(self) -> bool:

@@ -85,6 +85,7 @@ class Load:
     clients: float  # closed loop, or sequences of a static batch
     requests: float  # of a pile
     beams: int
+    requests_per_s: float  # offered in an open loop
     server: bool  # answers must come in time, not only in number
 
 
@@ -142,6 +143,7 @@ def load_of(row: ServingRow) -> Load:
         clients=float(row.concurrency or 1.0),
         requests=float(requests),
         beams=beams,
+        requests_per_s=float(row.request_rate or 0.0),
         server="server" in (row.scenario or "").lower(),
     )
 
@@ -159,7 +161,8 @@ def splits_of(row: ServingRow, arch: Architecture, device: Device) -> list[Split
         return [Split(tp=tp, pp=1, dp=1, ep=1, replicas=devices // tp) for tp in powers]
     tp, dp = int(row.tp), max(int(row.dp or 1), 1)
     ep = min(max(int(row.ep or 1), 1), tp * dp) if arch.is_moe else 1
-    stated = Split(tp=tp, pp=pp, dp=dp, ep=ep, replicas=1)
+    replicas = devices // (tp * pp * dp) if devices % (tp * pp * dp) == 0 else 1
+    stated = Split(tp=tp, pp=pp, dp=dp, ep=ep, replicas=max(replicas, 1))
     hidden = arch.is_moe and row.dp is None and row.load == "offline" and tp > 1
     return [stated, *_attention_parallel(tp, pp, stated)] if hidden else [stated]
 

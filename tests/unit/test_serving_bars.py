@@ -26,7 +26,7 @@ LOADS = {"tpot_s": "closed loop", "ttft_s": "closed loop", "output_tokens_per_s"
 def figure(number: int, predicted: float, metric: str = "tpot_s", **cells: object) -> ScoredPoint:
     base: dict[str, object] = {"source": "a/b:c", "accel_class": "H100", "hidden": 4096}
     row = ServingRow(id=f"r-{number}", scenario=LOADS[metric], concurrency=float(number + 1), **{**base, **cells})  # type: ignore[arg-type]
-    point = Point(position=number, row=row, metric=metric, measured=1.0)
+    point = Point(position=number, row=row, metric=metric, measured=1.0, device=row.accel_class or "")
     return ScoredPoint(point=point, predicted=predicted, engine="vllm", family="hopper", device_id="h100-sxm")
 
 

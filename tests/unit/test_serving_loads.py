@@ -1,0 +1,55 @@
+"""Rows of the loads that the shipped table does not hold: open loops, several replicas, loads that nobody named."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from planner.catalog.load import load_catalog
+from planner.validate.serving import predict_serving
+from planner.validate.serving_rows import ServingRow
+
+CATALOG = load_catalog()
+ROW = ServingRow(
+    model="Llama-3.1-8B", n_params_b=8.03, layers=32, hidden=4096, heads=32, kv_heads=8, head_dim=128,
+    ffn_hidden=14336, vocab=128256, accelerator="H100-SXM", n_accel=1, tp=1, engine="vllm", engine_version="0.15",
+    weight_precision="bf16", input_tokens=1000.0, output_tokens=200.0, scenario="closed loop", concurrency=16.0,
+)  # fmt: skip
+
+
+def predicted(**changes: object):  # type: ignore[no-untyped-def]
+    return predict_serving([dataclasses.replace(ROW, **changes)], CATALOG)[0]  # type: ignore[arg-type]
+
+
+def test_an_open_loop_that_can_be_followed_serves_what_is_offered() -> None:
+    said = predicted(scenario="open loop, Poisson", request_rate=2.0, concurrency=None)
+    assert said.output_tokens_per_s == pytest.approx(400.0)
+    assert said.tpot_s is not None and said.ttft_s is not None
+    busy = predicted(scenario="open loop, Poisson", request_rate=8.0, concurrency=None)
+    assert busy.tpot_s > said.tpot_s and busy.ttft_s > said.ttft_s
+
+
+def test_an_open_loop_that_cannot_be_followed_serves_what_the_replica_can() -> None:
+    said = predicted(scenario="open loop", request_rate=1e4, concurrency=None)
+    assert said.output_tokens_per_s is not None and 400.0 < said.output_tokens_per_s < 1e4 * 200
+
+
+def test_replicas_share_the_clients_of_a_closed_loop() -> None:
+    one, four = predicted(concurrency=16.0), predicted(concurrency=64.0, n_accel=4)
+    assert four.tpot_s == pytest.approx(one.tpot_s)
+    assert four.output_tokens_per_s == pytest.approx(4 * one.output_tokens_per_s)
+
+
+@pytest.mark.parametrize(
+    ("changes", "load"),
+    [
+        ({"scenario": "random prompts"}, "closed"),
+        ({"scenario": "random prompts", "concurrency": None, "request_rate": 3.0}, "open"),
+        ({"scenario": "random prompts", "concurrency": None}, "offline"),
+    ],
+)
+def test_a_load_that_nobody_named_is_read_off_the_cells(changes: dict[str, object], load: str) -> None:
+    row = dataclasses.replace(ROW, **changes)  # type: ignore[arg-type]
+    assert row.load == load
+    assert predict_serving([row], CATALOG)[0].output_tokens_per_s is not None
