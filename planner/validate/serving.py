@@ -119,6 +119,7 @@ class ServingBatch:
             prompt = made / np.asarray(replica.prefill_alone_s(made))  # llama-bench: as many tokens in as out, apart
         kind = np.array([entry.load.kind for entry in self.entries])
         offered = self._open_loop(replica, kind == "open")
+        carried = offered["output_tokens_per_s"]
         server = np.where([entry.load.server for entry in self.entries], SERVER_SHARE, 1.0)
         return {
             "tpot_s": np.select(
@@ -136,7 +137,7 @@ class ServingBatch:
                  kind == "peak", kind == "single", kind == "open"],
                 [loop.requests_per_s * made * self.replicas, pile, pile * self.replicas, pile * self.replicas * server,
                  self.clients * made / np.asarray(batch.latency_s), self.clients * made / np.asarray(batch.latency_s),
-                 1 / np.asarray(batch.step_s), np.where(np.isnan(offered["output_tokens_per_s"]), pile * self.replicas, offered["output_tokens_per_s"])],
+                 1 / np.asarray(batch.step_s), np.where(np.isnan(carried), pile * self.replicas, carried)],
                 np.nan,
             ),
             "batch_latency_s": np.where(kind == "static", batch.latency_s, np.nan),

@@ -25,14 +25,17 @@ def predicted(**changes: object):  # type: ignore[no-untyped-def]
 def test_an_open_loop_that_can_be_followed_serves_what_is_offered() -> None:
     said = predicted(scenario="open loop, Poisson", request_rate=2.0, concurrency=None)
     assert said.output_tokens_per_s == pytest.approx(400.0)
-    assert said.tpot_s is not None and said.ttft_s is not None
+    assert said.tpot_s is not None
+    assert said.ttft_s is not None
     busy = predicted(scenario="open loop, Poisson", request_rate=8.0, concurrency=None)
-    assert busy.tpot_s > said.tpot_s and busy.ttft_s > said.ttft_s
+    assert busy.tpot_s > said.tpot_s
+    assert busy.ttft_s > said.ttft_s
 
 
 def test_an_open_loop_that_cannot_be_followed_serves_what_the_replica_can() -> None:
     said = predicted(scenario="open loop", request_rate=1e4, concurrency=None)
-    assert said.output_tokens_per_s is not None and 400.0 < said.output_tokens_per_s < 1e4 * 200
+    assert said.output_tokens_per_s is not None
+    assert 400.0 < said.output_tokens_per_s < 1e4 * 200
 
 
 def test_replicas_share_the_clients_of_a_closed_loop() -> None:
