@@ -115,9 +115,36 @@ def _losses(fleet: ServingFleet, demands: Sequence[int], carried: Carried, spare
     for lost in lost_rows:
         counts = [row["replicas"] - spares * (i == lost) for i, (row, _) in enumerate(carried)]
         roles = [row["role"] for row, _ in carried]
-        if min(counts, default=0) < 0 or not _carries(demands, counts, [planned for _, planned in carried], roles):
+        rates = [planned for _, planned in carried]
+        if min(counts, default=0) >= 0 and _shifted(demands, counts, carried):
+            continue
+        if min(counts, default=0) < 0 or not _carries(demands, counts, rates, roles):
             where = f" once {carried[lost][0]['offer']} lacks {spares} replicas" if lost >= 0 else ""
             yield Finding("demand-unmet", f"{fleet.name}: no routing carries the peak of every bucket{where}")
+
+
+def _shifted(demands: Sequence[int], counts: Sequence[int], carried: Carried) -> bool:
+    """Whether the stated routing will do once rows with too much give it to rows with room; quick, not complete."""
+    if any(row["role"] != "whole" for row, _ in carried):
+        return False
+    rates = np.array([planned for _, planned in carried], dtype=np.float64)
+    sent = np.array([row["routed_requests_per_s"] for row, _ in carried]) * MICRO
+    sent = sent * (np.asarray(demands, dtype=np.float64) / np.maximum(sent.sum(axis=0), 1e-300))
+    if ((sent > 0) & (rates <= 0)).any() or (sent.sum(axis=0) < np.asarray(demands) * (1 - 1e-9)).any():
+        return False
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cost = np.where(rates > 0, 1.0 / rates, np.inf)  # of a request, in replicas
+    room = np.asarray(counts, dtype=np.float64) - (sent * np.where(rates > 0, cost, 0.0)).sum(axis=1)
+    for full in np.flatnonzero(room < 0):
+        others = [i for i in np.flatnonzero(room > 0) if i != full]
+        ways = sorted((cost[i, b] / cost[full, b], i, b) for i in others for b in np.flatnonzero(sent[full] > 0))
+        for ratio, i, b in ways:
+            moved = min(sent[full, b], max(-room[full], 0.0) / cost[full, b], max(room[i], 0.0) / cost[i, b])
+            if moved > 0 and np.isfinite(ratio):
+                sent[full, b] -= moved
+                room[full] += moved * cost[full, b]
+                room[i] -= moved * cost[i, b]
+    return bool((room >= -1e-9).all())
 
 
 def _carries(
