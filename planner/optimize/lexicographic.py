@@ -20,6 +20,7 @@ from planner.candidates.program import IntArray
 from planner.candidates.prune import canonical_order
 from planner.optimize.criteria import value_of, weights_of
 from planner.optimize.enumerate import Walk
+from planner.optimize.fleets import first_of
 from planner.optimize.scope import Scope, hopeless
 from planner.optimize.stage import Answer, Found, Run
 from planner.optimize.status import Ending
@@ -71,6 +72,8 @@ def settle_all(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
         best = _walk(found, chain[at:])
         if best is not None:
             return replace(state, units=best)
+        if at + 1 == len(chain):
+            break
         scope = found.scope.settle(criterion, value_of(scope.program, found.answer.units, criterion))
         scope = _without_rivals(run, scope, found.answer.units)
     return state
@@ -106,6 +109,8 @@ def _cut_short(run: Run, state: Ended, answer: Answer, criterion: str, *, late: 
 
 def _walk(found: Found, chain: tuple[str, ...]) -> IntArray | None:
     """Settle everything that is left in integers, when it is little."""
+    if found.plans is not None:
+        return first_of(found.scope, found.plans, chain)
     if found.options is None or found.floor is None:
         return None
     return Walk(found.scope, found.options, found.floor, found.value, chain).best()

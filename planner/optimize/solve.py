@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from planner.candidates.program import IntArray, Program
 from planner.optimize.check import flows_of, violations
 from planner.optimize.criteria import criteria_of, value_of
+from planner.optimize.incumbent import at_most
 from planner.optimize.lexicographic import settle_all
 from planner.optimize.pulp_adapter import SOLVERS, Options, PulpAdapter
 from planner.optimize.scope import Scope, hopeless, scope_of
@@ -25,6 +26,7 @@ def optimize(
     *,
     columns: NDArray[np.bool_] | None = None,
     cost_only: bool = False,
+    most_microusd: int | None = None,
     solver: str = "highs",
     gap: float = 0.0,
     time_limit_s: float | None = None,
@@ -42,6 +44,8 @@ def optimize(
         Mask of the columns that may be used (default: all).
     cost_only
         Leave ties unbroken after the cost.
+    most_microusd
+        Plans that cost more are not wanted: infeasible then says that there is none for so much.  [micro-USD]
     solver
         ``highs`` or ``cbc``; the other one, if installed, is asked when an answer does not stand.
     gap
@@ -59,6 +63,8 @@ def optimize(
         main.require()
         adapters = _Lazily(main, solver)
     scope = scope_of(program, columns)
+    if most_microusd is not None:
+        scope = at_most(scope, "cost", most_microusd).settle("cost", most_microusd)
     options = Options(gap=gap, time_limit_s=time_limit_s, threads=threads, seed=seed)
     run = Run(
         adapters=adapters,

@@ -22,6 +22,8 @@ from planner.optimize.check import Verdict, judge, violations
 from planner.optimize.criteria import LINEAR, value_of
 from planner.optimize.enumerate import Floor, floor_of, is_plan, narrowed, ways_of
 from planner.optimize.fleet import cuts_of_point, cuts_of_prices, learn
+from planner.optimize.fleets import list_plans, listable
+from planner.optimize.incumbent import at_most, known_value
 from planner.optimize.model import Model
 from planner.optimize.pulp_adapter import Options
 from planner.optimize.relax import Relaxation, relax
@@ -79,6 +81,7 @@ class Found:
     floor: Floor | None = None
     options: list[list[Way]] | None = None  # ways that plans of this value are made of
     value: float = math.inf  # scaled as floor and options are
+    plans: IntArray | None = None  # all that may have this value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +136,16 @@ class Run:
 
     def minimise(self, scope: Scope, criterion: str) -> Found:
         """Best value of a linear criterion (or of ``providers``) over a scope."""
+        known = known_value(scope, criterion) if _any_split(scope) else None
+        if known is not None:
+            scope = at_most(scope, criterion, known)
         model = build(scope, criterion)
         if model.unfit():
             return Found(answer=Answer(ending=Ending.ERROR, detail=model.unfit()), scope=scope)
         priced = self._price(scope, criterion, model)
+        listed = None if known is None else self._list(priced, criterion, known)
+        if listed is not None:
+            return listed
         first = scope
         guess = None if priced.floor is None else priced.floor.units
         if guess is not None and is_plan(scope, guess):
@@ -150,6 +159,28 @@ class Run:
         if answer.units is None:
             return Found(answer=answer, scope=scope)
         return self._prove(priced, criterion, first, answer)
+
+    def _list(self, priced: Priced, criterion: str, most: int) -> Found | None:
+        """The plans of least value of a single fleet, when they can be listed; the solver has the last word on them."""
+        if not priced.scope.cuts or not listable(priced.scope, criterion):
+            return None
+        scope = priced.within(most, None)
+        model = build(scope, criterion, flows=False)
+        relaxation = relax(model, threads=self.options.threads)
+        if relaxation is None:
+            return None
+        lines = [number for number, line in enumerate(model.lines) if line.name.startswith("price")]
+        needs = np.array([model.lines[number].low for number in lines])
+        weighed = np.maximum(relaxation.multipliers[lines] * needs, 0.0)
+        listed = list_plans(scope, criterion, relaxation, weighed, most)
+        if listed is None:
+            return None
+        left = replace(scope, upper=listed.upper)
+        answer = self.ask(left.only(listed.plans[0] > 0), criterion)
+        if answer.units is None or value_of(scope.program, answer.units, criterion) != listed.value:
+            return None
+        proven = replace(answer, ending=Ending.OPTIMAL)
+        return Found(answer=proven, scope=left, proven=True, bound=float(listed.value), plans=listed.plans)
 
     def any_plan(self, scope: Scope) -> Answer:
         """Whether a scope has a plan: each task's cheapest way may be one, else a solver is asked."""

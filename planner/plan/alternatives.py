@@ -31,7 +31,8 @@ def best_single_kind(candidates: Candidates, solution: Solution, **options: Any)
             break
         alone = restrict(whole, device_of == device)[0]
         small = restrict(alone, np.isin(np.arange(alone.column_count), prune(alone)))[0]
-        answer = optimize(replace(small, objective=("cost",)), cost_only=True, **options)
+        most = None if best is None else best[0] - 1
+        answer = optimize(replace(small, objective=("cost",)), cost_only=True, most_microusd=most, **options)
         if answer.status == "optimal" and (best is None or answer.cost_microusd < best[0]):
             best = (answer.cost_microusd, device)
     if best is None:

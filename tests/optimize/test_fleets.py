@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -54,6 +57,41 @@ def test_equals_brute_force_by_learned_lines(kind: str, flows: bool, monkeypatch
         if expected is not None:
             assert answer.units.tolist() == list(expected), seed
             assert answer.messages == (), seed
+
+
+def test_plans_are_listed_and_equal_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the plans that the lines allow are walked through: the very same plan, and that way is taken."""
+    monkeypatch.setattr(fleet, "COPIES", -1)
+    listed = []
+    inner = stage.Run._list
+
+    def counted(*arguments: Any) -> Any:
+        found = inner(*arguments)
+        listed.append(found is not None)
+        return found
+
+    monkeypatch.setattr(stage.Run, "_list", counted)
+    for kind in ("spares", "domains", "levels", "roles"):
+        for seed in range(3000, 3040):
+            question = replace(random_fleet(kind, seed), rows=())
+            expected, answer = best_fleet(question), optimize(question)
+            assert answer.status == ("infeasible" if expected is None else "optimal"), (kind, seed, answer.messages)
+            if expected is not None:
+                assert answer.units.tolist() == list(expected), (kind, seed)
+    assert sum(listed) > 20
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_plans_that_cost_too_much_are_not_looked_for(kind: str) -> None:
+    """With the least cost as the most there is a plan, with a micro-dollar less there is none."""
+    for seed in range(4000, 4020):
+        question = random_fleet(kind, seed)
+        answer = optimize(question)
+        if answer.status != "optimal" or question.objective[0] != "cost":
+            continue
+        same = optimize(question, cost_only=True, most_microusd=answer.cost_microusd)
+        assert (same.status, same.cost_microusd) == ("optimal", answer.cost_microusd), seed
+        assert optimize(question, cost_only=True, most_microusd=answer.cost_microusd - 1).status == "infeasible", seed
 
 
 @pytest.mark.parametrize("kind", KINDS)
