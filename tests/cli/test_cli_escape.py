@@ -92,7 +92,7 @@ def assert_inert_markdown(text: str) -> None:
     ours = {"<details><summary>Prices, assumptions, checks</summary>", "</details>"}
     assert {token.content.strip() for token in tokens if token.type == "html_block"} <= ours
     assert sum(token.type == "heading_open" for token in tokens) == 1
-    assert sum(token.type == "table_open" for token in tokens) == 7
+    assert sum(token.type == "table_open" for token in tokens) == 8
     assert "://" not in text
     assert "@" not in text
     assert "www." not in text.lower()
