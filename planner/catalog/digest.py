@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
+from typing import Any
 
 from planner.catalog.model import Catalog
 
 _NOT_CONTENT = ("path", "digest", "aliases")
+_GETTERS: dict[type[Any], Callable[[object], tuple[object, ...]]] = {}
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def digest_of(catalog: Catalog) -> str:
@@ -20,8 +24,25 @@ def _canonical(value: object) -> str:
     if isinstance(value, str | int | float | None):
         return repr(value)
     if isinstance(value, Mapping):
-        return "{" + ",".join(sorted(f"{key!r}:{_canonical(item)}" for key, item in value.items())) + "}"
+        pairs = zip(map(repr, value), _all_canonical(value.values()))
+        return "{" + ",".join(sorted(f"{key}:{item}" for key, item in pairs)) + "}"
     if isinstance(value, tuple):
-        return "(" + ",".join(map(_canonical, value)) + ")"
-    names: tuple[str, ...] = getattr(type(value), "__slots__", ())
-    return type(value).__name__ + "(" + ",".join(_canonical(getattr(value, name)) for name in names) + ")"
+        return "(" + ",".join(_all_canonical(value)) + ")"
+    kind: type[Any] = type(value)
+    return kind.__name__ + "(" + ",".join(_all_canonical(_fields_of(kind)(value))) + ")"
+
+
+def _all_canonical(values: Iterable[object]) -> list[str]:
+    """Each on its own; most are plain, which is seen without a call."""
+    return [repr(value) if type(value) in _PLAIN else _canonical(value) for value in values]
+
+
+def _fields_of(kind: type[Any]) -> Callable[[object], tuple[object, ...]]:
+    if kind not in _GETTERS:
+        names: tuple[str, ...] = getattr(kind, "__slots__", ())
+        _GETTERS[kind] = attrgetter(*names) if len(names) > 1 else _one_by_one
+    return _GETTERS[kind]
+
+
+def _one_by_one(value: object) -> tuple[object, ...]:
+    return tuple(getattr(value, name) for name in getattr(type(value), "__slots__", ()))

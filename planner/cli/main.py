@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import sys
@@ -59,6 +60,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     collecting = gc.isenabled()
     gc.disable()  # a command lives a second: looking for cycles takes a tenth of it and frees nothing
+    atexit.register(gc.freeze)  # nor at its end, where everything would be looked through once more
     try:
         app()
     finally:
