@@ -54,7 +54,7 @@ class RatesTable(ServingTable):
 
     def layout_row(self, row: int) -> dict[str, int]:
         """A replica is not split."""
-        return {"tp": 1, "pp": 1, "dp": 1, "ep": 1}
+        return {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1}
 
     def devices_per_replica(self, row: int) -> int:
         """One, by convention."""

@@ -116,7 +116,7 @@ class ServingTable:
         """The parallel split of one row."""
         assert self.evaluated is not None
         place = self.places[row]
-        return {name: int(_at(getattr(self.evaluated.layout, name), place)) for name in ("tp", "pp", "dp", "ep")}
+        return {name: int(_at(getattr(self.evaluated.layout, name), place)) for name in ("tp", "pp", "dp", "ep", "cp")}
 
     def devices_per_replica(self, row: int) -> int:
         """Devices of one replica of a row."""

@@ -14,6 +14,7 @@ from planner.candidates.offers import Site
 from planner.candidates.serving_layouts import replica_layouts
 from planner.candidates.serving_question import ServingQuestion
 from planner.equations.registry import as_float
+from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES
 from planner.estimate.machine import Machine
 from planner.estimate.resolve import peaks_of
 from planner.estimate.resolve_serving import (
@@ -33,6 +34,7 @@ from planner.estimate.serving import (
 )
 from planner.estimate.serving_fleet import ROLES, WHOLE, Margins, Replicas, capacity_within_targets, fleet_memory
 from planner.estimate.serving_step import Replica, ServingWork
+from planner.estimate.serving_tiers import fleet_engine
 from planner.units import format_bytes
 
 Rows = NDArray[np.int64]
@@ -58,7 +60,8 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
     """All replicas of all groups of machines; None where there is no machine."""
     if not groups:
         return None
-    splits = [replica_layouts(question.arch, group[0]) for group in groups]
+    shared = fleet_engine(question.fleet) in CONTEXT_PARALLEL_ENGINES
+    splits = [replica_layouts(question.arch, group[0], context_parallel=shared) for group in groups]
     sizes = [len(nodes) for _, nodes, _ in splits]
     names = [field.name for field in fields(ReplicaLayout)]
     layout = ReplicaLayout(

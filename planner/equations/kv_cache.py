@@ -128,7 +128,9 @@ def resident_tokens(
 
 
 @equation("EQ-KV-4")
-def kv_share_of_rank(kv_heads: FloatOrArray, tensor_parallel: FloatOrArray) -> FloatOrArray:
+def kv_share_of_rank(
+    kv_heads: FloatOrArray, tensor_parallel: FloatOrArray, context_parallel: FloatOrArray = 1
+) -> FloatOrArray:
     """Share of a layer's cache that one tensor-parallel rank holds.
 
     Parameters
@@ -137,6 +139,8 @@ def kv_share_of_rank(kv_heads: FloatOrArray, tensor_parallel: FloatOrArray) -> F
         Key-value heads g; 1 for a latent cache, which every rank needs whole.  [count]
     tensor_parallel
         Ranks t.  [count]
+    context_parallel
+        Ranks c among them that share out the tokens of heads which they would hold in copies.  [count]
 
     Returns
     -------
@@ -144,19 +148,20 @@ def kv_share_of_rank(kv_heads: FloatOrArray, tensor_parallel: FloatOrArray) -> F
 
     Notes
     -----
-    Eq. (1):  share = ceil(g / t) / g, so heads are copied once t > g.
+    Eq. (1):  share = ceil(g / t) / (g c), so heads are copied once t > g, unless copies share out the tokens.
 
     References
     ----------
     [1] R. Pope et al., "Efficiently Scaling Transformer Inference," MLSys 2023, sec. 3.3.
+    [2] vLLM documentation, "Context Parallel Deployment": decode context parallelism inside tensor parallelism.
 
     Examples
     --------
-    >>> float(kv_share_of_rank(8, 4)), float(kv_share_of_rank(8, 16)), float(kv_share_of_rank(1, 8))
-    (0.25, 0.125, 1.0)
+    >>> float(kv_share_of_rank(8, 4)), float(kv_share_of_rank(8, 16)), float(kv_share_of_rank(1, 8, 4))
+    (0.25, 0.125, 0.25)
     """
     heads = as_float(kv_heads)
-    return np.ceil(heads / as_float(tensor_parallel)) / heads
+    return np.ceil(heads / as_float(tensor_parallel)) / (heads * as_float(context_parallel))
 
 
 @equation("EQ-KV-5")

@@ -66,6 +66,8 @@ ENGINES: Mapping[str, EngineRules] = MappingProxyType(
     }
 )  # fmt: skip
 DEFAULT_ENGINE = "vllm"
+# Whose tensor ranks may share out the tokens of a cache (vLLM: --decode-context-parallel-size)
+CONTEXT_PARALLEL_ENGINES = frozenset({"vllm"})
 _OTHER_NAMES = MappingProxyType(
     {"tensorrt-llm": "trt-llm", "trtllm": "trt-llm", "llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "sgl": "sglang",
      "ft": "fastertransformer"}

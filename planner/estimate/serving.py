@@ -309,6 +309,6 @@ def _device_cache_bytes(
     arch: Architecture, spec: ServingSpec, layout: ReplicaLayout, tokens: FloatOrArray
 ) -> FloatOrArray:
     """Cache of one sequence on one device of the fullest stage.  [B]"""
-    whole = sequence_cache_bytes(arch, spec.kv_cache, tokens, layout.tp, spec.page_tokens)
+    whole = sequence_cache_bytes(arch, spec.kv_cache, tokens, layout.tp, spec.page_tokens, layout.cp)
     layers = max(arch.layer_count, 1)
     return as_float(whole) * as_float(layers_of_fullest_stage(layers, layout.pp)) / layers

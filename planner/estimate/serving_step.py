@@ -63,6 +63,7 @@ class ReplicaLayout:
     tp: FloatOrArray = 1
     pp: FloatOrArray = 1
     ep: FloatOrArray = 1  # expert-parallel ranks inside a stage; 1 = experts are cut like other weights
+    cp: FloatOrArray = 1  # tensor ranks that share out the tokens of a cache instead of copying it
 
     @property
     def dp(self) -> FloatOrArray:
@@ -76,7 +77,12 @@ class ReplicaLayout:
 
 
 def sequence_cache_bytes(
-    arch: Architecture, kv_cache: str, tokens: FloatOrArray, tp: FloatOrArray = 1, page_tokens: FloatOrArray = 1
+    arch: Architecture,
+    kv_cache: str,
+    tokens: FloatOrArray,
+    tp: FloatOrArray = 1,
+    page_tokens: FloatOrArray = 1,
+    cp: FloatOrArray = 1,
 ) -> FloatOrArray:
     """Cache and constant state of one sequence, the share of one tensor rank; nan without layers.  [B]"""
     if not arch.layers:
@@ -85,7 +91,7 @@ def sequence_cache_bytes(
         (
             as_float(layer_cache_bytes_per_token(group, kv_cache))
             * as_float(resident_tokens(tokens, group.window_tokens, page_tokens))
-            * as_float(kv_share_of_rank(cache_heads(group), tp))
+            * as_float(kv_share_of_rank(cache_heads(group), tp, cp))
             for group in arch.layers
         ),
         start=as_float(0.0),
@@ -290,7 +296,7 @@ class Replica:
         cache, flop_count = as_float(0.0), as_float(0.0)
         for layer in self.work.layers:
             seen = as_float(resident_tokens(context_tokens, layer.window_tokens))
-            share = as_float(kv_share_of_rank(layer.cache_heads, self.layout.tp))
+            share = as_float(kv_share_of_rank(layer.cache_heads, self.layout.tp, self.layout.cp))
             cache = cache + layer.count * layer.cache_bytes_per_token * seen * share
             cache = cache + layer.count * 2 * layer.state_bytes * share
             flop_count = flop_count + layer.count * layer.decode_flop_per_pair * seen
@@ -315,19 +321,23 @@ class Replica:
         return self._time(0.0, share, self.peaks.attention, None, self.constants.attention_compute)
 
     def _collectives(self, tokens: FloatOrArray, latency_s: FloatOrArray) -> FloatOrArray:
-        """Two all-reduces a layer; between attention ranks that hold other tokens experts take two all-to-alls.
+        """An all-reduce after attention and one after the feed-forward part of each layer.
 
-        Tensor ranks hold the same tokens: expert-parallel or not, they compute their share and add up.
+        Tensor ranks hold the same tokens: expert-parallel or not, they compute their share and add up. Between
+        attention ranks, which hold other tokens and wait for each other, experts take two all-to-alls. Ranks that share
+        out the tokens of a cache gather the queries and add up what each has found.
         """
-        ranks, ep = as_float(self.layout.stage_devices), as_float(self.layout.ep)
+        ranks, ep, cp = as_float(self.layout.stage_devices), as_float(self.layout.ep), as_float(self.layout.cp)
         payload = as_float(tokens) / as_float(self.layout.dp) * self.work.hidden * ACTIVATION_BYTES
         reduce_s = self._latency(ranks, latency_s) + as_float(ring_all_reduce_s(payload, ranks, self._link(ranks)))
+        attention_s = reduce_s + 2 * self._latency(cp, latency_s)
+        attention_s = attention_s + as_float(ring_all_reduce_s(payload, cp, self._link(cp)))
         total = as_float(0.0)
         for layer in self.work.layers:
             sent = payload * layer.experts_per_token
             exchange_s = self._latency(ep, latency_s) + as_float(all_to_all_s(sent, ep, self._link(ep)))
             spread = (ep > 1) & (as_float(self.layout.dp) > 1) & (as_float(layer.experts_per_token) > 0)
-            total = total + layer.count * np.where(spread, reduce_s + 2 * exchange_s, 2 * reduce_s)
+            total = total + layer.count * (attention_s + np.where(spread, 2 * exchange_s, reduce_s))
         return total
 
     def _pipeline(self, tokens: FloatOrArray, latency_s: FloatOrArray) -> FloatOrArray:

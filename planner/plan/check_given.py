@@ -49,7 +49,7 @@ def given_cells(
     loads = load_cells(fleet, rates, sent, units)
     found: Document = known(
         {
-            "layout": {"tp": 1, "pp": 1, "dp": 1, "ep": 1},
+            "layout": {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1},
             "role": "whole",
             "devices_per_replica": 1,
             "replicas": units,

@@ -7,8 +7,10 @@ from typing import Any
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Shape
+from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES
 from planner.estimate.frameworks import FRAMEWORKS
 from planner.estimate.resolve import batch_bounds, sequence_length_of
+from planner.estimate.serving_work import cache_heads
 from planner.plan.findings import Finding
 from planner.scenario.schema import TrainingJob
 
@@ -16,7 +18,7 @@ Document = dict[str, Any]
 BATCH_TOLERANCE = 0.10  # of one asked batch; a range is kept to
 TRAINING_SIZES = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "global_batch_sequences", "micro_batches")
 STAGES = ("none", "zero-1", "zero-2", "zero-3")
-SERVING_SIZES = ("tp", "pp", "dp", "ep")
+SERVING_SIZES = ("tp", "pp", "dp", "ep", "cp")
 
 
 def training_layout_findings(
@@ -42,7 +44,9 @@ def training_layout_findings(
     yield from _batch_findings(job, arch, split)
 
 
-def serving_layout_findings(where: str, arch: Architecture, split: Document, shape: Shape) -> Iterator[Finding]:
+def serving_layout_findings(
+    where: str, arch: Architecture, split: Document, shape: Shape, engine: str
+) -> Iterator[Finding]:
     """Everything illegal about the split of one replica."""
     if not _whole(split, SERVING_SIZES):
         yield _illegal(where, "a size is not a positive whole number")
@@ -53,6 +57,21 @@ def serving_layout_findings(where: str, arch: Architecture, split: Document, sha
     if split["dp"] > 1 and not arch.is_moe:
         yield _illegal(where, "attention is spread over data-parallel ranks only beside experts")
     yield from _expert_findings(where, arch, split["ep"], split["tp"] * split["dp"])
+    yield from _cache_findings(where, arch, split, engine)
+
+
+def _cache_findings(where: str, arch: Architecture, split: Document, engine: str) -> Iterator[Finding]:
+    """Only tensor ranks that would hold the same heads may share out their tokens, and only where the engine can."""
+    if split["cp"] == 1:
+        return
+    if engine not in CONTEXT_PARALLEL_ENGINES:
+        yield _illegal(where, f"{engine} does not share out the tokens of a cache")
+    for group in arch.layers:
+        if group.attention == "linear":
+            continue
+        copies = split["tp"] // min(split["tp"], cache_heads(group))
+        if copies % split["cp"]:
+            yield _illegal(where, f"cp {split['cp']}, but only {copies} ranks hold the same heads")
 
 
 def _illegal(where: str, text: str) -> Finding:

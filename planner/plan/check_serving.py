@@ -18,6 +18,7 @@ from planner.estimate.resolve import peaks_of
 from planner.estimate.resolve_serving import bucket_demands, fleet_levels, level_demands
 from planner.estimate.serving import ServingSpec, given_throughput_capacity, serving_capacity
 from planner.estimate.serving_fleet import ROLES, WHOLE
+from planner.estimate.serving_tiers import fleet_engine
 from planner.plan.check_cells import energy_cells, memory_cells
 from planner.plan.check_layout import serving_layout_findings
 from planner.plan.check_routing import routing_findings
@@ -47,7 +48,7 @@ def serving_findings(
     for row, facts in rows:
         if facts is None:
             continue
-        problems = list(serving_layout_findings(fleet.name, arch, row["layout"], facts.shape))
+        problems = list(serving_layout_findings(fleet.name, arch, row["layout"], facts.shape, fleet_engine(fleet)))
         problems = problems or list(_legal(fleet, row, facts))
         yield from problems
         if problems:

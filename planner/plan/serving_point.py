@@ -72,7 +72,11 @@ class ReplicaSite:
         """The replica as the estimates take it, one row."""
         split = self.split
         layout = ReplicaLayout(
-            devices=split["tp"] * split["pp"] * split["dp"], tp=split["tp"], pp=split["pp"], ep=split["ep"]
+            devices=split["tp"] * split["pp"] * split["dp"],
+            tp=split["tp"],
+            pp=split["pp"],
+            ep=split["ep"],
+            cp=split["cp"],
         )
         replica = Replica(
             work=ServingWork.of(self.arch, self.fleet.weights, self.fleet.kv_cache),

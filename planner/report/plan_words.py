@@ -151,7 +151,7 @@ def layout_of(row: Piece) -> str:
 def replicas_of(row: Piece) -> str:
     """The replicas of a fleet: "3 + 1 spare × tp4"."""
     layout, spare = row["layout"], row["replicas"] - row["replicas_needed"]
-    split = " ".join(f"{axis}{layout[axis]}" for axis in ("tp", "pp", "dp", "ep") if layout.get(axis, 1) > 1)
+    split = " ".join(f"{axis}{layout[axis]}" for axis in ("tp", "pp", "dp", "ep", "cp") if layout.get(axis, 1) > 1)
     count = f"{row['replicas_needed']}" + (f" + {spare} spare" if spare > 0 else "")
     role = "" if row.get("role", "whole") == "whole" else f" {row['role']}"
     return f"{count}{role} × {split or 'tp1'}"

@@ -352,6 +352,6 @@ def test_a_seventh_of_an_a100_computes_a_seventh() -> None:
     plan = scenario([], [asked], hardware={"owned": owned, "allow": ["nothing"], "assume_inter_node": "100 Gbit/s"})
     found, _ = table(plan, world)
     assert [one.shape.kind for one in found.sites] == ["mig", "mig"]
-    assert all(found.layout_row(i) == {"tp": 1, "pp": 1, "dp": 1, "ep": 1} for i in range(2))
+    assert all(found.layout_row(i) == {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1} for i in range(2))
     small, whole = found.requests_per_s
     assert small < whole / 6
