@@ -8,4 +8,5 @@ from pydantic import BaseModel, ConfigDict
 class Part(BaseModel):
     """A mapping of the scenario: strict, frozen, no unknown fields."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, protected_namespaces=())
+    # validators are built on first use: as parts of the whole scenario, and not also each on its own
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, protected_namespaces=(), defer_build=True)
