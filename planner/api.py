@@ -20,7 +20,6 @@ from planner.optimize.solve import Solution, optimize
 from planner.plan.alternatives import best_single_kind, infeasibility, median_cost
 from planner.plan.document import build_document, with_simulation
 from planner.plan.plan import Plan
-from planner.plan.simulated import simulated_rows
 from planner.plan.tighten import solve_within_targets
 from planner.plan.verify import verify as _verify
 from planner.scenario.load import load_scenario
@@ -108,6 +107,8 @@ def solve(
     if problems:
         raise PlanError(*problems)
     if simulate:
+        from planner.plan.simulated import simulated_rows
+
         document = with_simulation(document, simulated_rows(document, catalog, load_model, seed=seed))
     return Plan(document=document)
 

@@ -152,20 +152,21 @@ def cut_of(program: Program, task: Task, situation: Situation, found: Balanced) 
     prefill = [round(max(price, 0.0) / dearest * STEPS) for price in found.prefill]
     decode = [round(max(price, 0.0) / dearest * STEPS) for price in found.decode]
     both = [p + q for p, q in zip(prefill, decode)]
-    worth = {WHOLE: both, PREFILL: prefill, DECODE: decode}
-    earnings = []
-    for column in range(task.first, task.stop):
-        prices = worth[int(program.role[column])]
-        runs = program.level[column] <= situation.level and (
-            situation.lost_domain < 0 or int(program.domain[column]) != situation.lost_domain
-        )
-        rates = program.capacity_micro_per_s[column, : len(prices)].tolist()
-        # a bucket without demand has no price
-        earnings.append(max((p * c for p, c in zip(prices, rates)), default=0) if runs else 0)
+    part = slice(task.first, task.stop)
+    runs = program.level[part] <= situation.level
+    if situation.lost_domain >= 0:
+        runs &= program.domain[part] != situation.lost_domain
+    # whole numbers of any size: objects; a bucket without demand has no price
+    rates = program.capacity_micro_per_s[part, : len(both)].astype(object)
+    earnings = np.zeros(task.stop - task.first, dtype=object)
+    for role, prices in ((WHOLE, both), (PREFILL, prefill), (DECODE, decode)):
+        here = runs & (program.role[part] == role)
+        if here.any() and any(prices):
+            earnings[here] = (rates[here] * np.array(prices, dtype=object)).max(axis=1)
     return Cut(
         task=task.name,
         columns=np.arange(task.first, task.stop),
-        earnings=tuple(earnings),
+        earnings=tuple(earnings.tolist()),
         need=sum(price * demand for price, demand in zip(both, situation.demand)),
         spares=task.spare_replicas if situation.lost_column >= 0 else 0,
         lossless=situation.lost_column < 0 and situation.lost_domain < 0,
