@@ -30,6 +30,8 @@ _DEVICES = (
     (r"B300", "b300-sxm"),
     (r"B200", "b200-sxm"),
     (r"H200", "h200-sxm"),
+    (r"H20(?![0-9-])", "h20-sxm-96gb"),
+    (r"GB10(?!\d)|DGX.?Spark", "dgx-spark-gb10"),
     (r"H100.*PCIe", "h100-pcie-80gb"),
     (r"H[18]00", "h100-sxm-80gb"),
     (r"A100.*PCIe.*40", "a100-pcie-40gb"),
