@@ -40,24 +40,35 @@ class Requests:
     cached_tokens: Values  # of a prompt, found in the prefix cache
     resident_tokens: Values  # mean length in the cache, weighted by how long a request stays
     longest_tokens: Values
+    classes: Requests | None = None  # of a mix: the buckets that it is made of
+    share: Values | None = None  # and how many of the requests are of each
 
     def take(self, buckets: NDArray[np.int64]) -> Requests:
         """The requests of some buckets, in any order and as often as named."""
-        return Requests(**{field.name: getattr(self, field.name)[buckets] for field in fields(self)})
+        return Requests(**{name: getattr(self, name)[buckets] for name in self.measures()})
+
+    @classmethod
+    def measures(cls) -> tuple[str, ...]:
+        """Names of the arrays that there is one element of for each bucket."""
+        return tuple(field.name for field in fields(cls) if field.name not in ("classes", "share"))
 
     def mixed(self, weights: Values) -> Requests:
         """One class of requests that mixes the buckets by their rates; arrays (1,)."""
         share = weights / weights.sum()
         stays = share * self.output_tokens
         mean = {
-            field.name: np.array([float(share @ getattr(self, field.name))])
-            for field in fields(self)
-            if field.name not in ("resident_tokens", "longest_tokens")
+            name: np.array([float(share @ getattr(self, name))])
+            for name in self.measures()
+            if name not in ("resident_tokens", "longest_tokens")
         }
+        served = np.flatnonzero(share > 0)
+        several = len(served) > 1
         return Requests(
             **mean,
             resident_tokens=np.array([float(stays @ self.resident_tokens / stays.sum())]),
             longest_tokens=np.array([float(self.longest_tokens[weights > 0].max())]),
+            classes=self.take(served) if several else None,
+            share=share[served] if several else None,
         )
 
 

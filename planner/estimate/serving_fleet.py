@@ -8,7 +8,7 @@ wider still.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from planner.estimate.resolve_serving import Requests, RowLimits
 from planner.estimate.serving import ServingMemory, ServingSpec, serving_memory
 from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, load_at, slo_capacity
 from planner.estimate.serving_pools import decode_pool_capacity, prefill_pool_capacity
+from planner.estimate.serving_requests import Mix
 from planner.estimate.serving_step import Replica, ReplicaLayout, sequence_cache_bytes
 from planner.estimate.serving_work import taken
 
@@ -138,14 +139,13 @@ def fleet_memory(
 
 
 def request_shape(requests: Requests) -> RequestShape:
-    """The requests as the models of the load take them."""
-    return RequestShape(
-        input_tokens=requests.input_tokens,
-        output_tokens=requests.output_tokens,
-        input_second_moment=requests.input_second_moment,
-        output_second_moment=requests.output_second_moment,
-        cached_tokens=requests.cached_tokens,
-    )
+    """The requests as the models of the load take them; of a mix each class as well."""
+    names = [field.name for field in fields(RequestShape) if field.name != "mix"]
+    shape = RequestShape(**{name: getattr(requests, name) for name in names})
+    if requests.classes is None or requests.share is None:
+        return shape
+    classes = RequestShape(**{name: getattr(requests.classes, name)[:, None] for name in names})
+    return replace(shape, mix=Mix(share=requests.share[:, None], classes=classes))
 
 
 WHOLE, PREFILL, DECODE = 0, 1, 2  # what a replica does of a request

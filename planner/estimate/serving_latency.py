@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,11 @@ from numpy.typing import NDArray
 from planner.equations.percentiles import gamma_percentile, wait_percentile_s
 from planner.equations.queueing import mixed_step_s, others_in_window, running_variance, slot_wait_probability
 from planner.equations.registry import as_float
+from planner.estimate.serving_levels import LEVELS, SCORE, Level, excess, late_s
 from planner.estimate.serving_requests import KEYS, RequestShape
 from planner.estimate.serving_step import StepTimes
 
 Values = NDArray[np.float64]
-SHARE = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-SCORE = {key: NormalDist().inv_cdf(share) for key, share in SHARE.items()}
 FEWEST_TOKENS = 1e-6  # after the first: one-token answers still have a rate
 
 
@@ -135,12 +133,12 @@ class Demand:
         replica: Any = self.replica
         return Demand(replica=replica.take(index), **parts)
 
-    def prefill_at(self, key: str) -> Values:
+    def prefill_at(self, level: Level) -> Values:
         """Percentile of the engine time of a prompt."""
         if not np.any(self.sigma):
             return self.prefill_s
-        tokens = self.new * np.exp(SCORE[key] * self.sigma - self.sigma**2 / 2)
-        return self.linear_s * tokens + self.square_s * tokens**2
+        tokens = self.new * np.exp(level.score * self.sigma - self.sigma**2 / 2)
+        return np.asarray(self.linear_s * tokens + self.square_s * tokens**2)
 
     @cached_property
     def prefill_of_mean_s(self) -> Values:
@@ -224,6 +222,11 @@ class Point:
         peak = np.maximum(demand.fewest + demand.variability * clump / demand.output_spread, 0.05)
         return np.asarray(running_variance(self.decoding, self.elasticity, peak))
 
+    @property
+    def work_dispersion(self) -> Values:
+        """Of the prompts that come in between."""
+        return self.demand.work_dispersion
+
     @cached_property
     def busy(self) -> Values:
         """Probability that an arrival finds another sequence running."""
@@ -241,9 +244,14 @@ class Point:
         """Mean number of requests in slots: decoding or in prefill."""
         return self.decoding + self.rate * self.first_s
 
-    @cached_property
+    @property
     def queue_s(self) -> Values:
         """Mean wait for the step that the prefill starts in."""
+        return self.gated_s
+
+    @cached_property
+    def gated_s(self) -> Values:
+        """That wait where the next step takes in all prompts that came during the last one."""
         demand = self.demand
         seen = as_float(mixed_step_s(self.step_s * self.busy, self.rate, demand.prefill_s, demand.work_dispersion))
         return np.asarray(
@@ -273,33 +281,49 @@ class Point:
 
     def ttft(self, key: str) -> Values:
         """Time to the first token: mean or percentile."""
-        demand, queue = self.demand, self.queue_s
-        probability, conditional = self.slot_probability, self.slot_mean_s
-        mean = demand.request_s + queue + self.first_s
         if key == "mean":
-            return mean + probability * conditional
-        boundary = self.step_s * self.busy  # an arrival waits for the end of a step, evenly spread
-        others = np.maximum(queue - boundary / 2, 0.0)
-        waiting = np.maximum(1 - (1 - self.share) ** 2, 1e-12)
-        return mean + excess(
-            boundary * (SHARE[key] - 0.5),
-            as_float(wait_percentile_s(waiting, others / waiting, SHARE[key])) - others,
-            demand.prefill_at(key) - demand.prefill_s,
-            as_float(wait_percentile_s(probability, conditional, SHARE[key])),  # rare and long: not about its mean
+            return self.unblocked_s + self.slot_probability * self.slot_mean_s
+        return self.ttft_at(LEVELS[key])
+
+    @cached_property
+    def unblocked_s(self) -> Values:
+        """Mean time to the first token of those who find a slot."""
+        return self.demand.request_s + self.queue_s + self.first_s
+
+    def ttft_at(self, level: Level) -> Values:
+        """Time to the first token that a share of the requests keep."""
+        demand = self.demand
+        blocked = as_float(wait_percentile_s(self.slot_probability, self.slot_mean_s, level.share))
+        return self.unblocked_s + excess(
+            *self.waits_at(level),
+            demand.prefill_at(level) - demand.prefill_s,
+            blocked,  # rare and long: not about its mean
         )
+
+    def waits_at(self, level: Level) -> tuple[Values, ...]:
+        """Independent parts of the wait for the step that prefill starts in, over their means."""
+        boundary = self.step_s * self.busy  # an arrival waits for the end of a step, evenly spread
+        others = np.maximum(self.queue_s - boundary / 2, 0.0)
+        waiting = np.maximum(1 - (1 - self.share) ** 2, 1e-12)
+        late = as_float(wait_percentile_s(waiting, others / waiting, level.share)) - others
+        return boundary * (level.share - 0.5), late
 
     def tpot(self, key: str) -> Values:
         """Time per output token of a request: mean or percentile, over requests."""
+        return self.request_tpot_s if key == "mean" else self.tpot_at(LEVELS[key])
+
+    @cached_property
+    def request_tpot_s(self) -> Values:
+        """Mean time per output token, over requests: those with few tokens are held up most."""
         demand, held = self.demand, self.held_s / (1 - self.share)
-        later = np.maximum(demand.later, 1.0)
-        mean = self.tpot_s + held / later * (demand.output_spread - 1)
-        if key == "mean":
-            return mean
+        return self.tpot_s + held / np.maximum(demand.later, 1.0) * (demand.output_spread - 1)
+
+    def tpot_at(self, level: Level) -> Values:
+        """Time per output token that a share of the requests keep."""
         floor = self.token_s
-        stall = np.maximum(mean - floor, 1e-12)
-        deviation = self._tpot_deviation
-        sigma2 = np.log(1 + (deviation / stall) ** 2)
-        return np.asarray(floor + stall * np.exp(SCORE[key] * np.sqrt(sigma2) - sigma2 / 2))
+        stall = np.maximum(self.request_tpot_s - floor, 1e-12)
+        sigma2 = np.log(1 + (self._tpot_deviation / stall) ** 2)
+        return np.asarray(floor + stall * np.exp(level.score * np.sqrt(sigma2) - sigma2 / 2))
 
     @cached_property
     def _tpot_deviation(self) -> Values:
@@ -307,27 +331,45 @@ class Point:
         demand = self.demand
         later, spread = np.maximum(demand.later, 1.0), demand.output_spread
         exposed = self.token_s * spread / later + self.before_s * spread**3 / later**2
-        prompts = self.rate * exposed * demand.work_dispersion / (1 - self.share) ** 3
+        prompts = self.rate * exposed * self.work_dispersion / (1 - self.share) ** 3
         batch = 0.7 * self.variance * (self.elasticity * self.tpot_s / self.decoding) ** 2
         return np.asarray(np.sqrt(prompts + batch))
 
     def e2e(self, key: str) -> Values:
         """From arrival to the last token: mean or percentile."""
-        later = self.demand.later
-        mean = self.ttft("mean") + later * self.tpot_s
-        if key == "mean":
-            return mean
+        mean = self.ttft("mean") + self.demand.later * self.tpot_s
+        return mean if key == "mean" else self.e2e_at(LEVELS[key])
+
+    def e2e_at(self, level: Level) -> Values:
+        """Time from arrival to the last token that a share of the requests keep."""
+        later, mean = self.demand.later, self.unblocked_s + self.slot_probability * self.slot_mean_s
         sigma = np.sqrt(np.log(self.demand.output_spread))
-        tokens = later * (np.exp(SCORE[key] * sigma - sigma**2 / 2) - 1)
-        return mean + excess(
-            late_s(self.ttft(key), self.ttft("mean")),
-            tokens * self.tpot_s,
-            later * late_s(self.tpot(key), self.tpot("mean")),
+        tokens = later * (np.exp(level.score * sigma - sigma**2 / 2) - 1)
+        return (
+            mean
+            + later * self.tpot_s
+            + excess(
+                late_s(self.ttft_at(level), mean),
+                tokens * self.tpot_s,
+                later * late_s(self.tpot_at(level), self.request_tpot_s),
+            )
         )
 
     @cached_property
     def itl_p99_s(self) -> Values:
-        """99th percentile of the time between two tokens of a sequence: a step with prompts, if one in a hundred is."""
+        """99th percentile of the time between two tokens of a sequence; taken as no less than the mean."""
+        return np.fmax(self.late_step_s, self.tpot("mean"))
+
+    @cached_property
+    def full_step_s(self) -> Values:
+        """Prompts of a step that has no room for more."""
+        demand = self.demand
+        longest = demand.new * np.exp(SCORE["p99"] * demand.sigma)
+        return demand.budget * (demand.linear_s + demand.square_s * np.maximum(2 * longest, demand.budget))
+
+    @cached_property
+    def late_step_s(self) -> Values:
+        """99th percentile of the engine's steps: one with prompts, if one in a hundred is."""
         demand, step, rate = self.demand, self.step_s, self.rate
         mean = step / (1 - self.share)
         variance = rate * demand.work_dispersion * mean / (1 - self.share**2)
@@ -336,23 +378,9 @@ class Point:
         mixed = np.where(demand.budget < 2 * demand.new, 1 - np.exp(-rate * mean * demand.chunks), mixed)
         each = np.maximum((mean - step) / mixed, 1e-12)
         spread = np.maximum((variance + (mean - step) ** 2) / mixed / each**2 - 1, 1e-6)
-        longest = demand.new * np.exp(SCORE["p99"] * demand.sigma)
-        full = demand.budget * (demand.linear_s + demand.square_s * np.maximum(2 * longest, demand.budget))
-        late = np.minimum(gamma_percentile(each, spread, 1 - np.minimum(0.01 / mixed, 0.99)), full)
+        late = np.minimum(gamma_percentile(each, spread, 1 - np.minimum(0.01 / mixed, 0.99)), self.full_step_s)
         return np.asarray(step + np.where(mixed > 0.01, late, 0.0))
 
     def latencies(self, metric: str) -> dict[str, Values]:
         """Every figure of `ttft`, `tpot` or `e2e`."""
         return {key: np.asarray(getattr(self, metric)(key)) for key in KEYS}
-
-
-def late_s(percentile: Values, mean: Values) -> Values:
-    """A percentile over its mean; nothing where both are infinite, since the mean says it all."""
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isinf(mean), 0.0, percentile - mean)
-
-
-def excess(*parts: Values) -> Values:
-    """What independent parts add to their means at a percentile: the root of the sum of signed squares."""
-    total = sum((part * np.abs(part) for part in parts), start=as_float(0.0))
-    return np.sign(total) * np.sqrt(np.abs(total))

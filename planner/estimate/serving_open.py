@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.serving_latency import Demand, Point
+from planner.estimate.serving_mix import demand_of, kind_of
 from planner.estimate.serving_requests import OpenLoad, RequestShape, Targets
 from planner.estimate.serving_root import Function, crossing, crossing_of_rows
 from planner.estimate.serving_step import StepTimes
@@ -41,8 +42,8 @@ def load_at(
     `batch_limit` is the number of sequences that may run at once, `arrival_variability` the squared
     coefficient of variation of the times between arrivals, `max_batched_tokens` the tokens of a step.
     """
-    demand = Demand.of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
-    return solved(Point, demand, {}, as_float(requests_per_s))
+    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
+    return solved(kind_of(demand), demand, {}, as_float(requests_per_s))
 
 
 def slo_capacity(
@@ -62,16 +63,17 @@ def slo_capacity(
     limits = (batch_limit, arrival_variability, max_batched_tokens)
     count = np.broadcast(shape.context_tokens, *map(np.asarray, limits)).size
     if count <= BLOCK or not hasattr(replica, "take"):
-        return solved(Point, Demand.of(replica, shape, *limits), targets.asked, None)
+        demand = demand_of(replica, shape, *limits)
+        return solved(kind_of(demand), demand, targets.asked, None)
     parts = []
     for start in range(0, count, BLOCK):
         rows = np.arange(start, min(start + BLOCK, count))
-        demand = Demand.of(
+        demand = demand_of(
             replica.take(rows),
             shape.take(rows),
             *(np.asarray(part)[rows] if np.ndim(part) else part for part in limits),
         )
-        parts.append(solved(Point, demand, targets.take(rows).asked, None))
+        parts.append(solved(kind_of(demand), demand, targets.take(rows).asked, None))
     return OpenLoad.joined(parts)
 
 

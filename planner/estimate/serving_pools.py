@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from planner.equations.percentiles import wait_percentile_s
 from planner.equations.queueing import arrival_wait_factor, prefill_queue_wait_s
 from planner.equations.registry import FloatOrArray, as_float
-from planner.estimate.serving_latency import SHARE, Demand, Point, excess, late_s
+from planner.estimate.serving_latency import Demand, Point
+from planner.estimate.serving_levels import LEVELS, SHARE, excess, late_s
 from planner.estimate.serving_open import solved
 from planner.estimate.serving_requests import KEYS, OpenLoad, RequestShape, Targets
 from planner.estimate.serving_root import crossing
@@ -136,7 +137,7 @@ class _Line:
         return cls(
             service_s=service,
             second_moment=second,
-            spread={key: fixed + prompt.prefill_at(key) for key in SHARE},
+            spread={key: fixed + prompt.prefill_at(level) for key, level in LEVELS.items()},
             outside_s=prompt.request_s + prompt.walk_s,
             factor=np.asarray(arrival_wait_factor(variability, relative)),
         )

@@ -30,10 +30,14 @@ class RequestShape:
     input_second_moment: Any = None  # tokens^2
     output_second_moment: Any = None  # tokens^2
     cached_tokens: Any = 0  # prefix found in the cache
+    mix: Mix | None = None  # the classes of which these are the moments, where there are several
 
     @property
     def context_tokens(self) -> Values:
         """Mean length of a running sequence over its decode steps.  [tokens]"""
+        if self.mix is not None:
+            stays = self.mix.share * as_float(self.mix.classes.output_tokens)
+            return as_float((stays * self.mix.classes.context_tokens).sum(axis=0) / stays.sum(axis=0))
         second = self.output_second_moment
         square = as_float(self.output_tokens) ** 2 if second is None else as_float(second)
         return as_float(resident_tokens_mean(self.input_tokens, self.output_tokens, square))
@@ -51,6 +55,20 @@ class RequestShape:
     def take(self, index: NDArray[np.intp]) -> RequestShape:
         """The rows of `index`, where there are rows."""
         return taken(self, index)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mix:
+    """Classes of requests that come in one stream; arrays (classes, 1), the same for every row."""
+
+    share: Values  # of the requests; adds up to 1
+    classes: RequestShape
+
+    @property
+    def alike(self) -> bool:
+        """Whether all classes are the same."""
+        lengths = [as_float(getattr(self.classes, f.name)) for f in fields(RequestShape) if f.name != "mix"]
+        return all(bool((length == length[..., :1, :]).all()) for length in lengths if length.ndim > 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,281 @@
+"""Requests of several classes in one stream: percentiles of the mixture, not of a class with its moments.
+
+All classes wait for the same engine; each has a first-token time, a time per token and a length of its own. The share
+of requests within a time is that of each class, weighted: F(t) = sum of share_i F_i(t).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.equations.registry import as_float
+from planner.estimate.serving_latency import Demand, Point
+from planner.estimate.serving_levels import Level
+from planner.estimate.serving_requests import RequestShape
+from planner.estimate.serving_step import StepTimes
+from planner.estimate.serving_wait import Steps
+
+Values = NDArray[np.float64]
+SCORES = np.linspace(-4.5, 4.5, 91)[:, None, None]  # at which the distribution of each class is known
+GRID = Level(share=np.vectorize(NormalDist().cdf)(SCORES), score=SCORES)
+HALVINGS = 30
+LAST_PARTS = 0.5  # the last part of a prompt that is cut does share its step; between the two models, by simulation
+
+
+def demand_of(replica: StepTimes, shape: RequestShape, limit: Any, variability: Any, max_batched_tokens: Any) -> Demand:
+    """What requests ask of a replica, of one class or of several."""
+    whole = Demand.of(replica, shape, limit, variability, max_batched_tokens)
+    if shape.mix is None or shape.mix.alike:
+        return whole
+    each = Demand.of(replica, shape.mix.classes, limit, variability, max_batched_tokens)
+    parts = {field.name: getattr(whole, field.name) for field in fields(Demand)}
+    return MixedDemand(**parts, classes=each, shares=shape.mix.share)
+
+
+def kind_of(demand: Demand) -> type[Point]:
+    """The kind of point that a demand has."""
+    return MixedPoint if isinstance(demand, MixedDemand) else Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixedDemand(Demand):
+    """What a mix asks of a replica: moments of the engine time over the classes as they are."""
+
+    classes: Demand  # arrays (classes, n)
+    shares: Values  # of the requests (classes, 1)
+
+    def mean(self, of_classes: Any) -> Values:
+        """Mean over requests; that of classes that are all alike is theirs to the last digit."""
+        each = np.atleast_2d(as_float(of_classes))
+        return np.asarray(each[0] + (self.shares * (each - each[0])).sum(axis=0))
+
+    @cached_property
+    def prefill_s(self) -> Values:
+        """Mean engine time of a prompt."""
+        return self.mean(self.classes.prefill_s)
+
+    @cached_property
+    def prefill_second_moment(self) -> Values:
+        """Mean square of it."""
+        return self.mean(self.classes.prefill_second_moment)
+
+    @cached_property
+    def unshared(self) -> Values:
+        """Share of prompts too long to share a step with another."""
+        return self.mean(self.classes.unshared)
+
+    @cached_property
+    def cut_share(self) -> Values:
+        """Share of the prefill in prompts too long to share a step with another."""
+        return np.asarray(self.mean(self.classes.unshared * self.classes.prefill_s) / self.prefill_s)
+
+    @cached_property
+    def chunks(self) -> Values:
+        """Steps that prompts are cut into, on average."""
+        return self.mean(self.classes.chunks)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Of arrays over the rows."""
+        names = [field.name for field in fields(Demand) if field.name != "replica"]
+        return np.broadcast_shapes(*(np.shape(getattr(self, name)) for name in names))
+
+    def take(self, index: NDArray[np.intp]) -> MixedDemand:
+        """The rows of `index`."""
+        replica: Any = self.replica
+        rows = replica.take(index)
+        whole, each = (
+            {name: _columns(value, index) for name, value in _parts(part).items() if name != "replica"}
+            for part in (self, self.classes)
+        )
+        return MixedDemand(replica=rows, **whole, classes=Demand(replica=rows, **each), shares=self.shares)
+
+
+def _parts(demand: Demand) -> dict[str, Any]:
+    return {field.name: getattr(demand, field.name) for field in fields(Demand)}
+
+
+def _columns(value: Any, index: NDArray[np.intp]) -> Any:
+    same_for_all = np.ndim(value) == 0 or np.shape(value)[-1] == 1
+    return value if same_for_all else value[..., index]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassPoint(Point):
+    """One class of a mix: its own prompt and answer in an engine that it shares with the others."""
+
+    whole: MixedPoint
+
+    @cached_property
+    def decoding(self) -> Values:
+        """Of all classes."""
+        return self.whole.decoding
+
+    @cached_property
+    def held_s(self) -> Values:
+        """By prompts of all classes."""
+        return self.whole.held_s
+
+    @cached_property
+    def before_s(self) -> Values:
+        """Of all classes."""
+        return self.whole.before_s
+
+    @cached_property
+    def variance(self) -> Values:
+        """Of all that decode."""
+        return self.whole.variance
+
+    @cached_property
+    def queue_s(self) -> Values:
+        """For the step that prefill starts in: prompts of all classes wait in one line."""
+        return self.whole.queue_s
+
+    @cached_property
+    def slot_probability(self) -> Values:
+        """The same for all classes."""
+        return self.whole.slot_probability
+
+    @cached_property
+    def slot_mean_s(self) -> Values:
+        """The same for all classes."""
+        return self.whole.slot_mean_s
+
+    def waits_at(self, level: Level) -> tuple[Values, ...]:
+        """The same for all classes."""
+        return self.whole.waits_at(level)
+
+    @property
+    def work_dispersion(self) -> Values:
+        """Of prompts of all classes."""
+        return self.whole.work_dispersion
+
+    @cached_property
+    def tpot_s(self) -> Values:
+        """Mean time per output token after the first, over tokens of the class."""
+        return (self.token_s + self.held_s / self.demand.later) / (1 - self.share)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixedPoint(Point):
+    """A replica under a mix."""
+
+    demand: MixedDemand
+
+    @cached_property
+    def each(self) -> ClassPoint:
+        """Its classes; arrays (classes, n)."""
+        own = {field.name: getattr(self, field.name) for field in fields(Point) if field.name != "demand"}
+        return ClassPoint(demand=self.demand.classes, whole=self, **own)
+
+    @cached_property
+    def first_s(self) -> Values:
+        """From the start of a prompt's prefill to its first token, mean over requests."""
+        return self.demand.mean(self.each.first_s)
+
+    @cached_property
+    def queue_s(self) -> Values:
+        """Mean wait for the step that the prefill starts in; prompts that share no step wait in a line."""
+        demand, gated = self.demand, self.gated_s
+        line = self.rate * demand.work_dispersion / (2 * (1 - self.share)) + self.step_s * self.busy / 2
+        return np.asarray(gated + LAST_PARTS * demand.cut_share * (line - gated))
+
+    @cached_property
+    def request_tpot_s(self) -> Values:
+        """Mean time per output token, over requests."""
+        return self.demand.mean(self.each.request_tpot_s)
+
+    def ttft_at(self, level: Level) -> Values:
+        """Time to the first token that a share of the requests of all classes keep."""
+        return self._mixed(self.each.ttft_at, level)
+
+    def tpot_at(self, level: Level) -> Values:
+        """Time per output token that a share of the requests of all classes keep."""
+        return self._mixed(self.each.tpot_at, level)
+
+    def e2e_at(self, level: Level) -> Values:
+        """Time from arrival to the last token that a share of the requests of all classes keep."""
+        return self._mixed(self.each.e2e_at, level)
+
+    def waits_at(self, level: Level) -> tuple[Values, ...]:
+        """The wait for the step that prefill starts in, over its mean: of steps that hold prompts of all classes."""
+        return (self.steps.wait_s(level.share) - self.queue_s,)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The engine's steps as arrivals see them."""
+        classes, ones = self.demand.classes, np.ones(np.shape(np.atleast_1d(self.rate)))
+        mean = as_float(classes.prefill_s) * ones
+        return Steps(
+            decode_s=self.step_s * self.busy * ones,
+            requests_per_s=self.rate * ones,
+            prefill_s=mean,
+            variation=classes.prefill_second_moment / mean**2 - 1,
+            shares=self.demand.shares,
+            unshared=self.demand.cut_share * ones,
+            mean_s=self.queue_s * ones,
+        )
+
+    @cached_property
+    def late_step_s(self) -> Values:
+        """99th percentile of the engine's steps, prompts being cut into as many steps as they need."""
+        demand, steps = self.demand, self.steps
+        chunks = demand.shares * demand.classes.chunks
+        cut = replace(
+            steps,
+            decode_s=self.step_s + 0 * steps.decode_s,
+            requests_per_s=steps.requests_per_s * chunks.sum(axis=0),
+            prefill_s=steps.prefill_s / demand.classes.chunks,
+            shares=chunks / chunks.sum(axis=0),
+        )
+        return np.asarray(np.minimum(cut.length_s(0.99), self.step_s + self.each.full_step_s.max(axis=0)))
+
+    def _mixed(self, of_classes: Callable[[Level], Values], level: Level) -> Values:
+        at_level, at_grid = np.atleast_2d(of_classes(level)), of_classes(GRID)
+        return mixture_percentile(at_level, at_grid, self.demand.shares, level.share)
+
+
+def mixture_percentile(at_level: Values, at_grid: Values, shares: Values, share: float) -> Values:
+    """The value that a share of a mixture stays below, by halving between the classes' own.
+
+    Parameters
+    ----------
+    at_level
+        The value that this share of each class stays below, (classes, n).
+    at_grid
+        The same at the shares of `GRID`, (scores, classes, n).
+    shares
+        Share of each class, (classes, 1).
+    share
+        Share of the whole.
+
+    Returns
+    -------
+    The value, (n,); never outside those of the classes, and theirs where all classes have the same.
+    """
+    low, high = at_level.min(axis=0), at_level.max(axis=0)
+    if not np.isfinite(high).all() or (low == high).all():
+        return np.asarray(high)
+    for _ in range(HALVINGS):
+        middle = low + (high - low) / 2
+        below = (shares * share_below(at_grid, middle)).sum(axis=0) < share
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray(high)
+
+
+def share_below(at_grid: Values, value: Values) -> Values:
+    """Share of each class below a value, (classes, n): linear between the scores of the grid."""
+    last = len(SCORES) - 1
+    place = np.clip((at_grid <= value).sum(axis=0) - 1, 0, last - 1)
+    left = np.take_along_axis(at_grid, place[None], axis=0)[0]
+    right = np.take_along_axis(at_grid, place[None] + 1, axis=0)[0]
+    part = np.clip((value - left) / np.maximum(right - left, 1e-300), 0.0, 1.0)
+    shares = GRID.share[:, 0, 0]
+    return np.asarray(shares[place] + part * (shares[place + 1] - shares[place]))

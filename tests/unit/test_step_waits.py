@@ -1,0 +1,61 @@
+"""Waits for steps that take in several prompts: oracles of queues, and a small simulation of the gate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.estimate.serving_wait import Steps
+
+
+def steps(rate: float, prefill: list[float], shares: list[float], **changes: Any) -> Steps:
+    each, weight = np.array(prefill)[:, None], np.array(shares)[:, None]
+    given: dict[str, Any] = {
+        "decode_s": np.array([0.02]), "requests_per_s": np.array([rate]), "prefill_s": each, "variation": 0 * each,
+        "shares": weight, "unshared": np.zeros(1), "mean_s": np.array([0.1]),
+    }  # fmt: skip
+    return Steps(**{**given, **changes})
+
+
+def gate(rate: float, prefill: list[float], shares: list[float], count: int = 300_000) -> tuple[Any, Any]:
+    """Lengths of steps that each take in what came during the last, and waits: rest of a step and all of the next."""
+    rng = np.random.default_rng(1)
+    lengths, waits = [0.02], []
+    for _ in range(count):
+        last = lengths[-1]
+        came = rng.poisson(rate * last)
+        prompts = rng.choice(prefill, size=came, p=shares)
+        total = float(prompts.sum())
+        waits += [
+            last * (1 - at) + total - prompt for at, prompt in zip(rng.random(came), prompts.tolist(), strict=True)
+        ]
+        lengths.append(0.02 + total)
+    return np.array(lengths), np.array(waits)
+
+
+@pytest.mark.parametrize("long", [0.05, 0.4])
+def test_gate_against_its_simulation(long: float) -> None:
+    prefill, shares, rate = [0.01, long], [0.9, 0.1], 8.0
+    lengths, waits = gate(rate, prefill, shares, 60_000)
+    found = steps(rate, prefill, shares, mean_s=np.array([waits.mean()]))
+    for share in (0.5, 0.9, 0.95, 0.99):
+        assert found.wait_s(share)[0] == pytest.approx(np.quantile(waits, share), rel=0.12, abs=0.006), share
+    for share in (0.9, 0.95, 0.99):
+        assert found.length_s(share)[0] == pytest.approx(np.quantile(lengths, share), rel=0.12, abs=0.015), share
+
+
+def test_a_line_has_the_wait_of_pollaczek_and_khinchine() -> None:
+    """Exponential prompts in a line, M/M/1: share rho waits, exponentially with mean 1 / (mu - x)."""
+    found = steps(
+        6.0, [0.1], [1.0], variation=np.ones((1, 1)), unshared=np.ones(1), mean_s=np.array([0.15]),
+        decode_s=np.array([1e-6]),
+    )  # fmt: skip
+    for share in (0.9, 0.95, 0.99):
+        assert found.wait_s(share)[0] == pytest.approx(0.25 * np.log(0.6 / (1 - share)), rel=0.05)
+
+
+def test_waits_rise_with_the_share() -> None:
+    found = steps(5.0, [0.01, 0.3], [0.9, 0.1]).wait_s(np.linspace(0.01, 0.999, 50)[:, None])
+    assert (np.diff(found[:, 0]) >= 0).all()
