@@ -192,7 +192,7 @@ class Run:
 
     def _price(self, scope: Scope, criterion: str, model: Model) -> Priced:
         relaxation = relax(model, threads=self.options.threads)
-        if relaxation is not None and model.routes and (len(scope.open) > ROUTED or _with_losses(scope)):
+        if relaxation is not None and model.routes:
             scope.cuts.extend(cuts_of_prices(scope, model, relaxation.multipliers))
             relaxation = self._tightened(scope, model, relaxation)
         if relaxation is None or criterion not in LINEAR:
@@ -355,10 +355,6 @@ def _any_split(scope: Scope) -> bool:
         task.kind != "training" and not task.integer_slices and not splits_simply(scope.program, task)
         for task in scope.program.tasks
     )
-
-
-def _with_losses(scope: Scope) -> bool:
-    return any(task.spare_replicas or task.survive_domain for task in scope.program.tasks)
 
 
 def _ending(outcome: Outcome, options: Options) -> Ending:
