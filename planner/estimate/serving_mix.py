@@ -25,7 +25,8 @@ from planner.estimate.serving_wait import Steps
 Values = NDArray[np.float64]
 SCORES = np.linspace(-4.5, 4.5, 91)[:, None, None]  # at which the distribution of each class is known
 GRID = Level(share=np.vectorize(NormalDist().cdf)(SCORES), score=SCORES)
-HALVINGS = 30
+CLASS_SHARES = GRID.share[:, 0, 0]
+CLOSE = 1e-9  # share of requests
 LAST_PARTS = 0.5  # the last part of a prompt that is cut does share its step; between the two models, by simulation
 
 
@@ -243,7 +244,7 @@ class MixedPoint(Point):
 
 
 def mixture_percentile(at_level: Values, at_grid: Values, shares: Values, share: float) -> Values:
-    """The value that a share of a mixture stays below, by halving between the classes' own.
+    """The value that a share of a mixture stays below, between the classes' own.
 
     Parameters
     ----------
@@ -263,19 +264,30 @@ def mixture_percentile(at_level: Values, at_grid: Values, shares: Values, share:
     low, high = at_level.min(axis=0), at_level.max(axis=0)
     if not np.isfinite(high).all() or (low == high).all():
         return np.asarray(high)
-    for _ in range(HALVINGS):
-        middle = low + (high - low) / 2
-        below = (shares * share_below(at_grid, middle)).sum(axis=0) < share
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.asarray(high)
+    weights = shares[:, 0]
+    rows = range(len(low))
+    return np.array([_quantile(at_grid[:, :, i], weights, float(low[i]), float(high[i]), share) for i in rows])
 
 
-def share_below(at_grid: Values, value: Values) -> Values:
-    """Share of each class below a value, (classes, n): linear between the scores of the grid."""
+def _quantile(grid: Values, weights: Values, low: float, high: float, share: float) -> float:
+    """The same for one row, (scores, classes): the mixture is straight between the grid points of all classes."""
+    inside = grid[(grid > low) & (grid < high)]
+    points = np.unique(np.concatenate(([low, high], inside)))
+    below = sum(weight * _share_at(grid[:, i], points) for i, weight in enumerate(weights))
+    place = int(np.argmax(below >= share)) if below[-1] >= share else len(points) - 1
+    if place == 0:
+        return float(points[0])
+    left, right = float(below[place - 1]), float(below[place])
+    part = (share - left) / (right - left) if right > left else 1.0
+    value = float(points[place - 1] + part * (points[place] - points[place - 1]))
+    reached = sum(weight * float(_share_at(grid[:, i], np.array([value]))[0]) for i, weight in enumerate(weights))
+    return value if reached >= share - CLOSE else float(points[place])  # a step of a class of one value
+
+
+def _share_at(grid: Values, values: Values) -> Values:
+    """Share of one class below each of some values: linear between the scores of the grid."""
     last = len(SCORES) - 1
-    place = np.clip((at_grid <= value).sum(axis=0) - 1, 0, last - 1)
-    left = np.take_along_axis(at_grid, place[None], axis=0)[0]
-    right = np.take_along_axis(at_grid, place[None] + 1, axis=0)[0]
-    part = np.clip((value - left) / np.maximum(right - left, 1e-300), 0.0, 1.0)
-    shares = GRID.share[:, 0, 0]
-    return np.asarray(shares[place] + part * (shares[place + 1] - shares[place]))
+    place = np.clip(np.searchsorted(grid, values, side="right") - 1, 0, last - 1)
+    left, right = grid[place], grid[place + 1]
+    part = np.clip((values - left) / np.maximum(right - left, 1e-300), 0.0, 1.0)
+    return np.asarray(CLASS_SHARES[place] + part * (CLASS_SHARES[place + 1] - CLASS_SHARES[place]))

@@ -20,7 +20,8 @@ from planner.equations.percentiles import normal_share_below
 Values = NDArray[np.float64]
 Complex = NDArray[Any]  # of complex numbers
 POINTS = 512  # of the lattice
-TURNS = 24  # steps before the one that an arrival falls into; the rest is a geometric series
+TURNS = 24  # steps before the one that an arrival falls into, at most; the rest is a geometric series
+LINEAR = 1e-4  # of a transform's argument times the longest prompt: from here on each turn is the one before, shrunk
 DAMPING = 1.0  # of the transform; what lies beyond the lattice folds back with its exponential
 REACH = 3.0  # of the lattice, in longest prompts
 SPREADS = 12.0  # and in mean waits
@@ -48,10 +49,12 @@ class Steps:
 
     def _exponent(self, at: Complex) -> Complex:
         """Sum of s, w(s), w(w(s)), ...: the transform of a step's length is exp(-D times it)."""
-        total, now = at, at
+        total, now, longest = at, at, self.prefill_s.max(axis=0)
         for _ in range(TURNS):
             now = self._work(now)
             total = total + now
+            if (np.abs(now) * longest <= LINEAR).all():
+                break
         return np.asarray(total + now * (1 / self._free - 1))
 
     @cached_property
