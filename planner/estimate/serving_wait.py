@@ -19,7 +19,7 @@ from planner.equations.percentiles import normal_share_below
 
 Values = NDArray[np.float64]
 Complex = NDArray[Any]  # of complex numbers
-POINTS = 512  # of the lattice
+POINTS = 320  # of the lattice
 TURNS = 24  # steps before the one that an arrival falls into, at most; the rest is a geometric series
 LINEAR = 1e-4  # of a transform's argument times the longest prompt: from here on each turn is the one before, shrunk
 DAMPING = 1.0  # of the transform; what lies beyond the lattice folds back with its exponential
