@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from planner.catalog.model import Catalog
@@ -217,7 +218,7 @@ def _labels(
             "family": said.family,
             "engine": said.engine,
             "load": row.load,
-            "source": row.source_key,
+            "source": row.source_key if row.source else PurePath(row.file).name,
             "left_out": "; ".join(reasons.get(position, ())),
         }
         for position, (row, said) in enumerate(zip(rows, predictions, strict=True))
