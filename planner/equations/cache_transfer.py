@@ -55,7 +55,7 @@ def transfers_per_s(transfer_s: FloatOrArray, target_share: FloatOrArray = 0.8) 
 
     Returns
     -------
-    Requests per second; infinite where nothing has to travel.  [1/s]
+    Requests per second; infinite where nothing has to travel, nan where the time is not known.  [1/s]
 
     Notes
     -----
@@ -72,4 +72,4 @@ def transfers_per_s(transfer_s: FloatOrArray, target_share: FloatOrArray = 0.8) 
     40.0
     """
     time = as_float(transfer_s)
-    return np.where(time > 0, as_float(target_share) / np.where(time > 0, time, 1.0), np.inf)
+    return np.where(time == 0, np.inf, as_float(target_share) / np.where(time == 0, 1.0, time))

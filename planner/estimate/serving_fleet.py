@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
+from planner.equations.cache_transfer import cache_transfer_s, transfers_per_s
 from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.machine import Machine
 from planner.estimate.resolve_serving import Requests, RowLimits
@@ -150,14 +151,13 @@ def request_shape(requests: Requests) -> RequestShape:
 
 WHOLE, PREFILL, DECODE = 0, 1, 2  # what a replica does of a request
 ROLES = ("whole", "prefill", "decode")
-NETWORK_SHARE = 0.8  # of a replica's network that caches on their way may fill
 
 
-def cache_transfer_s(ask: FleetAsk, replicas: Replicas, requests: Requests) -> Values:
+def transfer_time_s(ask: FleetAsk, replicas: Replicas, requests: Requests) -> Values:
     """Time that the cache of a prompt takes through the network of one side; nan where that is not known.  [s]"""
     machine, layout = replicas.replica.machine, replicas.replica.layout
     sent = sequence_cache_bytes(replicas.arch, ask.kv_cache, requests.input_tokens)
-    return as_float(sent) / (as_float(machine.inter_node_bytes_per_s) * as_float(layout.devices))
+    return as_float(cache_transfer_s(sent, machine.inter_node_bytes_per_s, layout.devices))
 
 
 def capacity_within_targets(
@@ -206,7 +206,7 @@ def load_of(
 
 def network_rate_per_s(ask: FleetAsk, replicas: Replicas, requests: Requests) -> Values:
     """Requests whose caches the network of one side carries.  [1/s]"""
-    return NETWORK_SHARE / cache_transfer_s(ask, replicas, requests)
+    return as_float(transfers_per_s(transfer_time_s(ask, replicas, requests)))
 
 
 def _pool(
@@ -222,7 +222,7 @@ def _pool(
     """A replica of a prefill or a decode pool: at a rate, or at the largest that keeps its targets and its network."""
     slowed = Slowed(replica=replicas.replica, factor=replicas.margins.engine if at_confidence else 1.0)
     shape, variability = request_shape(requests), ask.arrival_variability
-    transfer_s = cache_transfer_s(ask, replicas, requests)
+    transfer_s = transfer_time_s(ask, replicas, requests)
     targets = ask.targets(replicas.margins)
 
     def load(rate: FloatOrArray | None) -> OpenLoad:

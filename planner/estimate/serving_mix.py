@@ -6,7 +6,6 @@ of requests within a time is that of each class, weighted: F(t) = sum of share_i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -195,15 +194,30 @@ class MixedPoint(Point):
 
     def ttft_at(self, level: Level) -> Values:
         """Time to the first token that a share of the requests of all classes keep."""
-        return self._mixed(self.each.ttft_at, level)
+        return self._mixed(self.each.ttft_at(level), self.ttft_grid, level)
 
     def tpot_at(self, level: Level) -> Values:
         """Time per output token that a share of the requests of all classes keep."""
-        return self._mixed(self.each.tpot_at, level)
+        return self._mixed(self.each.tpot_at(level), self.tpot_grid, level)
 
     def e2e_at(self, level: Level) -> Values:
         """Time from arrival to the last token that a share of the requests of all classes keep."""
-        return self._mixed(self.each.e2e_at, level)
+        return self._mixed(self.each.e2e_at(level), self.e2e_grid, level)
+
+    @cached_property
+    def ttft_grid(self) -> Values:
+        """The time to the first token at every share of `GRID`, of each class; (scores, classes, n)."""
+        return self.each.ttft_at(GRID)
+
+    @cached_property
+    def tpot_grid(self) -> Values:
+        """The same of the time per output token."""
+        return self.each.tpot_at(GRID)
+
+    @cached_property
+    def e2e_grid(self) -> Values:
+        """The same of the time to the last token."""
+        return self.each.e2e_at(GRID)
 
     def waits_at(self, level: Level) -> tuple[Values, ...]:
         """The wait for the step that prefill starts in, over its mean: of steps that hold prompts of all classes."""
@@ -238,9 +252,8 @@ class MixedPoint(Point):
         )
         return np.asarray(np.minimum(cut.length_s(0.99), self.step_s + self.each.full_step_s.max(axis=0)))
 
-    def _mixed(self, of_classes: Callable[[Level], Values], level: Level) -> Values:
-        at_level, at_grid = np.atleast_2d(of_classes(level)), of_classes(GRID)
-        return mixture_percentile(at_level, at_grid, self.demand.shares, level.share)
+    def _mixed(self, at_level: Values, at_grid: Values, level: Level) -> Values:
+        return mixture_percentile(np.atleast_2d(at_level), at_grid, self.demand.shares, level.share)
 
 
 def mixture_percentile(at_level: Values, at_grid: Values, shares: Values, share: float) -> Values:
