@@ -5,7 +5,10 @@ to run the task, bought in whole *units*:
 
 * training: a unit is one whole job on one layout; the units of a task sum to its `count`;
 * serving: a unit is the smallest thing that can be added, one shape full of replicas, or
-  the several shapes of one replica; units bring capacity, requests flow to them.
+  the several shapes of one replica; units bring capacity, requests flow to them;
+* optional: units are taken or left, none are asked for. What is bought ahead (a reserved node, a
+  node on demand in one period, a copy of a data set) *supplies* joint rows: its coefficients there
+  are negative. So contracts and calendars need no variables of their own.
 
 Serving in full. Requests come in *buckets*; the flow of a bucket is split freely among the
 columns that can serve it, and the loads of a column, sum over its buckets of flow / capacity
@@ -52,7 +55,7 @@ class Task:
     """One workload. `first:stop` is its slice of the columns."""
 
     name: str
-    kind: str  # training | serving
+    kind: str  # training | serving | optional
     first: int
     stop: int
     count: int = 1  # identical training jobs
@@ -72,7 +75,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A joint limit: sum(coefficient * units of column) <= bound. All integers >= 0."""
+    """A joint limit: sum(coefficient * units of column) <= bound, in integers.
+
+    A coefficient below zero is a supply: of capacity by an optional column, or of time in "b starts after
+    a ends", end of a - start of b <= 0, where both stand in one row.
+    """
 
     name: str  # scenario path of the limit, e.g. limits.max_devices or hardware.quotas[0]
     label: str  # for people: "at most 64 h100-* of gcp, 1 Dec to 31 Dec"

@@ -91,7 +91,7 @@ def prune(program: Program, *, within: IntArray | None = None) -> IntArray:
     kept = np.ones(program.column_count, dtype=bool)
     rows = [row for row in program.rows if can_bind(program, row)]
     for task in program.tasks:
-        if task.stop - task.first > 1:
+        if task.stop - task.first > 1 and task.kind != "optional":
             sheet = _sheet(program, task, rows, within)
             kept[task.first + _dominated(program, task, sheet)] = False
     return np.flatnonzero(kept)
@@ -140,6 +140,8 @@ def alone_units(program: Program, task: Task) -> IntArray:
     size = task.stop - task.first
     if task.kind == "training" or not size:
         return np.full(size, task.count, dtype=np.int64)
+    if task.kind == "optional":
+        return np.asarray(program.max_units[task.first : task.stop], dtype=np.int64)
     if task.max_spot_share is not None and (task.survive_domain or len(task.demand_micro_per_s) > 1):
         return np.asarray(program.max_units[task.first : task.stop], dtype=np.int64)
     replicas = np.maximum(program.replicas[task.first : task.stop], 1)
@@ -157,7 +159,7 @@ def can_bind(program: Program, row: Row) -> bool:
         inside = (row.columns >= task.first) & (row.columns < task.stop)
         if not inside.any():
             continue
-        coefficients = row.coefficients[inside].astype(np.float64)
+        coefficients = np.maximum(row.coefficients[inside], 0).astype(np.float64)
         if task.kind == "training":
             most += float(coefficients.max()) * task.count
         else:

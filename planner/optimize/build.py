@@ -3,7 +3,7 @@
 Units u_k are integers from 0 to a tight bound. All coefficients come from integers; they are
 scaled by a greatest common divisor where that is small, else by a power of ten.
 
-* one_     training task: sum u = count
+* one_     training task: sum u = count; an optional task has no line of its own
 * carry_   serving, one bucket: sum C_k u_k - k sum_c (c - c') v_c >= D. Request flows from one
            bucket split freely, so they project to this one line exactly.
 * class_   v_c = 1 when a column is used whose replicas are of capacity class c or larger:
@@ -57,7 +57,7 @@ def build(scope: Scope, criterion: str, weights: IntArray | None = None, *, flow
         if task.kind == "training":
             here = place[scope.of_task(task)]
             model.line("one", here, np.ones(len(here)), low=task.count, high=task.count)
-        else:
+        elif task.kind == "serving":
             _serving(model, scope, task, place, flows=flows)
     _limits(model, scope, place)
     vendors = _vendors(model, scope, place, needed=criterion == "providers")
@@ -147,7 +147,7 @@ def _replica_classes(scope: Scope, columns: IntArray) -> tuple[list[Fraction], l
 
 def _limits(model: Model, scope: Scope, place: IntArray) -> None:
     for row in scope.program.rows:
-        inside = (place[row.columns] >= 0) & (row.coefficients > 0)
+        inside = (place[row.columns] >= 0) & (row.coefficients != 0)
         if inside.any() and can_bind(scope.program, row):
             at_most(model, "limit", place[row.columns[inside]], row.coefficients[inside], row.bound)
 

@@ -74,7 +74,7 @@ def judge(scope: Scope, model: Model, outcome: Outcome) -> Verdict:
 
 
 def _unrouted(program: Program, task: Task, units: IntArray) -> Iterator[Any]:
-    if task.kind != "training" and any(map(any, task.demands)) and not splits_simply(program, task):
+    if task.kind == "serving" and any(map(any, task.demands)) and not splits_simply(program, task):
         yield from unmet(program, task, units)
 
 
@@ -104,6 +104,8 @@ def task_violations(program: Program, task: Task, units: IntArray) -> Iterator[s
     if task.kind == "training":
         if sum(int(units[k]) for k in used) != task.count:
             yield f"{task.name}: not {task.count} jobs"
+        return
+    if task.kind == "optional":
         return
     running = [k for k in used if program.level[k] == 0]
     if sum(int(program.replicas[k]) * int(units[k]) for k in running) < task.min_replicas:
@@ -180,7 +182,7 @@ def flows_of(
     levels = max((len(task.demands) for task in program.tasks), default=1)
     flows = tuple(np.zeros(program.capacity_micro_per_s.shape) for _ in range(levels))
     for task in program.tasks:
-        if task.kind == "training" or not any(map(any, task.demands)):
+        if task.kind != "serving" or not any(map(any, task.demands)):
             continue
         part, first = slice(task.first, task.stop), levels - len(task.demands)
         for level, here in enumerate(flows):

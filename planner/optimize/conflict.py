@@ -60,7 +60,7 @@ def find_conflict(program: Program, *, solver: str = "highs", time_limit_s: floa
 
 def groups_of(program: Program) -> tuple[str, ...]:
     """All groups: tasks, the provider limit, rows by name (several rows may share one)."""
-    names = [task.name for task in program.tasks]
+    names = [task.name for task in program.tasks if task.kind != "optional"]
     if program.max_providers is not None:
         names.append(PROVIDERS)
     return tuple(dict.fromkeys([*names, *(row.name for row in program.rows)]))
@@ -69,7 +69,7 @@ def groups_of(program: Program) -> tuple[str, ...]:
 def without_others(program: Program, groups: tuple[str, ...]) -> Program:
     """The program with the demands and limits of these groups alone."""
     kept = set(groups)
-    tasks = tuple(task for task in program.tasks if task.name in kept)
+    tasks = tuple(task for task in program.tasks if task.name in kept or task.kind == "optional")
     mask = np.zeros(program.column_count, dtype=bool)
     for task in tasks:
         mask[task.first : task.stop] = True

@@ -74,7 +74,7 @@ def listable(scope: Scope, criterion: str) -> bool:
         return False
     (task,) = scope.program.tasks
     weights = weights_of(scope.program, criterion)[scope.open]
-    return task.kind != "training" and not task.integer_slices and bool((weights > 0).all())
+    return task.kind == "serving" and not task.integer_slices and bool((weights > 0).all())
 
 
 def list_plans(scope: Scope, criterion: str, relaxation: Relaxation, weighed: FloatArray, most: int) -> Listed | None:

@@ -35,6 +35,8 @@ def lone_plan(scope: Scope, criterion: str) -> IntArray | None:
     """Every task on the one column that does it best alone; None when that breaks anything."""
     units = np.zeros(scope.program.column_count, dtype=np.int64)
     for task in scope.program.tasks:
+        if task.kind == "optional":
+            continue
         needed = _needed(scope, task)
         if not len(needed) or not (needed > 0).any():
             return None

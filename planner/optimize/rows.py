@@ -53,10 +53,11 @@ def at_most(model: Model, prefix: str, variables: IntArray, weights: IntArray, b
     divisor = reduce(math.gcd, (int(weight) for weight in weights)) or 1
     reduced = [int(weight) // divisor for weight in weights]
     most = bound // divisor
-    if max(*reduced, most, 1) <= SMALL:
+    largest = max(abs(most), *(abs(each) for each in reduced))
+    if largest <= SMALL:
         model.line(prefix, variables, reduced, high=most)
         return
-    scale = power(float(max(most, max(reduced))))
+    scale = power(float(largest))
     model.line(prefix, variables, [each * scale for each in reduced], high=(most + 0.5) * scale)
 
 

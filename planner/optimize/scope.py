@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Program, Task
+from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Program, Row, Task
 from planner.candidates.prune import alone_units
 from planner.optimize.situations import Cut
 
@@ -69,9 +69,24 @@ def scope_of(program: Program, columns: NDArray[np.bool_] | None = None) -> Scop
     for row in program.rows:
         positive = row.coefficients > 0
         used, each = row.columns[positive], row.coefficients[positive]
-        upper[used] = np.minimum(upper[used], max(row.bound, -1) // each)
+        supplied = _most_supplied(program, row)
+        upper[used] = np.minimum(upper[used], max(row.bound + supplied, -1) // each)
     upper = np.maximum(upper, 0)
     return Scope(program=program, upper=upper if columns is None else np.where(columns, upper, 0))
+
+
+def _most_supplied(program: Program, row: Row) -> int:
+    """What the columns with coefficients below zero can add to the bound of a row at most."""
+    negative = row.coefficients < 0
+    columns, each = row.columns[negative], -row.coefficients[negative]
+    total = 0
+    for task in program.tasks if len(columns) else ():
+        inside = (columns >= task.first) & (columns < task.stop)
+        if task.kind == "training":
+            total += int(each[inside].max(initial=0)) * task.count
+        else:
+            total += sum(int(a) * int(program.max_units[k]) for k, a in zip(columns[inside], each[inside]))
+    return total
 
 
 def hopeless(scope: Scope) -> str:
@@ -79,6 +94,8 @@ def hopeless(scope: Scope) -> str:
     program = scope.program
     for task in program.tasks:
         columns = scope.of_task(task)
+        if task.kind == "optional":
+            continue
         if task.kind == "training":
             if int(scope.upper[columns].sum()) < task.count:
                 return task.name

@@ -70,11 +70,12 @@ class Prices:
 
 
 def walkable(scope: Scope) -> bool:
-    """Whether the ways of every task can be listed: no fleet that must be routed or has a share on spot."""
+    """Whether the ways of every task can be listed: nothing optional, no fleet to route or with a share on spot."""
     return all(
         task.kind == "training"
         or (
-            task.max_spot_share is None
+            task.kind == "serving"
+            and task.max_spot_share is None
             and not task.levels
             and (splits_simply(scope.program, task) or not any(task.demand_micro_per_s))
         )
