@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
+from planner.candidates.calendar import Calendar
 from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, Window, joint_rows
 from planner.candidates.machines import carbon_mg_per_hour
@@ -44,6 +45,7 @@ class Candidates:
     program: Program  # without the columns that no best plan needs
     rows: NDArray[np.int64]  # (columns,) row of each column of `program` in its workload's table
     median_tables: Mapping[str, Table]  # what would hold at the median of the error bands
+    calendar: Calendar | None = None  # of `program`; None: everything runs at once
 
     @property
     def columns_before(self) -> int:
