@@ -83,7 +83,8 @@ class Calendar:
 
     def edges_s(self) -> NDArray[np.float64]:
         """Beginning of every period, and the end of the last one.  (periods + 1,) [s]"""
-        return np.minimum(np.arange(self.periods + 1) * self.period_s, self.horizon_s)
+        edges: NDArray[np.float64] = np.minimum(np.arange(self.periods + 1) * self.period_s, self.horizon_s)
+        return edges
 
     def period_hours(self, period: int) -> float:
         """Length of a period; the last one may be shorter.  [h]"""
