@@ -285,6 +285,18 @@ def _storage_price(value: object) -> float:
     return float(match[1])
 
 
+def _transfer_price(value: object) -> float:
+    """USD of 1e9 bytes moved."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        refuse("missing-unit", f"{FIELD} needs a unit: $/GB", f'write "${value:g}/GB"')
+    text = _is_text(value, '"$0.09/GB"')
+    match = re.fullmatch(r"\$ ?(\d+(?:\.\d+)?) ?/ ?GB", text)
+    if not match:
+        refuse("wrong-type", f"{FIELD} is {written(text[:80])}, which is no price of a transfer",
+               'write "$0.09/GB"')  # fmt: skip
+    return float(match[1])
+
+
 def _confidence(value: object) -> float:
     """The share that a percentile from p50 to p99 names."""
     if not isinstance(value, str) or not re.fullmatch(r"p[5-9]\d", value):
@@ -304,6 +316,11 @@ StoragePrice = Annotated[
     float,
     BeforeValidator(_storage_price),
     WithJsonSchema({"type": "string", "pattern": r"^\$ ?\d+(\.\d+)? ?/ ?GB-month$", "examples": ["$0.023/GB-month"]}),
+]
+TransferPrice = Annotated[
+    float,
+    BeforeValidator(_transfer_price),
+    WithJsonSchema({"type": "string", "pattern": r"^\$ ?\d+(\.\d+)? ?/ ?GB$", "examples": ["$0.09/GB"]}),
 ]
 Confidence = Annotated[
     float,

@@ -21,6 +21,7 @@ from planner.scenario.mistakes import Mistake, from_pydantic, one_each
 from planner.scenario.not_yet import not_yet
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
 from planner.scenario.schema import Scenario
+from planner.scenario.timing import timing_problems
 from planner.spelling import closest
 from planner.yamlfile import BAD, MAX_BYTES, Document, Node, Steps, parse_yaml, read_yaml
 
@@ -210,7 +211,7 @@ class _Loading:
         mistakes += [m for m in not_yet(data, document) if not any(_related(m.path, path) for path in wrong)]
         problems = list(dict.fromkeys(self.problems + one_each(mistakes)))
         if scenario is not None and not problems:
-            problems = _read_demand(scenario, document)
+            problems = _read_demand(scenario, document) + timing_problems(scenario, document)
         if problems or scenario is None:
             raise InputError(*sorted(problems, key=self._order))
         scenario._document = document

@@ -37,19 +37,11 @@ class NotYet:
 _COST = "leave it out, and compare several cases with --case"
 
 NOT_YET = (
-    NotYet("periods", "leave it out: jobs whose windows overlap run at once"),
     NotYet("uncertainty", _COST),
     NotYet("risk", _COST),
     NotYet("report", "leave it out"),
     NotYet("currency", "give every price in USD", _other_than("USD")),
     NotYet("training[].mix_within_job", "write false, or split the job in two", _other_than(False)),
-    NotYet("training[].after", "give start instead"),
-    NotYet("training[].schedule", "write fixed", _other_than("fixed")),
-    NotYet("training[].data", "leave it out, and name the regions in hardware.regions"),
-    NotYet("hardware.pricing[]", "write on_demand or spot", _other_than("on_demand", "spot")),
-    NotYet("hardware.discounts", "lower the prices in a catalog of your own"),
-    NotYet("hardware.owned[].from", "leave it out: owned hardware is there all the time"),
-    NotYet("hardware.owned[].until", "leave it out: owned hardware is there all the time"),
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ lists the latter and refuses them when used.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from datetime import datetime
@@ -40,6 +41,7 @@ from planner.scenario.fields import (
 )
 from planner.scenario.part import Part
 from planner.scenario.runs import Estimator, Failures, GivenLayout, Lora, StepTime
+from planner.scenario.terms import Contract, Data, Discount, Flex, PriceModel, SiteLimit
 from planner.scenario.workloads import (
     DEFAULT_CONFIDENCE,
     DEFAULT_ESTIMATOR,
@@ -58,7 +60,6 @@ if TYPE_CHECKING:
 
 HORIZON_S = units.parse_duration("1 month")
 
-PriceModel = Literal["on_demand", "spot", "commitment_1y", "commitment_3y", "block", "calendar", "flex"]
 Objective = Literal["cost", "time", "carbon"]
 Month = Literal[
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -72,6 +73,9 @@ class Owned(Part):
     shape: Pattern
     count: Count
     price_microusd_per_hour: Price = Field(alias="price")
+    sunk_microusd_per_hour: Price | None = Field(
+        None, alias="sunk", description="what it costs whether it runs or not; told beside the plan, never minimised"
+    )
     region: Pattern | None = None
     from_date: Date | None = Field(None, alias="from")
     until_date: Date | None = Field(None, alias="until")
@@ -99,14 +103,6 @@ class Quota(Part):
         if self.max_devices is None and self.max_shapes is None:
             refuse("missing-field", "a quota needs max_devices or max_shapes", 'add "max_devices: 64"')
         return self
-
-
-class Discount(Part):
-    """A share off the list price."""
-
-    provider: Pattern | None = None
-    device: Pattern | None = None
-    fraction: Share
 
 
 class Spot(Part):
@@ -137,6 +133,11 @@ class Hardware(Part):
         None, alias="assume_inter_node", description="one direction, of one shape, where the network is unknown"
     )
     discounts: Many[Discount] = ()
+    contracts: Many[Contract] = ()
+    beyond_horizon: Literal["full", "prorate"] = Field(
+        "full", description="what counts of a fee for time after the horizon: all of it, or the part before"
+    )
+    flex: Flex | None = None
     spot: Spot | None = None
 
     @model_validator(mode="after")
@@ -156,6 +157,7 @@ class Limits(Part):
     max_providers: Count | None = None
     spend_microusd_per_hour: Price | None = Field(None, alias="spend")
     carbon_g: Mass | None = Field(None, alias="carbon")
+    sites: Many[SiteLimit] = ()
 
 
 class Uncertainty(Part):
@@ -190,7 +192,8 @@ class Scenario(Part):
     horizon_s: Duration = Field(HORIZON_S, alias="horizon", description="how long serving is paid for")
     estimator: Estimator = DEFAULT_ESTIMATOR
     confidence: Confidence | None = None
-    periods_s: Duration | None = Field(None, alias="periods")
+    periods_s: Duration | None = Field(None, alias="periods", description="calendar grid; left out: all runs at once")
+    begin_date: Date | None = Field(None, alias="begin", description="of the plan; left out: the earliest start")
     training: Many[TrainingJob] = ()
     serving: Many[ServingFleet] = ()
     hardware: Hardware = Field(default_factory=lambda: Hardware.model_validate({}))
@@ -216,12 +219,36 @@ class Scenario(Part):
             fleet._confidence = fleet.confidence or self.confidence or DEFAULT_CONFIDENCE
         dates = {job.name: parse_date(job.start) for job in self.training if job.start}
         named = [date for date in dates.values() if date is not None]
-        self._begin = min(named) if named else None
+        self._begin = parse_date(self.begin_date) if self.begin_date else min(named) if named else None
         for job in self.training:
             if job.start is not None:
                 date = dates[job.name]
                 since = (date - self._begin).total_seconds() if date and self._begin else None
                 job._start_s = units.parse_duration(job.start) if since is None else since
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether a calendar is asked for: periods, or something that is bought or placed ahead."""
+        hardware = self.hardware
+        ahead = hardware.contracts or not {"on_demand", "spot"}.issuperset(hardware.pricing)
+        windows = any(owned.from_date or owned.until_date for owned in hardware.owned)
+        jobs = any(job.after or job.schedule == "elastic" or job.data for job in self.training)
+        return bool(self.periods_s or ahead or windows or jobs)
+
+    @property
+    def period_s(self) -> float:
+        """Length of one period of the calendar; the horizon where none is given."""
+        return self.periods_s or self.horizon_s
+
+    @property
+    def periods(self) -> int:
+        """Periods of the calendar; the last one ends with the horizon."""
+        return max(1, math.ceil(self.horizon_s / self.period_s * (1 - 1e-12)))
+
+    def since_begin_s(self, date: str) -> float | None:
+        """Seconds from the beginning of the plan to a date; None when the plan has no date."""
+        moment = parse_date(date)
+        return (moment - self._begin).total_seconds() if moment and self._begin else None
 
     @property
     def workloads(self) -> tuple[TrainingJob | ServingFleet, ...]:
@@ -260,13 +287,16 @@ class Scenario(Part):
 
     @property
     def begin(self) -> str | None:
-        """The earliest start date, where every offset counts from; None when no job names a date."""
+        """The date that every offset counts from: as given, else the earliest start; None when no date is named."""
         return self._begin.isoformat(sep=" ").removesuffix(" 00:00:00") if self._begin else None
 
 
 __all__ = [
     "DEFAULT_ESTIMATOR",
     "Batch",
+    "Contract",
+    "Data",
+    "Discount",
     "EngineLimits",
     "Failures",
     "Format",
@@ -280,6 +310,7 @@ __all__ = [
     "Quota",
     "Scenario",
     "ServingFleet",
+    "SiteLimit",
     "Spot",
     "Stack",
     "StepTime",

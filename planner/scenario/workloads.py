@@ -24,7 +24,6 @@ from planner.scenario.fields import (
     FilePath,
     Hours,
     Length,
-    Many,
     Name,
     OneOrMany,
     Parameters,
@@ -34,7 +33,6 @@ from planner.scenario.fields import (
     RequestsPerMinute,
     Share,
     ShareOrZero,
-    Size,
     Start,
     TokenRate,
     Tokens,
@@ -53,6 +51,7 @@ from planner.scenario.runs import (
     failures_branch,
     step_time_branch,
 )
+from planner.scenario.terms import Data
 
 if TYPE_CHECKING:
     from planner.traffic import Traffic
@@ -144,14 +143,6 @@ class Stack(Part):
     attention: Literal["flash", "eager"] = "flash"
     cross_entropy: Literal["standard", "fused", "chunked"] = "fused"
     allocator: Literal["default", "expandable", "variable"] = "default"
-
-
-class Data(Part):
-    """Where the training data lie and may go."""
-
-    size_bytes: Size = Field(alias="size")
-    at: Pattern
-    residency: Many[Pattern] = ()
 
 
 class TrainingJob(Part):

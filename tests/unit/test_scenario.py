@@ -71,7 +71,8 @@ def test_defaults() -> None:
     hardware = scenario.hardware
     assert (hardware.catalog, hardware.allow, hardware.regions, hardware.pricing) == (
         None, ("*",), ("*",), ("on_demand",))  # fmt: skip
-    assert all(getattr(scenario.limits, name) is None for name in type(scenario.limits).model_fields)
+    assert not any(getattr(scenario.limits, name) for name in type(scenario.limits).model_fields)
+    assert (scenario.scheduled, scenario.periods, scenario.period_s) == (False, 1, scenario.horizon_s)
 
 
 def test_every_implemented_form() -> None:

@@ -1,0 +1,147 @@
+"""Keys that say on which terms hardware may be had, where, and where data may lie."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from planner.scenario.fields import (
+    FIELD,
+    Count,
+    Duration,
+    Many,
+    Mass,
+    Name,
+    Pattern,
+    Power,
+    Price,
+    Share,
+    Size,
+    StoragePrice,
+    Title,
+    TransferPrice,
+    refuse,
+)
+from planner.scenario.part import Part
+
+PriceModel = Literal["on_demand", "spot", "commitment_1y", "commitment_3y", "block", "calendar", "flex"]
+ContractModel = Literal["commitment_1y", "commitment_3y", "block", "calendar", "flex"]
+COMMITMENT_HOURS = {"commitment_1y": 8760.0, "commitment_3y": 26280.0}
+
+
+class Discount(Part):
+    """A share off the list price; where several match an offer, the first one counts."""
+
+    provider: Pattern | None = None
+    device: Pattern | None = None
+    region: Pattern | None = None
+    price_model: PriceModel | None = None
+    fraction: Share
+
+    @field_validator("fraction")
+    @classmethod
+    def _leaves_a_price(cls, fraction: float) -> float:
+        if fraction >= 1:
+            refuse("out-of-range", f"{FIELD} is 100 %; it must leave a price",
+                   "what costs nothing belongs under hardware.owned")  # fmt: skip
+        return fraction
+
+
+class Flex(Part):
+    """Capacity that one queues for."""
+
+    wait_s: Duration = Field(alias="wait", description="expected wait in the queue; it counts against deadlines")
+
+
+class Contract(Part):
+    """A price that was negotiated or read elsewhere: a shape in a place, on terms."""
+
+    shape: Pattern
+    region: Pattern
+    zone: Pattern | None = None
+    price_model: ContractModel
+    price_microusd_per_hour: Price = Field(alias="price", description="of one shape, for every hour of the term")
+    term_s: Duration | None = Field(None, alias="term", description="the only length; else min_term to max_term")
+    min_term_s: Duration | None = Field(None, alias="min_term")
+    max_term_s: Duration | None = Field(None, alias="max_term")
+    term_step_s: Duration | None = Field(None, alias="term_step")
+    max_shapes: Count | None = None
+    wait_s: Duration | None = Field(None, alias="wait", description="flex: expected wait in the queue")
+    source: Title = Field("", description="where the price was read")
+
+    @model_validator(mode="after")
+    def _terms_fit(self) -> Contract:
+        committed = self.price_model in COMMITMENT_HOURS
+        lengths = {"min_term": self.min_term_s, "max_term": self.max_term_s, "term_step": self.term_step_s}
+        given = [name for name, length in lengths.items() if length is not None]
+        if given and (self.term_s is not None or committed):
+            why = "'term' is given" if self.term_s is not None else f"a {self.price_model} has one term"
+            refuse("conflict", f"'{given[0]}' does not act: {why}", f"leave {given[0]} out")
+        if self.min_term_s and self.max_term_s and self.max_term_s < self.min_term_s:
+            refuse("out-of-range", "'max_term' is below 'min_term'", "swap the two")
+        if self.wait_s is not None and self.price_model != "flex":
+            refuse("conflict", f"'wait' does not act: a {self.price_model} does not queue", "leave wait out")
+        return self
+
+    @property
+    def hours(self) -> tuple[float | None, float | None, float | None]:
+        """Least and greatest term, and the step between; None where nothing is said.  [h]"""
+        if self.term_s is not None or self.price_model in COMMITMENT_HOURS:
+            term = COMMITMENT_HOURS[self.price_model] if self.term_s is None else self.term_s / 3600.0
+            return term, term, None
+        least, most, step = (
+            None if length is None else length / 3600.0
+            for length in (self.min_term_s, self.max_term_s, self.term_step_s)
+        )
+        return least, most, step
+
+
+class SiteLimit(Part):
+    """What a site may draw or emit: a region, a provider, or a provider's region."""
+
+    provider: Pattern | None = None
+    region: Pattern | None = None
+    power_w: Power | None = Field(None, alias="power")
+    carbon_g: Mass | None = Field(None, alias="carbon")
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> SiteLimit:
+        if self.provider is None and self.region is None:
+            refuse("missing-field", "a site needs a region or a provider", 'add "region: us-east-1"')
+        if self.power_w is None and self.carbon_g is None:
+            refuse("missing-field", "a site needs power or carbon", 'add "power: 120 kW"')
+        return self
+
+
+class Data(Part):
+    """Where the training data lie and may go; jobs that name the same data share its copies."""
+
+    name: Name | None = Field(None, description="of the data set; left out: the job's own")
+    size_bytes: Size = Field(alias="size")
+    at: Pattern = Field(description="provider/region, such as gcp/us-central1")
+    residency: Many[Pattern] = Field((), description="regions that it may be copied to; left out: all")
+    egress_usd_per_gb: TransferPrice | None = Field(
+        None, alias="egress", description="price of moving it out of its place; else the catalog's"
+    )
+    storage_usd_per_gb_month: StoragePrice | None = Field(
+        None, alias="storage", description="price of keeping a copy; else the catalog's"
+    )
+
+    @field_validator("at")
+    @classmethod
+    def _one_place(cls, at: str) -> str:
+        provider, _, region = at.partition("/")
+        if not provider or not region or set(at) & set("*?[]!"):
+            refuse("wrong-type", f"{FIELD} is '{at}', which is not a provider and a region", "write gcp/us-central1")
+        return at
+
+    @property
+    def provider(self) -> str:
+        """Where the data lie."""
+        return self.at.partition("/")[0]
+
+    @property
+    def region(self) -> str:
+        """Where the data lie."""
+        return self.at.partition("/")[2]
