@@ -18,11 +18,13 @@ from planner.errors import InputError, PlanError, Problem
 from planner.files import read_package_text
 from planner.optimize.solve import Solution, optimize
 from planner.plan.alternatives import best_single_kind, infeasibility, median_cost
+from planner.plan.certificate import certificate_problems
+from planner.plan.certified import certificate_of
 from planner.plan.document import build_document, with_simulation
 from planner.plan.plan import Plan
 from planner.plan.tighten import solve_within_targets
 from planner.plan.verify import verify as _verify
-from planner.scenario.load import load_scenario
+from planner.scenario.load import load_scenario, parse_scenario
 from planner.scenario.schema import ModelRef, Scenario
 
 __all__ = [
@@ -93,7 +95,7 @@ def solve(
         The verifier refuses the plan: a bug.
     """
     catalog = catalog or catalog_of(scenario)
-    candidates = enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect)
+    listed = enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect)
     options: dict[str, Any] = {
         "solver": solver,
         "gap": gap,
@@ -101,9 +103,9 @@ def solve(
         "threads": threads,
         "seed": seed,
     }
-    candidates, solution = solve_within_targets(candidates, lambda asked: optimize(asked.program, **options))
-    document = _document(candidates, solution, options)
-    problems = verify(document, catalog)
+    candidates, solution = solve_within_targets(listed, lambda asked: optimize(asked.program, **options))
+    document = _document(candidates, solution, options, certificate_of(listed, solution, allow_suspect=allow_suspect))
+    problems = _verify(document, catalog, load_model) + certificate_problems(document, listed.whole)
     if problems:
         raise PlanError(*problems)
     if simulate:
@@ -113,7 +115,9 @@ def solve(
     return Plan(document=document)
 
 
-def _document(candidates: Candidates, solution: Solution, options: dict[str, Any]) -> Document:
+def _document(
+    candidates: Candidates, solution: Solution, options: dict[str, Any], certificate: Document | None
+) -> Document:
     has_plan = solution.status in ("optimal", "feasible")
     return build_document(
         candidates,
@@ -121,6 +125,7 @@ def _document(candidates: Candidates, solution: Solution, options: dict[str, Any
         single_kind=best_single_kind(candidates, solution, **options) if has_plan else None,
         infeasible=infeasibility(candidates, **options) if solution.status == "infeasible" else None,
         median_microusd=median_cost(candidates, solution, **options) if has_plan else None,
+        certificate=certificate,
         seed=options["seed"],
         threads=options["threads"],
         gap=options["gap"],
@@ -128,8 +133,18 @@ def _document(candidates: Candidates, solution: Solution, options: dict[str, Any
 
 
 def verify(document: Document, catalog: Catalog | None = None) -> list[Problem]:
-    """Every way in which a plan document contradicts its scenario, its catalog or itself."""
-    return _verify(document, catalog or load_catalog(), load_model)
+    """Every way in which a plan document contradicts its scenario, its catalog or itself.
+
+    The certificate is checked as well, over all columns of the scenario, listed again: no solver is asked.
+    """
+    catalog = catalog or load_catalog()
+    problems = _verify(document, catalog, load_model)
+    if problems or not document.get("certificate"):
+        return problems
+    scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
+    allow_suspect = bool(document["certificate"].get("allow_suspect"))
+    listed = enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect)
+    return certificate_problems(document, listed.whole)
 
 
 def plan_schema() -> Document:

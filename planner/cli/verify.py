@@ -19,16 +19,18 @@ def verify(
     out: options.OutFile = None,
     hardware: options.HardwareFolder = None,
 ) -> None:
-    """Check a plan file against its scenario, its catalog and itself."""
+    """Check a plan file against its scenario, its catalog and itself, and its bound without any solver."""
     from planner.cli.planfile import plan_file, read_plan
     from planner.report import problems as report
+    from planner.report.certificate import certificate_words
 
     path = plan_file(plan)
     document = read_plan(path)
     from planner import api
 
     found = api.verify(document, api.load_catalog(hardware) if hardware else None)
-    frame.emit(report.findings(found, path, output.value, **frame.view(out)), out)
+    proven = certificate_words(document)
+    frame.emit(report.findings(found, path, output.value, proven=proven, **frame.view(out)), out)
     raise typer.Exit(3 if any(problem.severity == "error" for problem in found) else 0)
 
 

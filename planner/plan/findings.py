@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
+
+from planner.errors import Problem
 
 TOLERANCE = 1e-9  # relative, for what is printed as a float
 
@@ -14,6 +16,14 @@ class Finding(NamedTuple):
 
     reference: str
     message: str
+
+
+def problems_of(findings: Iterable[Finding]) -> list[Problem]:
+    """Findings as problems with a way out."""
+    return [
+        Problem(reference=finding.reference, message=finding.message, hint="solve the scenario again")
+        for finding in findings
+    ]
 
 
 def cell_findings(

@@ -27,7 +27,7 @@ from planner.plan.check_cells import training_demand
 from planner.plan.check_given import given_findings
 from planner.plan.check_limits import limit_findings
 from planner.plan.check_under_way import under_way_findings
-from planner.plan.findings import TOLERANCE, Finding, cell_findings
+from planner.plan.findings import TOLERANCE, Finding, cell_findings, problems_of
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 
@@ -56,17 +56,10 @@ def verify(document: Document, catalog: Catalog, load_model: ModelLoader) -> lis
         for finding in _findings(document, catalog, load_model):  # one by one: a later error loses none
             findings.append(finding)
     except InputError as error:
-        return [*_problems(findings), *error.problems]
+        return [*problems_of(findings), *error.problems]
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
         findings.append(Finding("malformed-plan", f"the document is not a plan: {type(error).__name__} {error}"))
-    return _problems(findings)
-
-
-def _problems(findings: list[Finding]) -> list[Problem]:
-    return [
-        Problem(reference=finding.reference, message=finding.message, hint="solve the scenario again")
-        for finding in findings
-    ]
+    return problems_of(findings)
 
 
 def _findings(document: Document, catalog: Catalog, load_model: ModelLoader) -> Iterator[Finding]:

@@ -40,18 +40,29 @@ def rows(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     ]
 
 
-def findings(problems: Sequence[Problem], subject: str, form: str, *, width: int = 100, colour: bool = False) -> str:
-    """The outcome of a check in every output format: what was found, or that nothing was."""
+def findings(
+    problems: Sequence[Problem],
+    subject: str,
+    form: str,
+    *,
+    proven: str = "",
+    width: int = 100,
+    colour: bool = False,
+) -> str:
+    """The outcome of a check in every output format: what was found, or that nothing was and what is `proven`."""
     from planner.report import markdown, text
 
     errors = sum(problem.severity == "error" for problem in problems)
     if form == "json":
-        return json.render({"subject": subject, "ok": errors == 0, "errors": errors, "problems": rows(problems)})
+        return json.render(
+            {"subject": subject, "ok": errors == 0, "errors": errors, "proven": proven, "problems": rows(problems)}
+        )
     if form == "csv":
         flat = [row | {"places": " ".join(row["places"])} for row in rows(problems)]
         return csv.render(flat, ["severity", "reference", "message", "places", "hint"])
     warnings = len(problems) - errors
     verdict = f"{subject}: {_count(errors, 'error')}, {_count(warnings, 'warning')}" if problems else f"{subject}: ok"
+    verdict += f" · {proven}" if proven and not errors else ""
     if form == "md":
         items = tuple(f"{problem.reference}: {problem.message} {problem.hint}".strip() for problem in problems)
         blocks: list[Block] = [Lines(lines=(verdict,)), Items(title="Findings", items=items)]

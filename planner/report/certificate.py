@@ -1,0 +1,21 @@
+"""What the certificate of a plan proves, in one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.units import format_money
+
+Document = dict[str, Any]
+
+
+def certificate_words(document: Document) -> str:
+    """The bound, how far the plan is from it, and over how many columns; empty for a plan without a certificate."""
+    certificate = document.get("certificate")
+    if not isinstance(certificate, dict):
+        return ""
+    bound, gap, columns = certificate["bound"], certificate["gap"], certificate["columns"]
+    least = format_money(bound) if certificate["criterion"] == "cost" else f"{bound / 1e6:,.1f} kg of CO2"
+    when = "" if certificate["latest_s"] is None else f" by {certificate['latest_s'] / 3600:,.1f} h"
+    apart = "the plan is that" if gap == 0 else f"the plan is within {gap:.2%} of it"
+    return f"without a solver: none of {columns:,} columns makes less than {least}{when}, {apart}"
