@@ -176,6 +176,15 @@ def splits_simply(program: Program, task: Task) -> bool:
     return plain and len(task.demand_micro_per_s) == 1 and not program.role[task.first : task.stop].any()
 
 
+def supplies(program: Program, task: Task) -> bool:
+    """Whether more of a column of the task can give room in a joint row: a coefficient below zero."""
+    for row in program.rows:
+        less = row.columns[row.coefficients < 0]
+        if len(less) and ((less >= task.first) & (less < task.stop)).any():
+            return True
+    return False
+
+
 def fleet_rates(program: Program, task: Task) -> IntArray:
     """Rate of one unit of each column of a task on the task's own traffic.  [micro-requests/s]
 

@@ -50,7 +50,7 @@ def judge(scope: Scope, model: Model, outcome: Outcome) -> Verdict:
     """The rounded units of an answer, or why it cannot be believed, or what the model did not know."""
     units = np.zeros(scope.program.column_count, dtype=np.int64)
     values = outcome.values
-    if values is None or len(values) != len(model.names):
+    if values is None or len(values) != model.variable_count:
         return Verdict(why="no point came with it")
     if not np.isfinite(values).all():
         return Verdict(why="its values are not numbers")

@@ -97,7 +97,7 @@ def _routing(
         parts = [role[able] != DECODE, role[able] != PREFILL] if role.any() else [np.ones(len(able), dtype=bool)]
         for decode, part in enumerate(parts):
             if lost < 0:
-                model.routes[len(model.lines)] = Route(task=task.name, level=level, bucket=bucket, decode=decode > 0)
+                model.routes[model.line_count] = Route(task=task.name, level=level, bucket=bucket, decode=decode > 0)
             if part.any():
                 model.line("route", flows[part], np.ones(int(part.sum())), low=float(slices), high=float(slices))
             else:

@@ -1,20 +1,23 @@
 """A mixed-integer program as plain arrays: what the builder writes and every solver reads.
 
 One of these feeds PuLP (`pulp_adapter.to_pulp`), the model of record, and the linear
-relaxation (`relax`), so the two can never differ.
+relaxation (`relax`), so the two can never differ. Lines are kept as compressed rows; names
+and single lines are made when somebody asks for them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.optimize.status import FloatArray, IntArray
 
 LARGEST, SMALLEST = 1e9, 1e-9  # coefficients outside are refused after scaling
+Numbers = Sequence[int] | Sequence[float] | IntArray | FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,33 @@ class Line:
     coefficients: FloatArray
     low: float
     high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """All lines as compressed rows: line r has the entries `starts[r]:starts[r + 1]`."""
+
+    kinds: tuple[str, ...]  # (lines,) the family of each, first part of its name
+    starts: IntArray  # (lines + 1,)
+    variables: IntArray  # (entries,)
+    coefficients: FloatArray  # (entries,)
+    low: FloatArray  # (lines,) -inf = none
+    high: FloatArray  # (lines,) inf = none
+
+    def name(self, number: int) -> str:
+        """Name of a line: its family and its number."""
+        return f"{self.kinds[number]}_{number + 1:04d}"
+
+    def line(self, number: int) -> Line:
+        """One line by itself."""
+        part = slice(int(self.starts[number]), int(self.starts[number + 1]))
+        return Line(
+            name=self.name(number),
+            variables=self.variables[part],
+            coefficients=self.coefficients[part],
+            low=float(self.low[number]),
+            high=float(self.high[number]),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +77,10 @@ class Route:
     decode: bool
 
 
+def _floats() -> FloatArray:
+    return np.zeros(0)
+
+
 @dataclass(slots=True, kw_only=True)
 class Model:
     """Variables (all bounded), an objective to minimise, and lines.
@@ -56,58 +90,134 @@ class Model:
     """
 
     columns: IntArray
-    names: list[str] = field(default_factory=list)
-    upper: list[float] = field(default_factory=list)
-    integer: list[bool] = field(default_factory=list)
-    objective: list[float] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
+    upper: FloatArray = field(default_factory=_floats)  # (variables,) from 0 to this
+    integer: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))  # (variables,)
+    objective: FloatArray = field(default_factory=_floats)  # (variables,)
     scale: float = 1.0
     flows: dict[int, Flow] = field(default_factory=dict)  # by variable
     routes: dict[int, Route] = field(default_factory=dict)  # by number of the line
     used: dict[int, int] = field(default_factory=dict)  # column -> variable that says that it is used
+    _prefixes: list[tuple[str, int]] = field(default_factory=list)  # of variables: family and how many
+    _parts: list[Lines] = field(default_factory=list)  # lines in the order in which they came
+    _line_count: int = 0
 
-    def add(self, prefix: str, uppers: Iterable[float], *, integer: bool) -> IntArray:
+    @property
+    def variable_count(self) -> int:
+        """Number of variables."""
+        return len(self.upper)
+
+    @property
+    def line_count(self) -> int:
+        """Number of lines."""
+        return self._line_count
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the variables: family and number, x_000001 first."""
+        families = [prefix for prefix, count in self._prefixes for _ in range(count)]
+        return [f"{prefix}_{number:06d}" for number, prefix in enumerate(families, 1)]
+
+    @property
+    def lines(self) -> list[Line]:
+        """Every line by itself; use `table` for many."""
+        table = self.table()
+        return [table.line(number) for number in range(self._line_count)]
+
+    def table(self) -> Lines:
+        """All lines as compressed rows."""
+        if len(self._parts) != 1:
+            self._parts = [_joined(self._parts)]
+        return self._parts[0]
+
+    def add(self, prefix: str, uppers: Numbers, *, integer: bool) -> IntArray:
         """New variables from 0 to their upper bounds, named by prefix and number; their indices."""
-        start = len(self.names)
-        for number, upper in enumerate(uppers, start + 1):
-            self.names.append(f"{prefix}_{number:06d}")
-            self.upper.append(float(upper))
-            self.integer.append(integer)
-            self.objective.append(0.0)
-        return np.arange(start, len(self.names))
+        start, new = len(self.upper), np.asarray(uppers, dtype=np.float64)
+        self.upper = np.concatenate([self.upper, new])
+        self.integer = np.concatenate([self.integer, np.full(len(new), integer)])
+        self.objective = np.concatenate([self.objective, np.zeros(len(new))])
+        self._prefixes.append((prefix, len(new)))
+        return np.arange(start, start + len(new))
 
     def line(
         self,
         prefix: str,
         variables: Sequence[int] | IntArray,
-        coefficients: Sequence[float] | FloatArray,
+        coefficients: Numbers,
         *,
         low: float = -math.inf,
         high: float = math.inf,
     ) -> None:
         """Add a line; its name is the prefix and a running number."""
-        values = np.asarray(coefficients, dtype=np.float64)
+        self.add_lines(
+            prefix,
+            [0, len(variables)],
+            variables,
+            coefficients,
+            low=np.array([float(low)]),
+            high=np.array([float(high)]),
+        )
+
+    def add_lines(
+        self,
+        prefix: str,
+        starts: Sequence[int] | IntArray,
+        variables: Sequence[int] | IntArray,
+        coefficients: Numbers,
+        *,
+        low: FloatArray | float = -math.inf,
+        high: FloatArray | float = math.inf,
+    ) -> None:
+        """Add lines of one family as compressed rows; entries of zero are left out."""
+        ends, values = np.asarray(starts, dtype=np.int64), np.asarray(coefficients, dtype=np.float64)
+        names, count = np.asarray(variables, dtype=np.int64), len(ends) - 1
         nonzero = values != 0
-        self.lines.append(
-            Line(
-                name=f"{prefix}_{len(self.lines) + 1:04d}",
-                variables=np.asarray(variables, dtype=np.int64)[nonzero],
-                coefficients=values[nonzero],
-                low=low,
-                high=high,
+        if not nonzero.all():
+            ends = np.concatenate([[0], np.cumsum(nonzero)])[ends]
+            names, values = names[nonzero], values[nonzero]
+        self._parts.append(
+            Lines(
+                kinds=(prefix,) * count,
+                starts=ends,
+                variables=names,
+                coefficients=values,
+                low=np.broadcast_to(np.asarray(low, dtype=np.float64), (count,)),
+                high=np.broadcast_to(np.asarray(high, dtype=np.float64), (count,)),
             )
         )
+        self._line_count += count
 
     def unfit(self) -> str:
         """Why no solver should see this: a coefficient that is not finite or badly scaled; empty when fit."""
-        parts = [np.asarray(self.objective), *(line.coefficients for line in self.lines)]
-        for line in self.lines:
-            if math.isnan(line.low) or math.isnan(line.high):
-                return f"the bounds of {line.name} are not numbers"
-        values = np.abs(np.concatenate(parts))
+        table = self.table()
+        unknown = np.flatnonzero(np.isnan(table.low) | np.isnan(table.high))
+        if len(unknown):
+            return f"the bounds of {table.name(int(unknown[0]))} are not numbers"
+        values = np.abs(np.concatenate([self.objective, table.coefficients]))
         values = values[values != 0]
         if not np.isfinite(values).all():
             return "a coefficient is not finite"
         if len(values) and (values.max() > LARGEST or values.min() < SMALLEST):
             return f"coefficients span {values.min():.1e} to {values.max():.1e} after scaling"
         return ""
+
+
+def _joined(parts: list[Lines]) -> Lines:
+    """Lines one after another."""
+    if not parts:
+        return Lines(
+            kinds=(),
+            starts=np.zeros(1, dtype=np.int64),
+            variables=np.zeros(0, dtype=np.int64),
+            coefficients=_floats(),
+            low=_floats(),
+            high=_floats(),
+        )
+    lengths = np.concatenate([np.diff(part.starts) for part in parts])
+    return Lines(
+        kinds=tuple(kind for part in parts for kind in part.kinds),
+        starts=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        variables=np.concatenate([part.variables for part in parts]),
+        coefficients=np.concatenate([part.coefficients for part in parts]),
+        low=np.concatenate([part.low for part in parts]),
+        high=np.concatenate([part.high for part in parts]),
+    )

@@ -145,9 +145,9 @@ def to_pulp(model: Model) -> tuple[Any, list[Any]]:
     problem = pulp.LpProblem("plan", pulp.LpMinimize)
     variables = [
         problem.add_variable(name, 0, upper, "Integer" if whole else "Continuous")
-        for name, upper, whole in zip(model.names, model.upper, model.integer)
+        for name, upper, whole in zip(model.names, model.upper.tolist(), model.integer.tolist())
     ]
-    costs = [(variable, cost) for variable, cost in zip(variables, model.objective) if cost]
+    costs = [(variable, cost) for variable, cost in zip(variables, model.objective.tolist()) if cost]
     problem.setObjective(_sum(costs) if costs else _sum([(variables[0], 0.0)]))
     for line in model.lines:
         terms = [(variables[v], c) for v, c in zip(line.variables.tolist(), line.coefficients.tolist())]

@@ -44,8 +44,9 @@ class Relaxation:
         """The most that each of the first `count` variables can be in such a plan."""
         reduced, upper = self.reduced[:count], self.upper[:count]
         room = max(self.slack(value), 0.0)
-        with np.errstate(divide="ignore"):
-            return np.where(reduced > 0, np.minimum(upper, np.floor(room / np.maximum(reduced, 1e-300))), upper)
+        # what is too small to divide by rules nothing out
+        shortened = np.divide(room, reduced, out=upper.copy(), where=reduced * np.maximum(upper, 1.0) > room)
+        return np.minimum(upper, np.floor(shortened))
 
 
 def relax(model: Model, *, threads: int = 1) -> Relaxation | None:
@@ -54,23 +55,22 @@ def relax(model: Model, *, threads: int = 1) -> Relaxation | None:
         import highspy
     except ImportError:  # the reduction is a shortcut, not a need
         return None
-    if not model.lines:
+    if not model.line_count:
         return None
+    table, empty = model.table(), np.zeros(0, dtype=np.int32)
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("threads", threads)
-    starts, variables, coefficients, low, high = _arrays(model)
-    count, empty = len(model.names), np.zeros(0, dtype=np.int32)
-    cost, upper = np.array(model.objective), np.array(model.upper)
-    solver.addCols(count, cost, np.zeros(count), upper, 0, empty, empty, np.zeros(0))
+    count = model.variable_count
+    solver.addCols(count, model.objective, np.zeros(count), model.upper, 0, empty, empty, np.zeros(0))
     solver.addRows(
-        len(low),
-        np.where(np.isfinite(low), low, -highspy.kHighsInf),
-        np.where(np.isfinite(high), high, highspy.kHighsInf),
-        len(variables),
-        starts[:-1].astype(np.int32),
-        variables.astype(np.int32),
-        coefficients,
+        model.line_count,
+        np.where(np.isfinite(table.low), table.low, -highspy.kHighsInf),
+        np.where(np.isfinite(table.high), table.high, highspy.kHighsInf),
+        len(table.variables),
+        table.starts[:-1].astype(np.int32),
+        table.variables.astype(np.int32),
+        table.coefficients,
     )
     solver.run()
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
@@ -81,36 +81,23 @@ def relax(model: Model, *, threads: int = 1) -> Relaxation | None:
 
 def weigh(model: Model, multipliers: FloatArray, point: FloatArray) -> Relaxation | None:
     """The bound that row multipliers prove, by our own arithmetic; None when they are not numbers."""
-    starts, variables, coefficients, low, high = _arrays(model)
-    cost, upper = np.array(model.objective), np.array(model.upper)
-    usable = np.where(multipliers > 0, np.isfinite(low), np.isfinite(high))
+    table = model.table()
+    usable = np.where(multipliers > 0, np.isfinite(table.low), np.isfinite(table.high))
     y = np.where(usable, multipliers, 0.0)
     if not np.isfinite(y).all():
         return None
-    reduced = cost.copy()
-    np.subtract.at(reduced, variables, np.repeat(y, np.diff(starts)) * coefficients)
+    weighed = np.repeat(y, np.diff(table.starts)) * table.coefficients
+    reduced = model.objective - np.bincount(table.variables, weights=weighed, minlength=model.variable_count)
     sides = np.zeros(len(y))
-    sides[y > 0] = y[y > 0] * low[y > 0]
-    sides[y < 0] = y[y < 0] * high[y < 0]
-    corners = np.minimum(reduced, 0.0) * upper
+    sides[y > 0] = y[y > 0] * table.low[y > 0]
+    sides[y < 0] = y[y < 0] * table.high[y < 0]
+    corners = np.minimum(reduced, 0.0) * model.upper
     return Relaxation(
         bound=float(sides.sum() + corners.sum()),
         multipliers=y,
         reduced=reduced,
-        upper=upper,
+        upper=model.upper,
         point=point,
         support=np.flatnonzero(point[: len(model.columns)] > 1e-9),
         size=float(np.abs(sides).sum() + np.abs(corners).sum()),
-    )
-
-
-def _arrays(model: Model) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
-    """Lines as compressed rows: starts, variables, coefficients, low, high."""
-    lengths = [len(line.variables) for line in model.lines]
-    return (
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        np.concatenate([line.variables for line in model.lines]).astype(np.int64),
-        np.concatenate([line.coefficients for line in model.lines]),
-        np.array([line.low for line in model.lines]),
-        np.array([line.high for line in model.lines]),
     )

@@ -20,11 +20,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.candidates.program import IntArray, Task, splits_simply
+import numpy as np
+
+from planner.candidates.program import IntArray, Task, splits_simply, supplies
 from planner.optimize.model import Model
 from planner.optimize.relax import MARGIN, Relaxation
 from planner.optimize.scope import Scope
+from planner.optimize.status import FloatArray
 
+JOINT = ("limit", "hold")  # families of lines that get prices
 MOST_STEPS = 8_000
 MOST_WAYS = 1_500  # of one task
 
@@ -52,25 +56,31 @@ class Steps:
 class Prices:
     """Priced weight of every open column (scaled), and what the limits give back."""
 
-    weights: dict[int, float]
+    weights: FloatArray  # by column, infinite when it is closed
     constant: float
 
     @classmethod
     def of(cls, model: Model, relaxation: Relaxation) -> Prices:
         """From the multipliers of the joint lines (limits and held criteria); others get none."""
-        weights = [model.objective[place] for place in range(len(model.columns))]
+        table, count = model.table(), len(model.columns)
+        weights, multipliers = model.objective[:count].copy(), relaxation.multipliers
         constant = 0.0
-        for line, multiplier in zip(model.lines, relaxation.multipliers.tolist()):
-            joint = line.name.startswith(("limit", "hold")) and (line.variables < len(model.columns)).all()
-            if joint and multiplier < 0:
-                constant += multiplier * line.high
-                for place, coefficient in zip(line.variables.tolist(), line.coefficients.tolist()):
-                    weights[place] -= multiplier * coefficient
-        return cls(weights=dict(zip(model.columns.tolist(), weights)), constant=constant)
+        # lines learned since then have no multiplier
+        known = table.kinds[: len(multipliers)]
+        joint = np.array([kind in JOINT for kind in known], dtype=bool) & (multipliers < 0)
+        for number in np.flatnonzero(joint).tolist():
+            part = slice(table.starts[number], table.starts[number + 1])
+            variables = table.variables[part]
+            if (variables < count).all():
+                constant += float(multipliers[number] * table.high[number])
+                weights[variables] -= multipliers[number] * table.coefficients[part]
+        dense = np.full(int(model.columns.max(initial=-1)) + 1, math.inf)
+        dense[model.columns] = weights
+        return cls(weights=dense, constant=constant)
 
 
 def walkable(scope: Scope) -> bool:
-    """Whether the ways of every task can be listed: nothing optional, no fleet to route or with a share on spot."""
+    """Whether the ways of every task can be listed: nothing optional, no fleet to route, on spot, or that supplies."""
     return all(
         task.kind == "training"
         or (
@@ -78,6 +88,7 @@ def walkable(scope: Scope) -> bool:
             and task.max_spot_share is None
             and not task.levels
             and (splits_simply(scope.program, task) or not any(task.demand_micro_per_s))
+            and not supplies(scope.program, task)
         )
         for task in scope.program.tasks
     )
@@ -107,16 +118,34 @@ def _ways(scope: Scope, task: Task, prices: Prices, limit: list[float], steps: S
     """Ways of at most `limit[0]`, which the reader may lower on the way."""
     columns = scope.of_task(task)
     if task.kind == "training":
-        order = sorted(columns.tolist(), key=lambda k: prices.weights[k])
-        yield from _shares(scope, order, prices, limit, steps, 0, task.count, 0.0, ())
+        yield from _jobs(scope, task, columns, prices, limit, steps)
     else:
         yield from _Fleet(scope, task, columns, prices, steps).ways(limit)
+
+
+def _jobs(
+    scope: Scope, task: Task, columns: IntArray, prices: Prices, limit: list[float], steps: Steps
+) -> Iterator[Way]:
+    """Training: all ways to share the jobs of a task, cheapest columns first."""
+    weights = prices.weights[columns]
+    near = weights <= limit[0] if task.count == 1 else np.ones(len(columns), dtype=bool)
+    columns, weights = columns[near], weights[near]
+    order = np.argsort(weights, kind="stable")
+    if task.count > 1:
+        prices_of = dict(zip(columns.tolist(), weights.tolist()))
+        yield from _shares(scope, columns[order].tolist(), prices_of, limit, steps, 0, task.count, 0.0, ())
+        return
+    for place in order:
+        if weights[place] > limit[0]:
+            return
+        steps.take()
+        yield float(weights[place]), ((int(columns[place]), 1),)
 
 
 def _shares(
     scope: Scope,
     order: list[int],
-    prices: Prices,
+    prices: dict[int, float],
     limit: list[float],
     steps: Steps,
     start: int,
@@ -124,13 +153,13 @@ def _shares(
     weight: float,
     units: tuple[tuple[int, int], ...],
 ) -> Iterator[Way]:
-    """Training: all ways to share the jobs among columns, cheapest columns first."""
+    """All ways to share `missing` jobs among the columns from `start` on."""
     if not missing:
         yield weight, units
         return
     for at in range(start, len(order)):
         column = order[at]
-        price = prices.weights[column]
+        price = prices[column]
         if weight + missing * price > limit[0]:
             return  # later columns cost as much or more
         for amount in range(min(int(scope.upper[column]), missing), 0, -1):
@@ -152,7 +181,7 @@ class _Fleet:
         self.capacity = {k: int(program.capacity_micro_per_s[k, 0]) * parts if demand > 0 else 0 for k in replicas}
         self.lost = {k: task.spare_replicas * self.capacity[k] // replicas[k] for k in replicas}
         self.replicas = {k: int(program.replicas[k]) for k in replicas}
-        self.weights = prices.weights
+        self.weights = dict(zip(columns.tolist(), prices.weights[columns].tolist()))
         self.order = sorted(replicas, key=lambda k: (self._rate(k), k))
         self.rates = [self._rate(k) for k in self.order]
         # least weight per replica of this column and all later ones
