@@ -115,6 +115,7 @@ def _facts(catalog: Catalog) -> Iterator[tuple[str, str, str, Provenance]]:
     yield from (("calibration/rule.yaml", row.family, "mfu", row.provenance) for row in catalog.efficiencies.values())
     yield from (("fabrics.yaml", fabric.id, "fabric", fabric.provenance) for fabric in catalog.fabrics.values())
     yield from (("grids.csv", "/".join(key), "carbon", grid.provenance) for key, grid in catalog.grids.items())
+    yield from (("transfer.csv", key[0], key[1], fact.provenance) for key, fact in catalog.transfers.items())
 
 
 def _check_shape(shape: Shape, catalog: Catalog) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from planner.catalog.serving_calibration import read_serving
 from planner.catalog.shapes import read_instances, read_mig, read_onprem
 from planner.catalog.tpu import read_slices
 from planner.catalog.training_calibration import check_training, read_training
+from planner.catalog.transfer import read_transfers
 from planner.errors import InputError, Place, Problem
 from planner.files import StrPath, data_folder, list_files
 
@@ -39,7 +40,7 @@ def load_catalog(path: StrPath | None = None) -> Catalog:
     families, stacks = read_training(training, problems)
     check_training(_training_families(devices), families, training, problems)
     serving = read_serving(_calibration_file(folder, "serving.yaml"), problems)
-    wires = folder / "fabrics.yaml"
+    wires, moves = folder / "fabrics.yaml", folder / "transfer.csv"
     fabrics = read_fabrics(wires, problems) if wires.exists() else {}
     _check_fabrics(shapes.values(), fabrics, folder, problems)
     catalog = Catalog(
@@ -57,6 +58,7 @@ def load_catalog(path: StrPath | None = None) -> Catalog:
         fabrics=fabrics,
         training_families=families,
         training_stacks=stacks,
+        transfers=read_transfers(moves, problems) if moves.exists() else {},
         serving=serving,
     )
     problems.demand_none()

@@ -93,6 +93,11 @@ class Offer:
     price_model: str  # on_demand | spot | commitment_1y | commitment_3y | block | calendar | flex | auction | owned
     price_microusd_per_hour: int  # of one shape
     max_shapes: int | None = None
+    min_term_hours: float | None = None  # shortest purchase; None: nothing is said
+    max_term_hours: float | None = None
+    term_step_hours: float | None = None
+    upfront_fraction: float | None = None  # of the whole fee, paid when the term starts
+    wait_hours: float | None = None  # expected time in a queue (flex)
     quality: str = ""  # "" | suspect | suspect_spot | sentinel
     note: str = ""
     provenance: Provenance
@@ -183,6 +188,28 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """What a provider asks for moving data out, between its regions, or for keeping them a month."""
+
+    provider: str
+    kind: str  # egress | inter-region | storage
+    tiers: tuple[tuple[float, float], ...]  # (above this many GB, USD a GB), ascending from 0
+    provenance: Provenance
+
+    def usd(self, gigabytes: float) -> float:
+        """Price of an amount, tier by tier.  [USD]
+
+        Examples
+        --------
+        >>> source = Provenance(source="a price list", as_of="2026-05-06", status="seen")
+        >>> Transfer(provider="p", kind="egress", tiers=((0, 0), (100, 0.5)), provenance=source).usd(104)
+        2.0
+        """
+        ends = [above for above, _ in self.tiers[1:]] + [float("inf")]
+        return sum(max(min(gigabytes, end) - above, 0.0) * price for (above, price), end in zip(self.tiers, ends))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fabric:
     """A kind of network between shapes."""
 
@@ -210,4 +237,5 @@ class Catalog:
     fabrics: Mapping[str, Fabric] = field(default_factory=dict)
     training_families: Mapping[str, TrainingFamily] = field(default_factory=dict)  # by family
     serving: ServingCalibration | None = None
+    transfers: Mapping[tuple[str, str], Transfer] = field(default_factory=dict)  # by provider and kind
     training_stacks: Mapping[str, float] = field(default_factory=dict)  # software stack -> time over a tuned one's

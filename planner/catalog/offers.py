@@ -40,6 +40,9 @@ def _offer(row: Row, shapes: Collection[str], problems: Problems) -> Offer | Non
         if row[column] not in allowed:
             hint = "one of: " + ", ".join(filter(None, allowed))
             problems.add("unknown-value", f"{column} is '{row[column]}'", row.place, hint)
+    if row["min_shapes"] not in ("", "1"):
+        hint = "leave it out: any count of shapes can be planned"
+        problems.add("not-yet", "a least number of shapes is not built yet", row.place, hint)
     price = _micro_usd(row, problems)
     if price is None:
         return None
@@ -53,6 +56,10 @@ def _offer(row: Row, shapes: Collection[str], problems: Problems) -> Offer | Non
         price_model=row["price_model"],
         price_microusd_per_hour=price,
         max_shapes=row.whole("max_shapes", problems),
+        min_term_hours=row.number("min_term_hours", problems),
+        max_term_hours=row.number("max_term_hours", problems),
+        term_step_hours=row.number("term_step_hours", problems),
+        upfront_fraction=row.number("upfront_fraction", problems, most=1.0),
         quality=row["quality"],
         note=row["note"],
         provenance=row.provenance(problems),

@@ -15,6 +15,7 @@ COUNTS = {
     ("azure", "on_demand"): 6, ("azure", "spot"): 6,
     ("digitalocean", "on_demand"): 2,
     ("gcp", "on_demand"): 96, ("gcp", "spot"): 87,
+    ("gcp", "commitment_1y"): 32, ("gcp", "commitment_3y"): 32,
     ("hyperbolic", "on_demand"): 3,
     ("hyperstack", "on_demand"): 20,
     ("lambda", "on_demand"): 21,
@@ -37,6 +38,7 @@ BY_HAND = [
     ("gcp:us-central1-a:a2-highgpu-8g:on_demand", "29.38708", "US"),
     ("gcp:us-central1-b:a4-highgpu-8g:on_demand", "90.216", "US"),
     ("gcp:us-east5-a:tpu-v5p-12288:on_demand", "25804.8", "US"),
+    ("gcp:us-central1:tpu-v6e-256:commitment_1y", "483.84", "US"),  # 256 chips at $1.89
     ("gcp:europe-west4-a:tpu-v3-8:spot", "2.244", "NL"),
     ("lambda:us-east-1:gpu_8x_a100_80gb_sxm4:on_demand", "22.32", "US"),
     ("nebius:eu-north1:gpu-h100-sxm_8gpu-128vcpu-1600gb:spot", "10", "FI"),
@@ -83,10 +85,48 @@ def test_dates(catalog: Catalog) -> None:
         if fact.status == "date-unknown":
             # a commit without a date counts from the day it was transcribed; mithril's has a latest date
             assert fact.as_of == ("2026-03-22" if offer.provider == "mithril" else "2026-11-21")
+        elif offer.price_model.startswith("commitment"):
+            assert (fact.status, fact.as_of) == ("recalled", "2026-11-21")
         else:
             assert fact.status == "seen"
             assert fact.as_of in ("2026-09-06", "2024-12-01")
-    assert not any(offer.provenance.status == "recalled" for offer in catalog.offers)
+
+
+def test_terms(offers: dict[str, Offer]) -> None:
+    block = offers["aws:us-east-2:p5.48xlarge:block"]
+    assert (block.min_term_hours, block.max_term_hours, block.term_step_hours) == (24, 4368, 24)
+    assert (block.max_shapes, block.upfront_fraction) == (64, 1)
+    terms = {
+        (offer.price_model, offer.min_term_hours, offer.max_term_hours)
+        for offer in offers.values()
+        if offer.price_model.startswith("commitment")
+    }
+    assert terms == {("commitment_1y", 8760, 8760), ("commitment_3y", 26280, 26280)}
+
+
+def test_commitments_are_below_on_demand(catalog: Catalog, offers: dict[str, Offer]) -> None:
+    """Of the same slice in the same region; three years below one."""
+    steady = {(o.region, o.shape): o.price_microusd_per_hour for o in catalog.offers if o.price_model == "on_demand"}
+    for offer in offers.values():
+        if offer.price_model == "commitment_1y":
+            three = offers[offer.id.replace("_1y", "_3y")]
+            assert three.price_microusd_per_hour < offer.price_microusd_per_hour < steady[offer.region, offer.shape]
+
+
+# by hand: 100 GB free, then 9900 at 0.09, 40000 at 0.085, 50000 at 0.07
+TRANSFERS = [
+    ("aws", "egress", 100e3, 0.09 * 9900 + 0.085 * 40e3 + 0.07 * 50e3),
+    ("gcp", "egress", 2e3, 0.12 * 1000 + 0.11 * 1000),
+    ("oci", "egress", 10e3, 0.0),
+    ("gcp", "inter-region", 2e3, 40.0),
+    ("azure", "storage", 1e3, 18.0),
+]
+
+
+@pytest.mark.parametrize(("provider", "kind", "gigabytes", "usd"), TRANSFERS)
+def test_transfers_by_hand(catalog: Catalog, provider: str, kind: str, gigabytes: float, usd: float) -> None:
+    assert catalog.transfers[provider, kind].usd(gigabytes) == pytest.approx(usd, rel=1e-12)
+    assert ("runpod", "egress") not in catalog.transfers  # unknown is not zero
 
 
 def test_slice_prices_are_chip_prices(catalog: Catalog, offers: dict[str, Offer]) -> None:

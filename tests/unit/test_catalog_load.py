@@ -119,6 +119,28 @@ def test_faults(folder: Path, what: str, file: str, change: tuple[str, str], ref
     assert (place.line, Path(place.file).name) == (line, Path(file).name)
 
 
+TRANSFER_FAULTS = [
+    ("acme,egress,0,0.1", "acme,postage,0,0.1", "unknown-value"),
+    ("acme,egress,0,0.1", "acme,egress,5,0.1", "bad-number"),
+    ("acme,egress,9,0.05", "acme,egress,0,0.05", "bad-number"),
+    ("acme,egress,9,0.05", "acme,egress,9,-1", "bad-number"),
+    ("acme,egress,9,0.05", "acme,egress,9,", "bad-number"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "reference"), TRANSFER_FAULTS)
+def test_faults_of_transfers(folder: Path, before: str, after: str, reference: str) -> None:
+    rest = ",2026-11-21,seen,a page\n"
+    head = "provider,kind,above_gb,usd_per_gb,as_of,status,source\n"
+    text = head + "acme,egress,0,0.1" + rest + "acme,egress,9,0.05" + rest
+    (folder / "transfer.csv").write_text(text, encoding="utf-8")
+    assert load_catalog(folder).transfers["acme", "egress"].tiers == ((0.0, 0.1), (9.0, 0.05))
+    (folder / "transfer.csv").write_text(text.replace(before, after), encoding="utf-8")
+    problems = refused(folder)
+    assert reference in {problem.reference for problem in problems}
+    assert {Path(problem.places[0].file).name for problem in problems} == {"transfer.csv"}
+
+
 def refused(folder: Path) -> tuple[Problem, ...]:
     with pytest.raises(InputError) as caught:
         load_catalog(folder)

@@ -1,0 +1,86 @@
+"""The market that a scenario sees: the catalog's offers less its discounts, and contracts and rates of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import ROUND_HALF_EVEN, Decimal
+from fnmatch import fnmatchcase
+
+from planner.catalog.given import GIVEN, with_given
+from planner.catalog.load import device_matches, find_shape
+from planner.catalog.model import Catalog, Device, Offer, Provenance
+from planner.catalog.regions import region_matches
+from planner.errors import InputError
+from planner.estimate.given import given_offers
+from planner.scenario.schema import Contract, Discount, Scenario
+
+
+def market(scenario: Scenario, catalog: Catalog) -> Catalog:
+    """The catalog with what the scenario says of prices; its digest stays that of the files.
+
+    Raises
+    ------
+    InputError
+        A contract names a shape that the catalog does not have.
+    """
+    known = with_given(catalog, given_offers(scenario))
+    contracts, discounts = tuple(contract_offers(scenario, catalog)), scenario.hardware.discounts
+    if not contracts and not discounts:
+        return known
+    offers = [_discounted(offer, known.devices[known.shapes[offer.shape].device], discounts) for offer in known.offers]
+    return replace(known, offers=tuple(sorted((*offers, *contracts), key=lambda offer: offer.id)))
+
+
+def contract_offers(scenario: Scenario, catalog: Catalog) -> Iterator[Offer]:
+    """The scenario's own contracts as offers; a discount does not touch what was negotiated."""
+    countries = {(offer.provider, offer.region): offer.country for offer in catalog.offers}
+    for index, contract in enumerate(scenario.hardware.contracts):
+        yield _contract(index, contract, scenario, catalog, countries)
+
+
+def _contract(
+    index: int, contract: Contract, scenario: Scenario, catalog: Catalog, countries: dict[tuple[str, str], str]
+) -> Offer:
+    try:
+        shape = find_shape(catalog, contract.shape)
+    except InputError as error:
+        place = scenario.places.get(f"hardware.contracts[{index}].shape")
+        raise InputError(*(replace(one, places=(place,) if place else ()) for one in error.problems)) from None
+    least, most, step = contract.hours
+    return Offer(
+        id=f"contract:{index}:{shape.id}:{contract.region}",
+        provider=shape.provider,
+        region=contract.region,
+        zone=contract.zone or "",
+        country=countries.get((shape.provider, contract.region), ""),
+        shape=shape.id,
+        price_model=contract.price_model,
+        price_microusd_per_hour=contract.price_microusd_per_hour,
+        max_shapes=contract.max_shapes,
+        min_term_hours=least,
+        max_term_hours=most,
+        term_step_hours=step,
+        wait_hours=None if contract.wait_s is None else contract.wait_s / 3600.0,
+        provenance=Provenance(source=contract.source or "scenario", as_of="", status="user"),
+    )
+
+
+def _discounted(offer: Offer, device: Device, discounts: tuple[Discount, ...]) -> Offer:
+    """The offer at the price that the first matching discount leaves, rounded half to even."""
+    found = next((one for one in discounts if _applies(one, offer, device)), None)
+    if found is None or offer.price_model == GIVEN:
+        return offer
+    left = Decimal(offer.price_microusd_per_hour) * (1 - Decimal(repr(found.fraction)))
+    price = max(int(left.to_integral_value(rounding=ROUND_HALF_EVEN)), 1)
+    source = f"{offer.provenance.source}, less {100 * found.fraction:g} % (scenario)"
+    return replace(offer, price_microusd_per_hour=price, provenance=replace(offer.provenance, source=source))
+
+
+def _applies(discount: Discount, offer: Offer, device: Device) -> bool:
+    return (
+        (discount.provider is None or fnmatchcase(offer.provider, discount.provider))
+        and (discount.device is None or device_matches(device, discount.device))
+        and (discount.price_model is None or offer.price_model == discount.price_model)
+        and (discount.region is None or region_matches(offer, discount.region))
+    )
