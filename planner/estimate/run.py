@@ -49,6 +49,9 @@ class RunSpec:
     devices_per_shape: float = 8.0  # that a preemption takes at once
     preemption_restart_s: float = 0.0
     preemption_warning_s: float = 0.0
+    # of a job on groups of unlike shapes; None: they follow from the devices
+    host_count: float | None = None
+    spot_shapes: float | None = None  # shapes that may be taken away
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +110,8 @@ def run_figures(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec) 
     useful = scaled * scale.straggler_factor(run.straggler_sigma, n)
     delta, written = _checkpoint_times(n, checkpoint_bytes, run)
     fails = n / run.mtbf_per_device_s
-    taken = np.ceil(n / run.devices_per_shape) * run.preemptions_per_s
+    shapes = np.ceil(n / run.devices_per_shape) if run.spot_shapes is None else run.spot_shapes
+    taken = np.asarray(shapes * run.preemptions_per_s)
     tau = _interval(useful, delta, written, fails, taken, run)
     preempted_s = rel.preemption_lost_s(tau, delta, run.preemption_warning_s)
     lost = fails * tau / 2.0 + taken * preempted_s
@@ -168,6 +172,8 @@ def run_overheads(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec
 
 
 def _hosts(n: Values, run: RunSpec) -> Values:
+    if run.host_count is not None:
+        return np.full(np.shape(n), run.host_count)
     return np.asarray(np.ceil(n / run.devices_per_host))
 
 
