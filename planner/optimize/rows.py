@@ -50,7 +50,7 @@ def at_most(model: Model, prefix: str, variables: IntArray, weights: IntArray, b
     A large row gets half a unit of room: in integers it says the same, and presolve cannot
     lose its last digit.
     """
-    divisor = reduce(math.gcd, (int(weight) for weight in weights)) or 1
+    divisor = reduce(math.gcd, (int(weight) for weight in weights), 0) or 1
     reduced = [int(weight) // divisor for weight in weights]
     most = bound // divisor
     largest = max(abs(most), *(abs(each) for each in reduced))
@@ -63,7 +63,7 @@ def at_most(model: Model, prefix: str, variables: IntArray, weights: IntArray, b
 
 def not_above_zero(model: Model, prefix: str, variables: Sequence[int] | IntArray, weights: Sequence[int]) -> None:
     """sum(weight * variable) <= 0 with weights of either sign: reduced, and at most 1 if they are large."""
-    divisor = reduce(math.gcd, weights) or 1
+    divisor = reduce(math.gcd, weights, 0) or 1
     reduced = [weight // divisor for weight in weights]
     largest = max((abs(each) for each in reduced), default=0)
     scale = 1.0 if largest <= SMALL else 1.0 / largest
