@@ -40,7 +40,7 @@ from planner.candidates.prune import can_bind
 from planner.optimize.criteria import LINEAR, weights_of
 from planner.optimize.fleet import learn, least, routings, spot_shares
 from planner.optimize.model import LARGEST, Model
-from planner.optimize.rows import at_least, at_most, power
+from planner.optimize.rows import at_least, at_most, never, power
 from planner.optimize.scope import Scope
 
 
@@ -150,6 +150,8 @@ def _limits(model: Model, scope: Scope, place: IntArray) -> None:
         inside = (place[row.columns] >= 0) & (row.coefficients != 0)
         if inside.any() and can_bind(scope.program, row):
             at_most(model, "limit", place[row.columns[inside]], row.coefficients[inside], row.bound)
+        elif row.bound < 0 and not inside.any() and len(model.columns):  # all that could supply it is closed
+            never(model, "limit")
 
 
 def _vendors(model: Model, scope: Scope, place: IntArray, *, needed: bool) -> IntArray:
