@@ -118,7 +118,7 @@ class Program:
     replicas: IntArray  # (n,) serving: replicas of one unit; training: 0
     capacity_micro_per_s: IntArray  # (n, buckets) serving: planned rate of one *unit* on each bucket alone
     max_units: IntArray  # (n,) upper bound of the unit variable, >= 1
-    provider: IntArray  # (n,) index
+    provider: IntArray  # (n,) index; -1 = nobody's
     offer: IntArray  # (n,) rank of the offer id in sorted order: the last tie-breaker
     rows: tuple[Row, ...] = ()
     max_providers: int | None = None
@@ -174,6 +174,14 @@ def splits_simply(program: Program, task: Task) -> bool:
     """Whether total capacity alone tells if a fleet carries its demand: one bucket, one level, whole requests."""
     plain = not (task.levels or task.survive_domain or task.integer_slices)
     return plain and len(task.demand_micro_per_s) == 1 and not program.role[task.first : task.stop].any()
+
+
+def task_of(program: Program) -> IntArray:
+    """Number of the task of each column."""
+    of = np.zeros(program.column_count, dtype=np.int64)
+    for number, task in enumerate(program.tasks):
+        of[task.first : task.stop] = number
+    return of
 
 
 def supplies(program: Program, task: Task) -> bool:

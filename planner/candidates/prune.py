@@ -7,7 +7,9 @@ are *linear*: sums of weight times units.
 
 **Claim.** Column i of a task may remove column j of the same task when
 
-1. every joint row that can bind has coefficient a_i <= a_j;
+1. every joint row that can bind has coefficient a_i <= a_j, where a column that a row does not
+   name has a = 0; so i touches no row that j leaves alone, unless i supplies it (a_i < 0), and
+   supplies at least as much as j wherever j supplies;
 2. the linear criteria of i are lexicographically <= those of j, in the order of the chain;
 3. finish_i <= finish_j, when `time` is an objective;
 4. i and j have the same provider if there is a provider limit; and also if 2. is an
@@ -42,6 +44,16 @@ since every step moves units to an earlier column of the order (weights, place),
 strict order, the steps end. The plan chosen by the whole tie rule uses no removed column,
 since otherwise the exchange would give a better one. *Duplicates* are the case of equality.
 
+*What is left alone*. **Optional** tasks keep all their columns: nothing says how many units there
+are of what is bought. The exchange does not touch their units, and since no left side grows (1),
+what they supply is still enough; so programs with purchases may be pruned in all other tasks. In
+**serving** tasks with a column that supplies a joint row (a < 0) nothing is removed, and no column
+is short of units at `alone_units`: there the proof drops units of i and of others, which is only
+no worse while every unit takes room. Training moves exactly u_j units from j to i, so 1. is
+enough whatever the signs (a job that must end before another begins has a = end > 0 in one row and
+a = - start < 0 in the other). Rows that cannot bind (`binding_rows`: their left side is at most the
+bound even without any supply) are met by every plan.
+
 The claim never looks at the bounds of rows that can bind, so it stays true when limits are
 dropped (conflict sets) or loosened. It compares across devices: who wants to re-solve with
 one kind of device only must pass labels in ``within``, so that a column is removed only by
@@ -51,16 +63,26 @@ one with the same label.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import OPTIONAL, IntArray, Program, Row, Task, fleet_rates, splits_simply
+from planner.candidates.dominance import Numbers, Sheet, Touched, compressed, undominated
+from planner.candidates.program import (
+    OPTIONAL,
+    IntArray,
+    Program,
+    Row,
+    Task,
+    fleet_rates,
+    splits_simply,
+    supplies,
+    task_of,
+)
 
 LINEAR_ORDER = ("cost", "finish", "carbon", "nodes")
-PASSES = 400  # dominators tried in one segment; fewer only prunes less
 SAFE = 2**62
 
 
@@ -88,12 +110,14 @@ def prune(program: Program, *, within: IntArray | None = None) -> IntArray:
     >>> prune(program)
     array([1])
     """
+    columns, sheet = _sheet(program, within)
+
+    def in_order(places: IntArray) -> IntArray:
+        return np.searchsorted(columns, canonical_order(program, columns[places]))
+
     kept = np.ones(program.column_count, dtype=bool)
-    rows = [row for row in program.rows if can_bind(program, row)]
-    for task in program.tasks:
-        if task.stop - task.first > 1 and task.kind != "optional":
-            sheet = _sheet(program, task, rows, within)
-            kept[task.first + _dominated(program, task, sheet)] = False
+    kept[columns] = False
+    kept[columns[undominated(sheet, in_order)]] = True
     return np.flatnonzero(kept)
 
 
@@ -135,14 +159,14 @@ def alone_units(program: Program, task: Task) -> IntArray:
     With u units, whatever else the plan has in its role and for its buckets may go, where the
     column runs; so more units never help. Where a share on spot is limited, firm units beyond
     that can make room for others on spot that have to stay: those that serve other buckets, or
-    are there for when the column's own domain is lost. Then the bound is what is there.
+    are there for when the column's own domain is lost; and units that supply a joint row can be
+    wanted for that alone. Then the bound is what is there, as it is for what is optional.
     """
     size = task.stop - task.first
     if task.kind == "training" or not size:
         return np.full(size, task.count, dtype=np.int64)
-    if task.kind == "optional":
-        return np.asarray(program.max_units[task.first : task.stop], dtype=np.int64)
-    if task.max_spot_share is not None and (task.survive_domain or len(task.demand_micro_per_s) > 1):
+    many = task.survive_domain or len(task.demand_micro_per_s) > 1
+    if task.kind == "optional" or (task.max_spot_share is not None and many) or supplies(program, task):
         return np.asarray(program.max_units[task.first : task.stop], dtype=np.int64)
     replicas = np.maximum(program.replicas[task.first : task.stop], 1)
     capacity = program.capacity_micro_per_s[task.first : task.stop, : len(task.demand_micro_per_s)]
@@ -154,17 +178,24 @@ def alone_units(program: Program, task: Task) -> IntArray:
 
 def can_bind(program: Program, row: Row) -> bool:
     """Whether the row could ever be violated: the most that all tasks may use exceeds the bound."""
-    most = 0.0
-    for task in program.tasks:
-        inside = (row.columns >= task.first) & (row.columns < task.stop)
-        if not inside.any():
-            continue
-        coefficients = np.maximum(row.coefficients[inside], 0).astype(np.float64)
-        if task.kind == "training":
-            most += float(coefficients.max()) * task.count
-        else:
-            most += float(coefficients @ program.max_units[row.columns[inside]].astype(np.float64))
-    return most * (1 + 1e-9) >= row.bound
+    return bool(binding_rows(replace(program, rows=(row,))))
+
+
+def binding_rows(program: Program) -> list[Row]:
+    """Rows that could be violated; what supplies a row (a coefficient below zero) is not counted on."""
+    of, most = task_of(program), program.max_units.astype(np.float64)
+    once = np.array([task.kind == "training" for task in program.tasks], dtype=bool)
+    jobs = np.array([task.count for task in program.tasks], dtype=np.float64)
+    binding = []
+    for row in program.rows:
+        uses, tasks = np.maximum(row.coefficients, 0).astype(np.float64), of[row.columns]
+        single = once[tasks] if len(jobs) else np.zeros(0, dtype=bool)
+        dearest = np.zeros(len(jobs))
+        np.maximum.at(dearest, tasks[single], uses[single])
+        total = float(dearest @ jobs) + float(uses[~single] @ most[row.columns[~single]])
+        if total * (1 + 1e-9) >= row.bound:
+            binding.append(row)
+    return binding
 
 
 def _units_to_carry(task: Task, demand: tuple[int, ...], replicas: IntArray, capacity: IntArray) -> IntArray:
@@ -182,51 +213,59 @@ def _units_to_carry(task: Task, demand: tuple[int, ...], replicas: IntArray, cap
     return np.where(shares > 0, np.ceil(units), 0).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sheet:
-    """The columns of one task, as dominance sees them."""
-
-    linear: tuple[IntArray, ...]  # linear criteria in chain order: less is better
-    sizes: NDArray[np.float64] | IntArray  # (m, n) quantities that must all be <=
-    segment: IntArray  # only equal segments are compared
-    provider: IntArray
-    enough: NDArray[np.bool_]  # may stand in for others
-
-
-def _sheet(program: Program, task: Task, rows: list[Row], within: IntArray | None) -> _Sheet:
-    part = slice(task.first, task.stop)
-    by_name = {
-        "cost": program.cost_microusd,
-        "finish": np.rint(program.finish_s * 1e3).astype(np.int64),
-        "carbon": program.carbon_mg,
-        "nodes": program.nodes,
-    }
-    chain = [name for name in dict.fromkeys((*program.objective, *LINEAR_ORDER)) if name in by_name]
-    sizes = [*_row_sizes(task, rows), *_serving_sizes(program, task)]
-    if "time" in program.objective and task.kind == "training":
-        sizes.append(np.unique(program.finish_s[part], return_inverse=True)[1])
-    segment = np.zeros(task.stop - task.first, dtype=np.int64)
+def _sheet(program: Program, within: IntArray | None) -> tuple[IntArray, Sheet]:
+    """The columns that may be dominated, ascending, and what is compared of them."""
+    of = task_of(program)
+    asked = np.zeros(program.column_count, dtype=bool)
+    tasks = [(number, task) for number, task in enumerate(program.tasks) if _prunable(program, task)]
+    enough, labels = np.ones(program.column_count, dtype=bool), [of]
+    for _, task in tasks:
+        asked[task.first : task.stop] = True
+    table = Touched.of(program, of, binding_rows(program) if tasks else [], asked)
+    for number, task in tasks:
+        part = slice(task.first, task.stop)
+        enough[part] = _enough(program, task)
+        for size in _serving_sizes(program, task):
+            table.add(number, part, size)
+        for place, kind in enumerate(_kinds(program, task), 1):
+            if place == len(labels):
+                labels.append(np.zeros(program.column_count, dtype=np.int64))
+            labels[place][part] = kind
     if within is not None:
-        segment = np.unique(np.asarray(within)[part], return_inverse=True)[1].astype(np.int64)
-    provider = program.provider[part]
-    if task.kind != "training":
-        labels = np.stack([segment, *_kinds(program, task)])
-        segment = np.unique(labels, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        labels.append(np.unique(np.asarray(within), return_inverse=True)[1].reshape(-1).astype(np.int64))
     if program.max_providers is not None:
-        segment = segment * (int(provider.max()) + 1) + provider
-    return _Sheet(
-        linear=tuple(by_name[name][part] for name in chain),
-        sizes=np.array([size for size in sizes if len(size) and (size != size[0]).any()], dtype=np.int64).reshape(
-            -1, len(segment)
-        ),
-        segment=segment,
-        provider=provider,
-        enough=_enough(program, task),
+        labels.append(program.provider)
+    columns = np.flatnonzero(asked)
+    sizes: list[Numbers] = [*table.dense, *([program.finish_s] if "time" in program.objective else [])]
+    chain = [name for name in dict.fromkeys((*program.objective, *LINEAR_ORDER)) if name in LINEAR_ORDER]
+    return columns, Sheet(
+        linear=tuple(_linear(program, name)[columns] for name in chain),
+        sizes=tuple(size[columns] for size in sizes if (size != size[:1]).any()),
+        rows=table.rows[:, columns],
+        uses=table.uses[:, columns],
+        family=compressed(*(label[columns] for label in labels)),
+        provider=program.provider[columns],
+        enough=enough[columns],
     )
+
+
+def _prunable(program: Program, task: Task) -> bool:
+    """Whether columns of the task may stand in for each other; see *What is left alone*."""
+    if task.stop - task.first < 2 or task.kind == "optional":
+        return False
+    return task.kind == "training" or not supplies(program, task)
+
+
+def _linear(program: Program, name: str) -> IntArray:
+    if name == "finish":
+        return np.asarray(np.rint(program.finish_s * 1e3), dtype=np.int64)
+    return np.asarray({"cost": program.cost_microusd, "carbon": program.carbon_mg, "nodes": program.nodes}[name])
 
 
 def _kinds(program: Program, task: Task) -> Iterator[IntArray]:
     """What a stand-in has in common with what it stands in for."""
+    if task.kind == "training":
+        return
     part = slice(task.first, task.stop)
     yield program.role[part]
     yield program.level[part]
@@ -241,15 +280,6 @@ def _enough(program: Program, task: Task) -> NDArray[np.bool_]:
     alone = alone_units(program, task)
     more = int(alone.max()) if task.max_spot_share is not None and task.kind != "training" and len(alone) else 0
     return np.asarray(program.max_units[task.first : task.stop] >= alone + more)
-
-
-def _row_sizes(task: Task, rows: list[Row]) -> Iterator[IntArray]:
-    for row in rows:
-        inside = (row.columns >= task.first) & (row.columns < task.stop)
-        if inside.any():
-            dense = np.zeros(task.stop - task.first, dtype=np.int64)
-            dense[row.columns[inside] - task.first] = row.coefficients[inside]
-            yield dense
 
 
 def _serving_sizes(program: Program, task: Task) -> Iterator[IntArray]:
@@ -288,96 +318,14 @@ def _less_spares(capacity: IntArray, replicas: IntArray, spares: int) -> IntArra
     return np.array([rank[value] for value in exact], dtype=np.int64)
 
 
-def _dominated(program: Program, task: Task, sheet: _Sheet) -> IntArray:
-    """Places within the task that some other column of the task dominates."""
-    order = _best_first(program, task, sheet)
-    kept = order[~_later_in_group(sheet, order)]
-    segments = sheet.segment[kept]
-    bounds = np.flatnonzero(np.diff(segments)) + 1
-    kept = np.concatenate([_front(sheet, part) for part in np.split(kept, bounds)])
-    gone = np.ones(len(order), dtype=bool)
-    gone[kept] = False
-    return np.flatnonzero(gone)
-
-
-def _best_first(program: Program, task: Task, sheet: _Sheet) -> IntArray:
-    """Places sorted by segment, linear criteria, canonical order."""
-    order = np.lexsort((sheet.linear[0], sheet.segment))
-    tied = _same_as_previous((sheet.segment, sheet.linear[0]), order)
-    if not tied.any():
-        return order
-    involved = tied.copy()
-    involved[:-1] |= tied[1:]
-    where = np.flatnonzero(involved)
-    members = order[where]
-    place = np.empty(len(order), dtype=np.int64)
-    place[canonical_order(program, np.sort(members) + task.first) - task.first] = np.arange(len(members))
-    keys = (place[members], *(key[members] for key in reversed(sheet.linear)), sheet.segment[members])
-    order[where] = members[np.lexsort(keys)]
-    return order
-
-
-def _same_as_previous(keys: tuple[IntArray, ...], order: IntArray) -> NDArray[np.bool_]:
-    same = np.zeros(len(order), dtype=bool)
-    same[1:] = np.logical_and.reduce([key[order[1:]] == key[order[:-1]] for key in keys])
-    return same
-
-
-def _later_in_group(sheet: _Sheet, order: IntArray) -> NDArray[np.bool_]:
-    """Of columns with identical sizes only the best one (with enough units) is needed."""
-    mixed = sheet.segment[order].astype(np.uint64)
-    for size, factor in zip(sheet.sizes[:, order], _odd_factors(len(sheet.sizes))):
-        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + size.astype(np.uint64) * factor
-    _, group = np.unique(mixed, return_inverse=True)
-    places = np.flatnonzero(sheet.enough[order])
-    first = np.full(int(group.max()) + 1, -1, dtype=np.int64)
-    first[group[places][::-1]] = places[::-1]  # the earliest place wins
-    best = first[group]
-    later = np.flatnonzero((best >= 0) & (best < np.arange(len(order))))
-    stand_in, column = order[best[later]], order[later]
-    # the groups come from a hash, so equality is checked, never assumed
-    covered = (sheet.sizes[:, stand_in] <= sheet.sizes[:, column]).all(axis=0)
-    covered &= sheet.segment[stand_in] == sheet.segment[column]
-    covered &= _wins_ties(sheet, stand_in, column)
-    gone = np.zeros(len(order), dtype=bool)
-    gone[later[covered]] = True
-    return gone
-
-
-def _odd_factors(count: int) -> Iterator[np.uint64]:
-    for number in range(count):
-        yield np.uint64((0xBF58476D1CE4E5B9 * (2 * number + 1)) % 2**64 | 1)
-
-
-def _wins_ties(sheet: _Sheet, first: IntArray | np.int64, second: IntArray) -> NDArray[np.bool_]:
-    """Given that `first` is earlier: it differs in a linear criterion, or has the same provider."""
-    wins = sheet.provider[first] == sheet.provider[second]
-    for key in sheet.linear:
-        wins = wins | (key[first] != key[second])
-    return np.asarray(wins)
-
-
-def _front(sheet: _Sheet, places: IntArray) -> IntArray:
-    """Those of one segment, best first, that no earlier one covers."""
-    for done in range(1, PASSES + 1):
-        if done >= len(places):
-            break
-        best, rest = places[done - 1], places[done:]
-        if sheet.enough[best]:
-            covered = (sheet.sizes[:, best, None] <= sheet.sizes[:, rest]).all(axis=0)
-            if covered.any():
-                covered &= _wins_ties(sheet, best, rest)
-                places = np.concatenate([places[:done], rest[~covered]])
-    return places
-
-
 def _row_keys(program: Program) -> Iterator[IntArray]:
     """One key that tells columns with different coefficients apart, whatever the order of the rows."""
     if not program.rows:
         return
     key = np.zeros(program.column_count, dtype=np.uint64)
     ordered = sorted(program.rows, key=lambda row: (row.name, row.label, row.bound))
-    for row, factor in zip(ordered, _odd_factors(len(ordered))):
+    for number, row in enumerate(ordered):
+        factor = np.uint64((0xBF58476D1CE4E5B9 * (2 * number + 1)) % 2**64 | 1)
         key[row.columns] += row.coefficients.astype(np.uint64) * factor
     yield (key >> np.uint64(1)).astype(np.int64)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.candidates import dominance
 from planner.candidates.program import Program, Task, restrict
 from planner.candidates.prune import alone_units, can_bind, canonical_order, count_pruned, prune
 from planner.optimize.solve import optimize
@@ -149,3 +151,113 @@ def test_canonical_order_is_by_offer_then_task() -> None:
     tasks = [Task(name="z", kind="training", first=0, stop=2), Task(name="a", kind="training", first=2, stop=4)]
     question = program(tasks, cost=[1, 1, 1, 1], offer=[1, 0, 0, 1])
     assert canonical_order(question).tolist() == [2, 1, 3, 0]
+
+
+def signed_program(seed: int) -> Program:
+    """Jobs of many columns, each of which touches a few of many rows, some rows supplied, with purchases."""
+    rng = np.random.default_rng(seed)
+    sizes = [int(size) for size in rng.integers(1, 40, 3)]
+    n = sum(sizes) + 4
+    bounds = np.cumsum([0, *sizes, 4])
+    kinds = ["training"] * 3 + ["optional"]
+    tasks = [
+        Task(name=f"t{number}", kind=kind, first=int(a), stop=int(b), count=int(rng.integers(1, 4)))
+        for number, (kind, (a, b)) in enumerate(zip(kinds, itertools.pairwise(bounds)))
+    ]
+    rows = []
+    for number in range(12):
+        dense = np.where(rng.random(n) < rng.choice([0.1, 0.3, 0.9]), rng.integers(1, 4, n), 0)
+        if rng.random() < 0.4:
+            dense = np.where(rng.random(n) < 0.2, -dense, dense)
+        dense[-4:] = -np.abs(dense[-4:])
+        if dense.any():
+            rows.append(row(f"r{number}", int(rng.integers(0, 12)), dense))
+    return program(
+        tasks,
+        cost=rng.integers(1, 6, n),
+        finish=rng.integers(1, 3, n) * 1000.0,
+        nodes=rng.integers(1, 3, n),
+        max_units=rng.integers(1, 4, n),
+        provider=rng.integers(0, 2, n),
+        offer=rng.integers(0, n, n),
+        rows=tuple(rows),
+        max_providers=1 if rng.random() < 0.2 else None,
+        objective=("time", "cost") if rng.random() < 0.3 else ("cost",),
+    )
+
+
+def dominated_by_definition(question: Program) -> list[int]:
+    """The claim of the module, pair by pair, in the words of `prune`."""
+    order = {int(k): place for place, k in enumerate(canonical_order(question))}
+    names = [
+        name for name in dict.fromkeys((*question.objective, "cost", "finish", "carbon", "nodes")) if name != "time"
+    ]
+    arrays = {
+        "cost": question.cost_microusd,
+        "finish": question.finish_s,
+        "carbon": question.carbon_mg,
+        "nodes": question.nodes,
+    }
+    dense = []
+    for limit in question.rows:
+        if can_bind(question, limit):
+            line = np.zeros(question.column_count, dtype=np.int64)
+            line[limit.columns] = limit.coefficients
+            dense.append(line)
+    gone = []
+    for task in question.tasks:
+        for j in range(task.first, task.stop) if task.kind == "training" else ():
+            for i in range(task.first, task.stop):
+                left, right = (tuple(arrays[name][k] for name in names) for k in (i, j))
+                same = question.provider[i] == question.provider[j]
+                if (
+                    i != j
+                    and question.max_units[i] >= task.count
+                    and all(line[i] <= line[j] for line in dense)
+                    and ("time" not in question.objective or question.finish_s[i] <= question.finish_s[j])
+                    and (question.max_providers is None or same)
+                    and (left < right or (left == right and same and order[i] < order[j]))
+                ):
+                    gone.append(j)
+                    break
+    return gone
+
+
+def test_exactly_what_the_claim_says_goes() -> None:
+    """Rows of few columns, of most columns, supplied and not: the arrays say what the words say."""
+    total = 0
+    for seed in range(60):
+        question = signed_program(seed)
+        gone = dominated_by_definition(question)
+        kept = np.setdiff1d(np.arange(question.column_count), gone)
+        assert prune(question).tolist() == kept.tolist(), seed
+        total += len(gone)
+    assert total > 300
+
+
+def test_wide_signatures_are_thinned_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same whether columns are compared in pairs or one by one, in small portions or large ones."""
+    expected = [prune(signed_program(seed)).tolist() for seed in range(30)]
+    monkeypatch.setattr(dominance, "WIDE", 2)
+    monkeypatch.setattr(dominance, "PAIRS", 7)
+    assert [prune(signed_program(seed)).tolist() for seed in range(30)] == expected
+
+
+def test_fleets_that_supply_a_row_are_left_alone() -> None:
+    """Two units of the dearer column let the job run; without the supply it would be dominated."""
+    tasks = [
+        Task(name="f", kind="serving", first=0, stop=2, demand_micro_per_s=(4,)),
+        Task(name="job", kind="training", first=2, stop=3),
+    ]
+    question = program(
+        tasks,
+        cost=[3, 5, 1],
+        replicas=[1, 1, 0],
+        capacity_micro_per_s=[[4], [4], [0]],
+        max_units=[9, 9, 1],
+        rows=(row("power", 0, [-1, -2, 4]),),
+    )
+    assert prune(question).tolist() == [0, 1, 2]
+    assert alone_units(question, question.tasks[0]).tolist() == [9, 9]
+    answer = optimize(question)
+    assert (answer.status, answer.units.tolist()) == ("optimal", [0, 2, 1])
