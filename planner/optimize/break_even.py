@@ -1,0 +1,139 @@
+"""At what share of its price would hardware that is not chosen enter the plan? And what would forcing it cost?
+
+Let z be the cost of the best plan, in which hardware h is not used, and for a share t of h's price
+
+    a(t) = min over the plans that use h of  A + t B,
+
+A what such a plan spends on everything else, B what it spends on h at the full price. a is a minimum of
+finitely many rising lines: concave, rising, piecewise linear. h is in every best plan when a(t) < z and in none
+when a(t) > z, so the break-even share is the t* with a(t*) = z.
+
+*Iteration.* From t = 0 on: a plan (A, B) of least A + t B gives the next t = (z - A) / B. The line of that plan lies
+above a everywhere, so a reaches z no earlier than the line does: t* is never passed. As long as a(t) < z the new
+plan's line lies below the old one's at t, so t rises strictly, and no plan comes twice: finite, and at the end
+a(t) = z, proven by the last solve. t* is a ratio of two whole numbers of micro-dollars, and kept as one.
+
+"Uses h" is a joint row, -sum of the units of h's columns <= -1. Shares are put to the solver as whole costs:
+exactly, q A + p B for t = p / q, while those stay below 2**45, else rounded to whole micro-dollars, as prices are;
+plans are compared in fractions either way.
+
+*Pruning* at the full price holds at every share: between two columns of h, and between two others, the order by cost
+stays; a column of h that is no dearer than another one is so at less of its price; and no other column stands in
+for one of h, because of the row.
+
+The budget is left out: plans that matter cost at most z, which is within it. A limit on spend per hour counts
+list prices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.program import IntArray, Program, Row, restrict
+from planner.candidates.prune import prune
+from planner.optimize.limited import Asker, limit_of
+from planner.optimize.status import Solution, Status
+
+FORCED = "uses"
+BUDGET = "limits.budget"
+EXACT = 2**45  # whole costs below this are told apart by every solver
+MOST_STEPS = 200
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakEven:
+    """What forcing hardware costs, and the share of its price below which it is chosen.
+
+    `share` is None when not even free hardware would be chosen; `forced_microusd` is None when no plan can use it.
+    """
+
+    share: Fraction | None = None
+    forced_microusd: int | None = None
+    forced_units: IntArray | None = None  # (n,) of the cheapest plan that uses it, at the full price
+    spend_microusd: int = 0  # on it, in that plan
+    proven: bool = True
+
+
+def break_even(
+    program: Program, priced: Mask, best_microusd: int, *, uses: Mask | None = None, asker: Asker | None = None
+) -> BreakEven:
+    """The break-even share of the price of some columns.
+
+    Parameters
+    ----------
+    program
+        All columns: not pruned, since pruning drops what only another price would bring in.
+    priced
+        (n,) columns whose cost is h's.
+    best_microusd
+        Least cost without h, proven.
+    uses
+        (n,) columns of which at least one unit must be taken; default: those priced.
+    """
+    asker = asker or Asker()
+    forced, kept = forced_program(program, priced if uses is None else uses)
+    mine = priced[kept]
+    full = asker.cheapest(forced)
+    if not full.has_plan:
+        return BreakEven(proven=full.status is Status.INFEASIBLE)
+    units = np.zeros(program.column_count, dtype=np.int64)
+    units[kept] = full.units
+    share, proven = _share(forced, mine, best_microusd, asker)
+    return BreakEven(
+        share=share,
+        forced_microusd=full.cost_microusd,
+        forced_units=units,
+        spend_microusd=_spend(program, priced, units),
+        proven=proven and full.status is Status.OPTIMAL,
+    )
+
+
+def forced_program(program: Program, uses: Mask) -> tuple[Program, IntArray]:
+    """The pruned program in which some of these columns are used, without a budget; and its columns in the old one."""
+    columns = np.flatnonzero(uses)
+    row = Row(name=FORCED, label="used", bound=-1, columns=columns, coefficients=np.full(len(columns), -1))
+    rows = tuple(one for one in program.rows if limit_of(one) != BUDGET)
+    forced = replace(program, rows=(*rows, row), objective=("cost",))
+    return restrict(forced, np.isin(np.arange(program.column_count), prune(forced)))
+
+
+def _share(forced: Program, mine: Mask, best: int, asker: Asker) -> tuple[Fraction | None, bool]:
+    """The iteration of the module's proof; None when a(0) >= z."""
+    share, proven = Fraction(0), True
+    for _ in range(MOST_STEPS):
+        answer = asker.cheapest(replace(forced, cost_microusd=costs_at(forced, mine, share)))
+        proven &= answer.status is Status.OPTIMAL
+        if not answer.has_plan:
+            return None, False
+        rest, spend = _spend(forced, ~mine, answer.units), _spend(forced, mine, answer.units)
+        if rest + share * spend >= best or spend == 0:
+            break
+        share = Fraction(best - rest, spend)
+    else:
+        proven = False
+    return (share if share > 0 else None), proven
+
+
+def costs_at(program: Program, mine: Mask, share: Fraction) -> IntArray:
+    """Cost of one unit of each column at a share of the price of some, times its denominator where that fits."""
+    largest = int(program.cost_microusd.max(initial=0)) * int(program.max_units.max(initial=1))
+    if largest * max(share.numerator, share.denominator) * max(len(program.tasks), 1) < EXACT:
+        factors = np.where(mine, share.numerator, share.denominator)
+        return np.asarray(program.cost_microusd * factors, dtype=np.int64)
+    cost = [round(share * int(c)) if h else int(c) for c, h in zip(program.cost_microusd, mine)]
+    return np.array(cost, dtype=np.int64)
+
+
+def _spend(program: Program, columns: Mask, units: IntArray) -> int:
+    return sum(int(program.cost_microusd[k]) * int(units[k]) for k in np.flatnonzero(columns & (units > 0)))
+
+
+def chosen_at(program: Program, priced: Mask, share: Fraction, asker: Asker | None = None) -> Solution:
+    """The best plan at a share of the price, with costs times the share's denominator where that fits."""
+    asker = asker or Asker()
+    return asker.cheapest(replace(program, cost_microusd=costs_at(program, priced, share)))
