@@ -27,7 +27,7 @@ def node_counts(question: TrainingQuestion, group: Sequence[Site], ledger: Ledge
     site, per_shape, band = group[0], group[0].shape.devices, question.band(group[0])
     ideal_s, least_devices = single_device(question, site)
     least_margin = band.time_margin(min(question.confidences))
-    fewest = max(1, math.ceil(ideal_s * least_margin / (question.job.deadline_s * per_shape) - 1e-9))
+    fewest = max(1, math.ceil(ideal_s * least_margin / (question.latest_s * per_shape) - 1e-9))
     asked = question.spec.confidence
     needed = max(
         typical_s(question, site) * band.time_margin(asked) / question.job.deadline_s,

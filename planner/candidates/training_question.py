@@ -38,6 +38,12 @@ class TrainingQuestion:
     catalog: Catalog
     state_bytes: float  # of the whole model, unsharded
     under_way: UnderWay | None = None  # where a step time was measured
+    patience_s: float | None = None  # keep ways that take so long, to tell which deadline could be met
+
+    @property
+    def latest_s(self) -> float:
+        """Ways that take longer are dropped: those past the deadline, unless there is more patience.  [s]"""
+        return self.job.deadline_s if self.patience_s is None else max(self.patience_s, self.job.deadline_s)
 
     def machine(self, site: Site) -> Machine:
         """The machine of a site at this job's precision."""
