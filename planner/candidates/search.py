@@ -72,6 +72,7 @@ def enumerate_candidates(
     allow_suspect: bool = False,
     every_layout: bool = False,
     pruned: bool = True,
+    patience_s: float | None = None,
 ) -> Candidates:
     """Every legal way to run every workload on every allowed offer.
 
@@ -83,6 +84,8 @@ def enumerate_candidates(
         Keep layouts that a faster one on the same machines dominates (for inspection).
     pruned
         Drop columns that cannot be in the optimal plan.
+    patience_s
+        Keep ways to train that take so long, past the deadline; windows stay those of the deadlines.
     """
     questions: dict[str, Question] = {}
     tables: dict[str, Table] = {}
@@ -95,7 +98,7 @@ def enumerate_candidates(
         sites = [] if given else sites_of(scenario, catalog, ledger, allow_suspect=allow_suspect)
         arch = NO_MODEL if given and workload.model is None else load_model(workload.model)
         if isinstance(workload, TrainingJob):
-            job = resolve_training(workload, arch, scenario, catalog)
+            job = replace(resolve_training(workload, arch, scenario, catalog), patience_s=patience_s)
             questions[workload.name] = job
             tables[workload.name], median[workload.name] = training_tables(
                 job, sites, ledger, every_layout=every_layout
