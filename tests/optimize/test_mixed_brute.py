@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from planner.candidates.mixed_search import MixedJob, Prices, cheapest, evaluate
 from planner.estimate.mixed import Between, synchronisation_s
 from planner.estimate.run import RunSpec
 
-INSTANCES = 300
+INSTANCES = 400
 
 
 def random_pace(rng: np.random.Generator, row: int) -> Pace:
@@ -49,7 +50,7 @@ def random_source(rng: np.random.Generator, number: int, failing: bool) -> Sourc
             Block(
                 nodes=count, devices=count * devices, hosts=count,
                 paces=tuple(random_pace(rng, k) for k in range(int(rng.integers(1, 3)))),
-                network_bytes_per_s=float(rng.choice([1e9, 5e9, math.nan])) * count,
+                network_bytes_per_s=float(rng.choice([1e9, 5e9, math.nan], p=[0.45, 0.45, 0.1])) * count,
             )
             for count in counts
         ),
@@ -61,8 +62,8 @@ def random_job(seed: int) -> tuple[MixedJob, Prices]:
     failing = bool(rng.random() < 0.5)
     sources = tuple(random_source(rng, k, failing) for k in range(int(rng.integers(2, 5))))
     asked = float(rng.integers(8, 40)) + float(rng.choice([0.0, 0.3]))
-    limits = int(rng.integers(0, 3))
-    between = Between(bytes_per_s_per_shape=5e8, latency_s=0.05, usd_per_byte=2e-14) if rng.random() < 0.6 else None
+    limits = int(rng.integers(0, 3)) if rng.random() < 0.5 else 0
+    between = Between(bytes_per_s_per_shape=5e8, latency_s=0.05, usd_per_byte=2e-14) if rng.random() < 0.8 else None
     job = MixedJob(
         sources=sources,
         batches=Batches(
@@ -75,11 +76,21 @@ def random_job(seed: int) -> tuple[MixedJob, Prices]:
         usage=rng.integers(0, 4, size=(limits, len(sources))),
         bounds=rng.integers(2, 20, size=limits),
     )
-    charged = rng.random() < 0.5
-    node = (
-        rng.uniform(0, 3e7, size=len(sources)) * (rng.random(len(sources)) < 0.7) if charged else np.zeros(len(sources))
-    )
+    job = hurried(job, rng) if rng.random() < 0.7 else job
+    node = np.zeros(len(sources))
+    if rng.random() < 0.5:
+        node = rng.uniform(0, 3e7, size=len(sources)) * (rng.random(len(sources)) < 0.7)
     return job, Prices(cost=1.0, carbon=float(rng.choice([0.0, 1.0])), node=node)
+
+
+def hurried(job: MixedJob, rng: np.random.Generator) -> MixedJob:
+    """The job with a deadline that some of its mixes meet: often few, of many groups."""
+    unhurried = replace(job, deadline_s=1e9)
+    mixes = [(choice, evaluate(unhurried, choice)) for choice in every_choice(unhurried)]
+    late = [mix.wall_s * max(job.sources[s].time_margin for s, _ in choice) for choice, mix in mixes if mix]
+    if not late:
+        return job
+    return replace(job, deadline_s=1.0001 * sorted(late)[int(len(late) * rng.random() ** 4)])
 
 
 def every_choice(job: MixedJob):  # type: ignore[no-untyped-def]
@@ -184,7 +195,7 @@ def test_dinkelbach_ends_at_the_least_bound(seed: int) -> None:
         assert start is None
         return
     assert start is not None
-    bounds = dict((choice, bound) for bound, choice in found)
+    bounds = {choice: bound for bound, choice in found}
     assert bounds[start] == pytest.approx(min(bounds.values()), rel=1e-12)
 
 
