@@ -17,11 +17,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from planner.errors import InputError, OutputError, Place, Problem
+from planner.errors import InputError, OutputError, Place, PlanError, Problem
 
 StrPath = str | os.PathLike[str]
 
 DEFAULT_LIMIT_BYTES = 64_000_000
+LOCK_WAIT_S = 5.0  # for a file that another run holds
 _HOUSE = Path(__file__).parent
 _COUNTER = itertools.count()
 _TEMPORARY = re.compile(r"\.plan-(\d+)-\d+-.*\.tmp")
@@ -132,6 +133,81 @@ def write_bytes(path: StrPath, data: bytes) -> None:
         raise _unwritable(name, error) from None
     except ValueError:
         raise OutputError.of("not-written", f"{name!r} is no file name", hint="choose another with --out") from None
+
+
+class LineFile:
+    """A text file that grows by whole lines, each forced to disk; one process at a time.
+
+    A last line without its end is what a killed writer left: it is cut off. `lines` are those that
+    were there. A file that another run holds is waited for a little, then `OutputError`.
+    """
+
+    def __init__(self, path: StrPath, *, wait_s: float = LOCK_WAIT_S, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self.name = os.fspath(path)
+        try:
+            Path(self.name).parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
+            self._handle = os.open(self.name, flags, 0o666)
+        except OSError as error:
+            raise _unwritable(self.name, error) from None
+        try:
+            _demand_regular(os.fstat(self._handle), self.name)
+            _lock(self._handle, self.name, wait_s)
+            data = os.pread(self._handle, limit_bytes, 0)
+            whole = data[: data.rfind(b"\n") + 1]
+            if len(whole) < os.fstat(self._handle).st_size:
+                os.ftruncate(self._handle, len(whole))
+            self.lines = whole.decode("utf-8", "replace").split("\n")[:-1]
+            _force_folder(Path(self.name).parent)
+        except OSError as error:
+            os.close(self._handle)
+            raise _unwritable(self.name, error) from None
+        except PlanError:
+            os.close(self._handle)
+            raise
+
+    def append(self, line: str) -> None:
+        """Add one line; it is on the disk when this returns."""
+        try:
+            data = memoryview(line.replace("\n", " ").encode("utf-8") + b"\n")
+            while data:
+                data = data[os.write(self._handle, data) :]
+            os.fsync(self._handle)
+        except OSError as error:
+            raise _unwritable(self.name, error) from None
+
+    def close(self) -> None:
+        """Let others have it."""
+        os.close(self._handle)
+
+    def __enter__(self) -> LineFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _lock(handle: int, name: str, wait_s: float) -> None:
+    """Hold a file alone; the lock goes with the process, however that ends."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        return
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                problem = Problem(
+                    reference="locked",
+                    message=f"{name} is in use by another run",
+                    places=(Place(file=name),),
+                    hint="wait for it, or name another file",
+                )
+                raise OutputError(problem) from None
+            time.sleep(0.05)
 
 
 def sweep_stale(folder: StrPath) -> list[Path]:

@@ -20,6 +20,7 @@ from planner.scenario.demand import read_demand
 from planner.scenario.mistakes import Mistake, from_pydantic, one_each
 from planner.scenario.not_yet import not_yet
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
+from planner.scenario.probability import uncertainty_problems
 from planner.scenario.schema import Scenario
 from planner.scenario.timing import timing_problems
 from planner.spelling import closest
@@ -51,6 +52,15 @@ def parse_scenario(
     return _Loading(document, problems).scenario(tuple(settings), case)
 
 
+def with_settings(scenario: Scenario, settings: Sequence[str]) -> Scenario:
+    """The same question with more --set texts applied, "training.pretrain-8b.deadline=14 days"; checked anew."""
+    loading = _Loading(scenario.document)
+    root = scenario.document.root
+    for setting in settings:
+        root = loading._set(root, setting)
+    return loading._validated(root, scenario.case, (*scenario.settings, *settings))
+
+
 @dataclass
 class _Loading:
     """One load: the document and what was found wrong with it so far."""
@@ -72,6 +82,8 @@ class _Loading:
         for name in overrides:
             if name not in chosen:
                 self._try(base, overrides[name])
+        for settings_of_case in _settings_of_cases(root):
+            self._try(base, settings_of_case)
         resolved = base
         for name in chosen:
             for path, key, value in overrides.get(name, ()):
@@ -212,6 +224,7 @@ class _Loading:
         problems = list(dict.fromkeys(self.problems + one_each(mistakes)))
         if scenario is not None and not problems:
             problems = _read_demand(scenario, document) + timing_problems(scenario, document)
+            problems += uncertainty_problems(scenario, document)
         if problems or scenario is None:
             raise InputError(*sorted(problems, key=self._order))
         scenario._document = document
@@ -244,6 +257,14 @@ def _read_demand(scenario: Scenario, document: Document) -> list[Problem]:
         problems += [_placed(problem, document.nearest(("serving", i, key))[0]) for key, problem in demand.problems]
         fleet._traffic, fleet._rates = demand.traffic, demand.rates
     return problems
+
+
+def _settings_of_cases(root: Node) -> Iterator[list[tuple[str, Node, Node]]]:
+    """The settings of every case of `uncertainty`, to be tried like an override that is not in use."""
+    for entry in _items(root.value["uncertainty"]) if "uncertainty" in root.value else ():
+        node = entry.value.get("set") if type(entry.value) is dict else None
+        if node is not None and type(node.value) is dict:
+            yield [(path, (node.keys or {})[path], value) for path, value in node.value.items()]
 
 
 def _items(node: Node) -> list[Node]:
