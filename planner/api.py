@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.architecture.load import coarse_model
 from planner.architecture.load import load_model as load_architecture
@@ -15,7 +17,7 @@ from planner.candidates.search import enumerate_candidates as _enumerate
 from planner.catalog.load import find_shape, load_catalog
 from planner.catalog.model import Catalog
 from planner.errors import InputError, PlanError, Problem
-from planner.files import read_package_text
+from planner.files import LineFile, StrPath, read_package_text
 from planner.optimize.solve import Solution, optimize
 from planner.plan.alternatives import best_single_kind, infeasibility, median_cost
 from planner.plan.certificate import certificate_problems
@@ -27,9 +29,13 @@ from planner.plan.verify import verify as _verify
 from planner.scenario.load import load_scenario, parse_scenario
 from planner.scenario.schema import ModelRef, Scenario
 
+if TYPE_CHECKING:
+    from planner.plan.frontier_document import Frontier
+
 __all__ = [
     "Plan",
     "enumerate_candidates",
+    "frontier",
     "load_catalog",
     "load_model",
     "load_scenario",
@@ -103,9 +109,10 @@ def solve(
         "threads": threads,
         "seed": seed,
     }
-    candidates, solution = solve_within_targets(listed, lambda asked: optimize(asked.program, **options))
-    document = _document(candidates, solution, options, certificate_of(listed, solution, allow_suspect=allow_suspect))
+    way = _Way(catalog=catalog, options=options, allow_suspect=allow_suspect)
+    document = _solve_uncertain(scenario, listed, way) if scenario.uncertainty else way.planned(listed, way.solved)
     problems = _verify(document, catalog, load_model) + certificate_problems(document, listed.whole)
+    problems += _case_problems(document, catalog) if scenario.uncertainty else []
     if problems:
         raise PlanError(*problems)
     if simulate:
@@ -115,21 +122,106 @@ def solve(
     return Plan(document=document)
 
 
-def _document(
-    candidates: Candidates, solution: Solution, options: dict[str, Any], certificate: Document | None
-) -> Document:
-    has_plan = solution.status in ("optimal", "feasible")
-    return build_document(
-        candidates,
-        solution,
-        single_kind=best_single_kind(candidates, solution, **options) if has_plan else None,
-        infeasible=infeasibility(candidates, **options) if solution.status == "infeasible" else None,
-        median_microusd=median_cost(candidates, solution, **options) if has_plan else None,
-        certificate=certificate,
-        seed=options["seed"],
-        threads=options["threads"],
-        gap=options["gap"],
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """How one call of `solve` gets from candidates to a plan."""
+
+    catalog: Catalog
+    options: dict[str, Any]
+    allow_suspect: bool
+
+    def solved(self, candidates: Candidates) -> Solution:
+        """The best plan of the columns as they are."""
+        return optimize(candidates.program, **self.options)
+
+    def planned(self, listed: Candidates, solve: Callable[[Candidates], Solution]) -> Document:
+        """The plan document of candidates, given what solves them."""
+        candidates, solution = solve_within_targets(listed, solve)
+        options, has_plan = self.options, solution.has_plan
+        return build_document(
+            candidates,
+            solution,
+            single_kind=best_single_kind(candidates, solution, **options) if has_plan else None,
+            infeasible=infeasibility(candidates, **options) if solution.status == "infeasible" else None,
+            median_microusd=median_cost(candidates, solution, **options) if has_plan else None,
+            certificate=certificate_of(listed, solution, allow_suspect=self.allow_suspect),
+            seed=options["seed"],
+            threads=options["threads"],
+            gap=options["gap"],
+        )
+
+
+def _solve_uncertain(scenario: Scenario, listed: Candidates, way: _Way) -> Document:
+    from planner.candidates.cases import Case
+    from planner.plan.uncertain import solve_cases
+    from planner.scenario.uncertain import cases_of
+
+    first, *others = cases_of(scenario)
+    cases = [Case(name=first.name, probability=first.probability, candidates=listed)]
+    for other in others:
+        found = enumerate_candidates(other.scenario, way.catalog, allow_suspect=way.allow_suspect)
+        cases.append(Case(name=other.name, probability=other.probability, candidates=found))
+    return solve_cases(scenario, cases, way.planned, way.solved, **way.options)
+
+
+def frontier(
+    scenario: Scenario,
+    catalog: Catalog | None = None,
+    *,
+    over: str = "deadline",
+    low: str | None = None,
+    high: str | None = None,
+    against: str | None = None,
+    workload: str | None = None,
+    journal: StrPath | None = None,
+    allow_suspect: bool = False,
+    most: int = 1000,
+    **options: Any,
+) -> Frontier:
+    """Every plan that is best for some deadline, budget or amount of carbon, proven and verified.
+
+    Parameters
+    ----------
+    over, low, high
+        The limit that is swept, deadline, budget or carbon, from the tightest to the loosest: "7d", "60d".
+    against
+        What is made least under it: cost, time or carbon; default cost, under a budget time.
+    workload
+        The job whose deadline is swept; default all jobs, each from its own start.
+    journal
+        File of the points found so far: a run that was killed goes on from there.
+    most
+        Points to look for at most.
+    options
+        Of the solver, as for `solve`; the time limit is that of each program.
+
+    Raises
+    ------
+    UsageError
+        The scenario has nothing to trade in that way.
+    InputError, StoppedError, OutputError
+        As `solve`; the journal is in use, or cannot be written.
+    """
+    from planner.plan.frontier_question import sweep_of
+    from planner.plan.frontier_run import run_sweep
+
+    catalog = catalog or catalog_of(scenario)
+    sweep = sweep_of(scenario, over=over, low=low, high=high, against=against, workload=workload, most=most)
+    asked = {"solver": "highs", "gap": 0.0, "time_limit_s": None, "threads": 1, "seed": 0, **options}
+
+    def enumerate_ways(question: Scenario, patience_s: float | None) -> Candidates:
+        _check_references(question, catalog)
+        return _enumerate(question, catalog, _loader(question), allow_suspect=allow_suspect, patience_s=patience_s)
+
+    def verified(document: Document) -> None:
+        problems = _verify(document, catalog, load_model)
+        if problems:
+            raise PlanError(*problems)
+
+    with LineFile(journal) if journal is not None else nullcontext() as lines:
+        return run_sweep(
+            scenario, sweep, enumerate_ways=enumerate_ways, verified=verified, options=asked, lines=lines
+        )
 
 
 def verify(document: Document, catalog: Catalog | None = None) -> list[Problem]:
@@ -141,10 +233,23 @@ def verify(document: Document, catalog: Catalog | None = None) -> list[Problem]:
     problems = _verify(document, catalog, load_model)
     if problems or not document.get("certificate"):
         return problems
+    problems = _case_problems(document, catalog)
+    if problems:
+        return problems
     scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
     allow_suspect = bool(document["certificate"].get("allow_suspect"))
     listed = enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect)
     return certificate_problems(document, listed.whole)
+
+
+def _case_problems(document: Document, catalog: Catalog) -> list[Problem]:
+    """What is wrong with the cases of an uncertain plan; nothing for any other."""
+    scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
+    if not scenario.uncertainty and document.get("uncertainty") is None:
+        return []
+    from planner.plan.check_uncertain import uncertainty_problems
+
+    return uncertainty_problems(document, scenario, lambda plan: _verify(plan, catalog, load_model))
 
 
 def plan_schema() -> Document:

@@ -53,6 +53,6 @@ def value_of(program: Program, units: IntArray, criterion: str) -> int | float:
     if criterion == "time":
         return max((float(program.finish_s[column]) for column in used), default=0.0)
     if criterion == "providers":
-        return len({int(program.provider[column]) for column in used})
+        return len({int(program.provider[column]) for column in used} - {-1})
     weights = weights_of(program, criterion)
     return sum(int(weights[column]) * int(units[column]) for column in used)

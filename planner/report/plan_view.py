@@ -13,6 +13,7 @@ from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
+from planner.report.uncertain_view import uncertain_blocks
 
 Document = Mapping[str, Any]
 _SHOWN_REASONS = 3
@@ -28,6 +29,7 @@ def plan_blocks(
         blocks += infeasible_blocks(document)
     if _allocations(document):
         blocks += _answer(document)
+    blocks += uncertain_blocks(document)
     blocks += [_because(document), _alternatives(document, full), _single_kind(document)]
     blocks += [
         Items(title="Warnings", items=words.merged(document, document["warnings"]), tone="fair"),

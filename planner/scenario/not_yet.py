@@ -34,11 +34,7 @@ class NotYet:
     used: Callable[[object], bool] = _always
 
 
-_COST = "leave it out, and compare several cases with --case"
-
 NOT_YET = (
-    NotYet("uncertainty", _COST),
-    NotYet("risk", _COST),
     NotYet("report", "leave it out"),
     NotYet("currency", "give every price in USD", _other_than("USD")),
     NotYet("training[].mix_within_job", "write false, or split the job in two", _other_than(False)),

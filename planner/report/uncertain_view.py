@@ -1,0 +1,49 @@
+"""What may happen, as blocks: the cases with their costs, and what knowing more would be worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.report.blocks import Block, Grid, Items, columns
+from planner.units import format_money
+
+Document = Mapping[str, Any]
+
+
+def uncertain_blocks(document: Document) -> list[Block]:
+    """The cases of a plan; nothing for a plan without."""
+    section = document.get("uncertainty")
+    if not section:
+        return []
+    rows = [
+        (
+            case["name"],
+            f"{case['probability'] * 100:.4g}%",
+            _money(case["cost_usd"]),
+            _money(case["known_beforehand_usd"]),
+            _money(case["contracts_of_written_usd"]),
+        )
+        for case in section["cases"]
+    ]
+    heads = columns("What may happen", ">Probability", ">Cost", ">Known beforehand", ">Contracts as written")
+    return [Grid(columns=heads, rows=rows), Items(title="Over all cases", items=tuple(_sentences(section)))]
+
+
+def _sentences(section: Document) -> list[str]:
+    lines = [f"expected cost {_money(section['expected_usd'])}"]
+    risk = section["risk"]
+    level = risk["level"] if risk else 0.95
+    if section["at_risk_usd"] is not None:
+        lines.append(f"the worst {1 - level:.4g} of what may happen costs {_money(section['at_risk_usd'])} on average")
+    if section["perfect_information_usd"] is not None:
+        lines.append(f"to know beforehand would be worth {_money(section['perfect_information_usd'])}")
+    if section["stochastic_solution_usd"] is not None:
+        lines.append(f"to have thought of all cases saves {_money(section['stochastic_solution_usd'])} on average")
+    else:
+        lines.append("the contracts of the scenario as written would leave some case without a plan")
+    return lines
+
+
+def _money(usd: float | None) -> str:
+    return "no plan" if usd is None else format_money(round(usd * 1_000_000))

@@ -1,0 +1,91 @@
+"""Scenarios that say what may happen: solved, verified, refused where they say too much."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.errors import InputError
+from planner.plan.document import digest_of
+from planner.scenario.load import parse_scenario
+
+TEXT = """\
+schema: plan/v1
+name: uncertain
+serving:
+  - name: assistant
+    model: llama-3.1-8b
+    estimator: rule
+    qpm: 600
+    input_tokens: 1500
+    output_tokens: 400
+    throughput: 900 tokens/s
+hardware: {allow: [h100-sxm-80gb], regions: ["us-*"]}
+uncertainty:
+  - {name: busy, probability: 30 %, set: {serving.assistant.qpm: 1800}}
+  - {name: quiet, probability: 10 %, set: {serving.assistant.qpm: 100}}
+"""
+
+
+@pytest.fixture(scope="module")
+def plan() -> Any:
+    return api.solve(parse_scenario(TEXT, file="uncertain.yaml"))
+
+
+def test_each_case_has_its_plan_and_the_mean_is_theirs(plan: Any) -> None:
+    section = plan.document["uncertainty"]
+    assert [case["name"] for case in section["cases"]] == ["as written", "busy", "quiet"]
+    alone = [
+        api.solve(
+            parse_scenario(TEXT.split("uncertainty")[0].replace("qpm: 600", f"qpm: {qpm}"), file="uncertain.yaml")
+        )
+        for qpm in (600, 1800, 100)
+    ]
+    costs = [one.document["summary"]["cost_microusd"] for one in alone]
+    assert [case["cost_microusd"] for case in section["cases"]] == costs
+    assert section["expected_usd"] == pytest.approx((6 * costs[0] + 3 * costs[1] + costs[2]) / 1e7, rel=1e-12)
+    assert section["perfect_information_usd"] == 0  # nothing is bought ahead
+    assert not api.verify(plan.document)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda u: u.update(expected_usd=1.0),
+        lambda u: u["cases"][1].update(probability=0.2),
+        lambda u: u["cases"][1].update(cost_microusd=5),
+        lambda u: u["cases"][1]["plan"]["scenario"]["serving"][0].update(qpm=1700),
+        lambda u: u["cases"].pop(),
+    ],
+)
+def test_a_changed_case_is_found(plan: Any, change: Any) -> None:
+    document = copy.deepcopy(plan.document)
+    change(document["uncertainty"])
+    document["sha256"] = digest_of(document)
+    assert api.verify(document)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("30 %", "95 %", 13, "leave nothing"),
+        ("name: quiet", "name: busy", 14, "two cases"),
+        ("serving.assistant.qpm: 100", "serving.asistant.qpm: 100", 14, "does not exist"),
+        ("qpm: 100}", "qpm: many}", 14, "many"),
+        ("30 %", "0.30001", 13, "finer"),
+    ],
+)
+def test_mistakes_have_a_place(old: str, new: str, line: int, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_scenario(TEXT.replace(old, new), file="uncertain.yaml")
+    found = [(problem.places[0].line, str(problem)) for problem in caught.value.problems]
+    assert any(said in text and place == line for place, text in found), found
+
+
+def test_risk_wants_cases() -> None:
+    text = TEXT.split("uncertainty")[0] + "risk: {cvar: 95 %, weight: 0.5}\n"
+    with pytest.raises(InputError, match="there are none"):
+        parse_scenario(text, file="uncertain.yaml")
