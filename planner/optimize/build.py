@@ -36,11 +36,10 @@ from itertools import pairwise
 import numpy as np
 
 from planner.candidates.program import IntArray, Task, splits_simply
-from planner.candidates.prune import can_bind
 from planner.optimize.criteria import LINEAR, weights_of
 from planner.optimize.fleet import learn, least, routings, spot_shares
 from planner.optimize.model import LARGEST, Model
-from planner.optimize.rows import at_least, at_most, never, power
+from planner.optimize.rows import all_at_most, at_least, at_most, never, power
 from planner.optimize.scope import Scope
 
 
@@ -69,10 +68,9 @@ def build(scope: Scope, criterion: str, weights: IntArray | None = None, *, flow
         if weights is None:
             weights = weights_of(scope.program, criterion)
             model.scale = _scale(estimate(scope, weights), weights[model.columns])
-        for column, variable in zip(model.columns, place[model.columns]):
-            model.objective[variable] = float(weights[column]) * model.scale
-    for vendor in vendors if criterion == "providers" else ():
-        model.objective[vendor] = 1.0
+        model.objective[: len(model.columns)] = weights[model.columns].astype(np.float64) * model.scale
+    if criterion == "providers":
+        model.objective[vendors] = 1.0
     return model
 
 
@@ -146,18 +144,22 @@ def _replica_classes(scope: Scope, columns: IntArray) -> tuple[list[Fraction], l
 
 
 def _limits(model: Model, scope: Scope, place: IntArray) -> None:
-    for row in scope.program.rows:
-        inside = (place[row.columns] >= 0) & (row.coefficients != 0)
-        if inside.any() and can_bind(scope.program, row):
-            at_most(model, "limit", place[row.columns[inside]], row.coefficients[inside], row.bound)
-        elif row.bound < 0 and not inside.any() and len(model.columns):  # all that could supply it is closed
-            never(model, "limit")
+    joint = scope.joint
+    here = place[joint.columns]
+    inside = here >= 0
+    ends = np.concatenate([[0], np.cumsum(inside)])[joint.starts]
+    used = np.diff(ends) > 0
+    starts = np.concatenate([ends[:-1][used], ends[-1:]])
+    all_at_most(model, "limit", starts, here[inside], joint.coefficients[inside], joint.bounds[used])
+    if (joint.bounds[~used] < 0).any() and len(model.columns):  # all that could supply it is closed
+        never(model, "limit")
 
 
 def _vendors(model: Model, scope: Scope, place: IntArray, *, needed: bool) -> IntArray:
     """Provider flags, when a limit or the criterion asks for them."""
     program = scope.program
     providers = np.unique(program.provider[model.columns])
+    providers = providers[providers >= 0]
     limited = program.max_providers is not None and program.max_providers < len(providers)
     held = any(name == "providers" for name, _ in scope.settled)
     if not (limited or needed or held):
@@ -169,9 +171,10 @@ def _vendors(model: Model, scope: Scope, place: IntArray, *, needed: bool) -> In
             here = columns[program.provider[columns] == provider]
             if task.kind == "training" and len(here):
                 model.line("vendor", [*place[here], flag], [*np.ones(len(here)), -float(task.count)], high=0.0)
-            elif task.kind != "training":
-                for column in here:
-                    model.line("vendor", [place[column], flag], [1.0, -float(scope.upper[column])], high=0.0)
+            elif task.kind != "training" and len(here):
+                pairs = np.column_stack([place[here], np.full(len(here), flag)])
+                values = np.column_stack([np.ones(len(here)), -scope.upper[here].astype(np.float64)])
+                model.add_lines("vendor", 2 * np.arange(len(here) + 1), pairs.ravel(), values.ravel(), high=0.0)
     if limited:
         model.line("most", flags, np.ones(len(flags)), high=float(program.max_providers or 0))
     for name, value in scope.settled:
@@ -184,5 +187,6 @@ def _holds(model: Model, scope: Scope, place: IntArray) -> None:
     for criterion, value in scope.settled:
         if criterion in LINEAR:
             weights = weights_of(scope.program, criterion)[model.columns]
-            if weights.any():
-                at_most(model, "hold", place[model.columns], weights, int(value))
+            some = weights != 0
+            if some.any():
+                at_most(model, "hold", place[model.columns[some]], weights[some], int(value))

@@ -88,7 +88,9 @@ def violations(scope: Scope, units: IntArray, *, routed: bool = True) -> Iterato
         for missed in _unrouted(program, task, units) if routed else ():
             yield f"{task.name}: demand unmet ({missed})"
     for row in program.rows:
-        used = sum(int(a) * int(units[k]) for k, a in zip(row.columns, row.coefficients) if units[k])
+        taken = units[row.columns]
+        some = np.flatnonzero(taken)
+        used = sum(a * u for a, u in zip(row.coefficients[some].tolist(), taken[some].tolist()))
         if used > row.bound:
             yield f"{row.name}: {used} of {row.bound}"
     if program.max_providers is not None and value_of(program, units, "providers") > program.max_providers:
@@ -100,9 +102,9 @@ def violations(scope: Scope, units: IntArray, *, routed: bool = True) -> Iterato
 
 def task_violations(program: Program, task: Task, units: IntArray) -> Iterator[str]:
     """What a plan breaks of one task's own demand."""
-    used = [k for k in range(task.first, task.stop) if units[k]]
+    used = (np.flatnonzero(units[task.first : task.stop]) + task.first).tolist()
     if task.kind == "training":
-        if sum(int(units[k]) for k in used) != task.count:
+        if int(units[task.first : task.stop].sum()) != task.count:
             yield f"{task.name}: not {task.count} jobs"
         return
     if task.kind == "optional":

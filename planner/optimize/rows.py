@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
 
+import numpy as np
+
 from planner.candidates.program import IntArray
 from planner.optimize.model import SMALLEST, Model
 
@@ -45,20 +47,33 @@ def at_least(
 
 
 def at_most(model: Model, prefix: str, variables: IntArray, weights: IntArray, bound: int) -> None:
-    """An integer row: divided by the common divisor, then by a power of ten if numbers are large.
+    """An integer row; see `all_at_most`."""
+    ends = np.array([0, len(weights)], dtype=np.int64)
+    all_at_most(model, prefix, ends, variables, weights, np.array([bound], dtype=np.int64))
+
+
+def all_at_most(
+    model: Model, prefix: str, starts: IntArray, variables: IntArray, weights: IntArray, bounds: IntArray
+) -> None:
+    """Integer rows: each divided by its common divisor, then by a power of ten if numbers are large.
 
     A large row gets half a unit of room: in integers it says the same, and presolve cannot
     lose its last digit.
+
+    Parameters
+    ----------
+    starts
+        Row r has the entries `starts[r]:starts[r + 1]`, at least one each, none of them zero.
     """
-    divisor = reduce(math.gcd, (int(weight) for weight in weights), 0) or 1
-    reduced = [int(weight) // divisor for weight in weights]
-    most = bound // divisor
-    largest = max(abs(most), *(abs(each) for each in reduced))
-    if largest <= SMALL:
-        model.line(prefix, variables, reduced, high=most)
+    if not len(bounds):
         return
-    scale = power(float(largest))
-    model.line(prefix, variables, [each * scale for each in reduced], high=(most + 0.5) * scale)
+    lengths, first = np.diff(starts), starts[:-1]
+    divisors = np.gcd.reduceat(np.abs(weights), first)
+    reduced, most = weights // np.repeat(divisors, lengths), bounds // divisors
+    largest = np.maximum(np.abs(most), np.maximum.reduceat(np.abs(reduced), first))
+    scales = np.array([1.0 if each <= SMALL else power(float(each)) for each in largest.tolist()])
+    high = (most + np.where(largest <= SMALL, 0.0, 0.5)) * scales
+    model.add_lines(prefix, starts, variables, reduced * np.repeat(scales, lengths), high=high)
 
 
 def not_above_zero(model: Model, prefix: str, variables: Sequence[int] | IntArray, weights: Sequence[int]) -> None:

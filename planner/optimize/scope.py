@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Program, Row, Task
-from planner.candidates.prune import alone_units
+from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Program, Row, Task, task_of
+from planner.candidates.prune import alone_units, binding_rows
 from planner.optimize.situations import Cut
+
+FAR = 2**62  # no sum of a row comes near
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joint:
+    """Joint rows that can bind, as compressed rows without zeros: row r is `starts[r]:starts[r + 1]`."""
+
+    starts: IntArray
+    columns: IntArray
+    coefficients: IntArray
+    bounds: IntArray
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Joint:
+        """The rows one after another."""
+        used = [row.coefficients != 0 for row in rows]
+        none = np.zeros(0, dtype=np.int64)
+        lengths = np.array([np.count_nonzero(mask) for mask in used], dtype=np.int64)
+        return cls(
+            starts=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            columns=np.concatenate([none, *(row.columns[mask] for row, mask in zip(rows, used))]),
+            coefficients=np.concatenate([none, *(row.coefficients[mask] for row, mask in zip(rows, used))]),
+            bounds=np.array([max(min(row.bound, FAR), -FAR) for row in rows], dtype=np.int64),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +48,7 @@ class Scope:
 
     program: Program
     upper: IntArray  # (n,) most units worth considering; 0 = closed
+    joint: Joint  # the rows that can bind
     settled: tuple[tuple[str, int | float], ...] = ()
     fixed: tuple[tuple[int, int], ...] = ()  # (column, units) already decided
     cuts: list[Cut] = field(default_factory=list)  # learned on the way, true of every plan; shared by all scopes
@@ -46,14 +73,20 @@ class Scope:
 
     def fix(self, column: int, units: int) -> Scope:
         """The same with the units of a column decided; a training task that is complete is closed."""
-        upper = self.upper.copy()
-        upper[column] = units
-        fixed = (*self.fixed, (column, units))
+        return self.fix_all({column: units})
+
+    def fix_all(self, units: dict[int, int]) -> Scope:
+        """The same with the units of some columns decided; see `fix`."""
+        upper, fixed = self.upper.copy(), (*self.fixed, *units.items())
+        decided = dict(fixed)
+        columns, amounts = np.array(list(decided)), np.array(list(decided.values()))
+        upper[list(units)] = list(units.values())
         for task in self.program.tasks:
-            decided = {k: u for k, u in fixed if task.first <= k < task.stop}
-            if task.kind == "training" and sum(decided.values()) == task.count:
-                rest = [k for k in range(task.first, task.stop) if k not in decided]
-                upper[rest] = 0
+            inside = (columns >= task.first) & (columns < task.stop)
+            if task.kind == "training" and inside.any() and int(amounts[inside].sum()) == task.count:
+                kept = upper[columns[inside]]
+                upper[task.first : task.stop] = 0
+                upper[columns[inside]] = kept
         return replace(self, upper=upper, fixed=fixed)
 
 
@@ -72,20 +105,24 @@ def scope_of(program: Program, columns: NDArray[np.bool_] | None = None) -> Scop
         supplied = _most_supplied(program, row)
         upper[used] = np.minimum(upper[used], max(row.bound + supplied, -1) // each)
     upper = np.maximum(upper, 0)
-    return Scope(program=program, upper=upper if columns is None else np.where(columns, upper, 0))
+    open_units = upper if columns is None else np.where(columns, upper, 0)
+    return Scope(program=program, upper=open_units, joint=Joint.of(binding_rows(program)))
 
 
 def _most_supplied(program: Program, row: Row) -> int:
     """What the columns with coefficients below zero can add to the bound of a row at most."""
     negative = row.coefficients < 0
     columns, each = row.columns[negative], -row.coefficients[negative]
+    if not len(columns):
+        return 0
+    of = task_of(program)[columns]
     total = 0
-    for task in program.tasks if len(columns) else ():
-        inside = (columns >= task.first) & (columns < task.stop)
+    for number in np.unique(of).tolist():
+        task, inside = program.tasks[number], of == number
         if task.kind == "training":
-            total += int(each[inside].max(initial=0)) * task.count
+            total += int(each[inside].max()) * task.count
         else:
-            total += sum(int(a) * int(program.max_units[k]) for k, a in zip(columns[inside], each[inside]))
+            total += sum(a * u for a, u in zip(each[inside].tolist(), program.max_units[columns[inside]].tolist()))
     return total
 
 
