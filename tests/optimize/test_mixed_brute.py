@@ -23,7 +23,7 @@ def random_pace(rng: np.random.Generator, row: int) -> Pace:
     return Pace(
         row=row, quantum=int(rng.choice([1, 2, 3, 4, 6])), first_s=first,
         second_s=first + more * float(rng.choice([1.0, rng.uniform(1, 1.5)])), more_s=more,
-        gradient_bytes=float(rng.choice([1e9, 2e9])),
+        gradient_bytes=float(rng.choice([5e7, 1e8])),
     )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def random_job(seed: int) -> tuple[MixedJob, Prices]:
     sources = tuple(random_source(rng, k, failing) for k in range(int(rng.integers(2, 5))))
     asked = float(rng.integers(8, 40)) + float(rng.choice([0.0, 0.3]))
     limits = int(rng.integers(0, 3)) if rng.random() < 0.5 else 0
-    between = Between(bytes_per_s_per_shape=5e8, latency_s=0.05, usd_per_byte=2e-14) if rng.random() < 0.8 else None
+    between = Between(bytes_per_s_per_shape=5e8, latency_s=0.01, usd_per_byte=2e-13) if rng.random() < 0.8 else None
     job = MixedJob(
         sources=sources,
         batches=Batches(
