@@ -15,6 +15,7 @@ from planner.estimate.binding import bound_by
 from planner.estimate.utilisation import achieved_mfu
 from planner.optimize.solve import Solution
 from planner.plan.band_rows import row_band
+from planner.plan.calendar_rows import timing_of
 from planner.plan.given_rows import given_rows
 from planner.plan.place import energy_document, memory_document, place_document, usd
 from planner.plan.run_rows import run_document, split_document
@@ -29,21 +30,22 @@ def allocations_of(candidates: Candidates, solution: Solution, task: Task) -> li
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
     table = candidates.tables[task.name]
     if isinstance(table, TrainingTable):
-        rows = [_training(candidates, task, table, c, int(solution.units[c])) for c in chosen]
+        rows = [_training(candidates, solution, task, table, c) for c in chosen]
     elif isinstance(table, RatesTable):
         rows = given_rows(candidates, solution, task, table)
     else:
         rows = serving_rows(candidates, solution, task, table)
-    return sorted(rows, key=lambda row: (-row["cost_microusd"], row["offer"]))
+    return sorted(rows, key=lambda row: (-row["cost_microusd"], row["offer"], row["start_hours"]))
 
 
-def _training(candidates: Candidates, task: Task, table: TrainingTable, column: int, jobs: int) -> Document:
-    row = int(candidates.rows[column])
+def _training(candidates: Candidates, solution: Solution, task: Task, table: TrainingTable, column: int) -> Document:
+    row, jobs = int(candidates.rows[column]), int(solution.units[column])
     site, question = table.sites[row], candidates.questions[task.name]
     assert isinstance(question, TrainingQuestion)
     hours = float(table.finish_s[row]) / 3600.0
     shapes, devices = int(table.nodes[row]) * jobs, int(table.nodes[row]) * site.shape.devices
-    cost, terms = table.cost_microusd[row] * jobs, table.time.row(row)
+    timing = timing_of(candidates, solution, task, column, site, question.job.start_s, hours)
+    cost, terms = timing.cost_microusd, table.time.row(row)
     memory = memory_document(table.memory.row(row), site.usable_bytes)
     figures = {"hours": hours, "cost_usd": usd(cost), "needed_bytes": memory["needed_bytes"]}
     return {
@@ -51,7 +53,8 @@ def _training(candidates: Candidates, task: Task, table: TrainingTable, column: 
         "jobs": jobs,
         "layout": split_document(table.layout, row),
         "hours": hours,
-        "finish_hours": question.job.start_s / 3600.0 + hours,
+        **timing.cells,
+        "finish_hours": timing.cells["end_hours"],
         "deadline_hours": (question.job.start_s + question.job.deadline_s) / 3600.0,
         "cost_microusd": cost,
         "cost_usd": usd(cost),

@@ -13,13 +13,20 @@ from planner.candidates.prune import prune
 from planner.candidates.search import Candidates, Table, program_of
 from planner.optimize.conflict import find_conflict
 from planner.optimize.solve import Solution, optimize
+from planner.optimize.status import uninterrupted
+from planner.plan.calendar_rows import calendar_of
 from planner.plan.place import usd
 
 Document = dict[str, Any]
 
 
 def best_single_kind(candidates: Candidates, solution: Solution, **options: Any) -> Document | None:
-    """The cheapest plan that uses one kind of device throughout; None when the plan already does."""
+    """The cheapest plan that uses one kind of device throughout; None when the plan already does.
+
+    None too with a calendar, where one more program is no small thing to solve.
+    """
+    if calendar_of(candidates) is not None:
+        return None
     chosen = candidates.devices(candidates.program, candidates.rows)[solution.units > 0]
     if len(set(chosen)) < 2 or candidates.program.objective[0] != "cost":
         return None
@@ -32,7 +39,8 @@ def best_single_kind(candidates: Candidates, solution: Solution, **options: Any)
         alone = restrict(whole, device_of == device)[0]
         small = restrict(alone, np.isin(np.arange(alone.column_count), prune(alone)))[0]
         most = None if best is None else best[0] - 1
-        answer = optimize(replace(small, objective=("cost",)), cost_only=True, most_microusd=most, **options)
+        asked = replace(small, objective=("cost",))
+        answer = uninterrupted(optimize(asked, cost_only=True, most_microusd=most, **options))
         if answer.status == "optimal" and (best is None or answer.cost_microusd < best[0]):
             best = (answer.cost_microusd, device)
     if best is None:
@@ -50,6 +58,8 @@ def _floor(program: Program, mask: NDArray[np.bool_]) -> int | None:
     """What the tasks cost at least on the masked columns, each alone; None when one cannot run."""
     total = 0
     for task in program.tasks:
+        if task.kind == "optional":
+            continue
         inside = np.flatnonzero(mask[task.first : task.stop]) + task.first
         if not len(inside):
             return None
@@ -79,9 +89,11 @@ def median_cost(candidates: Candidates, solution: Solution | None, **options: An
         return None
     if solution is not None and _same(candidates):
         return solution.cost_microusd
+    if calendar_of(candidates) is not None:  # one more program of this kind is no small thing to solve
+        return None
     whole, _ = program_of(candidates.scenario, candidates.catalog, candidates.median_tables)
     small = restrict(whole, np.isin(np.arange(whole.column_count), prune(whole)))[0]
-    answer = optimize(replace(small, objective=("cost",)), cost_only=True, **options)
+    answer = uninterrupted(optimize(replace(small, objective=("cost",)), cost_only=True, **options))
     return answer.cost_microusd if answer.status == "optimal" else None
 
 
@@ -97,7 +109,7 @@ def _columns(table: Table) -> list[tuple[str, int, int]]:
 
 def infeasibility(candidates: Candidates, **options: Any) -> Document:
     """Nearest misses of each workload that has no column, and the smallest set of joint limits in conflict."""
-    empty = [task.name for task in candidates.program.tasks if task.first == task.stop]
+    empty = [task.name for task in candidates.program.tasks if task.first == task.stop and task.kind != "optional"]
     scenario, program = candidates.scenario, candidates.program
     found = None if empty else find_conflict(program)
     names = found.names if found else ()

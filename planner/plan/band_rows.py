@@ -78,9 +78,15 @@ def workload_band(allocations: Sequence[Document]) -> Document | None:
     }
 
 
-def cost_band(workloads: Sequence[Document]) -> Document:
-    """The total cost over its band: rows of all families together, what has no band as it is.  [USD]"""
-    total = dict.fromkeys((*QUANTILES, "at_confidence"), 0.0)
+def cost_band(workloads: Sequence[Document], bought_usd: float = 0.0) -> Document:
+    """The total cost over its band: rows of all families together, what has no band as it is.  [USD]
+
+    Parameters
+    ----------
+    bought_usd
+        What contracts and copies of data cost, however long anything takes.  [USD]
+    """
+    total = dict.fromkeys((*QUANTILES, "at_confidence"), bought_usd)
     for workload in workloads:
         own = workload["error_band"]
         for name in total:

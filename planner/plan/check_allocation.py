@@ -21,14 +21,14 @@ from planner.estimate.resolve import (
 from planner.estimate.training import training_memory, training_time
 from planner.estimate.training_memory import host_bytes
 from planner.plan.check_bands import Margins, band_findings, margins_on
+from planner.plan.check_calendar import row_timing_findings, training_cost
 from planner.plan.check_cells import energy_cells, memory_cells, place_cells, speed_cells, training_cells
 from planner.plan.check_layout import training_layout_findings
 from planner.plan.check_run import RUN_TERMS, run_findings
 from planner.plan.check_serving import serving_findings
 from planner.plan.check_under_way import layout_of, ratio_on
-from planner.plan.exact import exact_cost
 from planner.plan.findings import Finding, cell_findings
-from planner.plan.row_facts import OfferFacts, facts_of_row
+from planner.plan.row_facts import RESERVED, OfferFacts, facts_of_row
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 Document = dict[str, Any]
@@ -52,6 +52,7 @@ class AllocationCheck:
                 yield Finding("unknown-offer", f"{asked.name}: the catalog has no offer {row['offer']!r}")
                 continue
             yield from self._offer(asked, row, facts)
+            yield from row_timing_findings(asked, row, facts, self.scenario)
             if isinstance(asked, TrainingJob):
                 yield from self._training(asked, row, facts)
         if isinstance(asked, TrainingJob):
@@ -91,7 +92,7 @@ class AllocationCheck:
             any(device_matches(device, pattern) for pattern in hardware.allow)
             and not any(device_matches(device, pattern) for pattern in hardware.deny)
             and any(region_matches(offer, pattern) for pattern in hardware.regions)
-            and offer.price_model in hardware.pricing
+            and offer.price_model in (*hardware.pricing, RESERVED)  # what reserves nodes is checked where it is bought
         )
 
     def _training(self, job: TrainingJob, row: Document, facts: OfferFacts) -> Iterator[Finding]:
@@ -154,7 +155,8 @@ class AllocationCheck:
         )
         ratio = ratio_on(self.under_way, facts.device.id)
         spot = self.scenario.hardware.spot if facts.offer.price_model == "spot" else None
-        spec = training_spec(job, self.arch, facts.device, facts.shape, ratio, spot)
+        scaled = ratio if margins.erring == 1.0 else (ratio or 1.0) * margins.erring
+        spec = training_spec(job, self.arch, facts.device, facts.shape, scaled, spot)
         time = training_time(self.arch, spec, layout, machine)
         hours = float(time.total) / 3600.0
         if not math.isclose(row["hours"], hours, rel_tol=TOLERANCE):
@@ -172,6 +174,6 @@ class AllocationCheck:
         yield from cell_findings("wrong-time", job.name, row, speed)
         yield from cell_findings("wrong-time", job.name, row["work"], speed["work"])  # each by its own size
         yield from cell_findings("wrong-energy", job.name, row, energy_cells(self.catalog, facts, row["count"], hours))
-        cost = row["jobs"] * exact_cost(per_job, facts.offer.price_microusd_per_hour, hours)
+        cost = training_cost(row, facts, self.scenario, per_job, hours)
         if row["cost_microusd"] != cost:
             yield Finding("wrong-cost", f"{job.name}: {row['cost_microusd']} micro-dollars stated, {cost} computed")

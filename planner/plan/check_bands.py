@@ -28,6 +28,7 @@ class Margins(NamedTuple):
     time_band: Document | None
     memory_band: Document | None
     names: Document
+    erring: float = 1.0  # what times are multiplied with, where the scenario says to which quantile they err
 
 
 def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, ratio: float | None) -> Margins:
@@ -41,6 +42,9 @@ def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Ca
     if ratio is None and tier == "rule":
         time = _rule(catalog, device.family)
     memory = _cells(family.memory_band) if family else None
+    erring = 1.0
+    if job.errors_share is not None:
+        erring, time = _margin(time, job.errors_share), None
     return Margins(
         time=_margin(time, job.confidence_share),
         memory=_margin(memory, job.confidence_share),
@@ -53,6 +57,7 @@ def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Ca
             "constants": family.constants_id if family and tier == "analytic" else "",
             "inherited_from": family.inherited_from if family else "",
         },
+        erring=erring,
     )
 
 
@@ -126,12 +131,18 @@ def _summed(parts: Sequence[Mapping[str, float]]) -> Document:
     return {key: sum(part[key] for part in parts) for key in parts[0]}
 
 
+def _bought(document: Document) -> Sequence[Document]:
+    """Contracts and copies of data: they cost what they cost."""
+    return [*document["contracts"], *document["copies"]]
+
+
 def total_band_findings(document: Document) -> Iterator[Finding]:
     """The band of the total, and the cost of the margins as the difference of two costs."""
     summary, workloads = document["summary"], document["workloads"]
     plain = [dict.fromkeys((*QUANTILES, "at_confidence"), w["cost_usd"]) for w in workloads if not w["error_band"]]
     banded = [workload["error_band"] for workload in workloads if workload["error_band"]]
-    parts = [*plain, *(band["cost_usd"] for band in banded)]
+    bought = [dict.fromkeys((*QUANTILES, "at_confidence"), row["cost_usd"]) for row in _bought(document)]
+    parts = [*plain, *bought, *(band["cost_usd"] for band in banded)]
     yield from cell_findings("wrong-band", "summary", summary, {"cost_band": _summed(parts)})
     margins = summary["margins"]
     if margins is None:

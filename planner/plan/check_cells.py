@@ -43,7 +43,7 @@ def training_cells(job: TrainingJob, row: Document, terms: dict[str, float], hou
     return {
         "time_terms_s": {**others, **terms},
         "binds": bound_by(terms),
-        "finish_hours": job.start_s / 3600.0 + hours,
+        "finish_hours": row["end_hours"],  # checked with the start of the row
         "deadline_hours": (job.start_s + job.deadline_s) / 3600.0,
         "device_hours": row["devices"] * hours,
     }

@@ -12,10 +12,11 @@ from typing import Any
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.regions import region_matches
+from planner.plan.check_calendar import grid_of, held_by
 from planner.plan.check_cells import energy_cells
 from planner.plan.findings import Finding
 from planner.plan.row_facts import OfferFacts, facts_of_row
-from planner.scenario.schema import Quota, Scenario
+from planner.scenario.schema import Quota, Scenario, ServingFleet, TrainingJob
 
 Document = dict[str, Any]
 
@@ -28,6 +29,7 @@ class Holding:
     end_s: float
     row: Document
     facts: OfferFacts
+    shapes: int
 
     def active(self, moment_s: float) -> bool:
         """Whether it holds its shapes at a moment."""
@@ -44,14 +46,28 @@ def limit_findings(document: Document, scenario: Scenario, catalog: Catalog) -> 
 
 
 def _holdings(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Holding]:
-    windows = {job.name: (job.start_s, job.start_s + job.deadline_s) for job in scenario.training}
-    windows |= {fleet.name: (0.0, scenario.horizon_s) for fleet in scenario.serving}
+    asked = {workload.name: workload for workload in scenario.workloads}
     for workload in document["workloads"]:
         for row in workload["allocations"]:
             facts = facts_of_row(row, scenario, catalog)
-            if facts is not None and workload["name"] in windows:
-                start, end = windows[workload["name"]]
-                yield Holding(start_s=start, end_s=end, row=row, facts=facts)
+            if facts is not None and workload["name"] in asked:
+                yield from _held(asked[workload["name"]], row, facts, scenario)
+
+
+def _held(asked: TrainingJob | ServingFleet, row: Document, facts: OfferFacts, scenario: Scenario) -> Iterator[Holding]:
+    """The whole window of a workload; with a calendar the periods that the row touches."""
+    grid, shapes = grid_of(scenario), int(row["count"])
+    if grid is not None:
+        edges, per_job = grid.edges_s(), shapes // max(row.get("jobs", 1), 1)
+        for held in held_by(asked, row, facts, scenario):
+            count = per_job * held.jobs if isinstance(asked, TrainingJob) else shapes
+            yield Holding(start_s=edges[held.first], end_s=edges[held.stop], row=row, facts=facts, shapes=count)
+    elif isinstance(asked, TrainingJob):
+        yield Holding(
+            start_s=asked.start_s, end_s=asked.start_s + asked.deadline_s, row=row, facts=facts, shapes=shapes
+        )
+    else:
+        yield Holding(start_s=0.0, end_s=scenario.horizon_s, row=row, facts=facts, shapes=shapes)
 
 
 def _whole_plan(holdings: list[Holding], scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
@@ -98,15 +114,15 @@ def _sum(holdings: list[Holding], amount: Callable[[Holding], int | Fraction]) -
 
 
 def _shapes(holding: Holding) -> int:
-    return int(holding.row["count"])
+    return holding.shapes
 
 
 def _devices(holding: Holding) -> int:
-    return int(holding.row["count"]) * holding.facts.shape.devices
+    return holding.shapes * holding.facts.shape.devices
 
 
 def _spend(holding: Holding) -> int:
-    return int(holding.row["count"]) * holding.facts.offer.price_microusd_per_hour
+    return holding.shapes * holding.facts.offer.price_microusd_per_hour
 
 
 def _power(holding: Holding) -> Fraction:

@@ -17,6 +17,7 @@ from planner.optimize.solve import Solution
 from planner.plan.allocations import allocations_of
 from planner.plan.assumptions import assumptions_of, facts_of, notes_of, warnings_of
 from planner.plan.band_rows import budget_warnings, cost_band, margins_document, workload_band
+from planner.plan.calendar_rows import calendar_document
 from planner.plan.check_given import given_fleet_cells
 from planner.plan.crosscheck import cross_checks
 from planner.plan.fleet_cells import fleet_cells
@@ -45,8 +46,10 @@ def build_document(
     """The plan as a JSON document; its `sha256` covers everything else in it."""
     scenario = candidates.scenario
     has_plan = solution.status in STATUS_WITH_PLAN
-    workloads = [_workload(candidates, solution, index, has_plan) for index in range(len(candidates.program.tasks))]
-    summary = _summary(candidates, solution, workloads, has_plan, median_microusd)
+    asked = [task for task in candidates.program.tasks if task.kind != "optional"]
+    workloads = [_workload(candidates, solution, task, has_plan) for task in asked]
+    bought = calendar_document(candidates, solution, workloads)
+    summary = _summary(candidates, solution, workloads, bought, median_microusd)
     warnings = [*warnings_of(candidates, workloads), *budget_warnings(scenario.limits.budget_microusd, summary)]
     document = {
         "schema": SCHEMA,
@@ -59,7 +62,9 @@ def build_document(
         "single_kind": single_kind,
         "rejected": _rejected(candidates),
         "infeasible": infeasible,
+        **bought,
         "certificate": certificate,
+        "uncertainty": None,
         "assumed": assumptions_of(candidates, workloads),
         "warnings": [*warnings, *solution.messages],
         "notes": notes_of(candidates, workloads),
@@ -84,8 +89,7 @@ def digest_of(document: Document) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _workload(candidates: Candidates, solution: Solution, index: int, has_plan: bool) -> Document:
-    task = candidates.program.tasks[index]
+def _workload(candidates: Candidates, solution: Solution, task: Task, has_plan: bool) -> Document:
     question = candidates.questions[task.name]
     allocations = allocations_of(candidates, solution, task) if has_plan else []
     cost = sum(row["cost_microusd"] for row in allocations)
@@ -127,10 +131,11 @@ def _summary(
     candidates: Candidates,
     solution: Solution,
     workloads: Sequence[Document],
-    has_plan: bool,
+    bought: Document,
     median_microusd: int | None,
 ) -> Document:
-    rows = [row for workload in workloads for row in workload["allocations"]]
+    rows, has_plan = [row for workload in workloads for row in workload["allocations"]], solution.has_plan
+    ahead_usd = sum(row["cost_usd"] for row in (*bought["contracts"], *bought["copies"]))
 
     def cost_of(kind: str) -> float | None:
         return usd(sum(w["cost_microusd"] for w in workloads if w["kind"] == kind)) if has_plan else None
@@ -148,7 +153,7 @@ def _summary(
         "devices": sum(row["devices"] for row in rows) if has_plan else None,
         "device_hours": float(sum(row["device_hours"] for row in rows)) if has_plan else None,
         "objective": list(candidates.program.objective),
-        "cost_band": cost_band(workloads) if has_plan else None,
+        "cost_band": cost_band(workloads, ahead_usd) if has_plan else None,
         "margins": margins_document(solution.cost_microusd, median_microusd, workloads) if has_plan else None,
     }
 

@@ -9,6 +9,7 @@ from planner.candidates.program import Task
 from planner.candidates.rates import RatesQuestion, RatesTable
 from planner.candidates.search import Candidates
 from planner.optimize.solve import Solution
+from planner.plan.calendar_rows import timing_of
 from planner.plan.check_given import given_cells
 from planner.plan.place import place_document
 from planner.plan.serving_rows import routed_requests_per_s
@@ -30,8 +31,9 @@ def given_rows(candidates: Candidates, solution: Solution, task: Task, table: Ra
         rates = [float(rate) for rate in table.bucket_requests_per_s[row]]
         sent = [float(rate) for rate in routed[place]]
         needed = units - task.spare_replicas if len(chosen) == 1 else units
-        cost = table.cost_microusd[row] * units
-        rows.append({**placed, **given_cells(question.fleet, rates, sent, units, needed, cost, table.horizon_hours)})
+        timing = timing_of(candidates, solution, task, column, site, 0.0, table.horizon_hours)
+        cells = given_cells(question.fleet, rates, sent, units, needed, timing.cost_microusd, table.horizon_hours)
+        rows.append({**placed, **timing.cells, **cells})
     return rows
 
 

@@ -10,6 +10,7 @@ from planner.estimate.resolve import inter_node_rate
 from planner.scenario.schema import Scenario
 
 Document = dict[str, Any]
+RESERVED = "reserved"  # price model of rows on nodes of a pool
 
 
 class OfferFacts(NamedTuple):
@@ -40,6 +41,8 @@ def facts_of_row(row: Document, scenario: Scenario, catalog: Catalog) -> OfferFa
             price_microusd_per_hour=entry.price_microusd_per_hour,
             provenance=Provenance(source="scenario", as_of="", status="user"),
         )
+    elif row["price_model"] == RESERVED:
+        return _reserved(row, scenario, catalog)
     else:
         found = [offer for offer in catalog.offers if offer.id == identifier]
         if len(found) != 1:
@@ -54,3 +57,46 @@ def _owned_index(identifier: str, scenario: Scenario, catalog: Catalog) -> int |
         if identifier == f"owned:{index}:{find_shape(catalog, owned.shape).id}":
             return index
     return None
+
+
+def _reserved(row: Document, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
+    """Nodes of a pool: some contract must be sold there; what they cost is the contract's."""
+    sold = [offer for offer in catalog.offers if offer.price_model in CONTRACTS and _same_place(row, offer)]
+    if not sold:
+        return None
+    shape = catalog.shapes[sold[0].shape]
+    offer = Offer(
+        id=row["offer"],
+        provider=sold[0].provider,
+        region=sold[0].region,
+        zone=sold[0].zone,
+        country=sold[0].country,
+        shape=shape.id,
+        price_model=RESERVED,
+        price_microusd_per_hour=0,
+        provenance=Provenance(source=row["price_source"], as_of=row["price_as_of"], status=row["price_status"]),
+    )
+    rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
+    return OfferFacts(offer, shape, catalog.devices[shape.device], None, rate)
+
+
+CONTRACTS = ("commitment_1y", "commitment_3y", "block", "calendar")
+
+
+def _same_place(row: Document, offer: Offer) -> bool:
+    return all(row[name] == getattr(offer, name) for name in ("provider", "region", "zone", "shape"))
+
+
+def pool_of_row(row: Document) -> str:
+    """The pool that a row or a contract stands in, by its place: "aws/us-east-1/p5.48xlarge"."""
+    place = f"{row['region']}/{row['zone']}" if row["zone"] else row["region"]
+    return f"{row['provider']}/{place}/{row['shape'].rsplit('/', 1)[-1]}"
+
+
+def wait_hours(facts: OfferFacts, scenario: Scenario) -> float:
+    """Expected time in a queue before nodes are there.  [h]"""
+    if facts.offer.price_model != "flex":
+        return 0.0
+    if facts.offer.wait_hours is not None:
+        return facts.offer.wait_hours
+    return scenario.hardware.flex.wait_s / 3600.0 if scenario.hardware.flex else 0.0

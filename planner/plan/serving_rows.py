@@ -15,6 +15,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.estimate.serving_fleet import DECODE, PREFILL, ROLES, WHOLE
 from planner.optimize.solve import Solution
+from planner.plan.calendar_rows import timing_of
 from planner.plan.place import energy_document, memory_document, place_document, usd
 from planner.plan.serving_cells import load_cells, price_cells, speed_cells
 from planner.plan.serving_point import ReplicaSite
@@ -28,7 +29,7 @@ def serving_rows(candidates: Candidates, solution: Solution, task: Task, table: 
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
     routed = routed_requests_per_s(candidates, solution, task, chosen)
     return [
-        _row(candidates, task, table, column, int(solution.units[column]), routed[place], len(chosen))
+        _row(candidates, solution, task, table, column, routed[place], len(chosen))
         for place, column in enumerate(chosen)
     ]
 
@@ -92,18 +93,20 @@ def replica_site(question: ServingQuestion, site: Site, split: dict[str, int], r
 
 def _row(
     candidates: Candidates,
+    solution: Solution,
     task: Task,
     table: ServingTable,
     column: int,
-    units: int,
     routed: NDArray[np.float64],
     kinds: int,
 ) -> Document:
     question, row = candidates.questions[task.name], int(candidates.rows[column])
+    units = int(solution.units[column])
     assert isinstance(question, ServingQuestion)
     site, split = table.sites[row], table.layout_row(row)
     shapes, replicas = units * int(table.nodes[row]), units * int(table.replicas[row])
-    cost, hours = table.cost_microusd[row] * units, table.hours(row)
+    timing = timing_of(candidates, solution, task, column, site, 0.0, table.horizon_hours)
+    cost, hours = timing.cost_microusd, table.hours(row)
     needed = replicas - task.spare_replicas if kinds == 1 else replicas
     role = int(table.role[row])
     one = replica_site(question, site, split, role)
@@ -127,6 +130,7 @@ def _row(
     tokens = price_cells(question.fleet, cost, loads, replicas, hours, table.horizon_hours)
     return {
         **place_document(site, shapes),
+        **timing.cells,
         **head,
         **loads,
         **speed,

@@ -18,7 +18,7 @@ from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.estimate.serving_spares import spares_for
 from planner.optimize.solve import Solution
-from planner.optimize.status import Status
+from planner.optimize.status import Status, uninterrupted
 from planner.plan.serving_point import Point
 from planner.plan.serving_rows import replica_site, routed_requests_per_s
 
@@ -31,9 +31,17 @@ Kept = dict[tuple[int, int], float]  # place of a replica in the evaluated array
 
 
 def solve_within_targets(
-    candidates: Candidates, solve: Callable[[Candidates], Solution]
+    candidates: Candidates,
+    solve: Callable[[Candidates], Solution],
+    *,
+    prepare: Callable[[Candidates], Candidates] = lambda same: same,
 ) -> tuple[Candidates, Solution]:
     """The best plan whose replicas keep their targets on what they are sent.
+
+    Parameters
+    ----------
+    prepare
+        Makes what `solve` is asked of candidates with new rates: another choice of columns, say.
 
     Returns
     -------
@@ -48,11 +56,12 @@ def solve_within_targets(
         cuts, more = dict(_cuts(candidates, solution, kept)), dict(_more_spares(candidates, solution))
         if not cuts and not more:
             return candidates, solution
+        uninterrupted(solution)  # a plan whose targets are missed is none to keep
         if turn >= PATIENCE:
             cuts = {name: _given_up(own, kept.get(name, {})) for name, own in cuts.items()}
         kept |= cuts
         spares |= more
-        candidates = with_tables(candidates, _tightened(candidates, cuts), spares)
+        candidates = prepare(with_tables(candidates, _tightened(candidates, cuts), spares))
     return candidates, _not_proven(replace(solution, status=Status.INFEASIBLE))
 
 
@@ -75,9 +84,10 @@ def _not_proven(solution: Solution) -> Solution:
 def _more_spares(candidates: Candidates, solution: Solution) -> Iterator[tuple[str, int]]:
     """Fleets whose replicas are down together more often than the availability that is asked for allows."""
     for task in candidates.program.tasks:
-        question, table = candidates.questions[task.name], candidates.tables[task.name]
+        question = candidates.questions.get(task.name)  # none of what is bought
         if not isinstance(question, ServingQuestion) or question.fleet.availability is None:
             continue
+        table = candidates.tables[task.name]
         assert isinstance(table, ServingTable)
         chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
         replicas = int(sum(solution.units[c] * candidates.program.replicas[c] for c in chosen))
@@ -100,7 +110,7 @@ def _tightened(candidates: Candidates, cuts: Mapping[str, Kept]) -> Mapping[str,
 def _cuts(candidates: Candidates, solution: Solution, kept: Mapping[str, Kept]) -> Iterator[tuple[str, Kept]]:
     """Fleets with a kind of replica that misses a target, and the shares of their rates that may be planned."""
     for task in candidates.program.tasks:
-        question = candidates.questions[task.name]
+        question = candidates.questions.get(task.name)  # none of what is bought
         if not isinstance(question, ServingQuestion) or question.tier != "analytic":
             continue
         before = kept.get(task.name, {})

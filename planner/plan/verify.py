@@ -15,15 +15,17 @@ from fractions import Fraction
 from typing import Any
 
 from planner.architecture.model import Architecture
-from planner.catalog.given import with_given
 from planner.catalog.model import Catalog
 from planner.errors import InputError, Problem
-from planner.estimate.given import NO_MODEL, given_offers, known
+from planner.estimate.given import NO_MODEL, known
+from planner.estimate.market import market
 from planner.estimate.resolve import sequence_length_of
 from planner.estimate.serving_tiers import fleet_demand
 from planner.plan.check_allocation import AllocationCheck
 from planner.plan.check_bands import total_band_findings, workload_band_findings
+from planner.plan.check_calendar import order_findings, schedule_findings
 from planner.plan.check_cells import training_demand
+from planner.plan.check_contracts import contract_findings
 from planner.plan.check_given import given_findings
 from planner.plan.check_limits import limit_findings
 from planner.plan.check_under_way import under_way_findings
@@ -71,8 +73,12 @@ def _findings(document: Document, catalog: Catalog, load_model: ModelLoader) -> 
     scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
     named = {"name": scenario.name, "title": scenario.title or ""}
     yield from cell_findings("wrong-workload", "scenario", document, named)
+    catalog = market(scenario, catalog)
     yield from _workloads(document, scenario, catalog, load_model)
-    yield from limit_findings(document, scenario, with_given(catalog, given_offers(scenario)))
+    yield from order_findings(document, scenario)
+    yield from schedule_findings(document, scenario)
+    yield from contract_findings(document, scenario, catalog)
+    yield from limit_findings(document, scenario, catalog)
     yield from _totals(document, scenario)
 
 
@@ -166,7 +172,8 @@ def _totals(document: Document, scenario: Scenario) -> Iterator[Finding]:
             yield from _dollars(row, f"cost of {row['offer']}")
     rows = [row for workload in document["workloads"] for row in workload["allocations"]]
     summary = document["summary"]
-    yield from _same(summary["cost_microusd"], sum(row["cost_microusd"] for row in rows), "total cost")
+    bought = [*document["contracts"], *document["copies"]]
+    yield from _same(summary["cost_microusd"], sum(row["cost_microusd"] for row in (*rows, *bought)), "total cost")
     yield from _dollars(summary, "total cost")
     yield from _same(summary["devices"], sum(row["devices"] for row in rows), "total of devices")
     hours = sum(row["device_hours"] for row in rows)

@@ -6,9 +6,13 @@ view knows of escape codes, pipes or widths, and no drawer knows of plans.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
+
+_LEFT, _RIGHT, _FULL, _FREE = "▕", "▏", "█", "·"
+_HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +64,57 @@ class Grid:
     grouped: bool = False  # rows that begin alike belong together
 
 
-Block: TypeAlias = Headline | Lines | Items | Grid
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One line of a timeline: spans that are filled, or levels that rise and fall; places are shares of the axis."""
+
+    spans: tuple[tuple[float, float], ...] = ()  # begin and end, 0 to 1
+    window: tuple[float, float] = (0.0, 1.0)  # where spans might lie
+    levels: tuple[float, ...] = ()  # 0 to 1, equally long parts of the axis; in place of spans
+
+    def drawn(self, size: int) -> str:
+        """The bar in `size` characters, its two ends included; what is filled shows even where it is narrow."""
+        inner = max(1, size - 2)
+        marks = [self._mark(number / inner, (number + 1) / inner) for number in range(inner)]
+        return _LEFT + "".join(marks) + _RIGHT
+
+    def _mark(self, begin: float, end: float) -> str:
+        if self.levels:
+            first, last = int(begin * len(self.levels)), math.ceil(end * len(self.levels) - 1e-9)
+            height = max(self.levels[first : max(last, first + 1)], default=0.0)
+            return " " if height <= 0 else _HEIGHTS[min(len(_HEIGHTS) - 1, math.ceil(height * len(_HEIGHTS)) - 1)]
+        if any(min(end, stop) - max(begin, start) > 1e-9 for start, stop in self.spans):
+            return _FULL
+        return _FREE if min(end, self.window[1]) - max(begin, self.window[0]) > 1e-9 else " "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """Rows with a bar each on one axis: as wide as the page allows."""
+
+    before: tuple[Column, ...]
+    after: tuple[Column, ...]
+    rows: Sequence[tuple[Sequence[str], Bar, Sequence[str]]]  # cells before the bar, the bar, cells after it
+    axis: tuple[str, str]  # what stands at the two ends of the axis
+    title: str = ""
+    notes: tuple[str, ...] = field(default=())
+    folded: bool = False
+
+    def grid(self, size: int) -> Grid:
+        """The table with bars of `size` characters."""
+        first, last = self.axis
+        head = first + " " * max(1, size - len(first) - len(last)) + last
+        return Grid(
+            columns=(*self.before, Column(head=head, right=True), *self.after),
+            rows=[[*before, bar.drawn(size), *after] for before, bar, after in self.rows],
+            title=self.title,
+            notes=self.notes,
+            folded=self.folded,
+            grouped=True,
+        )
+
+
+Block: TypeAlias = Headline | Lines | Items | Grid | Timeline
 
 
 def columns(*heads: str) -> tuple[Column, ...]:

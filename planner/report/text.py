@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from planner.report import escape
-from planner.report.blocks import Block, Grid, Headline, Items, Lines
+from planner.report.blocks import Block, Grid, Headline, Items, Lines, Timeline
 
 NARROWEST, WIDEST = 80, 120
 _GAP = 2
+_SHORTEST_BAR, _LONGEST_BAR = 12, 54
 _CODES = {"bold": "1", "dim": "2", "bad": "31", "good": "32", "fair": "33"}
 
 
@@ -42,7 +43,17 @@ def _draw(block: Block, width: int, style: Style) -> list[str]:
         return _lines(block, width, style)
     if isinstance(block, Items):
         return _items(block, width, style)
-    return _grid(block, width, style)
+    return _grid(block.grid(_bar_size(block, width)) if isinstance(block, Timeline) else block, width, style)
+
+
+def _bar_size(block: Timeline, width: int) -> int:
+    """What the other columns leave of the page for the bars."""
+    heads = [column.head for column in (*block.before, *block.after)]
+    cut = [[escape.terminal(cell) for cell in (*before, *after)] for before, _, after in block.rows]
+    room = width - 1 - _SHORTEST_BAR - _GAP
+    whole = [column.right for column in (*block.before, *block.after)]
+    taken = sum(fit([heads, *cut], room, whole=whole)) + _GAP * len(heads)
+    return max(_SHORTEST_BAR, min(_LONGEST_BAR, width - 1 - taken))
 
 
 def _headline(block: Headline, width: int, style: Style) -> list[str]:

@@ -1,0 +1,98 @@
+"""Nodes of one pool, period by period: contracted, taken on demand, in use; and what that says of its contracts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolUse:
+    """Counts of nodes by period; periods may differ in length."""
+
+    pool: str
+    kind: str  # reserved | owned
+    place: Document  # provider, region, zone, shape
+    edges_s: Sequence[float]  # (periods + 1,) [s]
+    reserved: Sequence[int]  # contracted, or owned
+    on_demand: Sequence[int]  # taken on demand for the whole period
+    used: Sequence[int]
+    on_demand_microusd_per_hour: int | None  # of one node; None: not sold on demand there
+
+    def hours(self, period: int) -> Fraction:
+        """Length of a period.  [h]"""
+        return (Fraction(float(self.edges_s[period + 1])) - Fraction(float(self.edges_s[period]))) / 3600
+
+    def filled(self, period: int) -> Fraction:
+        """Share of the contracted nodes that is used; on-demand nodes are what lies above."""
+        held, used = int(self.reserved[period]), int(self.used[period])
+        return Fraction(min(held, used), held) if held else Fraction(0)
+
+    def topped(self, period: int) -> Fraction:
+        """Share of the nodes taken on demand that is used."""
+        taken, above = int(self.on_demand[period]), int(self.used[period]) - int(self.reserved[period])
+        return Fraction(min(taken, max(above, 0)), taken) if taken else Fraction(0)
+
+    def used_share(self) -> float | None:
+        """Share of the contracted node-hours that is used; None without any."""
+        held = sum((self.hours(t) * int(self.reserved[t]) for t in range(len(self.reserved))), start=Fraction(0))
+        used = sum(
+            (self.hours(t) * min(int(self.reserved[t]), int(self.used[t])) for t in range(len(self.reserved))),
+            start=Fraction(0),
+        )
+        return float(used / held) if held else None
+
+    def document(self) -> Document:
+        """As it stands in the plan."""
+        counts = {name: [int(n) for n in getattr(self, name)] for name in ("reserved", "on_demand", "used")}
+        return {"pool": self.pool, "kind": self.kind, **self.place, "used_share": self.used_share(), **counts}
+
+
+def contract_figures(use: PoolUse, kind: str, count: int, span: tuple[int, int], cost_microusd: int) -> Document:
+    """How full what is bought is, and whether it pays.
+
+    A reservation of R nodes is right for a load curve when the R-th node is in use for at least the share
+    fee / (price on demand) of the time and one more would be used less: the newsvendor's quantile
+    (Arrow, Harris and Marschak 1951).
+
+    Parameters
+    ----------
+    span
+        First period that it supplies, and the first after.
+    cost_microusd
+        Of all `count` nodes.  [micro-USD]
+    """
+    periods = range(*span)
+    lasts = sum((use.hours(t) for t in periods), start=Fraction(0))
+    if kind == "on_demand":
+        above = sum((use.hours(t) * use.topped(t) for t in periods), start=Fraction(0))
+        return {"used_share": float(above / lasts), **dict.fromkeys(_JUDGED)}
+    used = sum((use.hours(t) * use.filled(t) for t in periods), start=Fraction(0))
+    shares = {
+        "used_share": float(used / lasts),
+        "last_node_share": float(_time(use, periods, 0) / lasts),
+        "next_node_share": float(_time(use, periods, 1) / lasts),
+    }
+    price = use.on_demand_microusd_per_hour
+    if price is None:
+        return {**shares, "on_demand_microusd": None, "saved_microusd": None, "break_even_share": None}
+    rented = round(price * count * used)
+    return {
+        **shares,
+        "on_demand_microusd": rented,
+        "saved_microusd": rented - cost_microusd,
+        "break_even_share": float(cost_microusd / (price * count * lasts)) if price else None,
+    }
+
+
+_JUDGED = ("last_node_share", "next_node_share", "on_demand_microusd", "saved_microusd", "break_even_share")
+
+
+def _time(use: PoolUse, periods: range, more: int) -> Fraction:
+    """Time in which all contracted nodes and `more` would be in use.  [h]"""
+    busy = (use.hours(t) for t in periods if int(use.used[t]) >= int(use.reserved[t]) + more)
+    return sum(busy, start=Fraction(0))

@@ -1,0 +1,174 @@
+"""The calendar of a plan as blocks: who runs when, what is bought ahead, how full it is, where data are copied.
+
+Rendered from the document alone; a plan without a calendar gives blocks that draw nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner import units
+from planner.report import plan_words as words
+from planner.report.blocks import Bar, Block, Grid, Lines, Timeline, columns
+
+Piece = Mapping[str, Any]
+_DAY_HOURS, _WEEK_HOURS = 24.0, 168.0
+KINDS = {
+    "commitment_1y": "1-year commitment",
+    "commitment_3y": "3-year commitment",
+    "block": "capacity block",
+    "calendar": "calendar start",
+    "flex": "flex start",
+    "on_demand": "on demand",
+}
+
+
+def schedule_blocks(document: Piece) -> list[Block]:
+    """Timeline of the workloads, use of the pools, contracts, copies of data, and what is owned."""
+    return [
+        timeline(document),
+        pool_block(document),
+        contract_block(document),
+        copy_block(document),
+        Lines(lines=tuple(spend_lines(document))),
+    ]
+
+
+def timeline(document: Piece) -> Block:
+    """One line a job and start: when it runs, when it is done, what is left until its deadline."""
+    plan = document.get("schedule")
+    jobs = plan["jobs"] if plan else []
+    whole = plan["periods"] * plan["period_hours"] if plan else 1.0
+    whole = min(whole, document["summary"]["horizon_hours"])
+    rows = [([_job_name(job)], _bar(job, whole), _job_cells(job)) for job in jobs]
+    notes = [f"periods of {units.format_duration(plan['period_hours'] * 3600)}"] if plan else []
+    if plan and plan["begin"]:
+        notes.append(f"counted from {plan['begin']}")
+    return Timeline(
+        title="Schedule",
+        before=columns("Job"),
+        after=columns(">Start → finish", ">Slack"),
+        rows=rows,
+        axis=("0", moment(whole)),
+        notes=(", ".join(notes),) if rows else (),
+    )
+
+
+def _job_name(job: Piece) -> str:
+    many = f" ×{job['jobs']}" if job["jobs"] > 1 else ""
+    return f"{job['workload']}{many} · {job['place']}"
+
+
+def _bar(job: Piece, whole: float) -> Bar:
+    spans = tuple((run["start_hours"] / whole, run["end_hours"] / whole) for run in job["runs"])
+    deadline = job["deadline_hours"]
+    until = whole if deadline is None else deadline
+    return Bar(spans=spans, window=(job["release_hours"] / whole, min(1.0, until / whole)))
+
+
+def _job_cells(job: Piece) -> list[str]:
+    if job["deadline_hours"] is None:
+        return ["throughout", ""]
+    return [f"{moment(job['start_hours'])} → {moment(job['finish_hours'])}", moment(job["slack_hours"])]
+
+
+def moment(hours: float) -> str:
+    """Hours after the plan's begin, or a length of time: "18.5 days", "9 weeks"."""
+    if abs(hours) >= 8 * _WEEK_HOURS:
+        return f"{words.short(hours / _WEEK_HOURS)} weeks"
+    if abs(hours) >= 2 * _DAY_HOURS:
+        return f"{words.short(hours / _DAY_HOURS)} days"
+    return f"{words.short(hours)} h"
+
+
+def pool_block(document: Piece) -> Block:
+    """Nodes of each pool in use, period by period, against what is contracted or owned."""
+    plan = document.get("schedule")
+    rows = [([use["pool"]], Bar(levels=_levels(use)), _use_cells(use)) for use in (plan["use"] if plan else [])]
+    return Timeline(
+        title="Nodes of each pool",
+        before=columns("Pool"),
+        after=columns(">Contracted", ">Most used", ">Most on demand", ">Contracted nodes used"),
+        rows=rows,
+        axis=("in use", ""),
+    )
+
+
+def _levels(use: Piece) -> tuple[float, ...]:
+    most = max([*use["used"], 1])
+    return tuple(used / most for used in use["used"])
+
+
+def _use_cells(use: Piece) -> list[str]:
+    held, share = max(use["reserved"], default=0), use["used_share"]
+    kind = " owned" if use["kind"] == "owned" else ""
+    figures = [f"{held:,}{kind}", f"{max(use['used'], default=0):,}", f"{max(use['on_demand'], default=0):,}"]
+    return [*figures, "" if share is None else f"{100 * share:.0f} %"]
+
+
+def contract_block(document: Piece) -> Block:
+    """What is bought, for how long, at what fee, how full it is, and what it saves against renting by the hour."""
+    rows = [_contract_row(document, contract) for contract in document.get("contracts", [])]
+    heads = columns("Contract", "Pool", ">Nodes", ">From → to", ">Fee of one", ">Cost", ">Used", ">Pays from", ">Saves")
+    return Grid(title="Bought", columns=heads, rows=rows, notes=tuple(_contract_notes(document)), grouped=True)
+
+
+def _contract_row(document: Piece, contract: Piece) -> list[str]:
+    percent = {
+        name: "" if contract[name] is None else f"{100 * contract[name]:.0f} %"
+        for name in ("used_share", "break_even_share")
+    }
+    saved = contract["saved_microusd"]
+    return [
+        KINDS.get(contract["kind"], contract["kind"]),
+        contract["pool"],
+        f"{contract['count']:,}",
+        f"{moment(contract['start_hours'])} → {moment(contract['end_hours'])}",
+        words.money(document, contract["fee_microusd"]),
+        words.money(document, contract["cost_microusd"]) + (" prorated" if contract["prorated"] else ""),
+        percent["used_share"],
+        percent["break_even_share"],
+        "" if saved is None else words.money(document, saved),
+    ]
+
+
+def _contract_notes(document: Piece) -> Iterator[str]:
+    contracts = document.get("contracts", [])
+    if any(contract["break_even_share"] is not None for contract in contracts):
+        yield "pays from: share of the time above which a node is cheaper so than on demand"
+    for contract in contracts:
+        if contract["full_microusd"] != contract["prorated_microusd"]:
+            full, part = (words.money(document, contract[f"{name}_microusd"]) for name in ("full", "prorated"))
+            counted = "the part within the horizon" if contract["prorated"] else "the whole fee"
+            kind = KINDS.get(contract["kind"], contract["kind"])
+            yield f"{kind} of {contract['pool']}: {full} for its term, {part} within the horizon; {counted} counts"
+
+
+def copy_block(document: Piece) -> Block:
+    """Data sets that are copied to where they are trained on."""
+    rows = [
+        [
+            copy["data"],
+            copy["from"],
+            f"{copy['provider']} {copy['region']}",
+            units.format_bytes(copy["size_bytes"]),
+            words.money(document, copy["egress_microusd"]),
+            words.money(document, copy["storage_microusd"]),
+            words.money(document, copy["cost_microusd"]),
+        ]
+        for copy in document.get("copies", [])
+    ]
+    heads = columns("Copies of data", "From", "To", ">Size", ">Egress", ">Storage", ">Cost")
+    return Grid(columns=heads, rows=rows, grouped=True)
+
+
+def spend_lines(document: Piece) -> Iterator[str]:
+    """What is spent whatever happens, what only when it runs, and what was spent before."""
+    spend = document.get("spend")
+    if spend and spend["committed_microusd"]:
+        parts = {name: words.money(document, spend[f"{name}_microusd"]) for name in ("committed", "variable")}
+        yield f" Spend  {parts['committed']} committed, used or not · {parts['variable']} variable"
+    for owned in document.get("owned") or ():
+        sunk = words.money(document, owned["sunk_microusd"])
+        yield f" Sunk  {owned['count']:,} × {owned['shape']}: {sunk}, beside the total"
