@@ -52,8 +52,10 @@ def solve(
 ) -> None:
     """Find the cheapest way to run a scenario, and prove it."""
     from planner.cli.find import load
+    from planner.optimize import child
 
     asked: dict[str, Any] = {"solver": solver.value, "gap": _share(gap), "time_limit_s": _seconds(time_limit)}
+    child.start_early(threads)  # it imports the solvers while the scenario is read
     question, catalog = load(scenario, settings=settings, case=case, hardware=hardware)
     from planner import api
 

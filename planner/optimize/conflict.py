@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from planner.candidates.program import Program
 from planner.optimize.limited import PROVIDERS, Limited
 from planner.optimize.solve import optimize
-from planner.optimize.status import Status
+from planner.optimize.status import Status, uninterrupted
 
 __all__ = ["PROVIDERS", "Conflict", "find_conflict", "groups_of", "minimal_conflict", "without_others"]
 
@@ -82,5 +82,5 @@ def _limited(program: Program | Limited) -> Limited:
 def _infeasible(program: Program, solver: str, time_limit_s: float | None) -> bool | None:
     """Proven infeasible, has a plan, or None = neither shown."""
     asked = replace(program, objective=("cost",), cost_microusd=0 * program.cost_microusd)
-    answer = optimize(asked, cost_only=True, solver=solver, time_limit_s=time_limit_s)
+    answer = uninterrupted(optimize(asked, cost_only=True, solver=solver, time_limit_s=time_limit_s))
     return False if answer.has_plan else True if answer.status is Status.INFEASIBLE else None

@@ -43,7 +43,17 @@ class Ended:
 
 
 def settle_all(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
-    """Work through the criteria; the plan of the last stage that stands is the answer."""
+    """Work through the criteria; the plan of the last stage that stands is the answer.
+
+    Ctrl-C ends the work wherever it is, without an answer: what is known then is in `run.kept`.
+    """
+    try:
+        return _settle(run, scope, chain)
+    except KeyboardInterrupt:
+        return Ended(ending=Ending.INTERRUPT, stopped_by="interrupt")
+
+
+def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
     state = Ended()
     important = max(chain.index(name) for name in {"cost", *scope.program.objective} if name in chain)
     for at, criterion in enumerate(chain):
@@ -82,7 +92,7 @@ def settle_all(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
 def _after(state: Ended, found: Found, criterion: str, *, late: bool) -> Ended:
     stopped_by = state.stopped_by
     if not found.proven and not late:
-        stopped_by = "time-limit" if found.answer.ending is Ending.LIMIT else "gap"
+        stopped_by = {Ending.LIMIT: "time-limit", Ending.HANG: "hang"}.get(found.answer.ending, "gap")
     bound = state.bound
     if criterion == "cost":
         bound = max(math.floor(found.bound * (1 - 1e-9)), 0)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, Program, Row, restrict
 from planner.optimize.solve import optimize
-from planner.optimize.status import Solution, Status
+from planner.optimize.status import Solution, Status, uninterrupted
 
 PROVIDERS = "limits.max_providers"
 More = Mapping[str, int | None]  # units by which limits are loosened; None = left out
@@ -132,7 +132,7 @@ class Asker:
     def cheapest(self, program: Program, mask: NDArray[np.bool_] | None = None) -> Solution:
         """The least cost."""
         asked = replace(program, objective=("cost",))
-        return optimize(asked, columns=mask, cost_only=True, **self.options)
+        return uninterrupted(optimize(asked, columns=mask, cost_only=True, **self.options))
 
     def any_plan(self, program: Program, mask: NDArray[np.bool_] | None = None) -> Solution:
         """Some plan, or a proof that there is none: every plan costs nothing."""

@@ -101,6 +101,27 @@ class Model:
     _parts: list[Lines] = field(default_factory=list)  # lines in the order in which they came
     _line_count: int = 0
 
+    @classmethod
+    def of(
+        cls,
+        *,
+        columns: IntArray,
+        families: Sequence[tuple[str, int]],
+        upper: FloatArray,
+        integer: NDArray[np.bool_],
+        objective: FloatArray,
+        lines: Lines,
+    ) -> Model:
+        """A model from its arrays; `families` = first parts of the variables' names, each with how many."""
+        made = cls(columns=columns, upper=upper, integer=integer, objective=objective)
+        made._prefixes, made._parts, made._line_count = list(families), [lines], len(lines.kinds)
+        return made
+
+    @property
+    def families(self) -> list[tuple[str, int]]:
+        """First parts of the names of the variables, each with how many follow one another."""
+        return self._prefixes
+
     @property
     def variable_count(self) -> int:
         """Number of variables."""

@@ -1,5 +1,7 @@
 """PuLP 3.x and 4.x behind one face, and what HiGHS and CBC say turned into an `Outcome`.
 
+The planner has `PulpAdapter`; all else here runs in the solver process (`worker`), which alone imports PuLP.
+
 PuLP's own status is never read alone: for HiGHS the live solver object is asked; for CBC a
 time-out with a point is told from an optimum, and values are read only when there is a point.
 """
@@ -7,8 +9,8 @@ time-out with a point is told from an optimum, and values are read only when the
 from __future__ import annotations
 
 import math
-import threading
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,10 +19,14 @@ import numpy as np
 
 from planner.errors import Problem, StoppedError
 from planner.optimize.model import Model
-from planner.optimize.status import Ending, FloatArray, Outcome
+from planner.optimize.status import Ending, FloatArray, IntArray, Outcome
 
 SOLVERS = ("highs", "cbc")
-GRACE_S = 5.0  # beyond its time limit before a solver counts as hung
+TIGHT, USUAL = 1e-9, 1e-6  # tolerances of HiGHS; the second where it gives up at the first
+Better = Callable[[FloatArray, float], None]
+# At 1e-9 HiGHS 1.15.1 has called feasible programs infeasible (tests/optimize/test_tolerances.py): its "no" is
+# asked again at its own default, and a point found there counts when it keeps every line to 1e-9 once rounded.
+TIGHT, LOOSE = 1e-9, 1e-6
 CBC_SEED = 1234567  # CBC's own default; 0 would mean the time of day
 
 
@@ -66,51 +72,10 @@ class PulpAdapter:
             raise StoppedError(refusal)
 
     def run(self, model: Model, options: Options) -> Outcome:
-        """Solve; never raises for what the solver does."""
-        if options.time_limit_s is None:
-            return self._run(model, options)
-        answer: list[Outcome] = []
-        worker = threading.Thread(target=lambda: answer.append(self._run(model, options)), daemon=True)
-        worker.start()
-        worker.join(options.time_limit_s + GRACE_S)
-        return answer[0] if answer else Outcome(ending=Ending.HANG, detail=f"{self.name} did not come back in time")
+        """Solve in the solver process; never raises for what the solver does."""
+        from planner.optimize import process
 
-    def _run(self, model: Model, options: Options) -> Outcome:
-        try:
-            problem, variables = to_pulp(model)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                stats = problem.solve(self._solver(options))
-            read = _read_highs if self.solver == "highs" else _read_cbc
-            return read(problem, variables, stats)
-        except Exception as error:  # a solver may fail in any way; what it did is checked by the caller
-            return Outcome(ending=Ending.ERROR, detail=f"{type(error).__name__}: {error}"[:300])
-
-    def _solver(self, options: Options) -> Any:
-        import pulp
-
-        common: dict[str, Any] = {"msg": False, "gapRel": options.gap, "timeLimit": options.time_limit_s}
-        # with "threads 1" the CBC inside PuLP 3 now and then sleeps for 10 s: one thread is its default
-        if self.solver == "highs" or options.threads > 1:
-            common["threads"] = options.threads
-        if self.solver == "highs":
-            # absolute gap and tolerances far below one micro-dollar at the model's scale
-            return pulp.HiGHS(
-                **common,
-                gapAbs=1e-9,
-                random_seed=options.seed,
-                output_flag=False,
-                mip_feasibility_tolerance=1e-9,
-                primal_feasibility_tolerance=1e-9,
-                dual_feasibility_tolerance=1e-9,
-            )
-        tolerances = ["primalT 1e-9", "dualT 1e-9", "increment 1e-9", f"randomSeed {CBC_SEED + options.seed}"]
-        if _major() < 4:
-            # the deprecation notice of the bundled CBC is for PuLP's users, not for ours
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return pulp.PULP_CBC_CMD(**common, gapAbs=1e-9, options=tolerances)
-        return pulp.COIN_CMD(**common, gapAbs=1e-9, options=tolerances)
+        return process.solve(model, self.solver, options)
 
     def _refusal(self) -> Problem | None:
         if self.solver not in SOLVERS:
@@ -136,6 +101,86 @@ class PulpAdapter:
 def pulp_version() -> str:
     """Version of the PuLP that is installed."""
     return _installed("pulp")
+
+
+def run_here(model: Model, solver: str, options: Options, better: Better | None = None) -> Outcome:
+    """Solve in this process, which is the solver process; never raises for what the solver does.
+
+    `better` is called with values and objective of every point that HiGHS finds on its way.
+    """
+    try:
+        outcome = _run(model, solver, options, better, TIGHT)
+        if solver == "highs" and outcome.ending in (Ending.INFEASIBLE, Ending.ERROR):
+            # at tight tolerances HiGHS has called infeasible what has a plan: a "no" is asked for twice
+            again = _run(model, solver, options, better, USUAL)
+            outcome = outcome if again.ending is Ending.ERROR else again
+        return outcome
+    except Exception as error:  # a solver may fail in any way; what it did is checked by the caller
+        return Outcome(ending=Ending.ERROR, detail=f"{type(error).__name__}: {error}"[:300])
+
+
+def _run(model: Model, solver: str, options: Options, better: Better | None, tolerance: float) -> Outcome:
+    problem, variables = to_pulp(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stats = problem.solve(solver_of(solver, options, _Listener(problem, variables, better), tolerance))
+    return (_read_highs if solver == "highs" else _read_cbc)(problem, variables, stats)
+
+
+def solver_of(solver: str, options: Options, listener: _Listener, tolerance: float = TIGHT) -> Any:
+    """PuLP's object for a solver, set up for exact work."""
+    import pulp
+
+    common: dict[str, Any] = {"msg": False, "gapRel": options.gap, "timeLimit": options.time_limit_s}
+    # with "threads 1" the CBC inside PuLP 3 now and then sleeps for 10 s: one thread is its default
+    if solver == "highs" or options.threads > 1:
+        common["threads"] = options.threads
+    if solver == "highs":
+        # absolute gap and tolerances far below one micro-dollar at the model's scale
+        return pulp.HiGHS(
+            **common,
+            gapAbs=1e-9,
+            random_seed=options.seed,
+            output_flag=False,
+            callbackTuple=(listener.hear, None),
+            callbacksToActivate=listener.kinds(),
+            mip_feasibility_tolerance=tolerance,
+            primal_feasibility_tolerance=tolerance,
+            dual_feasibility_tolerance=tolerance,
+        )
+    tolerances = ["primalT 1e-9", "dualT 1e-9", "increment 1e-9", f"randomSeed {CBC_SEED + options.seed}"]
+    if _major() < 4:
+        # the deprecation notice of the bundled CBC is for PuLP's users, not for ours
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return pulp.PULP_CBC_CMD(**common, gapAbs=1e-9, options=tolerances)
+    return pulp.COIN_CMD(**common, gapAbs=1e-9, options=tolerances)
+
+
+class _Listener:
+    """Hears of every better point that HiGHS finds and passes it on in our order of the variables."""
+
+    def __init__(self, problem: Any, variables: list[Any], better: Better | None) -> None:
+        self.problem, self.variables, self.better = problem, variables, better
+        self.order: IntArray | None = None
+
+    def kinds(self) -> list[Any]:
+        """Callbacks to ask for."""
+        import highspy
+
+        return [highspy.cb.HighsCallbackType.kCallbackMipImprovingSolution] if self.better else []
+
+    def hear(self, kind: Any, message: str, out: Any, given: Any, user: Any) -> None:
+        """HiGHS has a better point."""
+        if self.order is None:
+            own = {variable.name: number for number, variable in enumerate(self.variables)}
+            # PuLP 4 leaves out of the solver's model what is in no line
+            asked = getattr(self.problem, "exported_variables", self.problem.variables)()
+            self.order = np.array([own[variable.name] for variable in asked])
+        values = np.zeros(len(self.variables))
+        values[self.order] = out.mip_solution
+        if self.better is not None:
+            self.better(values, float(out.objective_function_value))
 
 
 def to_pulp(model: Model) -> tuple[Any, list[Any]]:
@@ -164,6 +209,18 @@ def _sum(terms: list[tuple[Any, float]]) -> Any:
     import pulp
 
     return pulp.lpSum_vars_coefs(terms) if _major() >= 4 else pulp.LpAffineExpression(terms)
+
+
+def _within_lines(model: Model, values: FloatArray) -> bool:
+    """Whether a point with its integers rounded keeps every line: to 1e-9 of its terms, to 1e-6 where flows are in."""
+    table, rounded = model.table(), np.where(model.integer, np.rint(values), values)
+    line = np.repeat(np.arange(model.line_count), np.diff(table.starts))
+    terms = table.coefficients * rounded[table.variables]
+    sums = np.bincount(line, weights=terms, minlength=model.line_count)
+    sizes = np.bincount(line, weights=np.abs(terms), minlength=model.line_count)
+    parts = np.bincount(line, weights=~model.integer[table.variables], minlength=model.line_count) > 0
+    slack = sizes * np.where(parts, LOOSE, TIGHT)
+    return bool(((sums <= table.high + slack) & (sums >= table.low - slack)).all())
 
 
 def _read_highs(problem: Any, variables: list[Any], stats: Any) -> Outcome:
@@ -262,6 +319,21 @@ def _has_module(name: str) -> bool:
 
 
 def _has_cbc() -> bool:
+    """The solver process knows; one that cannot be started has its own words for that later."""
+    from planner.optimize import process
+
+    try:
+        return "cbc" in process.solvers()
+    except OSError:
+        return True
+
+
+def installed_here(solver: str) -> bool:
+    """Whether a solver can be run by this process, which is the solver process."""
+    if solver == "highs":
+        return _has_module("highspy")
+    if not _has_module("pulp"):
+        return False
     import pulp
 
     with warnings.catch_warnings():

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.optimize.model import Model
+from planner.optimize.process import linear_program
 from planner.optimize.status import FloatArray, IntArray
 
 MARGIN = 1e-8  # relative, on the scaled value
@@ -51,32 +52,8 @@ class Relaxation:
 
 def relax(model: Model, *, threads: int = 1) -> Relaxation | None:
     """Solve the relaxation on arrays; None when it has no answer (the integer model then says why)."""
-    try:
-        import highspy
-    except ImportError:  # the reduction is a shortcut, not a need
-        return None
-    if not model.line_count:
-        return None
-    table, empty = model.table(), np.zeros(0, dtype=np.int32)
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("threads", threads)
-    count = model.variable_count
-    solver.addCols(count, model.objective, np.zeros(count), model.upper, 0, empty, empty, np.zeros(0))
-    solver.addRows(
-        model.line_count,
-        np.where(np.isfinite(table.low), table.low, -highspy.kHighsInf),
-        np.where(np.isfinite(table.high), table.high, highspy.kHighsInf),
-        len(table.variables),
-        table.starts[:-1].astype(np.int32),
-        table.variables.astype(np.int32),
-        table.coefficients,
-    )
-    solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        return None
-    point = solver.getSolution()
-    return weigh(model, np.array(point.row_dual), np.array(point.col_value))
+    answer = linear_program(model, threads=threads) if model.line_count else None
+    return None if answer is None else weigh(model, *answer)
 
 
 def weigh(model: Model, multipliers: FloatArray, point: FloatArray) -> Relaxation | None:

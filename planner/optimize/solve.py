@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,12 @@ from planner.candidates.program import IntArray, Program
 from planner.optimize.check import flows_of, violations
 from planner.optimize.criteria import criteria_of, value_of
 from planner.optimize.incumbent import at_most
-from planner.optimize.lexicographic import settle_all
+from planner.optimize.kept import Kept
+from planner.optimize.lexicographic import Ended, settle_all
 from planner.optimize.pulp_adapter import SOLVERS, Options, PulpAdapter
 from planner.optimize.scope import Scope, hopeless, scope_of
 from planner.optimize.stage import Adapter, Run
-from planner.optimize.status import Ending, Solution, Status
+from planner.optimize.status import STOPS, Ending, Solution, Status
 
 __all__ = ["Solution", "Status", "optimize"]
 
@@ -33,8 +35,12 @@ def optimize(
     threads: int = 1,
     seed: int = 0,
     adapters: Sequence[Adapter] | None = None,
+    first: IntArray | None = None,
 ) -> Solution:
     """The best plan of a program by its objective and the tie rule.
+
+    Ctrl-C ends it with the best plan so far, `stopped_by` ``interrupt``; callers that go on to solve
+    something else pass the answer through `planner.optimize.status.uninterrupted`.
 
     Parameters
     ----------
@@ -52,6 +58,8 @@ def optimize(
         Relative gap at which to stop; a plan within the gap is ``feasible`` unless proven best.
     adapters
         What to run models with, in order (for tests); default PuLP with the solver and the other one.
+    first
+        A plan from elsewhere, kept for when the run ends early, if it stands up to the check.
 
     Raises
     ------
@@ -59,9 +67,9 @@ def optimize(
         The solver asked for is not installed.
     """
     if adapters is None:
-        main = PulpAdapter(solver=solver)
-        main.require()
-        adapters = _Lazily(main, solver)
+        asked = PulpAdapter(solver=solver)
+        asked.require()
+        adapters = _Lazily(asked, solver)
     scope = scope_of(program, columns)
     if most_microusd is not None:
         scope = at_most(scope, "cost", most_microusd).settle("cost", most_microusd)
@@ -71,21 +79,33 @@ def optimize(
         options=options,
         stop_at=None if time_limit_s is None else time.monotonic() + time_limit_s,
     )
-    first = adapters[0]
+    main = adapters[0]
     task = hopeless(scope)
     if task:
-        return _without_plan(run, first, program, Status.INFEASIBLE, f"{task}: no way to run it is left")
+        return _without_plan(run, main, program, Status.INFEASIBLE, f"{task}: no way to run it is left")
     if not len(program.tasks):
-        return _with_plan(run, first, scope, np.zeros(program.column_count, dtype=np.int64), 0, Status.OPTIMAL, "")
+        return _with_plan(run, main, scope, np.zeros(program.column_count, dtype=np.int64), 0, Status.OPTIMAL, "")
     chain = criteria_of(program)
     if cost_only:
         chain = chain[: chain.index("cost") + 1]
-    ended = settle_all(run, scope, chain)
+    run.kept = Kept(scope=scope, chain=chain)
+    run.kept.offer(first)
+    ended = _at_best(settle_all(run, scope, chain), run.kept)
+    run.messages += [STOPS[ended.stopped_by]] if ended.stopped_by in STOPS else []
     if ended.units is None:
         status = {Ending.INFEASIBLE: Status.INFEASIBLE, Ending.ERROR: Status.FAILED}.get(ended.ending, Status.STOPPED)
-        return _without_plan(run, first, program, status, ended.detail, ended.stopped_by)
+        return _without_plan(run, main, program, status, ended.detail, ended.stopped_by)
     status = Status.OPTIMAL if ended.proven else Status.FEASIBLE
-    return _with_plan(run, first, scope, ended.units, ended.bound, status, ended.stopped_by)
+    return _with_plan(run, main, scope, ended.units, ended.bound, status, ended.stopped_by)
+
+
+def _at_best(ended: Ended, kept: Kept) -> Ended:
+    """The plan kept takes the place of a worse one, or of none, when the run ended early."""
+    if ended.proven or kept.units is None or (ended.units is not None and not kept.better_than(ended.units)):
+        return ended
+    bound = ended.bound if ended.bound is not None else kept.bound_microusd
+    stopped_by = ended.stopped_by or "solver-failure"  # a proof that no plan exists, and yet there is one
+    return replace(ended, units=kept.units, bound=bound, stopped_by=stopped_by)
 
 
 class _Lazily(Sequence[Adapter]):

@@ -24,6 +24,7 @@ from planner.optimize.enumerate import Floor, floor_of, is_plan, narrowed, ways_
 from planner.optimize.fleet import cuts_of_point, cuts_of_prices, learn
 from planner.optimize.fleets import list_plans, listable
 from planner.optimize.incumbent import at_most, known_value
+from planner.optimize.kept import Kept
 from planner.optimize.model import Model
 from planner.optimize.pulp_adapter import Options
 from planner.optimize.relax import Relaxation, relax
@@ -37,6 +38,7 @@ ROUNDS, MOST_ROUNDS = 25, 1000  # of lines learned before flows become variables
 PATIENCE_S = 1.0  # for those rounds
 ROOTS, GAIN = 20, 1e-3  # rounds that tighten a relaxation; the relative gain below which they end
 AGAIN = "broke new lines time and again"
+CUT_OFF = (Ending.HANG, Ending.INTERRUPT, Ending.ERROR)  # what was told before is all there is
 BEST = 12  # columns of each task, by reduced cost, in the first small model
 
 
@@ -133,6 +135,7 @@ class Run:
     stop_at: float | None = None
     messages: list[str] = field(default_factory=list)
     routed: tuple[IntArray, Model, FloatArray] | None = None  # last plan that came with flows
+    kept: Kept | None = None  # the best plan so far, for when the run ends early
 
     def minimise(self, scope: Scope, criterion: str) -> Found:
         """Best value of a linear criterion (or of ``providers``) over a scope."""
@@ -143,12 +146,15 @@ class Run:
         if model.unfit():
             return Found(answer=Answer(ending=Ending.ERROR, detail=model.unfit()), scope=scope)
         priced = self._price(scope, criterion, model)
+        if self.kept is not None:
+            self.kept.prove(criterion, priced.bound)
         listed = None if known is None else self._list(priced, criterion, known)
         if listed is not None:
             return listed
         first = scope
         guess = None if priced.floor is None else priced.floor.units
         if guess is not None and is_plan(scope, guess):
+            self._keep(guess)
             value = value_of(scope.program, guess, criterion)
             first = priced.within(value, priced.ways(value))
         elif priced.relaxation is not None and len(model.columns) > WHOLE:
@@ -169,8 +175,9 @@ class Run:
         relaxation = relax(model, threads=self.options.threads)
         if relaxation is None:
             return None
-        lines = [number for number, line in enumerate(model.lines) if line.name.startswith("price")]
-        needs = np.array([model.lines[number].low for number in lines])
+        table = model.table()
+        lines = [number for number, kind in enumerate(table.kinds) if kind == "price"]
+        needs = table.low[lines]
         weighed = np.maximum(relaxation.multipliers[lines] * needs, 0.0)
         listed = list_plans(scope, criterion, relaxation, weighed, most)
         if listed is None:
@@ -189,6 +196,11 @@ class Run:
         if floor is not None and is_plan(scope, floor.units):
             return Answer(ending=Ending.OPTIMAL, units=floor.units)
         return self.ask(scope, "cost")
+
+    def _keep(self, units: IntArray | None) -> None:
+        """Remember a checked plan of a part of the scope, which is one of the whole."""
+        if self.kept is not None:
+            self.kept.offer(units, checked=True)
 
     def _price(self, scope: Scope, criterion: str, model: Model) -> Priced:
         relaxation = relax(model, threads=self.options.threads)
@@ -284,6 +296,10 @@ class Run:
             before = time.monotonic()
             outcome = adapter.run(model, _timed(self.options, _least(left, patience_s)))
             patience_s -= time.monotonic() - before
+            if outcome.ending in CUT_OFF and outcome.values is not None:
+                self._keep(judge(scope, model, outcome).units)
+            if outcome.ending is Ending.INTERRUPT:
+                raise KeyboardInterrupt
             if patience_s <= 0 and outcome.ending is Ending.LIMIT:
                 return None, AGAIN
             bound = -math.inf if outcome.bound is None else outcome.bound / model.scale
@@ -297,6 +313,7 @@ class Run:
             if outcome.ending not in (Ending.OPTIMAL, Ending.GAP, Ending.LIMIT):
                 return None, f"({outcome.ending}) was refused: {outcome.detail or 'no words'}"
             verdict = judge(scope, model, outcome)
+            self._keep(verdict.units)
             if verdict.units is not None and outcome.values is not None:
                 if model.flows:
                     self.routed = (verdict.units, model, outcome.values)
@@ -333,7 +350,7 @@ class Spare:
         for task in self.scope.program.tasks:
             used = np.flatnonzero(units[task.first : task.stop]) + task.first
             units[used] += -(-task.spare_replicas // np.maximum(self.scope.program.replicas[used], 1))
-        costs = np.array(self.model.objective[: len(self.model.columns)])
+        costs = self.model.objective[: len(self.model.columns)]
         value = float(costs @ units[self.model.columns])
         if value < self.value and not any(True for _ in violations(self.scope, units)):
             self.units, self.value = units, value

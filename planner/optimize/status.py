@@ -36,12 +36,24 @@ class Ending(StrEnum):
     INFEASIBLE = "infeasible"
     UNBOUNDED = "unbounded"
     HANG = "hang"  # did not come back in time
+    INTERRUPT = "interrupt"  # the user did not want to wait any longer
     ERROR = "error"  # crashed, or said nothing intelligible
+
+
+STOPS = {  # what a user is told of `Solution.stopped_by`
+    "time-limit": "the time limit ended the search",
+    "interrupt": "interrupted: what is not proven by now stays so",
+    "hang": "the solver did not come back in time and was ended",
+    "solver-failure": "no solver gave an answer that stands to the end",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One run of one solver as reported, unchecked. `values` is None when there is no point."""
+    """One run of one solver as reported, unchecked. `values` is None when there is no point.
+
+    A run that hung, crashed or was interrupted may still have a point: the last one it had told of.
+    """
 
     ending: Ending
     values: FloatArray | None = None  # of every variable of the model, in its order
@@ -61,7 +73,7 @@ class Solution:
     cost_microusd: int = 0
     bound_microusd: int | None = None  # no plan costs less, earlier criteria held; None = unknown
     gap: float | None = None  # (cost - bound) / cost
-    stopped_by: str = ""  # time-limit | gap | hang | solver-failure; empty when it ran to its end
+    stopped_by: str = ""  # time-limit | interrupt | gap | hang | solver-failure; empty: ran to its end
     solver: str = ""  # name and version, e.g. "HiGHS 1.15.1"
     modelling: str = ""  # modelling layer and version, e.g. "PuLP 4.2.0"
     stages: tuple[tuple[str, int | float], ...] = ()  # (criterion, value) in the order of importance
@@ -71,3 +83,10 @@ class Solution:
     def has_plan(self) -> bool:
         """Whether `units` is a plan."""
         return self.status in (Status.OPTIMAL, Status.FEASIBLE)
+
+
+def uninterrupted(solution: Solution) -> Solution:
+    """The solution; raises `KeyboardInterrupt` when the user broke it off, for callers that would solve on."""
+    if solution.stopped_by == "interrupt":
+        raise KeyboardInterrupt
+    return solution

@@ -1,0 +1,235 @@
+"""The life and death of the solver process, and of all that it starts and writes.
+
+It leads a session of its own, so that a Ctrl-C of the terminal does not reach it and one signal ends
+it together with the solvers that it started. It works in a folder of its own, which goes with it.
+When its planner dies without a word it sees the end of its input and does the same for itself.
+
+Nothing heavy is imported here: the process can be started before the planner has read a scenario,
+so that both import their libraries at the same time.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+PREFIX = "plan-solver-"  # of its folder
+HEAD = 8  # bytes of the length before each frame (`wire`)
+LONGEST = 1 << 34  # of a frame; what claims more is not one of ours
+SHORT = 16384  # bytes that go into an empty pipe at once
+SWEEP_S = 2.0  # for a solver that is being killed to stop writing
+BOOT = "import sys; sys.path[:] = sys.argv[1:]; from planner.optimize.worker import main; main()"
+
+
+def command() -> list[str]:
+    """How the process is started: with our own interpreter and our own places to import from."""
+    places = [str(Path(place or ".").absolute()) for place in sys.path]
+    return [sys.executable, "-P", "-c", BOOT, *places]
+
+
+class Child:
+    """One solver process. Raises `OSError` when it cannot be started."""
+
+    ready: bool
+    solvers: tuple[str, ...]
+
+    def __init__(self, threads: int) -> None:
+        self.threads, self.planner = threads, os.getpid()
+        self.ready, self.solvers = False, ()  # told once all is imported
+        self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._letters: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        with undisturbed():
+            self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+            self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+            try:
+                self.process = self._started()
+            except BaseException:
+                self._sweep()
+                raise
+        for work in (self._listen, self._write):
+            threading.Thread(target=work, daemon=True).start()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        own = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(self.folder))
+        return subprocess.Popen(
+            command(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            bufsize=0,
+            cwd=self.folder,
+            env={**os.environ, **own},
+            start_new_session=True,
+        )
+
+    @property
+    def usable(self) -> bool:
+        """Whether it runs, and is ours: a copy of the planner must not talk on the same pipes."""
+        return self.planner == os.getpid() and self.process.poll() is None
+
+    def send(self, frame: bytes) -> None:
+        """Send a frame; never waits, whatever the process does."""
+        if len(frame) > SHORT:
+            self._letters.put(frame)
+        else:
+            self._put(frame)
+
+    def receive(self, until: float | None = None) -> bytes:
+        """The next frame, without its length.
+
+        Raises
+        ------
+        TimeoutError
+            Nothing came until then (`time.monotonic`).
+        EOFError
+            The process is gone, or said what cannot be a frame.
+        """
+        try:
+            frame = self._frames.get(timeout=None if until is None else max(until - time.monotonic(), 0.0))
+        except queue.Empty:
+            raise TimeoutError from None
+        if frame is None:
+            self._frames.put(None)  # and so it stays
+            raise EOFError
+        return frame
+
+    def interrupt(self) -> None:
+        """Ask what it runs to come to an end: CBC then writes down the best that it has."""
+        self._signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """End it with all that it started, and remove what they wrote."""
+        if self.planner != os.getpid():
+            return
+        with undisturbed():
+            self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+            self.process.wait()
+            self._letters.put(None)
+            for pipe in (self.process.stdin, self.process.stdout):
+                with contextlib.suppress(OSError):
+                    pipe.close()  # type: ignore[union-attr]
+            self._sweep()
+
+    def last_words(self) -> str:
+        """How it ended and the end of what it complained of; after `kill`."""
+        code = self.process.returncode
+        how = f"exit status {code}" if code >= 0 else f"killed by signal {-code}"
+        self._errors.seek(max(self._errors.seek(0, os.SEEK_END) - 2000, 0))
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return f"the solver process ended ({how})" + (f": {lines[-1][:200]}" if lines else "")
+
+    def _signal(self, number: int) -> None:
+        # the number of a session is not given away for as long as it has a member, nor its leader's before `wait`
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self.process.pid, number)
+            else:
+                self.process.kill()
+
+    def _sweep(self) -> None:
+        stop = time.monotonic() + SWEEP_S
+        while self.folder.exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if time.monotonic() > stop:
+                break
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        while (frame := _read(self.process.stdout)) is not None:
+            self._frames.put(frame)
+        self._frames.put(None)
+
+    def _write(self) -> None:
+        while (letter := self._letters.get()) is not None:
+            self._put(letter)
+
+    def _put(self, frame: bytes) -> None:
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):  # it is gone: the listener says so
+            rest = memoryview(frame)
+            while rest:
+                rest = rest[self.process.stdin.write(rest) :]
+
+
+def _read(pipe: IO[bytes]) -> bytes | None:
+    head = exactly(pipe, HEAD)
+    length = int.from_bytes(head, "big")
+    if len(head) < HEAD or length > LONGEST:
+        return None
+    frame = exactly(pipe, length)
+    return frame if len(frame) == length else None
+
+
+def exactly(pipe: IO[bytes], count: int) -> bytes:
+    """So many bytes of an unbuffered pipe, fewer only at its end."""
+    parts, left = [], count
+    while left:
+        try:
+            part = pipe.read(min(left, 1 << 20))
+        except (OSError, ValueError):  # closed under our hands
+            break
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ctrl-C waits until the block is done: what is half started or half cleared away would be left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
+        if caught and callable(before):
+            before(caught[0], None)
+
+
+_current: list[Child] = []  # one at most
+
+
+def current(threads: int | None = None) -> Child:
+    """The solver process, started when there is none or it has another number of threads (None: any will do).
+
+    HiGHS answers nothing when it is asked with another number of threads in the same process.
+    """
+    if _current and (threads not in (None, _current[0].threads) or not _current[0].usable):
+        end()
+    if not _current:
+        with undisturbed():
+            _current.append(Child(threads or 1))
+    return _current[0]
+
+
+def start_early(threads: int) -> None:
+    """Start the process before there is a question; that it cannot be started is told when there is one."""
+    with contextlib.suppress(OSError):
+        current(threads)
+
+
+def end() -> None:
+    """End the solver process, if there is one."""
+    while _current:
+        _current[0].kill()
+        _current.pop()
+
+
+atexit.register(end)

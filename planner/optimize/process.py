@@ -1,0 +1,166 @@
+"""Questions to the solver process, and every way in which it may end, turned into an `Outcome`.
+
+The planner waits here and nowhere else. A question has a deadline: whatever the solver makes of it,
+its process is killed soon afterwards. Ctrl-C kills it at once. The last point that it told of is kept,
+and CBC, which tells of none on its way, is given a moment to write down the best that it has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from planner.optimize import child as children
+from planner.optimize.child import Child
+from planner.optimize.model import Model
+from planner.optimize.question import arrays_of, header_of
+from planner.optimize.status import Ending, FloatArray, Outcome
+from planner.optimize.wire import Arrays, packed, unpacked
+
+if TYPE_CHECKING:
+    from planner.optimize.pulp_adapter import Options
+
+GRACE_S = 1.0  # beyond its time limit before a solver counts as hung
+PARTING_S = 0.4  # for CBC to write its best point when it is told to stop
+_turn = threading.RLock()  # one question at a time
+
+Message = tuple[dict[str, Any], Arrays]
+
+
+def solve(model: Model, solver: str, options: Options) -> Outcome:
+    """Solve a model in PuLP; never raises for what the solver does.
+
+    An outcome that is `hang`, `interrupt` or `error` carries the last point that was told of, if any.
+    """
+    until = None if options.time_limit_s is None else time.monotonic() + options.time_limit_s
+    settings = {"solver": solver, "gap": options.gap, "seed": options.seed}
+    talk = Talk(until=until, polite=solver == "cbc")
+    try:
+        message = talk.ask("solve", model, options.threads, settings)
+        return _outcome(message) if message else talk.broken_off()
+    except OSError as error:
+        return Outcome(ending=Ending.ERROR, detail=f"the solver process could not be started: {error}")
+    except ValueError as error:
+        return Outcome(ending=Ending.ERROR, detail=str(error))
+
+
+def linear_program(
+    model: Model, *, threads: int = 1, time_limit_s: float | None = None
+) -> tuple[FloatArray, FloatArray] | None:
+    """Solve the relaxation of a model.
+
+    Returns
+    -------
+    Multipliers of its lines and values of its variables; None when there is no optimum, no HiGHS
+    or no time for it.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C; the process is gone by then.
+    """
+    until = None if time_limit_s is None else time.monotonic() + time_limit_s
+    talk = Talk(until=until)
+    try:
+        message = talk.ask("relax", model, threads, {})
+    except OSError:
+        return None
+    if talk.ending is Ending.INTERRUPT:
+        raise KeyboardInterrupt
+    if message is None or "multipliers" not in message[1]:
+        return None
+    return message[1]["multipliers"], message[1]["values"]
+
+
+def solvers() -> tuple[str, ...]:
+    """The solvers that the process can run; raises `OSError` when it cannot be started."""
+    with _turn:
+        child = children.current()
+        try:
+            while not child.ready:
+                _take(child, None)
+        except (EOFError, ValueError):
+            child.kill()
+        return child.solvers
+
+
+@dataclass(slots=True, kw_only=True)
+class Talk:
+    """One question, and what became of it."""
+
+    until: float | None
+    polite: bool = False  # whether the solver has something to say when it is told to stop
+    point: Outcome | None = None
+    ending: Ending | None = None  # why there is no answer
+    detail: str = ""
+
+    def ask(self, what: str, model: Model, threads: int, settings: dict[str, Any]) -> Message | None:
+        """The answer; None when there is none, and the process is gone. Raises `OSError` when it cannot start."""
+        header = {"do": what, "threads": threads, "until": self.until, **settings, **header_of(model)}
+        with _turn:
+            child, answered = children.current(threads), False
+            try:
+                child.send(packed(header, **arrays_of(model)))
+                message = self._wait(child, None if self.until is None else self.until + GRACE_S)
+                answered = True
+                return message
+            except (EOFError, ValueError):
+                self.ending = Ending.ERROR
+            except TimeoutError:
+                self._stop(child, Ending.HANG if child.ready else Ending.LIMIT, "it did not come back in time")
+            except KeyboardInterrupt:
+                self._stop(child, Ending.INTERRUPT, "interrupted")
+            finally:
+                if not answered:
+                    child.kill()
+            self.detail = self.detail or child.last_words()
+            return None
+
+    def broken_off(self) -> Outcome:
+        """What is known of a question without an answer."""
+        assert self.ending is not None
+        known = self.point or Outcome(ending=self.ending)
+        return replace(known, ending=self.ending, bound=None, detail=self.detail)
+
+    def _wait(self, child: Child, until: float | None) -> Message:
+        while True:
+            header, arrays = _take(child, until)
+            if header.get("say") == "point":
+                self.point = _outcome((header, arrays))
+            elif header.get("say") in ("outcome", "relaxed"):
+                return header, arrays
+
+    def _stop(self, child: Child, ending: Ending, detail: str) -> None:
+        """Note why, and hear the last point of a solver that has one to tell."""
+        self.ending, self.detail = ending, detail
+        if not self.polite:
+            return
+        child.interrupt()
+        with contextlib.suppress(TimeoutError, EOFError, ValueError):
+            last = _outcome(self._wait(child, time.monotonic() + PARTING_S))
+            self.point = last if last.values is not None else self.point
+
+
+def _take(child: Child, until: float | None) -> Message:
+    header, arrays = unpacked(child.receive(until))
+    if header.get("say") == "ready":
+        child.ready, child.solvers = True, tuple(header["solvers"])
+    return header, arrays
+
+
+def _outcome(message: Message) -> Outcome:
+    """An outcome as it was sent; raises `ValueError` when it is none."""
+    header, arrays = message
+    try:
+        return Outcome(
+            ending=Ending(header["ending"]),
+            values=arrays.get("values"),
+            objective=header["objective"],
+            bound=header["bound"],
+            detail=header["detail"],
+        )
+    except KeyError as error:
+        raise ValueError(f"an answer without {error}") from None

@@ -1,0 +1,45 @@
+"""How the planner and its solver process talk: frames of a JSON header and plain arrays.
+
+A frame is its length in 8 bytes, the length of the header in 4, the header, and the arrays one
+after another, each as its bytes; the header says which they are. Nothing in a frame is ever run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = dict[str, NDArray[Any]]
+HEAD = 8  # bytes of the length before each frame
+KINDS = frozenset({"float64", "int64", "bool"})
+
+
+def packed(header: Mapping[str, Any], **arrays: NDArray[Any]) -> bytes:
+    """One frame, its length in front."""
+    plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    shapes = [(name, array.dtype.name, len(array)) for name, array in plain.items()]
+    head = json.dumps({**header, "arrays": shapes}).encode()
+    parts = [len(head).to_bytes(4, "big"), head, *(array.tobytes() for array in plain.values())]
+    return b"".join([sum(map(len, parts)).to_bytes(HEAD, "big"), *parts])
+
+
+def unpacked(frame: bytes) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a frame without its length; raises `ValueError` for anything else."""
+    size = 4 + int.from_bytes(frame[:4], "big")
+    header = json.loads(frame[4:size])
+    if not isinstance(header, dict) or not isinstance(header.get("arrays"), list):
+        raise ValueError("a frame without a header")
+    arrays: Arrays = {}
+    for name, kind, count in header.pop("arrays"):
+        if kind not in KINDS:
+            raise ValueError(f"a frame with an array of {kind}")
+        dtype = np.dtype(kind)
+        arrays[name] = np.frombuffer(frame, dtype=dtype, count=count, offset=size)
+        size += count * dtype.itemsize
+    if size != len(frame):
+        raise ValueError("a frame of another length than its header says")
+    return header, arrays

@@ -1,0 +1,153 @@
+"""The solver process: reads questions from its input, answers them on its output, one at a time.
+
+Run by `child`; see `wire` for the frames. Questions are models to solve in PuLP (`solve`) and their
+relaxations (`relax`). HiGHS tells of each better point while it goes on; the planner may kill this
+process at any moment and keeps the last one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import io
+import os
+import queue
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from planner.optimize import pulp_adapter
+from planner.optimize.child import HEAD, PREFIX, SWEEP_S, exactly
+from planner.optimize.model import Model
+from planner.optimize.question import model_of
+from planner.optimize.status import Ending, FloatArray, Outcome
+from planner.optimize.wire import Arrays, packed, unpacked
+
+Say = Callable[..., None]
+Header = dict[str, Any]
+
+
+def main() -> None:
+    """Answer questions until the input ends."""
+    inbox, say = _attach()
+    letters: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(inbox, letters), daemon=True).start()
+    for name in ("highspy", "pulp"):
+        with contextlib.suppress(ImportError):  # told when it is asked for
+            importlib.import_module(name)
+    gc.freeze()
+    say({"say": "ready", "solvers": [name for name in pulp_adapter.SOLVERS if pulp_adapter.installed_here(name)]})
+    answers = {"solve": solve, "relax": relax}
+    while True:
+        header, arrays = unpacked(letters.get())
+        try:
+            answers[header["do"]](say, header, arrays)
+        except Exception as error:  # the planner asks elsewhere
+            tell(say, Outcome(ending=Ending.ERROR, detail=f"{type(error).__name__}: {error}"[:300]))
+
+
+def solve(say: Say, header: Header, arrays: Arrays) -> None:
+    """Solve a model in PuLP."""
+
+    def better(values: FloatArray, objective: float) -> None:
+        tell(say, Outcome(ending=Ending.LIMIT, values=values, objective=objective), final=False)
+
+    options = pulp_adapter.Options(
+        gap=header["gap"], time_limit_s=left_s(header), threads=header["threads"], seed=header["seed"]
+    )
+    if options.time_limit_s is not None and options.time_limit_s <= 0:
+        tell(say, Outcome(ending=Ending.LIMIT, detail="no time was left for it"))
+        return
+    tell(say, pulp_adapter.run_here(model_of(header, arrays), header["solver"], options, better))
+
+
+def relax(say: Say, header: Header, arrays: Arrays) -> None:
+    """Multipliers of the lines and values of the variables at the optimum of the relaxation; neither without one."""
+    found = _relaxed(model_of(header, arrays), header["threads"], left_s(header))
+    if found is None:
+        say({"say": "relaxed"})
+    else:
+        say({"say": "relaxed"}, multipliers=found[0], values=found[1])
+
+
+def tell(say: Say, outcome: Outcome, *, final: bool = True) -> None:
+    """Send an outcome, or a point on the way to one."""
+    header = {"ending": str(outcome.ending), "detail": outcome.detail}
+    numbers = {"objective": outcome.objective, "bound": outcome.bound}
+    values = {} if outcome.values is None else {"values": np.asarray(outcome.values, dtype=np.float64)}
+    say({"say": "outcome" if final else "point", **header, **numbers}, **values)
+
+
+def left_s(header: Header) -> float | None:
+    """Time until the question's deadline, on the clock that all processes share.  [s]"""
+    return None if header["until"] is None else header["until"] - time.monotonic()
+
+
+def _relaxed(model: Model, threads: int, time_limit_s: float | None) -> tuple[FloatArray, FloatArray] | None:
+    import highspy
+
+    table, empty, count = model.table(), np.zeros(0, dtype=np.int32), model.variable_count
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("threads", threads)
+    if time_limit_s is not None:
+        solver.setOptionValue("time_limit", max(time_limit_s, 0.0))
+    solver.addCols(count, model.objective, np.zeros(count), model.upper, 0, empty, empty, np.zeros(0))
+    solver.addRows(
+        model.line_count,
+        np.where(np.isfinite(table.low), table.low, -highspy.kHighsInf),
+        np.where(np.isfinite(table.high), table.high, highspy.kHighsInf),
+        len(table.variables),
+        table.starts[:-1].astype(np.int32),
+        table.variables.astype(np.int32),
+        table.coefficients,
+    )
+    solver.run()
+    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    point = solver.getSolution()
+    return np.array(point.row_dual), np.array(point.col_value)
+
+
+def _attach() -> tuple[io.FileIO, Say]:
+    """Input and output for frames alone: what solvers print goes elsewhere, and they inherit neither."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)  # meant for the solvers that are run, which do not inherit this
+    inbox, outbox = io.FileIO(os.dup(0), "r"), io.FileIO(os.dup(1), "w")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+
+    def say(header: Header, **arrays: Any) -> None:
+        rest = memoryview(packed(header, **arrays))
+        while rest:
+            rest = rest[outbox.write(rest) :]
+
+    return inbox, say
+
+
+def _listen(inbox: io.FileIO, letters: queue.SimpleQueue[bytes]) -> None:
+    """Take in questions; when the input ends the planner is gone, and so must everything be here."""
+    while len(head := exactly(inbox, HEAD)) == HEAD:
+        letters.put(exactly(inbox, int.from_bytes(head, "big")))
+    _end()
+
+
+def _end() -> None:
+    folder, stop = Path(tempfile.gettempdir()), time.monotonic() + SWEEP_S
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGTERM)  # this process does not mind
+    while folder.name.startswith(PREFIX) and folder.exists() and time.monotonic() < stop:
+        shutil.rmtree(folder, ignore_errors=True)
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)
+    os._exit(0)
