@@ -16,6 +16,7 @@ from planner.estimate.resolve import (
     band_on,
     base_tier,
     batch_bounds,
+    errors_ratio,
     sequence_length_of,
     tier_on,
     training_machine,
@@ -66,7 +67,10 @@ class TrainingQuestion:
     def spec_on(self, site: Site) -> TrainingSpec:
         """The job on a site: a speed that the user measured there replaces the rule and its penalties."""
         spot = self.scenario.hardware.spot if site.spot else None
-        return training_spec(self.job, self.arch, site.device, site.shape, self.step_time_ratio(site), spot)
+        ratio = self.step_time_ratio(site)
+        erring = errors_ratio(self.job, self.arch, site.device, self.catalog, calibrated=ratio is not None)
+        ratio = ratio if erring == 1.0 else (ratio or 1.0) * erring
+        return training_spec(self.job, self.arch, site.device, site.shape, ratio, spot)
 
     def step_time_ratio(self, site: Site) -> float | None:
         """Measured over predicted step time on such devices; None where none was measured."""

@@ -113,8 +113,22 @@ def tier_on(job: TrainingJob, arch: Architecture, device: Device) -> str:
 def band_on(
     job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, *, calibrated: bool = False
 ) -> ErrorBand:
-    """The error band of a job on a device; `calibrated`: a step time was measured on such devices."""
-    return error_band(catalog, device.family, tier_on(job, arch, device), experts=arch.is_moe, calibrated=calibrated)
+    """The error band of a job on a device; `calibrated`: a step time was measured on such devices.
+
+    Where the scenario says to which quantile times err, nothing is left open of them.
+    """
+    band = error_band(catalog, device.family, tier_on(job, arch, device), experts=arch.is_moe, calibrated=calibrated)
+    return band if job.errors_share is None else replace(band, time=None)
+
+
+def errors_ratio(
+    job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, *, calibrated: bool = False
+) -> float:
+    """What times on a device are multiplied with where the scenario says to which quantile they err; else 1."""
+    if job.errors_share is None:
+        return 1.0
+    band = error_band(catalog, device.family, tier_on(job, arch, device), experts=arch.is_moe, calibrated=calibrated)
+    return band.time_margin(job.errors_share)
 
 
 def measured_mfu(device: Device, mfu: Mapping[str, float]) -> float | None:

@@ -192,6 +192,7 @@ class Scenario(Part):
     horizon_s: Duration = Field(HORIZON_S, alias="horizon", description="how long serving is paid for")
     estimator: Estimator = DEFAULT_ESTIMATOR
     confidence: Confidence | None = None
+    errors: Confidence | None = Field(None, description="what if all predictions err to this quantile, together")
     periods_s: Duration | None = Field(None, alias="periods", description="calendar grid; left out: all runs at once")
     begin_date: Date | None = Field(None, alias="begin", description="of the plan; left out: the earliest start")
     training: Many[TrainingJob] = ()
@@ -214,9 +215,11 @@ class Scenario(Part):
         for job in self.training:
             job._tier = job.estimator or self.estimator
             job._confidence = job.confidence or self.confidence or DEFAULT_CONFIDENCE
+            job._errors = self.errors
         for fleet in self.serving:
             fleet._tier = fleet.estimator or self.estimator
-            fleet._confidence = fleet.confidence or self.confidence or DEFAULT_CONFIDENCE
+            # a replica that errs to a quantile carries what it carries at that confidence
+            fleet._confidence = self.errors or fleet.confidence or self.confidence or DEFAULT_CONFIDENCE
         dates = {job.name: parse_date(job.start) for job in self.training if job.start}
         named = [date for date in dates.values() if date is not None]
         self._begin = parse_date(self.begin_date) if self.begin_date else min(named) if named else None

@@ -182,6 +182,7 @@ class TrainingJob(Part):
 
     _start_s: float = PrivateAttr(0.0)
     _tier: Estimator = PrivateAttr(DEFAULT_ESTIMATOR)
+    _errors: float | None = PrivateAttr(None)
     _confidence: float = PrivateAttr(DEFAULT_CONFIDENCE)
 
     @field_validator("progress_tokens")
@@ -202,6 +203,11 @@ class TrainingJob(Part):
     def confidence_share(self) -> float:
         """Quantile of the error band at which deadline and memory must hold."""
         return self._confidence
+
+    @property
+    def errors_share(self) -> float | None:
+        """Quantile of the error band to which predictions of time are taken to err; None: to none."""
+        return self._errors
 
     @property
     def deadline_s(self) -> float:

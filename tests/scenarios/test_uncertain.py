@@ -89,3 +89,32 @@ def test_risk_wants_cases() -> None:
     text = TEXT.split("uncertainty")[0] + "risk: {cvar: 95 %, weight: 0.5}\n"
     with pytest.raises(InputError, match="there are none"):
         parse_scenario(text, file="uncertain.yaml")
+
+
+TRAINING = """\
+schema: plan/v1
+name: erring
+training:
+  - {name: job, model: llama-3.1-8b, tokens: 20B, global_batch: 4M tokens, sequence_length: 8192,
+     deadline: 20 days, failures: none}
+hardware: {allow: [h100-sxm-80gb, a100-sxm-80gb], regions: ["us-*"]}
+"""
+
+
+def test_predictions_that_err_to_a_quantile_take_as_much_longer() -> None:
+    """The same layout takes the quantile of its band longer, and the deadline then needs no other margin."""
+    plain = api.solve(parse_scenario(TRAINING, file="erring.yaml"))
+    erring = api.solve(parse_scenario(TRAINING + "errors: p90\n", file="erring.yaml"))
+    row, slow = (plan.document["workloads"][0]["allocations"][0] for plan in (plain, erring))
+    assert (row["offer"], row["count"], row["layout"]) == (slow["offer"], slow["count"], slow["layout"])
+    assert slow["hours"] == pytest.approx(row["error_band"]["hours"]["p90"], rel=1e-9)
+    assert slow["error_band"]["time"] is None
+    assert not api.verify(erring.document)
+
+
+def test_errors_can_be_a_case() -> None:
+    text = TRAINING + "uncertainty:\n  - {name: slow, probability: 20 %, set: {errors: p90}}\n"
+    plan = api.solve(parse_scenario(text, file="erring.yaml"))
+    plain, slow = (case["cost_microusd"] for case in plan.document["uncertainty"]["cases"])
+    assert slow > plain
+    assert not api.verify(plan.document)
