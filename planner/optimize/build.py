@@ -31,7 +31,7 @@ scaled by a greatest common divisor where that is small, else by a power of ten.
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -52,11 +52,10 @@ def build(scope: Scope, criterion: str, weights: IntArray | None = None, *, flow
     model = Model(columns=scope.open)
     place = np.full(scope.program.column_count, -1, dtype=np.int64)
     place[model.columns] = model.add("x", scope.upper[model.columns], integer=True)
-    for task in scope.program.tasks:
-        if task.kind == "training":
-            here = place[scope.of_task(task)]
-            model.line("one", here, np.ones(len(here)), low=task.count, high=task.count)
-        elif task.kind == "serving":
+    for kind, tasks in groupby(scope.program.tasks, key=lambda task: task.kind):
+        if kind == "training":
+            _jobs(model, scope, list(tasks), place)
+        for task in tasks if kind == "serving" else ():
             _serving(model, scope, task, place, flows=flows)
     _limits(model, scope, place)
     vendors = _vendors(model, scope, place, needed=criterion == "providers")
@@ -96,6 +95,15 @@ def _scale(value: float, weights: IntArray) -> float:
     """Brings the objective to the order of 10**TARGET, but no coefficient above the largest allowed."""
     largest = float(weights.max()) if len(weights) else 0.0
     return min(power(value), LARGEST / largest) if largest > 0 else 1.0
+
+
+def _jobs(model: Model, scope: Scope, tasks: list[Task], place: IntArray) -> None:
+    """Neighbouring training tasks: the units of each sum to its count."""
+    columns = [scope.of_task(task) for task in tasks]
+    ends = np.concatenate([[0], np.cumsum([len(here) for here in columns])]).astype(np.int64)
+    counts = np.array([task.count for task in tasks], dtype=np.float64)
+    every = place[np.concatenate(columns)]
+    model.add_lines("one", ends, every, np.ones(len(every)), low=counts, high=counts)
 
 
 def _serving(model: Model, scope: Scope, task: Task, place: IntArray, *, flows: bool) -> None:

@@ -9,7 +9,6 @@ are many, the caller settles one criterion after another by solving.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -92,15 +91,25 @@ class _Choice:
     sums: tuple[int, ...]  # linear criteria in chain order
     finish_s: float
     providers: frozenset[int]
-    uses: tuple[int, ...]  # of joint rows and settled criteria
+    uses: IntArray  # of joint rows and settled criteria
 
     def covers(self, other: _Choice) -> bool:
         """Whether a plan never gets worse by taking this instead of the other, which comes later in order."""
         return (
             self.finish_s <= other.finish_s
             and self.providers <= other.providers
-            and all(mine <= its for mine, its in zip(self.uses, other.uses))
+            and bool((self.uses <= other.uses).all())
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A plan of the first tasks, in the order in which they are walked through."""
+
+    excess: float
+    uses: IntArray
+    first: int  # value of the first criterion, as far as it is linear
+    taken: tuple[_Choice, ...] = ()
 
 
 class Walk:
@@ -113,9 +122,10 @@ class Walk:
         self.options, self.floor, self.room = options, floor, floor.room(value)
         self.linear = [name for name in chain if name in LINEAR]
         self.weights = [weights_of(self.program, name) for name in self.linear]
-        used = sorted({column for choices in options for _, pairs in choices for column, _ in pairs})
-        self.rank = {int(k): n for n, k in enumerate(canonical_order(self.program, np.array(used, dtype=np.int64)))}
-        self.limits = list(_limits(scope))
+        used = np.unique([column for choices in options for _, pairs in choices for column, _ in pairs]).astype(int)
+        self.rank = {int(k): n for n, k in enumerate(canonical_order(self.program, used))}
+        self.place = {int(k): n for n, k in enumerate(used)}
+        self.limits, self.bounds = _limits(scope, used)
         self.steps = Steps(left=ways.MOST_STEPS)
 
     def best(self) -> IntArray | None:
@@ -131,7 +141,8 @@ class Walk:
         choices = [
             self._choice(pairs, weight - least)
             for weight, pairs in self.options[number]
-            if not any(True for _ in task_violations(self.program, task, _dense(self.program, pairs)))
+            if task.kind == "training"  # the jobs of every way sum to the count
+            or not any(True for _ in task_violations(self.program, task, _dense(self.program, pairs)))
         ]
         choices.sort(key=lambda c: (c.sums, [(self.rank[k], -u) for k, u in c.units]))
         front: list[_Choice] = []
@@ -143,47 +154,74 @@ class Walk:
 
     def _choice(self, units: tuple[tuple[int, int], ...], excess: float) -> _Choice:
         program = self.program
+        uses = np.zeros(len(self.bounds), dtype=np.int64)
+        for column, amount in units:
+            uses += self.limits[self.place[column]] * amount
         return _Choice(
             units=tuple(sorted(units, key=lambda item: self.rank[item[0]])),
             excess=excess,
             sums=tuple(sum(int(weight[k]) * u for k, u in units) for weight in self.weights),
             finish_s=max((float(program.finish_s[k]) for k, _ in units), default=0.0),
             providers=frozenset(int(program.provider[k]) for k, _ in units),
-            uses=tuple(sum(weight.get(k, 0) * u for k, u in units) for weight, _ in self.limits),
+            uses=uses,
         )
 
     def _combine(self, options: list[list[_Choice]]) -> IntArray | None:
-        """Depth first over the tasks; keeps the best by the chain."""
-        best: tuple[tuple[float, ...], list[tuple[int, int]], list[_Choice]] | None = None
-        stack: list[tuple[float, tuple[int, ...], list[_Choice]]] = [(0.0, (0,) * len(self.limits), [])]
+        """Depth first over the tasks, those with few ways first; keeps the best by the chain.
+
+        Tasks to come use at least the least of their ways of each row, which may be below zero.
+        """
+        if not all(options):
+            return None
+        options = sorted(options, key=len)
+        room, rooms, to_come = [self.room], [self.bounds], [0]
+        for each in reversed(options):
+            room.append(room[-1] - min(c.excess for c in each))
+            rooms.append(rooms[-1] - np.min([c.uses for c in each], axis=0))
+            to_come.append(to_come[-1] + min(self._first(c) for c in each))
+        best: tuple[tuple[float, ...], list[tuple[int, int]], tuple[_Choice, ...]] | None = None
+        stack = [_Part(excess=0.0, uses=np.zeros_like(self.bounds), first=0)]
+        while stack:
+            part = stack.pop()
+            self.steps.take()
+            depth = len(part.taken)
+            if best is not None and part.first + to_come[len(options) - depth] > best[0][0]:
+                continue
+            if depth == len(options):
+                best = self._better(best, part.taken)
+                continue
+            most, bounds = room[len(options) - depth - 1], rooms[len(options) - depth - 1]
+            for choice in reversed(options[depth]):
+                excess, uses = part.excess + choice.excess, part.uses + choice.uses
+                taken = (*part.taken, choice)
+                if excess <= most and (uses <= bounds).all() and self._few_providers(taken):
+                    first = part.first + self._first(choice)
+                    stack.append(_Part(excess=excess, uses=uses, first=first, taken=taken))
+        return None if best is None else _dense(self.program, [pair for choice in best[2] for pair in choice.units])
+
+    def _first(self, choice: _Choice) -> int:
+        """Value of the first criterion, 0 when it is no sum."""
+        return choice.sums[0] if self.linear and self.chain[0] == self.linear[0] else 0
+
+    def _better(
+        self,
+        best: tuple[tuple[float, ...], list[tuple[int, int]], tuple[_Choice, ...]] | None,
+        taken: tuple[_Choice, ...],
+    ) -> tuple[tuple[float, ...], list[tuple[int, int]], tuple[_Choice, ...]] | None:
+        """The better of two plans by the chain, then by canonical order."""
+        key = self._key(taken)
+        if best is not None and key > best[0]:
+            return best
+        order = sorted((self.rank[k], -u) for choice in taken for k, u in choice.units)
+        return (key, order, taken) if best is None or (key, order) < best[:2] else best
+
+    def _few_providers(self, taken: tuple[_Choice, ...]) -> bool:
         caps = [value for name, value in self.scope.settled if name == "providers"]
         if self.program.max_providers is not None:
             caps.append(self.program.max_providers)
-        most = min(caps, default=None)
-        while stack:
-            excess, uses, taken = stack.pop()
-            self.steps.take()
-            if len(taken) == len(options):
-                key = self._key(taken)
-                if best is None or key <= best[0]:
-                    order = sorted((self.rank[k], -u) for choice in taken for k, u in choice.units)
-                    if best is None or (key, order) < best[:2]:
-                        best = (key, order, taken)
-                continue
-            for choice in reversed(options[len(taken)]):
-                total = excess + choice.excess
-                used = tuple(a + b for a, b in zip(uses, choice.uses))
-                if total > self.room or any(amount > bound for amount, (_, bound) in zip(used, self.limits)):
-                    continue
-                together = [*taken, choice]
-                if most is not None and len(frozenset[int]().union(*(c.providers for c in together))) > most:
-                    continue
-                stack.append((total, used, together))
-        if best is None:
-            return None
-        return _dense(self.program, [pair for choice in best[2] for pair in choice.units])
+        return not caps or len(frozenset[int]().union(*(c.providers for c in taken))) <= min(caps)
 
-    def _key(self, taken: list[_Choice]) -> tuple[float, ...]:
+    def _key(self, taken: tuple[_Choice, ...]) -> tuple[float, ...]:
         sums = dict(zip(self.linear, (sum(values) for values in zip(*(choice.sums for choice in taken)))))
         key: list[float] = []
         for name in self.chain:
@@ -196,13 +234,17 @@ class Walk:
         return tuple(key)
 
 
-def _limits(scope: Scope) -> Iterator[tuple[dict[int, int], int]]:
-    """Joint rows and settled linear criteria as (weight by column, bound)."""
-    for row in scope.program.rows:
-        yield dict(zip(row.columns.tolist(), row.coefficients.tolist())), row.bound
-    for criterion, value in scope.settled:
-        if criterion in LINEAR:
-            yield dict(enumerate(weights_of(scope.program, criterion).tolist())), int(value)
+def _limits(scope: Scope, columns: IntArray) -> tuple[IntArray, IntArray]:
+    """Coefficients of some columns (columns, limits) in joint rows and settled linear criteria; the bounds."""
+    joint, place = scope.joint, np.full(scope.program.column_count, -1, dtype=np.int64)
+    place[columns] = np.arange(len(columns))
+    here, row = place[joint.columns], np.repeat(np.arange(len(joint.bounds)), np.diff(joint.starts))
+    dense = np.zeros((len(columns), len(joint.bounds)), dtype=np.int64)
+    dense[here[here >= 0], row[here >= 0]] = joint.coefficients[here >= 0]
+    settled = [(name, int(value)) for name, value in scope.settled if name in LINEAR]
+    held = [weights_of(scope.program, name)[columns] for name, _ in settled]
+    bounds = np.array([value for _, value in settled], dtype=np.int64)
+    return np.column_stack([dense, *held]), np.concatenate([joint.bounds, bounds])
 
 
 def _dense(program: Program, units: list[tuple[int, int]] | tuple[tuple[int, int], ...]) -> IntArray:

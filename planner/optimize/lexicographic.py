@@ -21,7 +21,7 @@ from planner.candidates.prune import canonical_order
 from planner.optimize.criteria import value_of, weights_of
 from planner.optimize.enumerate import Walk
 from planner.optimize.fleets import first_of
-from planner.optimize.scope import Scope, hopeless
+from planner.optimize.scope import Scope, decided, hopeless
 from planner.optimize.stage import Answer, Found, Run
 from planner.optimize.status import Ending
 
@@ -62,6 +62,8 @@ def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
             stopped_by = state.stopped_by if proven else "time-limit"
             state = replace(state, units=units, stopped_by=stopped_by, proven=state.proven and proven)
             continue
+        if state.units is not None and decided(scope):
+            return replace(state, proven=not state.stopped_by)
         if criterion == "offers":
             return replace(state, units=_first_in_order(run, scope, state.units))
         known = _value_without_solving(scope, criterion, state.units)
@@ -202,8 +204,9 @@ def _first_in_order(run: Run, scope: Scope, units: IntArray | None) -> IntArray 
             run.messages.append(UNTOLD.format("offers"))
             return units
         units = answer.units
-        for column in columns:
-            scope = scope.fix(column, int(units[column]))
+        scope = scope.fix_all({column: int(units[column]) for column in columns})
+        if decided(scope):
+            break
     return units
 
 

@@ -126,6 +126,14 @@ def _most_supplied(program: Program, row: Row) -> int:
     return total
 
 
+def decided(scope: Scope) -> bool:
+    """Whether at most one plan is left: jobs have no more open units than they need, nothing else is open."""
+    return all(
+        int(scope.upper[task.first : task.stop].sum()) <= (task.count if task.kind == "training" else 0)
+        for task in scope.program.tasks
+    )
+
+
 def hopeless(scope: Scope) -> str:
     """Name of a task that cannot be met however the limits stand; empty when none is seen at a glance."""
     program = scope.program
