@@ -10,7 +10,7 @@ from typing import Any
 
 from planner.architecture.build import build
 from planner.architecture.config import CONFIG_LIMIT_BYTES, Config, parse_json
-from planner.architecture.model import Architecture
+from planner.architecture.model import Architecture, size_only
 from planner.errors import InputError, Problem
 from planner.files import read_text
 
@@ -45,23 +45,8 @@ def coarse_model(parameters: float) -> Architecture:
         hint = "for example parameters: 8B"
         raise InputError.of("out-of-range", f"a model of {parameters} parameters is not possible", hint=hint)
     count = round(parameters)
-    return Architecture(
-        name=f"{count / 1e9:g}B",
-        family="coarse",
-        source="the scenario: a parameter count only",
-        hidden_size=0,
-        vocab_size=0,
-        tied_embeddings=False,
-        max_positions=0,
-        layers=(),
-        input_embedding_parameters=0,
-        position_parameters=0,
-        output_head_parameters=0,
-        final_norm_parameters=0,
-        parameters=count,
-        active_parameters=count,
-        matmul_parameters=count,
-    )
+    source = "the scenario: a parameter count only"
+    return size_only(name=f"{count / 1e9:g}B", family="coarse", source=source, parameters=count)
 
 
 @lru_cache(maxsize=1)

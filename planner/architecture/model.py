@@ -93,3 +93,24 @@ class Architecture:
     def is_moe(self) -> bool:
         """True when any layer routes tokens to experts."""
         return any(group.experts for group in self.layers)
+
+
+def size_only(*, name: str, family: str, source: str, parameters: int = 0) -> Architecture:
+    """A model of which at most the size is known: no layers, so no attention, activations or cache."""
+    return Architecture(
+        name=name,
+        family=family,
+        source=source,
+        hidden_size=0,
+        vocab_size=0,
+        tied_embeddings=False,
+        max_positions=0,
+        layers=(),
+        input_embedding_parameters=0,
+        position_parameters=0,
+        output_head_parameters=0,
+        final_norm_parameters=0,
+        parameters=parameters,
+        active_parameters=parameters,
+        matmul_parameters=parameters,
+    )

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from planner.catalog.model import Provenance, ServingCalibration
-from planner.catalog.reading import Problems, defaults_of, is_date, open_yaml
-from planner.catalog.training_calibration import all_numbers, band_of, constants_id, listed, numbers
+from planner.catalog.reading import Problems
+from planner.catalog.training_calibration import all_numbers, band_of, constants_id, head_of, listed, numbers
 
 SCHEMA = "catalog/serving/v1"
 METRICS = ("tpot", "ttft", "throughput")
@@ -19,12 +19,7 @@ FARTHEST = 100.0  # that a factor may be from 1
 def read_serving(path: Path, problems: Problems) -> ServingCalibration | None:
     """Constants, factors and bands; None where the file has mistakes, which go to `problems`."""
     before = len(problems)
-    fields = open_yaml(path, SCHEMA, problems)
-    origin, defaults = defaults_of(fields)
-    if defaults:
-        defaults.done()
-    if origin.as_of and not is_date(origin.as_of):
-        problems.add("bad-date", f"as_of is '{origin.as_of}'", fields.node.place, "write 2026-11-21")
+    fields, origin = head_of(path, SCHEMA, problems)
     source = fields.text("source", required=True)
     common = numbers(fields, "common", required=True, least=0.0, most=1e6)
     engines = {item.what: all_numbers(item, 1 / FARTHEST, FARTHEST) for item in listed(fields, "engines")}

@@ -37,12 +37,7 @@ def read_training(path: Path, problems: Problems) -> tuple[dict[str, TrainingFam
     -------
     Families by name; time of a stack over that of a tuned one, by name.
     """
-    fields = open_yaml(path, SCHEMA, problems)
-    origin, defaults = defaults_of(fields)
-    if defaults:
-        defaults.done()
-    if origin.as_of and not is_date(origin.as_of):
-        problems.add("bad-date", f"as_of is '{origin.as_of}'", fields.node.place, "write 2026-11-21")
+    fields, origin = head_of(path, SCHEMA, problems)
     families: dict[str, TrainingFamily] = {}
     heirs: list[Fields] = []
     for item in listed(fields, "families", required=True):
@@ -57,6 +52,17 @@ def read_training(path: Path, problems: Problems) -> tuple[dict[str, TrainingFam
     stacks = numbers(fields, "stacks", least=0.1, most=WIDEST)
     fields.done()
     return families, stacks
+
+
+def head_of(path: Path, schema: str, problems: Problems) -> tuple[Fields, Origin]:
+    """A calibration file and where its numbers come from."""
+    fields = open_yaml(path, schema, problems)
+    origin, defaults = defaults_of(fields)
+    if defaults:
+        defaults.done()
+    if origin.as_of and not is_date(origin.as_of):
+        problems.add("bad-date", f"as_of is '{origin.as_of}'", fields.node.place, "write 2026-11-21")
+    return fields, origin
 
 
 def check_training(needed: Iterable[str], known: Iterable[str], file: Path, problems: Problems) -> None:

@@ -6,27 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planner.architecture.model import Architecture
+from planner.architecture.model import size_only
 from planner.catalog.given import Given
 from planner.scenario.schema import Scenario
 
-NO_MODEL = Architecture(
-    name="any (rates given)",
-    family="given",
-    source="",
-    hidden_size=0,
-    vocab_size=0,
-    tied_embeddings=False,
-    max_positions=0,
-    layers=(),
-    input_embedding_parameters=0,
-    position_parameters=0,
-    output_head_parameters=0,
-    final_norm_parameters=0,
-    parameters=0,
-    active_parameters=0,
-    matmul_parameters=0,
-)
+NO_MODEL = size_only(name="any (rates given)", family="given", source="")
 
 
 def known(value: Any) -> Any:

@@ -22,10 +22,9 @@ from planner.estimate.device_constants import step_constants
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.resolve_run import run_spec
-from planner.estimate.resolve_serving import PLAIN_FRACTION
-from planner.estimate.serving import ServingPeaks, ServingSpec, serving_peaks
+from planner.estimate.serving import ServingPeaks, serving_peaks
 from planner.estimate.training import TrainingSpec, training_time
-from planner.scenario.schema import DEFAULT_ESTIMATOR, ServingFleet, Spot, TrainingJob
+from planner.scenario.schema import DEFAULT_ESTIMATOR, Spot, TrainingJob
 
 DEFAULT_SEQUENCE_LENGTH = 4096
 DEFAULT_BATCH_TOKENS = 4e6
@@ -231,18 +230,6 @@ def inter_node_rate(shape: Shape, assumed_bytes_per_s_per_shape: float | None) -
     return assumed_bytes_per_s_per_shape / shape.devices
 
 
-def serving_spec(fleet: ServingFleet) -> ServingSpec:
-    """The fleet as plain numbers; the cache is kept at 16 bits when the scenario does not say."""
-    return ServingSpec(
-        weights=fleet.weights,
-        kv_cache=fleet.kv_cache or "bf16",
-        input_tokens=fleet.input_tokens,
-        output_tokens=fleet.output_tokens,
-        max_num_seqs=fleet.limits.max_num_seqs,
-        memory_fraction=fleet.limits.memory_fraction or PLAIN_FRACTION,
-    )
-
-
 def serving_machine(device: Device, shape: Shape, inter_node_bytes_per_s: float | None) -> Machine:
     """The machine that a replica sees; its compute peaks come from `peaks_of`."""
     return machine_of(device, shape, math.nan, 1.0, inter_node_bytes_per_s)
@@ -251,8 +238,3 @@ def serving_machine(device: Device, shape: Shape, inter_node_bytes_per_s: float 
 def peaks_of(arch: Architecture, weights: str, device: Device, shape: Shape) -> ServingPeaks:
     """Peaks at which a share of a device computes a model in a format."""
     return serving_peaks(arch, weights, device.peak_flop_per_s).shared(shape.compute_share)
-
-
-def peak_demand_per_s(fleet: ServingFleet) -> float:
-    """Requests per second at the peak.  [1/s]"""
-    return fleet.traffic.peak_requests_per_s

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,15 +58,6 @@ class Workload:
     def requests(self) -> int:
         """How many requests there are."""
         return len(self.arrival_s)
-
-    def mapped(self, change: Callable[[Values], Values]) -> Workload:
-        """The same requests at other times."""
-        return Workload(
-            arrival_s=change(self.arrival_s),
-            input_tokens=self.input_tokens,
-            output_tokens=self.output_tokens,
-            cached_tokens=self.cached_tokens,
-        )
 
 
 def _lognormal(rng: np.random.Generator, mean: float, spread: float, count: int) -> Values:

@@ -112,15 +112,21 @@ def _matches(patterns: Sequence[str], *names: str | None) -> bool:
 
 
 def _row(row: MeasuredRow, prediction: Predicted) -> dict[str, Any]:
-    predicted = {name: value for name in QUANTITIES if (value := getattr(prediction, name)) is not None}
-    measured = _measured(row)
-    both = [name for name in QUANTITIES if name in predicted and name in measured]
+    return row_document(row.name, QUANTITIES, prediction, _measured(row), prediction.skipped)
+
+
+def row_document(
+    name: str, quantities: Sequence[str], prediction: object, measured: Mapping[str, float], skipped: str | None
+) -> dict[str, Any]:
+    """One row as `-o json` prints it: what was predicted and measured, and the relative errors of both."""
+    predicted = {key: value for key in quantities if (value := getattr(prediction, key)) is not None}
+    both = [key for key in quantities if key in predicted and key in measured]
     return {
-        "id": row.name,
+        "id": name,
         "predicted": predicted,
         "measured": measured,
-        "error": {name: predicted[name] / measured[name] - 1 for name in both},
-        "skipped": prediction.skipped,
+        "error": {key: predicted[key] / measured[key] - 1 for key in both},
+        "skipped": skipped,
     }
 
 
@@ -159,10 +165,11 @@ def _coverage_rows(rows: Sequence[MeasuredRow], predictions: Sequence[Predicted]
     if any(row.trust == "C" for row in rows):
         found.append(("pre-training rows of any trust", coverage(rows, predictions, of_trust=_ALL_TRUST)))
     left_out = sum(why_left_out(row) is not None for row in rows)
-    return [_coverage_row(name, item) | {"left_out_rows": left_out} for name, item in found]
+    return [coverage_row(name, item) | {"left_out_rows": left_out} for name, item in found]
 
 
-def _coverage_row(name: str, found: Coverage) -> dict[str, Any]:
+def coverage_row(name: str, found: Coverage) -> dict[str, Any]:
+    """How many rows got a prediction, as `-o json` prints it."""
     return {
         "quantity": "coverage",
         "group": "coverage",
@@ -178,7 +185,11 @@ def _coverage_row(name: str, found: Coverage) -> dict[str, Any]:
 def _band_rows(times: Sequence[Scored], bands: Mapping[str, tuple[float, float]]) -> list[dict[str, Any]]:
     parts = {name: [item for item in times if item.kin == name] for name in sorted(bands)}
     found = [("all", *share_in_band(times, bands))]
-    found += [(name, *share_in_band(part, bands)) for name, part in parts.items()]
+    return band_rows([*found, *((name, *share_in_band(part, bands)) for name, part in parts.items())])
+
+
+def band_rows(found: Sequence[tuple[str, int, int]]) -> list[dict[str, Any]]:
+    """Groups of figures, those of them inside their band, and all of them, as `-o json` prints them."""
     return [
         {"quantity": "band", "group": "band", "name": name, "rows": rows, "inside": inside, "share": inside / rows}
         for name, inside, rows in found

@@ -155,7 +155,7 @@ def share_in_band(scored: Sequence[Scored], bands: Mapping[str, tuple[float, flo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """Which pre-training rows got a prediction, and why the others did not."""
+    """Which rows got a prediction, and why the others did not."""
 
     rows: int
     predicted: int

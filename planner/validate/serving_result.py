@@ -9,7 +9,8 @@ from typing import Any
 
 from planner.catalog.model import Catalog
 from planner.validate.result import SERVING_QUANTITIES as QUANTITIES
-from planner.validate.result import Validation, devices_of, summary_row
+from planner.validate.result import Validation, band_rows, coverage_row, devices_of, row_document, summary_row
+from planner.validate.score import Coverage
 from planner.validate.serving import Entry, ServingBatch, ServingPrediction, batch_of
 from planner.validate.serving_lint import Finding, lint, ran
 from planner.validate.serving_points import Point, points_of
@@ -49,20 +50,6 @@ class MemoryFit:
         return self.accepted / self.fitting if self.fitting else 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServingCoverage:
-    """Which rows got a prediction, and why the others did not."""
-
-    rows: int
-    predicted: int
-    refusals: Mapping[str, tuple[str, ...]]  # reason -> names of rows
-
-    @property
-    def share(self) -> float:
-        """Predicted rows of all rows; 1 when there are none."""
-        return self.predicted / self.rows if self.rows else 1.0
-
-
 def validate_serving(
     rows: Sequence[ServingRow],
     entries: Sequence[Entry],
@@ -91,7 +78,7 @@ def validate_serving(
         kind="serving",
         rows=[_row(row, said) for row, said in zip(rows, predictions, strict=True)],
         summary=[
-            _coverage_row(coverage_of(rows, predictions), points),
+            coverage_row("rows", coverage_of(rows, predictions)) | {"left_out_rows": _left_out(points)},
             *_kind_rows(scored),
             *_memory_rows(memory_fit(rows, predictions)),
             *_band_rows(scored, bands or {}),
@@ -147,7 +134,7 @@ def _seconds(milliseconds: float | None) -> float | None:
     return None if milliseconds is None else milliseconds / 1e3
 
 
-def coverage_of(rows: Sequence[ServingRow], predictions: Sequence[ServingPrediction]) -> ServingCoverage:
+def coverage_of(rows: Sequence[ServingRow], predictions: Sequence[ServingPrediction]) -> Coverage:
     """Rows with a prediction; a row that ran out of memory is no row without one, but the memory fit's."""
     refusals: dict[str, tuple[str, ...]] = {}
     asked = [(row, said) for row, said in zip(rows, predictions, strict=True) if not row.out_of_memory]
@@ -155,7 +142,7 @@ def coverage_of(rows: Sequence[ServingRow], predictions: Sequence[ServingPredict
         if said.skipped:
             refusals[said.skipped] = (*refusals.get(said.skipped, ()), row.name)
     refused = sum(map(len, refusals.values()))
-    return ServingCoverage(rows=len(asked), predicted=len(asked) - refused, refusals=refusals)
+    return Coverage(rows=len(asked), predicted=len(asked) - refused, refusals=refusals)
 
 
 def memory_fit(rows: Sequence[ServingRow], predictions: Sequence[ServingPrediction]) -> MemoryFit:
@@ -192,16 +179,11 @@ def band_of(item: ScoredPoint, bands: Bands) -> tuple[float, float] | None:
 
 
 def _row(row: ServingRow, said: ServingPrediction) -> dict[str, Any]:
-    predicted = {name: value for name in QUANTITIES if (value := getattr(said, name)) is not None}
-    measured = measured_cells(row)
-    both = [name for name in QUANTITIES if name in predicted and name in measured]
-    return {
-        "id": row.name,
-        "predicted": predicted,
-        "measured": measured,
-        "error": {name: predicted[name] / measured[name] - 1 for name in both},
-        "skipped": said.skipped,
-    }
+    return row_document(row.name, QUANTITIES, said, measured_cells(row), said.skipped)
+
+
+def _left_out(points: Sequence[Point]) -> int:
+    return len({point.position for point in points if point.left_out})
 
 
 def _labels(
@@ -223,20 +205,6 @@ def _labels(
         }
         for position, (row, said) in enumerate(zip(rows, predictions, strict=True))
     ]
-
-
-def _coverage_row(found: ServingCoverage, points: Sequence[Point]) -> dict[str, Any]:
-    return {
-        "quantity": "coverage",
-        "group": "coverage",
-        "name": "rows",
-        "rows": found.rows,
-        "predicted": found.predicted,
-        "skipped": found.rows - found.predicted,
-        "share": found.share,
-        "refusals": {reason: list(names) for reason, names in sorted(found.refusals.items())},
-        "left_out_rows": len({point.position for point in points if point.left_out}),
-    }
 
 
 def _kind_rows(scored: Sequence[ScoredPoint]) -> list[dict[str, Any]]:
@@ -263,12 +231,7 @@ def _memory_rows(found: MemoryFit) -> list[dict[str, Any]]:
 def _band_rows(scored: Sequence[ScoredPoint], bands: Bands) -> list[dict[str, Any]]:
     parts = {name: [item for item in scored if BAND_OF.get(item.kind) == name] for name in sorted(bands)}
     found = [("all", *share_in_bands(scored, bands))]
-    found += [(name, *share_in_bands(part, bands)) for name, part in parts.items()]
-    return [
-        {"quantity": "band", "group": "band", "name": name, "rows": rows, "inside": inside, "share": inside / rows}
-        for name, inside, rows in found
-        if rows
-    ]
+    return band_rows([*found, *((name, *share_in_bands(part, bands)) for name, part in parts.items())])
 
 
 def _lint_rows(findings: Sequence[Finding]) -> list[dict[str, Any]]:

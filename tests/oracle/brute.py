@@ -27,12 +27,18 @@ from planner.estimate.resolve import (
     inter_node_rate,
     peaks_of,
     serving_machine,
-    serving_spec,
     training_machine,
     training_spec,
     usable_bytes,
 )
-from planner.estimate.serving import ReplicaLayout, given_throughput_capacity, serving_capacity, serving_memory
+from planner.estimate.resolve_serving import PLAIN_FRACTION
+from planner.estimate.serving import (
+    ReplicaLayout,
+    ServingSpec,
+    given_throughput_capacity,
+    serving_capacity,
+    serving_memory,
+)
 from planner.estimate.training import training_memory, training_time
 from planner.scenario.load import load_scenario
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
@@ -214,6 +220,18 @@ def _fleet_options(fleet: ServingFleet, scenario: Scenario, rented: list[Rented]
 
     grow([], 0, 0)
     return found
+
+
+def serving_spec(fleet: ServingFleet) -> ServingSpec:
+    """The fleet as plain numbers; the cache is kept at 16 bits when the scenario does not say."""
+    return ServingSpec(
+        weights=fleet.weights,
+        kv_cache=fleet.kv_cache or "bf16",
+        input_tokens=fleet.input_tokens,
+        output_tokens=fleet.output_tokens,
+        max_num_seqs=fleet.limits.max_num_seqs,
+        memory_fraction=fleet.limits.memory_fraction or PLAIN_FRACTION,
+    )
 
 
 def _units(fleet: ServingFleet, scenario: Scenario, kind: Rented) -> Iterator[Unit]:

@@ -99,18 +99,6 @@ def test_an_assumed_network_is_of_a_shape_and_never_replaces_a_fact() -> None:
         assert resolve.inter_node_rate(shape(kind=kind, inter_node_bytes_per_s_per_device=None), 12e9) is None
 
 
-def test_fleet_defaults() -> None:
-    spec = resolve.serving_spec(a_fleet())
-    assert (spec.weights, spec.kv_cache, spec.memory_fraction, spec.max_num_seqs) == ("bf16", "bf16", 0.9, None)
-    given = resolve.serving_spec(a_fleet(weights="fp8", kv_cache="fp8", limits={"max_num_seqs": 7}))
-    assert (given.weights, given.kv_cache, given.max_num_seqs) == ("fp8", "fp8", 7)
-
-
-def test_peak_demand() -> None:
-    assert resolve.peak_demand_per_s(a_fleet(qpm=600, peak_factor=1)) == pytest.approx(10)
-    assert resolve.peak_demand_per_s(a_fleet(qpm=600, peak_factor=2.5)) == pytest.approx(25)
-
-
 @pytest.mark.parametrize("name", sorted(load_catalog().devices))
 def test_every_device_of_the_catalog_can_be_resolved(name: str) -> None:
     """Whatever is unknown of a device, the numbers are numbers, or the device is refused by its uses."""
