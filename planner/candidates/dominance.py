@@ -23,6 +23,7 @@ from planner.candidates.program import IntArray, Program, Row
 
 Numbers = IntArray | NDArray[np.float64]
 Mask = NDArray[np.bool_]
+CHAMPIONS = (0.0, 0.3, 3.0)  # weights of the sizes beside the first criterion
 PAIRS = 4_000_000  # compared at a time
 MOST_PAIRS = 200_000_000  # compared between signatures; more are left alone, which only prunes less
 DENSE = 8  # rows of a task that are spread out in full
@@ -83,23 +84,25 @@ class Touched:
         table = cls(dense=[], taken=np.zeros(tasks, dtype=np.int64), rows=none, uses=none)
         for number, row in enumerate(rows):
             used = (row.coefficients != 0) & asked[row.columns]
-            columns, uses = row.columns[used], row.coefficients[used]
+            columns, uses = _some(row.columns, used), _some(row.coefficients, used)
             owner = task[columns]
-            many = (2 * np.bincount(owner, minlength=tasks) > sizes) & (table.taken < DENSE)
+            counts = np.bincount(owner, minlength=tasks)
+            many = (2 * counts > sizes) & (table.taken < DENSE)
             many[owner[uses < 0]] = True  # a supply is compared with the zero of those without it
-            full = many[owner]
-            for slot in np.unique(table.taken[many]).tolist():
-                here = full & (table.taken[owner] == slot)
-                table._slot(slot, n)[columns[here]] = uses[here]
-            table.taken[np.unique(owner[full])] += 1
-            columns, uses = columns[~full], uses[~full]
-            for layer in np.unique(depth[columns]).tolist():
+            full, slots = many[owner], table.taken[many & (counts > 0)]
+            for slot in range(int(slots.min(initial=0)), int(slots.max(initial=-1)) + 1):
+                here = full & (table.taken == slot)[owner]
+                table._slot(slot, n)[_some(columns, here)] = _some(uses, here)
+            table.taken[many & (counts > 0)] += 1
+            columns, uses = _some(columns, ~full), _some(uses, ~full)
+            layers = depth[columns]
+            for layer in range(int(layers.min(initial=n)), int(layers.max(initial=-1)) + 1):
                 if layer == len(table.rows):
                     table.rows = np.vstack([table.rows, np.full((1, n), -1, dtype=np.int64)])
                     table.uses = np.vstack([table.uses, np.zeros((1, n), dtype=np.int64)])
-                here = depth[columns] == layer
-                table.rows[layer, columns[here]], table.uses[layer, columns[here]] = number, uses[here]
-            depth[columns] += 1
+                here = _some(columns, layers == layer)
+                table.rows[layer, here], table.uses[layer, here] = number, _some(uses, layers == layer)
+            depth[columns] = layers + 1
         return table
 
     def add(self, task: int, part: slice, size: IntArray) -> None:
@@ -113,6 +116,10 @@ class Touched:
         return self.dense[slot]
 
 
+def _some(values: IntArray, mask: Mask) -> IntArray:
+    return values if mask.all() else values[mask]
+
+
 def undominated(sheet: Sheet, order: Callable[[IntArray], IntArray]) -> IntArray:
     """Places that no other column dominates, ascending.
 
@@ -122,17 +129,17 @@ def undominated(sheet: Sheet, order: Callable[[IntArray], IntArray]) -> IntArray
         Sorts places by the canonical order; asked only for those that are equal at first sight.
     """
     kept = np.arange(len(sheet.family))
-    signature = _signatures(sheet)
-    # segments of one family and one signature, and (where a column touches no sparse row) the family
-    segment = compressed(sheet.family, signature)
-    for score in _scores(sheet):
-        kept = kept[~_beaten(sheet, segment, kept, score)]
-    rank = np.empty(len(segment), dtype=np.int64)
-    rank[_best_first(sheet, kept, order)] = np.arange(len(kept))
-    kept = kept[np.lexsort((rank[kept], segment[kept]))]
-    small, part = sheet.only(kept), segment[kept]
-    alive = ~_later_copies(small, part)
-    small, part, kept = small.only(np.flatnonzero(alive)), part[alive], kept[alive]
+    # columns of one family that touch the same sparse rows
+    segment = compressed(sheet.family, *sheet.rows)
+    for weight in CHAMPIONS:
+        left = np.flatnonzero(~_beaten(sheet, segment, weight))
+        sheet, segment, kept = sheet.only(left), segment[left], kept[left]
+    rank = np.empty(len(kept), dtype=np.int64)
+    rank[_best_first(sheet, lambda places: np.searchsorted(kept, order(kept[places])))] = np.arange(len(kept))
+    ordered = np.lexsort((rank, segment))
+    sheet, segment, kept, rank = sheet.only(ordered), segment[ordered], kept[ordered], rank[ordered]
+    alive = ~_later_copies(sheet, segment)
+    small, part, kept, rank = sheet.only(np.flatnonzero(alive)), segment[alive], kept[alive], rank[alive]
     alive = np.ones(len(kept), dtype=bool)
     bounds = np.concatenate([[0], np.flatnonzero(np.diff(part)) + 1, [len(part)]])
     for first, second in _pairs_within(bounds):
@@ -140,9 +147,9 @@ def undominated(sheet: Sheet, order: Callable[[IntArray], IntArray]) -> IntArray
     for start, stop in pairwise(bounds):
         if stop - start > WIDE:
             _thin_out(small, alive, int(start), int(stop))
-    small, part, kept = small.only(np.flatnonzero(alive)), part[alive], kept[alive]
+    small, part, kept, rank = small.only(np.flatnonzero(alive)), part[alive], kept[alive], rank[alive]
     alive = np.ones(len(kept), dtype=bool)
-    for second in _beaten_elsewhere(small, part, rank[kept]):
+    for second in _beaten_elsewhere(small, part, rank):
         alive[second] = False
     return np.sort(kept[alive])
 
@@ -160,55 +167,47 @@ def compressed(*labels: IntArray) -> IntArray:
     return np.asarray(joined, dtype=np.int64)
 
 
-def _signatures(sheet: Sheet) -> IntArray:
-    return compressed(*sheet.rows) if len(sheet.rows) else np.zeros(len(sheet.family), dtype=np.int64)
+def _beaten(sheet: Sheet, segment: IntArray, weight: float) -> Mask:
+    """Columns that their segment's champion dominates for sure.
 
-
-def _scores(sheet: Sheet) -> Iterator[NDArray[np.float64]]:
-    """What champions are chosen by: the first criterion alone, then with each size and all sizes."""
-    if not len(sheet.family):
-        return
-    cost = sheet.linear[0].astype(np.float64)
-    cost /= cost.mean() or 1.0
-    yield cost
-    sizes = [size.astype(np.float64) for size in (*sheet.sizes, *sheet.uses)][:4]
-    scaled = [size / (np.abs(size).mean() or 1.0) for size in sizes]
-    for weight in (0.3, 3.0) if scaled else ():
-        yield cost + weight * np.sum(scaled, axis=0)
-
-
-def _beaten(sheet: Sheet, segment: IntArray, kept: IntArray, score: NDArray[np.float64]) -> Mask:
-    """Of some columns, those that the one of least score in their segment dominates for sure."""
-    able = kept[sheet.enough[kept]]
-    if not len(able):
-        return np.zeros(len(kept), dtype=bool)
+    The champion has the least first criterion, to which sizes are added with a weight, each as a
+    share of its mean.
+    """
+    if not sheet.enough.any():
+        return np.zeros(len(segment), dtype=bool)
+    score = sheet.linear[0].astype(np.float64)
+    if weight:
+        score /= score.mean() or 1.0
+        for size in (*sheet.sizes, *sheet.uses)[:4]:
+            score += weight * (size / (np.abs(size).mean() or 1.0))
+    score[~sheet.enough] = np.inf
     least = np.full(int(segment.max()) + 1, np.inf)
-    np.minimum.at(least, segment[able], score[able])
-    champion = np.full(len(least), -1, dtype=np.int64)
-    winners = able[score[able] == least[segment[able]]]
+    np.minimum.at(least, segment, score)
+    champion = np.zeros(len(least), dtype=np.int64)
+    winners = np.flatnonzero(score == least[segment])
     champion[segment[winners]] = winners
-    first = champion[segment[kept]]
-    beaten = (first >= 0) & (sheet.linear[0][first] < sheet.linear[0][kept])
+    first = champion[segment]
+    beaten = (sheet.linear[0][first] < sheet.linear[0]) & sheet.enough[first]
     for size in (*sheet.sizes, *sheet.uses):
-        beaten &= size[first] <= size[kept]
+        beaten &= size[first] <= size
     return np.asarray(beaten)
 
 
-def _best_first(sheet: Sheet, kept: IntArray, order: Callable[[IntArray], IntArray]) -> IntArray:
+def _best_first(sheet: Sheet, order: Callable[[IntArray], IntArray]) -> IntArray:
     """Places sorted by family, linear criteria, canonical order."""
-    family, cost = sheet.family[kept], sheet.linear[0][kept]
+    family, cost = sheet.family, sheet.linear[0]
     ranked = np.lexsort((cost, family))
-    same = np.zeros(len(kept), dtype=bool)
+    same = np.zeros(len(family), dtype=bool)
     same[1:] = (family[ranked[1:]] == family[ranked[:-1]]) & (cost[ranked[1:]] == cost[ranked[:-1]])
     same[:-1] |= same[1:]
     where = np.flatnonzero(same)
     if len(where):
-        members = kept[ranked[where]]
-        place = np.empty(len(sheet.family), dtype=np.int64)
+        members = ranked[where]
+        place = np.empty(len(family), dtype=np.int64)
         place[order(np.sort(members))] = np.arange(len(members))
-        keys = (place[members], *(key[members] for key in reversed(sheet.linear)), sheet.family[members])
-        ranked[where] = ranked[where][np.lexsort(keys)]
-    return np.asarray(kept[ranked])
+        keys = (place[members], *(key[members] for key in reversed(sheet.linear)), family[members])
+        ranked[where] = members[np.lexsort(keys)]
+    return np.asarray(ranked)
 
 
 def _later_copies(sheet: Sheet, segment: IntArray) -> Mask:

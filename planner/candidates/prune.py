@@ -191,8 +191,13 @@ def binding_rows(program: Program) -> list[Row]:
         uses, tasks = np.maximum(row.coefficients, 0).astype(np.float64), of[row.columns]
         single = once[tasks] if len(jobs) else np.zeros(0, dtype=bool)
         dearest = np.zeros(len(jobs))
-        np.maximum.at(dearest, tasks[single], uses[single])
-        total = float(dearest @ jobs) + float(uses[~single] @ most[row.columns[~single]])
+        ends = np.concatenate([[0], np.flatnonzero(np.diff(tasks)) + 1])  # one stretch a task, when columns ascend
+        stretches = np.maximum.reduceat(uses, ends) if len(uses) else uses
+        owners = tasks[ends] if len(uses) else tasks
+        np.maximum.at(dearest, owners[once[owners]], stretches[once[owners]])
+        total = float(dearest @ jobs)
+        if not single.all():
+            total += float(uses[~single] @ most[row.columns[~single]])
         if total * (1 + 1e-9) >= row.bound:
             binding.append(row)
     return binding
@@ -235,10 +240,10 @@ def _sheet(program: Program, within: IntArray | None) -> tuple[IntArray, Sheet]:
         labels.append(np.unique(np.asarray(within), return_inverse=True)[1].reshape(-1).astype(np.int64))
     if program.max_providers is not None:
         labels.append(program.provider)
-    columns = np.flatnonzero(asked)
+    columns: IntArray | slice = slice(None) if asked.all() else np.flatnonzero(asked)
     sizes: list[Numbers] = [*table.dense, *([program.finish_s] if "time" in program.objective else [])]
     chain = [name for name in dict.fromkeys((*program.objective, *LINEAR_ORDER)) if name in LINEAR_ORDER]
-    return columns, Sheet(
+    return np.flatnonzero(asked), Sheet(
         linear=tuple(_linear(program, name)[columns] for name in chain),
         sizes=tuple(size[columns] for size in sizes if (size != size[:1]).any()),
         rows=table.rows[:, columns],
