@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.candidates.machines import power_w
-from planner.candidates.offers import Site, quota_matches
+from planner.candidates.offers import Site, is_at, quota_matches
 from planner.candidates.program import Row
-from planner.scenario.schema import Quota, Scenario
+from planner.scenario.schema import Quota, Scenario, SiteLimit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,9 @@ class ColumnFacts:
     carbon_mg: int
 
 
+Coefficient = Callable[[ColumnFacts], int]
+
+
 def concurrent_sets(windows: Sequence[Window]) -> list[frozenset[int]]:
     """Maximal sets of tasks that run at the same time, in order of their first start."""
     starts = sorted({window.start_s for window in windows})
@@ -54,41 +57,55 @@ def concurrent_sets(windows: Sequence[Window]) -> list[frozenset[int]]:
 def joint_rows(scenario: Scenario, windows: Sequence[Window], columns: Sequence[ColumnFacts]) -> tuple[Row, ...]:
     """All joint limits of a scenario over the columns; rows that can never bind are left to the optimiser."""
     cliques = concurrent_sets(windows)
-    rows = [*_whole_plan_rows(scenario, columns)]
+    rows = [*whole_plan_rows(scenario, columns)]
     for number, clique in enumerate(cliques):
         suffix = f"@{number}" if len(cliques) > 1 else ""
         rows += [
             _row(name + suffix, label, bound, clique, columns, coefficient)
-            for name, label, bound, coefficient in _peak_limits(scenario)
+            for name, label, bound, coefficient in peak_limits(scenario)
         ]
     return tuple(row for row in rows if len(row.columns))
 
 
-Coefficient = Callable[[ColumnFacts], int]
-
-
-def _whole_plan_rows(scenario: Scenario, columns: Sequence[ColumnFacts]) -> Iterator[Row]:
+def whole_plan_rows(scenario: Scenario, columns: Sequence[ColumnFacts]) -> Iterator[Row]:
+    """Limits on the plan as a whole: budget and carbon, everywhere and at a site."""
     limits = scenario.limits
     everyone = frozenset(column.task for column in columns)
     if limits.budget_microusd is not None:
         yield _row("limits.budget", "budget", limits.budget_microusd, everyone, columns, lambda c: c.cost_microusd)
     if limits.carbon_g is not None:
-        bound = math.floor(limits.carbon_g * 1000)
-        yield _row("limits.carbon", "carbon", bound, everyone, columns, lambda c: c.carbon_mg)
+        yield _row("limits.carbon", "carbon", _milligrams(limits.carbon_g), everyone, columns, lambda c: c.carbon_mg)
+    for index, place in enumerate(limits.sites):
+        if place.carbon_g is not None:
+            name, bound = f"limits.sites[{index}].carbon", _milligrams(place.carbon_g)
+            label = f"carbon at {_named(place)}"
+            yield _row(name, label, bound, everyone, columns, _at(place, lambda c: c.carbon_mg))
 
 
-def _peak_limits(scenario: Scenario) -> Iterator[tuple[str, str, int, Coefficient]]:
+def _milligrams(grams: float) -> int:
+    return math.floor(grams * 1000)
+
+
+def _named(place: SiteLimit) -> str:
+    return " ".join(part for part in (place.provider, place.region) if part)
+
+
+def _at(place: SiteLimit, coefficient: Coefficient) -> Coefficient:
+    """A coefficient of the columns at a site, 0 elsewhere."""
+    return lambda column: coefficient(column) if is_at(column.site, place) else 0
+
+
+def peak_limits(scenario: Scenario) -> Iterator[tuple[str, str, int, Coefficient]]:
+    """Limits that hold at every moment: name, label, bound, and what a column takes, in proportion to its nodes."""
     limits, hardware = scenario.limits, scenario.hardware
     if limits.max_devices is not None:
         yield "limits.max_devices", f"at most {limits.max_devices} devices", limits.max_devices, _devices
     if limits.power_w is not None:
-        # milliwatts keep fractional ratings exact
-        yield (
-            "limits.power",
-            "power",
-            math.floor(limits.power_w * 1000),
-            lambda c: math.ceil(power_w(c.site) * 1000) * c.nodes,
-        )
+        yield "limits.power", "power", math.floor(limits.power_w * 1000), _power
+    for index, place in enumerate(limits.sites):
+        if place.power_w is not None:
+            name, bound = f"limits.sites[{index}].power", math.floor(place.power_w * 1000)
+            yield name, f"power at {_named(place)}", bound, _at(place, _power)
     if limits.spend_microusd_per_hour is not None:
         yield "limits.spend", "spend per hour", limits.spend_microusd_per_hour, _spend
     for index, quota in enumerate(hardware.quotas):
@@ -109,6 +126,11 @@ def _quota_limits(index: int, quota: Quota) -> Iterator[tuple[str, str, int, Coe
             quota.max_shapes,
             _counted(quota, lambda c: c.nodes),
         )
+
+
+def _power(column: ColumnFacts) -> int:
+    """Milliwatts keep fractional ratings exact."""
+    return math.ceil(power_w(column.site) * 1000) * column.nodes
 
 
 def _devices(column: ColumnFacts) -> int:

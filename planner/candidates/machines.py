@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.candidates.offers import Site
+from planner.candidates.offers import Site, is_at
 from planner.catalog.model import Catalog
 from planner.scenario.schema import Scenario, TrainingJob
 
@@ -52,8 +52,11 @@ def refusal_note(site: Site, reason: str, use: str, job: TrainingJob | None = No
 
 def _energy_refusal(site: Site, scenario: Scenario, catalog: Catalog) -> str:
     limits = scenario.limits
+    here = [place for place in limits.sites if is_at(site, place)]
     counts_carbon = limits.carbon_g is not None or "carbon" in scenario.objective
-    if site.device.tdp_w is None and (limits.power_w is not None or counts_carbon):
+    counts_carbon = counts_carbon or any(place.carbon_g is not None for place in here)
+    counts_power = limits.power_w is not None or any(place.power_w is not None for place in here)
+    if site.device.tdp_w is None and (counts_power or counts_carbon):
         return "power-unknown"
     if counts_carbon and (site.offer.provider, site.offer.region) not in catalog.grids:
         return "carbon-unknown"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -10,10 +10,12 @@ from planner.candidates.ledger import Ledger
 from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
 from planner.catalog.regions import region_matches
+from planner.estimate.market import is_own_contract
 from planner.estimate.resolve import inter_node_rate, usable_bytes
-from planner.scenario.schema import Hardware, Owned, Quota, Scenario
+from planner.scenario.schema import Hardware, Owned, Quota, Scenario, SiteLimit
 
 OWNED = "owned"
+METERED = ("on_demand", "spot", "flex")  # paid by the hour that something runs
 LARGEST_DEVICE_COUNT = 16384
 
 
@@ -57,17 +59,27 @@ class Site:
 def sites_of(scenario: Scenario, catalog: Catalog, ledger: Ledger, *, allow_suspect: bool = False) -> list[Site]:
     """Offers that pass the scenario's own filters, sorted by offer id; drops go to the ledger."""
     hardware = scenario.hardware
-    devices = _allowed_devices(hardware, catalog)
     ledger.offers_seen += len(catalog.offers) + len(hardware.owned)
     sites = [_owned_site(index, owned, catalog, hardware) for index, owned in enumerate(hardware.owned)]
-    for offer in catalog.offers:
-        device = catalog.shapes[offer.shape].device
-        reason = _offer_refusal(offer, hardware, devices[device], allow_suspect)
+    for offer, reason in _judged(scenario, catalog, allow_suspect):
         if reason:
             ledger.drop(reason, "offers")
-        else:
+        elif offer.price_model in METERED:
             sites.append(_site(offer, catalog, hardware))
     return sorted(sites, key=lambda site: site.offer.id)
+
+
+def usable_offers(scenario: Scenario, catalog: Catalog, *, allow_suspect: bool = False) -> Iterator[Offer]:
+    """Offers that pass the scenario's own filters, contracts among them."""
+    return (offer for offer, reason in _judged(scenario, catalog, allow_suspect) if not reason)
+
+
+def _judged(scenario: Scenario, catalog: Catalog, allow_suspect: bool) -> Iterator[tuple[Offer, str]]:
+    """Every offer with the reason why it may not be used, or an empty string."""
+    devices = _allowed_devices(scenario.hardware, catalog)
+    for offer in catalog.offers:
+        allowed = devices[catalog.shapes[offer.shape].device]
+        yield offer, _offer_refusal(offer, scenario.hardware, allowed, allow_suspect)
 
 
 def _allowed_devices(hardware: Hardware, catalog: Catalog) -> dict[str, bool]:
@@ -86,7 +98,7 @@ def _offer_refusal(offer: Offer, hardware: Hardware, device_allowed: bool, allow
         return "not-allowed"
     if not any(region_matches(offer, pattern) for pattern in hardware.regions):
         return "region"
-    if offer.price_model not in hardware.pricing:
+    if offer.price_model not in hardware.pricing and not is_own_contract(offer):
         return "price-model"
     if offer.quality and (not allow_suspect or offer.quality == "sentinel"):
         return "suspect-price"
@@ -135,10 +147,10 @@ def group_by_physics(sites: Iterable[Site], *, host_memory: bool = False) -> lis
 
 
 def quota_matches(site: Site, quota: Quota) -> bool:
-    """Whether an offer counts against a quota; owned hardware and reservations never do."""
+    """Whether an offer counts against a quota; owned hardware never does, contracts when they are named."""
     offer = site.offer
-    if offer.price_model not in ("on_demand", "spot"):  # "owned" is a price model of its own
-        return False
+    if offer.price_model not in ("on_demand", "spot") and offer.price_model != quota.price_model:
+        return False  # "owned" is a price model of its own; what is reserved counts where a quota names it
     if quota.provider and not fnmatchcase(offer.provider, quota.provider):
         return False
     if quota.device and not device_matches(site.device, quota.device):
@@ -146,6 +158,13 @@ def quota_matches(site: Site, quota: Quota) -> bool:
     if quota.price_model and offer.price_model != quota.price_model:
         return False
     return quota.region is None or region_matches(offer, quota.region)
+
+
+def is_at(site: Site, place: SiteLimit) -> bool:
+    """Whether a site stands where a limit holds."""
+    if place.provider and not fnmatchcase(site.offer.provider, place.provider):
+        return False
+    return place.region is None or region_matches(site.offer, place.region)
 
 
 def shape_cap(scenario: Scenario, site: Site, *, one_job: bool = True) -> int:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
-from planner.candidates.calendar import Calendar
+from planner.candidates.calendar import Calendar, Pool
+from planner.candidates.contracts import pools_of, reserved_sites
+from planner.candidates.holding import hold_times
 from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, Window, joint_rows
 from planner.candidates.machines import carbon_mg_per_hour
@@ -18,11 +20,12 @@ from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.prune import count_pruned, prune
 from planner.candidates.rates import rates_table, resolve_rates
 from planner.candidates.serving import ServingQuestion, ServingTable, resolve_serving, serving_table
+from planner.candidates.timetable import Timetable, Ways, timetable
 from planner.candidates.training import TrainingTable, training_tables
 from planner.candidates.training_question import TrainingQuestion, resolve_training
-from planner.catalog.given import with_given
 from planner.catalog.model import Catalog
-from planner.estimate.given import NO_MODEL, given_offers
+from planner.estimate.given import NO_MODEL
+from planner.estimate.market import market
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 
 SLICES = 8  # equal parts of a class of requests, where a router cannot split it as it likes
@@ -45,7 +48,9 @@ class Candidates:
     program: Program  # without the columns that no best plan needs
     rows: NDArray[np.int64]  # (columns,) row of each column of `program` in its workload's table
     median_tables: Mapping[str, Table]  # what would hold at the median of the error bands
+    pools: tuple[Pool, ...] = ()  # what may be reserved
     calendar: Calendar | None = None  # of `program`; None: everything runs at once
+    whole_calendar: Calendar | None = None  # of `whole`
 
     @property
     def columns_before(self) -> int:
@@ -53,15 +58,18 @@ class Candidates:
         return self.whole.column_count
 
     def devices(self, program: Program, rows: NDArray[np.int64]) -> NDArray[np.str_]:
-        """Device of each column of `program` or `whole`."""
-        return np.array(
-            [
-                self.tables[task.name].sites[int(rows[column])].device.id
-                for task in program.tasks
-                for column in range(task.first, task.stop)
-            ],
-            dtype=np.str_,
-        )
+        """Device of each column of `program` or `whole`; of what is bought that of its shape, "" of a copy of data."""
+        calendar = self.whole_calendar if program.column_count == self.whole.column_count else self.calendar
+        names = []
+        for task in program.tasks:
+            for column in range(task.first, task.stop):
+                if task.kind != "optional":
+                    names.append(self.tables[task.name].sites[int(rows[column])].device.id)
+                    continue
+                purchase = calendar.purchases[column] if calendar else None
+                offer = purchase.offer if purchase else None
+                names.append(self.catalog.shapes[offer.shape].device if offer else "")
+        return np.array(names, dtype=np.str_)
 
 
 def enumerate_candidates(
@@ -91,11 +99,13 @@ def enumerate_candidates(
     tables: dict[str, Table] = {}
     median: dict[str, Table] = {}
     ledgers: dict[str, Ledger] = {}
-    catalog = with_given(catalog, given_offers(scenario))
+    catalog = market(scenario, catalog)
+    pools = pools_of(scenario, catalog, allow_suspect=allow_suspect)
     for workload in scenario.workloads:
         ledger = ledgers[workload.name] = Ledger(workload=workload.name)
         given = isinstance(workload, ServingFleet) and workload.rates is not None
         sites = [] if given else sites_of(scenario, catalog, ledger, allow_suspect=allow_suspect)
+        sites += [] if given else reserved_sites(pools, scenario, catalog)
         arch = NO_MODEL if given and workload.model is None else load_model(workload.model)
         if isinstance(workload, TrainingJob):
             job = replace(resolve_training(workload, arch, scenario, catalog), patience_s=patience_s)
@@ -109,13 +119,19 @@ def enumerate_candidates(
             median[workload.name] = tables[workload.name]
         else:
             fleet = resolve_serving(workload, arch, scenario, catalog)
-            lasting = [site for site in sites if not site.spot or workload.max_spot_share]
-            ledger.drop("spot", "offers", len(sites) - len(lasting))
+            staying = [site for site in sites if site.offer.price_model != "flex"]
+            lasting = [site for site in staying if not site.spot or workload.max_spot_share]
+            ledger.drop("flex", "offers", len(sites) - len(staying))
+            ledger.drop("spot", "offers", len(staying) - len(lasting))
             questions[workload.name], tables[workload.name] = fleet, serving_table(fleet, lasting, ledger)
             median[workload.name] = tables[workload.name]
-    whole, rows = program_of(scenario, catalog, tables)
+    built = program_of(scenario, catalog, tables, questions, pools)
+    whole = built.program
     kept = prune(whole) if pruned else np.arange(whole.column_count)
     _note_pruned(whole, kept, ledgers)
+    for name, ledger in ledgers.items():
+        ledger.drop("dominated", "columns", built.thinned.get(name, 0))
+        ledger.drop("deadline", "columns", built.late.get(name, 0), nearest="no period leaves it in time")
     return Candidates(
         scenario=scenario,
         catalog=catalog,
@@ -123,15 +139,34 @@ def enumerate_candidates(
         tables=tables,
         ledgers=ledgers,
         whole=whole,
-        whole_rows=rows,
+        whole_rows=built.rows,
         program=restrict(whole, np.isin(np.arange(whole.column_count), kept))[0],
-        rows=rows[kept],
+        rows=built.rows[kept],
         median_tables=median,
+        pools=pools,
+        whole_calendar=built.calendar,
+        calendar=built.calendar.select(kept) if built.calendar else None,
     )
 
 
-def program_of(scenario: Scenario, catalog: Catalog, tables: Mapping[str, Table]) -> tuple[Program, NDArray[np.int64]]:
-    """All columns of all workloads, in canonical order, with the joint rows."""
+def program_of(
+    scenario: Scenario,
+    catalog: Catalog,
+    tables: Mapping[str, Table],
+    questions: Mapping[str, Question],
+    pools: tuple[Pool, ...] = (),
+    *,
+    confidence: float | None = None,
+) -> Timetable:
+    """All columns of all workloads, in canonical order, with the joint rows; with starts where a calendar is asked for.
+
+    Parameters
+    ----------
+    pools
+        What may be reserved.
+    confidence
+        At which the columns of a calendar hold their machines; None: the one that each job asks for.
+    """
     tasks: list[Task] = []
     facts: list[ColumnFacts] = []
     for workload in scenario.workloads:
@@ -139,19 +174,34 @@ def program_of(scenario: Scenario, catalog: Catalog, tables: Mapping[str, Table]
         facts += [_column_facts(len(tasks), table, row, catalog) for row in range(len(table))]
         tasks.append(_task(workload, table, first, len(facts)))
     rows = np.concatenate([np.arange(len(table), dtype=np.int64) for table in tables.values()])
+    if scenario.scheduled:
+        program = _assemble(scenario, tasks, facts, (), tables)
+        held = hold_times(scenario, questions, tables, confidence)
+        return timetable(
+            Ways(scenario=scenario, catalog=catalog, pools=pools, program=program, rows=rows, facts=facts, **held)
+        )
     windows = [_window(workload, scenario) for workload in scenario.workloads]
-    return _assemble(scenario, tasks, facts, joint_rows(scenario, windows, facts), tables), rows
+    whole = _assemble(scenario, tasks, facts, joint_rows(scenario, windows, facts), tables)
+    return Timetable(program=whole, rows=rows, calendar=None, late={}, thinned={})
 
 
 def with_tables(candidates: Candidates, tables: Mapping[str, Table], tasks: Mapping[str, int]) -> Candidates:
     """The same question with other figures of some workloads, and other spare replicas of some fleets."""
     merged = {**candidates.tables, **tables}
-    whole, rows = program_of(candidates.scenario, candidates.catalog, merged)
-    spares = [replace(task, spare_replicas=tasks.get(task.name, task.spare_replicas)) for task in whole.tasks]
-    whole = replace(whole, tasks=tuple(spares))
+    built = program_of(candidates.scenario, candidates.catalog, merged, candidates.questions, candidates.pools)
+    spares = [replace(task, spare_replicas=tasks.get(task.name, task.spare_replicas)) for task in built.program.tasks]
+    whole = replace(built.program, tasks=tuple(spares))
     kept = prune(whole)
-    program = restrict(whole, np.isin(np.arange(whole.column_count), kept))[0]
-    return replace(candidates, tables=merged, whole=whole, whole_rows=rows, program=program, rows=rows[kept])
+    return replace(
+        candidates,
+        tables=merged,
+        whole=whole,
+        whole_rows=built.rows,
+        program=restrict(whole, np.isin(np.arange(whole.column_count), kept))[0],
+        rows=built.rows[kept],
+        whole_calendar=built.calendar,
+        calendar=built.calendar.select(kept) if built.calendar else None,
+    )
 
 
 def _column_facts(task: int, table: Table, row: int, catalog: Catalog) -> ColumnFacts:
@@ -244,4 +294,5 @@ def _ranks(names: list[str]) -> NDArray[np.int64]:
 
 def _note_pruned(program: Program, kept: NDArray[np.int64], ledgers: Mapping[str, Ledger]) -> None:
     for name, count in count_pruned(program, kept).items():
-        ledgers[name].drop("dominated", "columns", count)
+        if name in ledgers:
+            ledgers[name].drop("dominated", "columns", count)

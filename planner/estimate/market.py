@@ -15,6 +15,13 @@ from planner.errors import InputError
 from planner.estimate.given import given_offers
 from planner.scenario.schema import Contract, Discount, Scenario
 
+OWN_CONTRACT = "contract:"  # how the ids of the scenario's own contracts begin
+
+
+def is_own_contract(offer: Offer) -> bool:
+    """Whether the scenario states this contract: it may be used whatever `hardware.pricing` says."""
+    return offer.id.startswith(OWN_CONTRACT)
+
 
 def market(scenario: Scenario, catalog: Catalog) -> Catalog:
     """The catalog with what the scenario says of prices; its digest stays that of the files.
@@ -49,7 +56,7 @@ def _contract(
         raise InputError(*(replace(one, places=(place,) if place else ()) for one in error.problems)) from None
     least, most, step = contract.hours
     return Offer(
-        id=f"contract:{index}:{shape.id}:{contract.region}",
+        id=f"{OWN_CONTRACT}{index}:{shape.id}:{contract.region}",
         provider=shape.provider,
         region=contract.region,
         zone=contract.zone or "",

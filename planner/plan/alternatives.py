@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from planner.candidates.program import Program, restrict
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates, Table, program_of
+from planner.estimate.bands import MEDIAN
 from planner.optimize.conflict import find_conflict
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
-from planner.plan.calendar_rows import calendar_of
 from planner.plan.place import usd
 
 Document = dict[str, Any]
@@ -25,7 +25,7 @@ def best_single_kind(candidates: Candidates, solution: Solution, **options: Any)
 
     None too with a calendar, where one more program is no small thing to solve.
     """
-    if calendar_of(candidates) is not None:
+    if candidates.calendar is not None:
         return None
     chosen = candidates.devices(candidates.program, candidates.rows)[solution.units > 0]
     if len(set(chosen)) < 2 or candidates.program.objective[0] != "cost":
@@ -36,7 +36,7 @@ def best_single_kind(candidates: Candidates, solution: Solution, **options: Any)
     for floor, device in sorted((floor, device) for device, floor in floors.items() if floor is not None):
         if best is not None and floor >= best[0]:
             break
-        alone = restrict(whole, device_of == device)[0]
+        alone = restrict(whole, (device_of == device) | (device_of == ""))[0]  # copies of data are of no device
         small = restrict(alone, np.isin(np.arange(alone.column_count), prune(alone)))[0]
         most = None if best is None else best[0] - 1
         asked = replace(small, objective=("cost",))
@@ -89,9 +89,10 @@ def median_cost(candidates: Candidates, solution: Solution | None, **options: An
         return None
     if solution is not None and _same(candidates):
         return solution.cost_microusd
-    if calendar_of(candidates) is not None:  # one more program of this kind is no small thing to solve
+    if candidates.calendar is not None:  # one more program of this kind is no small thing to solve
         return None
-    whole, _ = program_of(candidates.scenario, candidates.catalog, candidates.median_tables)
+    asked, catalog, median = candidates.scenario, candidates.catalog, candidates.median_tables
+    whole = program_of(asked, catalog, median, candidates.questions, candidates.pools, confidence=MEDIAN).program
     small = restrict(whole, np.isin(np.arange(whole.column_count), prune(whole)))[0]
     answer = uninterrupted(optimize(replace(small, objective=("cost",)), cost_only=True, **options))
     return answer.cost_microusd if answer.status == "optimal" else None
@@ -100,6 +101,8 @@ def median_cost(candidates: Candidates, solution: Solution | None, **options: An
 def _same(candidates: Candidates) -> bool:
     """Whether no margin changed what there is to choose from."""
     asked, median = candidates.tables, candidates.median_tables
+    if candidates.calendar is not None:
+        return False  # a margin may also cost a period
     return all(_columns(asked[name]) == _columns(median[name]) for name in asked)
 
 

@@ -1,0 +1,86 @@
+"""How long a column of a job holds its machines: its run at the confidence asked for, and the queue before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.offers import Site
+from planner.candidates.training_question import TrainingQuestion
+from planner.candidates.training_table import TrainingTable
+from planner.scenario.schema import Scenario, TrainingJob
+
+FloatArray = NDArray[np.float64]
+FLEX = "flex"
+
+
+class HoldTimes(TypedDict):
+    """Arrays over all columns of all workloads; fleets hold their machines all the time, and have zeros."""
+
+    hold_s: FloatArray
+    wait_s: FloatArray
+    restart_s: FloatArray
+
+
+def hold_times(
+    scenario: Scenario,
+    questions: Mapping[str, object],
+    tables: Mapping[str, object],
+    confidence: float | None = None,
+) -> HoldTimes:
+    """Hold times of every column, in the order of the tables; infinite where an offer's longest term is too short.
+
+    Parameters
+    ----------
+    confidence
+        Quantile of the error band at which the run must hold; None: the one that each job asks for.
+    """
+    parts = []
+    for name, table in tables.items():
+        question = questions[name]
+        if isinstance(table, TrainingTable) and isinstance(question, TrainingQuestion):
+            parts.append(_of_job(scenario, question, table, confidence))
+        else:
+            parts.append(np.zeros((3, len(table))))  # type: ignore[arg-type]
+    hold, wait, restart = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
+    return HoldTimes(hold_s=hold, wait_s=wait, restart_s=restart)
+
+
+def _of_job(
+    scenario: Scenario, question: TrainingQuestion, table: TrainingTable, confidence: float | None
+) -> FloatArray:
+    """(3, rows): hold, wait and restart of every row."""
+    job, share = question.job, question.spec.confidence if confidence is None else confidence
+    of_site: dict[str, tuple[float, float, float]] = {}
+    figures = np.zeros((3, len(table)))
+    for row, site in enumerate(table.sites):
+        name = site.offer.id
+        if name not in of_site:
+            margin = question.band(site).time_margin(share)
+            of_site[name] = margin, wait_s(site, scenario), _restart_s(question, job, site)
+        margin, wait, restart = of_site[name]
+        run = float(table.finish_s[row]) * margin
+        longest = site.offer.max_term_hours if site.offer.price_model == FLEX else None
+        fits = longest is None or run <= longest * 3600.0
+        figures[:, row] = (wait + run if fits else np.inf), wait, restart
+    return figures
+
+
+def wait_s(site: Site, scenario: Scenario) -> float:
+    """Expected time in the queue before an offer's machines are there.  [s]"""
+    if site.offer.price_model != FLEX:
+        return 0.0
+    if site.offer.wait_hours is not None:
+        return site.offer.wait_hours * 3600.0
+    flex = scenario.hardware.flex
+    assert flex is not None  # a scenario that may use flex says so
+    return flex.wait_s
+
+
+def _restart_s(question: TrainingQuestion, job: TrainingJob, site: Site) -> float:
+    """What going on after a pause takes: as after a failure."""
+    run = question.spec_on(site).run
+    return run.restart_s if run is not None and job.schedule == "elastic" else 0.0

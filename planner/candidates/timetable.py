@@ -1,0 +1,252 @@
+"""From columns that run at once to columns with start periods: the calendar program of optimisation.md 4.4.
+
+The program without a calendar (one column for each way to run a workload) is thinned first: a way that takes no less of
+anything, no less time and no less money than another way of the same workload on the same device is not worth starts of
+its own. What is left is repeated for every period in which it may start, and joined by what is bought for it
+(`purchases`) and by the rows that hold period by period (`timetable_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.calendar import NO_POOL, Calendar, Pool
+from planner.candidates.contracts import pool_index
+from planner.candidates.grid import Grid, grid_of
+from planner.candidates.limits import ColumnFacts, whole_plan_rows
+from planner.candidates.placement import copies_of
+from planner.candidates.program import IntArray, Program, Row, Task, restrict
+from planner.candidates.prune import can_bind, prune
+from planner.candidates.purchases import Bought, bought_of
+from planner.candidates.timetable_rows import Limit, calendar_rows, limits_of
+from planner.catalog.model import Catalog
+from planner.scenario.schema import Scenario
+
+FloatArray = NDArray[np.float64]
+COUNTS_PURCHASES = ("hardware.quotas", "limits.spend", "limits.budget")  # rows that what is bought adds to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ways:
+    """Every way to run every workload, before it has a start: the program without rows, and what stands behind it."""
+
+    scenario: Scenario
+    catalog: Catalog
+    pools: tuple[Pool, ...]
+    program: Program
+    rows: IntArray  # (columns,) row of each column in its workload's table
+    facts: Sequence[ColumnFacts]
+    hold_s: FloatArray  # (columns,) of jobs: the wait in a queue and the run at the confidence asked for; of fleets 0
+    wait_s: FloatArray  # (columns,) of it in the queue (flex)
+    restart_s: FloatArray  # (columns,) of elastic jobs: going on after a pause; else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starts:
+    """When each way may start, and how much of the calendar it holds."""
+
+    first: IntArray  # (columns,) first period in which it may start
+    last: IntArray  # (columns,) last one; below `first`: never
+    span: IntArray  # (columns,) periods that it holds; of an elastic job, in which it runs
+    stop: IntArray  # (columns,) end of the window of an elastic job
+    elastic: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slots:
+    """Ways with a start: columns of workloads in the calendar program."""
+
+    way: IntArray  # (columns,) index into the ways
+    start: IntArray
+    stop: IntArray
+    span: IntArray
+    elastic: NDArray[np.bool_]
+    pool: IntArray
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timetable:
+    """A program; with starts and purchases where a calendar is asked for."""
+
+    program: Program
+    rows: IntArray  # (columns,) row in the workload's table; -1 for purchases
+    calendar: Calendar | None  # None: everything runs at once
+    late: Mapping[str, int]  # ways of each workload that no start leaves in time
+    thinned: Mapping[str, int]  # ways of each workload that another one makes pointless
+
+
+def timetable(ways: Ways) -> Timetable:
+    """The calendar program of a scenario."""
+    grid = grid_of(ways.scenario)
+    starts = _starts(ways, grid)
+    pool = np.array([pool_index(fact.site, ways.pools) for fact in ways.facts], dtype=np.int64)
+    limits = list(limits_of(ways.scenario, ways.facts, grid))
+    copies = copies_of(ways.scenario, ways.catalog, ways.facts, ways.program.tasks)
+    able = np.flatnonzero(starts.last >= starts.first)
+    shared = [*_way_rows(ways, limits), *(Row(name="", label="", bound=-1, columns=copy.columns,
+                                              coefficients=np.ones_like(copy.columns)) for copy in copies)]  # fmt: skip
+    kept = able[_worth_a_start(ways, starts, able, pool, shared)]
+    slots = _slots(ways, grid, starts, kept, pool, _held_back(ways, shared, pool))
+    bought = bought_of(ways.scenario, grid, ways.pools, slots, copies, ways.program, ways.facts)
+    program = _program(ways, grid, slots, bought)
+    rows = calendar_rows(ways, grid, limits, slots, bought, copies, _whole_rows(ways), program.cost_microusd)
+    return Timetable(
+        program=replace(program, rows=tuple(rows)),
+        rows=np.concatenate([ways.rows[slots.way], np.full(len(bought.purchases), -1, dtype=np.int64)]),
+        calendar=_calendar(ways, grid, slots, bought),
+        late=_counted(ways.program.tasks, starts.last < starts.first),
+        thinned=_counted(ways.program.tasks, np.isin(np.arange(len(ways.facts)), np.setdiff1d(able, kept))),
+    )
+
+
+def _starts(ways: Ways, grid: Grid) -> Starts:
+    """Windows of every way: of a fixed job its start periods, of an elastic one the periods that it may run in."""
+    n = ways.program.column_count
+    first, last = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    span, stop = np.full(n, grid.periods, dtype=np.int64), np.full(n, grid.periods, dtype=np.int64)
+    elastic = np.zeros(n, dtype=bool)
+    jobs = {job.name: job for job in ways.scenario.training}
+    for task in ways.program.tasks:
+        part = slice(task.first, task.stop)
+        job = jobs.get(task.name)
+        if job is None:
+            continue
+        end_s, hold = job.start_s + job.deadline_s, ways.hold_s[part]
+        first[part] = grid.first(job.start_s)
+        if job.schedule == "elastic":
+            elastic[part], stop[part] = True, grid.whole_before(end_s)
+            span[part] = grid.running_periods(hold, ways.restart_s[part])
+            last[part] = np.where(first[part] + span[part] <= stop[part], first[part], first[part] - 1)
+        else:
+            last[part] = grid.last(hold, end_s)
+            span[part] = grid.touched(0, hold)
+    return Starts(first=first, last=last, span=span, stop=stop, elastic=elastic)
+
+
+def _way_rows(ways: Ways, limits: Sequence[Limit]) -> Iterator[Row]:
+    """Every limit as if all ran at once: what dominance must compare; those that can never bind are left out."""
+    rows = [
+        Row(name=limit.name, label="", bound=int(limit.bounds.min()), columns=np.flatnonzero(limit.values),
+            coefficients=limit.values[np.flatnonzero(limit.values)])
+        for limit in limits
+    ]  # fmt: skip
+    for row in (*rows, *_whole_rows(ways)):
+        bought = bool(ways.pools) and row.name.startswith(COUNTS_PURCHASES)
+        if len(row.columns) and (bought or can_bind(ways.program, row)):
+            yield replace(row, bound=-1)
+
+
+def _whole_rows(ways: Ways) -> list[Row]:
+    return list(whole_plan_rows(ways.scenario, ways.facts))
+
+
+def _worth_a_start(ways: Ways, starts: Starts, able: IntArray, pool: IntArray, shared: Sequence[Row]) -> IntArray:
+    """Places in `able` of the ways that no other way of the same workload on the same device makes pointless."""
+    everyone = np.arange(ways.program.column_count)
+    late = grid_of(ways.scenario).periods - starts.last
+    sizes = [("span", starts.span), ("late", late)]
+    sizes += [(str(number), np.where(pool == number, ways.program.nodes, 0)) for number in range(len(ways.pools))]
+    rows = [Row(name=name, label="", bound=-1, columns=everyone, coefficients=size) for name, size in sizes]
+    devices = np.unique([fact.site.device.id for fact in ways.facts], return_inverse=True)[1]
+    mask = np.zeros(len(everyone), dtype=bool)
+    mask[able] = True
+    small, _ = restrict(replace(ways.program, rows=(*shared, *rows)), mask)
+    return prune(small, within=devices[able].astype(np.int64))
+
+
+def _held_back(ways: Ways, shared: Sequence[Row], pool: IntArray) -> NDArray[np.bool_]:
+    """Ways for which it matters when they start: something is shared with others, or an order is asked for."""
+    moved: NDArray[np.bool_] = np.asarray(pool != NO_POOL)
+    for row in shared:
+        moved[row.columns] = True
+    ordered = {name for job in ways.scenario.training if job.after for name in (job.name, *job.after)}
+    for task in ways.program.tasks:
+        if task.name in ordered:
+            moved[task.first : task.stop] = True
+    return moved
+
+
+def _slots(ways: Ways, grid: Grid, starts: Starts, kept: IntArray, pool: IntArray, moved: NDArray[np.bool_]) -> Slots:
+    """Every way that is kept, once for each start that may matter."""
+    once = starts.elastic[kept] | ~moved[kept]
+    counts = np.where(once, 1, starts.last[kept] - starts.first[kept] + 1)
+    way = np.repeat(kept, counts)
+    begins = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    start = starts.first[way] + np.arange(len(way)) - np.repeat(begins[:-1], counts)
+    stop = np.where(starts.elastic[way], starts.stop[way], np.minimum(start + starts.span[way], grid.periods))
+    edges = np.searchsorted(way, [task.first for task in ways.program.tasks])
+    ends = np.searchsorted(way, [task.stop for task in ways.program.tasks])
+    return Slots(
+        way=way,
+        start=start,
+        stop=stop,
+        span=starts.span[way],
+        elastic=starts.elastic[way],
+        pool=pool[way],
+        tasks=tuple(
+            replace(task, first=int(first), stop=int(end)) for task, first, end in zip(ways.program.tasks, edges, ends)
+        ),
+    )
+
+
+def _program(ways: Ways, grid: Grid, slots: Slots, bought: Bought) -> Program:
+    """The columns of the calendar program, still without rows."""
+    old, way, more = ways.program, slots.way, len(bought.purchases)
+    names = sorted({fact.site.offer.id for fact in ways.facts} | set(bought.names))
+    rank = {name: index for index, name in enumerate(names)}
+    providers = sorted({fact.site.offer.provider for fact in ways.facts} | set(bought.providers))
+    place = {name: index for index, name in enumerate(providers)}
+
+    def padded(values: NDArray[np.int64]) -> IntArray:
+        return np.concatenate([values[way], np.zeros((more, *values.shape[1:]), dtype=np.int64)])
+
+    starts_s = {job.name: job.start_s for job in ways.scenario.training}
+    begun = np.zeros(len(way))
+    for task in slots.tasks:
+        if task.kind == "training":
+            part = slice(task.first, task.stop)
+            begun[part] = grid.start_s(slots.start[part]) - starts_s[task.name] + ways.wait_s[way[part]]
+    return Program(
+        tasks=(*slots.tasks, *bought.tasks(len(way))),
+        cost_microusd=np.concatenate([old.cost_microusd[way], bought.cost_microusd]),
+        finish_s=np.concatenate([old.finish_s[way] + begun, np.zeros(more)]),
+        carbon_mg=padded(old.carbon_mg),
+        nodes=padded(old.nodes),
+        replicas=padded(old.replicas),
+        capacity_micro_per_s=padded(old.capacity_micro_per_s),
+        max_units=np.concatenate([old.max_units[way], bought.max_units]),
+        provider=np.array([place[ways.facts[k].site.offer.provider] for k in way.tolist()]
+                          + [place[name] for name in bought.providers], dtype=np.int64),
+        offer=np.array([rank[ways.facts[k].site.offer.id] for k in way.tolist()]
+                       + [rank[name] for name in bought.names], dtype=np.int64),
+        max_providers=old.max_providers,
+        objective=old.objective,
+        role=padded(old.role),
+        level=padded(old.level),
+        spot=padded(old.spot),
+        domain=padded(old.domain),
+    )  # fmt: skip
+
+
+def _calendar(ways: Ways, grid: Grid, slots: Slots, bought: Bought) -> Calendar:
+    nothing = (None,) * len(slots.way)
+    return Calendar(
+        period_s=grid.period_s,
+        periods=grid.periods,
+        horizon_s=grid.horizon_s,
+        start=np.concatenate([slots.start, bought.start]),
+        stop=np.concatenate([slots.stop, bought.stop]),
+        pool=np.concatenate([slots.pool, bought.pool]),
+        pausable=np.concatenate([slots.elastic, np.zeros(len(bought.purchases), dtype=bool)]),
+        pools=ways.pools,
+        purchases=(*nothing, *bought.purchases),
+    )
+
+
+def _counted(tasks: Sequence[Task], mask: NDArray[np.bool_]) -> dict[str, int]:
+    return {task.name: int(mask[task.first : task.stop].sum()) for task in tasks}

@@ -1,0 +1,293 @@
+"""Rows of a calendar program: limits period by period, reserved nodes against supply, orders, pauses, copies.
+
+Names of rows that state a limit are scenario paths with the period, "hardware.quotas[0]@3". Rows that say what the
+columns *mean* begin with "~": nobody can loosen them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.calendar import NO_POOL
+from planner.candidates.grid import Grid
+from planner.candidates.limits import Coefficient, ColumnFacts, peak_limits
+from planner.candidates.offers import Site
+from planner.candidates.placement import Copy
+from planner.candidates.program import IntArray, Row
+from planner.catalog.model import Catalog, Offer
+from planner.scenario.schema import Owned, Scenario
+from planner.units import format_duration
+
+if TYPE_CHECKING:
+    from planner.candidates.purchases import Bought
+    from planner.candidates.timetable import Slots, Ways
+
+STRUCTURE = "~"  # how the names of rows begin that are no limits
+_OWNED = "hardware.owned["
+_OF_PURCHASES = ("hardware.quotas", "limits.spend")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """A limit that holds in every period."""
+
+    name: str
+    label: str
+    bounds: IntArray  # (periods,)
+    values: IntArray  # (ways,) that one unit of each way takes
+    coefficient: Coefficient
+
+
+def limits_of(scenario: Scenario, facts: Sequence[ColumnFacts], grid: Grid) -> Iterator[Limit]:
+    """The limits of a scenario, over ways to run its workloads."""
+    sites: dict[str, Site] = {fact.site.offer.id: fact.site for fact in facts}
+    number = {name: index for index, name in enumerate(sites)}
+    of = np.array([number[fact.site.offer.id] for fact in facts], dtype=np.int64)
+    nodes = np.array([fact.nodes for fact in facts], dtype=np.int64)
+    for name, label, bound, coefficient in peak_limits(scenario):
+        each = np.array([coefficient(_one_node(site)) for site in sites.values()], dtype=np.int64)
+        bounds = np.full(grid.periods, bound, dtype=np.int64)
+        if name.startswith(_OWNED):
+            bounds = np.where(_there(scenario.hardware.owned[int(name[len(_OWNED) : -1])], scenario, grid), bounds, 0)
+        yield Limit(name=name, label=label, bounds=bounds, values=each[of] * nodes, coefficient=coefficient)
+
+
+def _one_node(site: Site) -> ColumnFacts:
+    return ColumnFacts(task=0, site=site, nodes=1, cost_microusd=0, carbon_mg=0)
+
+
+def _there(owned: Owned, scenario: Scenario, grid: Grid) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Periods in which owned machines are there from beginning to end."""
+    periods = np.arange(grid.periods)
+    first = scenario.since_begin_s(owned.from_date) if owned.from_date else None
+    last = scenario.since_begin_s(owned.until_date) if owned.until_date else None
+    there = np.ones(grid.periods, dtype=bool)
+    if first is not None:
+        there &= grid.start_s(periods) >= first - 1e-6
+    if last is not None:
+        there &= grid.start_s(periods + 1) <= last + 1e-6
+    return there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Frame:
+    """The columns of the calendar program: those with a start, then those that are bought."""
+
+    ways: Ways
+    grid: Grid
+    slots: Slots
+    bought: Bought
+    start: IntArray
+    stop: IntArray
+    way: IntArray  # (columns,) that a column, or the plan whose running period it is, goes back to; -1: none
+    holds: np.ndarray[tuple[int], np.dtype[np.bool_]]  # columns that take nodes themselves
+
+    @property
+    def first_bought(self) -> int:
+        return len(self.slots.way)
+
+    def held(self, values: IntArray) -> IntArray:
+        """What every column takes while it is held, from what every way takes."""
+        return np.where(self.holds, values[self.way], 0)
+
+    def suffix(self, period: int) -> str:
+        return f"@{period}" if self.grid.periods > 1 else ""
+
+    def label(self, text: str, period: int) -> str:
+        if self.grid.periods == 1:
+            return text
+        return f"{text}, from {format_duration(float(self.grid.start_s(period)))} on" if period else f"{text}, at first"
+
+
+def calendar_rows(
+    ways: Ways, grid: Grid, limits: Sequence[Limit], slots: Slots, bought: Bought, copies: Sequence[Copy],
+    whole: Sequence[Row], cost_microusd: IntArray,
+) -> Iterator[Row]:  # fmt: skip
+    """All rows of a calendar program.
+
+    Parameters
+    ----------
+    whole
+        Limits on the plan as a whole, over the ways.
+    cost_microusd
+        (columns,) of the calendar program.
+    """
+    runs = np.array(bought.slots, dtype=np.int64)
+    frame = _Frame(
+        ways=ways,
+        grid=grid,
+        slots=slots,
+        bought=bought,
+        start=np.concatenate([slots.start, bought.start]),
+        stop=np.concatenate([slots.stop, bought.stop]),
+        way=np.concatenate([slots.way, np.where(runs >= 0, slots.way[runs], -1)]) if len(runs) else slots.way,
+        holds=np.concatenate([~slots.elastic, runs >= 0]),
+    )
+    yield from _whole(frame, whole, cost_microusd)
+    for limit in limits:
+        yield from _limited(frame, limit)
+    yield from _supplied(frame)
+    yield from _paused(frame)
+    yield from _ordered(frame)
+    yield from _copied(frame, copies)
+
+
+def _row(name: str, label: str, bound: int, dense: IntArray) -> Row:
+    columns = np.flatnonzero(dense)
+    return Row(name=name, label=label, bound=bound, columns=columns, coefficients=dense[columns])
+
+
+def _whole(frame: _Frame, whole: Sequence[Row], cost_microusd: IntArray) -> Iterator[Row]:
+    more = np.zeros(len(frame.bought.purchases), dtype=np.int64)
+    for row in whole:
+        dense = np.zeros(frame.ways.program.column_count, dtype=np.int64)
+        dense[row.columns] = row.coefficients
+        spread = cost_microusd if row.name == "limits.budget" else np.concatenate([dense[frame.slots.way], more])
+        found = _row(row.name, row.label, row.bound, spread)
+        if len(found.columns):
+            yield found
+
+
+def _limited(frame: _Frame, limit: Limit) -> Iterator[Row]:
+    """A limit in every period; periods in which the same columns meet the same bound are told once."""
+    values = frame.held(limit.values)
+    if limit.name.startswith(_OF_PURCHASES):
+        values[frame.first_bought :] += _of_purchases(frame, limit.coefficient)
+    before: tuple[int, bytes] | None = None
+    touched = np.flatnonzero(values)
+    for period in range(frame.grid.periods):
+        here = touched[(frame.start[touched] <= period) & (period < frame.stop[touched])]
+        same = int(limit.bounds[period]), here.tobytes()
+        if not len(here) or same == before:
+            continue
+        before = same
+        yield Row(
+            name=limit.name + frame.suffix(period),
+            label=frame.label(limit.label, period),
+            bound=int(limit.bounds[period]),
+            columns=here,
+            coefficients=values[here],
+        )
+
+
+def _of_purchases(frame: _Frame, coefficient: Coefficient) -> IntArray:
+    """What one unit of each contract and each period on demand takes of a limit."""
+    catalog, known = frame.ways.catalog, dict[str, int]()
+    values = []
+    for purchase, pool in zip(frame.bought.purchases, frame.bought.pools):
+        offer = purchase.offer
+        if offer is None or pool == NO_POOL:
+            values.append(0)
+            continue
+        if offer.id not in known:
+            known[offer.id] = coefficient(_one_node(_site(offer, catalog)))
+        values.append(known[offer.id])
+    return np.array(values, dtype=np.int64)
+
+
+def _site(offer: Offer, catalog: Catalog) -> Site:
+    shape = catalog.shapes[offer.shape]
+    return Site(offer=offer, shape=shape, device=catalog.devices[shape.device])
+
+
+def _supplied(frame: _Frame) -> Iterator[Row]:
+    """Nodes used of a pool are at most those contracted and those on demand, in every period."""
+    nodes = frame.held(frame.ways.program.nodes)
+    bought_pool = frame.bought.pool
+    for number, pool in enumerate(frame.ways.pools):
+        uses = np.zeros(len(nodes), dtype=np.int64)
+        workload_pool = np.append(frame.slots.pool, NO_POOL)
+        runs = np.array(frame.bought.slots, dtype=np.int64)
+        of = np.concatenate([frame.slots.pool, workload_pool[runs]]) if len(runs) else frame.slots.pool
+        uses[of == number] = nodes[of == number]
+        uses[frame.first_bought :][bought_pool == number] = -1
+        touched = np.flatnonzero(uses)
+        for period in range(frame.grid.periods):
+            here = touched[(frame.start[touched] <= period) & (period < frame.stop[touched])]
+            if (uses[here] > 0).any():
+                yield Row(
+                    name=f"{STRUCTURE}{pool.name}@{period}",
+                    label=frame.label(f"reserved nodes of {pool.name}", period),
+                    bound=0,
+                    columns=here,
+                    coefficients=uses[here],
+                )
+
+
+def _paused(frame: _Frame) -> Iterator[Row]:
+    """A plan of an elastic job runs in as many periods as it takes, in none when it is not chosen."""
+    runs = np.array(frame.bought.slots, dtype=np.int64)
+    counts = {column: task.count for task in frame.slots.tasks for column in range(task.first, task.stop)}
+    for slot in np.flatnonzero(frame.slots.elastic).tolist():
+        mine = np.flatnonzero(runs == slot) + frame.first_bought
+        span, ones = int(frame.slots.span[slot]), np.ones(len(mine), dtype=np.int64)
+        columns = np.append([slot], mine)
+        name = f"{STRUCTURE}runs@{slot}"
+        yield Row(name=name, label="runs long enough", bound=0, columns=columns, coefficients=np.append([span], -ones))
+        yield Row(name=name, label="runs no longer", bound=0, columns=columns, coefficients=np.append([-span], ones))
+        for run in mine.tolist() if counts[slot] > 1 else ():
+            pair = np.array([slot, run])
+            yield Row(name=name, label="runs at most once", bound=0, columns=pair, coefficients=np.array([-1, 1]))
+
+
+def _ordered(frame: _Frame) -> Iterator[Row]:
+    """While a job is not done, what comes after it does not run."""
+    spans = {task.name: range(task.first, task.stop) for task in frame.slots.tasks}
+    for index, job in enumerate(frame.ways.scenario.training):
+        for name in job.after or ():
+            after, before = spans[job.name], spans[name]
+            yield from _order(frame, f"training[{index}].after", f"{job.name} after {name}", before, after)
+
+
+def _order(frame: _Frame, name: str, label: str, before: range, after: range) -> Iterator[Row]:
+    first, second = _Running.of(frame, before), _Running.of(frame, after)
+    most = 1 if not first.elastic else int(frame.slots.span[before.start : before.stop].max(initial=1))
+    for period in range(frame.grid.periods):
+        # a fixed job is not done before its end; an elastic one while it has periods to run
+        open_ = first.columns[frame.stop[first.columns] > period]
+        # what starts by now, or runs now
+        begun = second.columns[
+            frame.start[second.columns] == period if second.elastic else frame.start[second.columns] <= period
+        ]
+        if not len(open_) or not len(begun):
+            continue
+        coefficients = np.append(np.ones(len(open_), dtype=np.int64), np.full(len(begun), most))
+        yield Row(name=name + frame.suffix(period), label=label, bound=most, columns=np.append(open_, begun),
+                  coefficients=coefficients)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """Columns that say when a job runs: its starts, or its running periods."""
+
+    columns: IntArray
+    elastic: bool
+
+    @classmethod
+    def of(cls, frame: _Frame, columns: range) -> _Running:
+        own = np.arange(columns.start, columns.stop)
+        if not frame.slots.elastic[own].any():
+            return cls(own, False)
+        return cls(np.flatnonzero(np.isin(frame.bought.slots, own)) + frame.first_bought, True)
+
+
+def _copied(frame: _Frame, copies: Sequence[Copy]) -> Iterator[Row]:
+    """Who runs where the data do not lie needs a copy; one row for each reader keeps the relaxation tight."""
+    for index, copy in enumerate(copies):
+        bought = [column + frame.first_bought for column, which in enumerate(frame.bought.copies) if which == index]
+        for task in frame.slots.tasks:
+            own = np.arange(task.first, task.stop)
+            mine = own[np.isin(frame.slots.way[own], copy.columns)]
+            if len(mine):
+                ones = np.ones(len(mine), dtype=np.int64)
+                yield Row(
+                    name=f"{STRUCTURE}copy:{copy.wanted.name}:{'/'.join(copy.place)}",
+                    label=f"{copy.wanted.name} at {'/'.join(copy.place)}",
+                    bound=0,
+                    columns=np.append(mine, bought),
+                    coefficients=np.append(ones, np.full(len(bought), -task.count)),
+                )
