@@ -22,10 +22,10 @@ from planner.optimize.model import Model
 from planner.optimize.status import Ending, FloatArray, IntArray, Outcome
 
 SOLVERS = ("highs", "cbc")
-TIGHT, USUAL = 1e-9, 1e-6  # tolerances of HiGHS; the second where it gives up at the first
 Better = Callable[[FloatArray, float], None]
-# At 1e-9 HiGHS 1.15.1 has called feasible programs infeasible (tests/optimize/test_tolerances.py): its "no" is
-# asked again at its own default, and a point found there counts when it keeps every line to 1e-9 once rounded.
+# HiGHS 1.15.1 has called feasible programs infeasible, its presolve where coefficients are nearly multiples of each
+# other (tests/optimize/test_tolerances.py): its "no" is asked again without presolve and at its own tolerance, and a
+# point found there counts when it keeps every line to 1e-9 once rounded.
 TIGHT, LOOSE = 1e-9, 1e-6
 CBC_SEED = 1234567  # CBC's own default; 0 would mean the time of day
 
@@ -111,9 +111,10 @@ def run_here(model: Model, solver: str, options: Options, better: Better | None 
     try:
         outcome = _run(model, solver, options, better, TIGHT)
         if solver == "highs" and outcome.ending in (Ending.INFEASIBLE, Ending.ERROR):
-            # at tight tolerances HiGHS has called infeasible what has a plan: a "no" is asked for twice
-            again = _run(model, solver, options, better, USUAL)
-            outcome = outcome if again.ending is Ending.ERROR else again
+            again = _run(model, solver, options, better, LOOSE)
+            stands = again.values is not None and _within_lines(model, again.values)
+            if stands or (outcome.ending is Ending.ERROR and again.values is None):
+                outcome = again
         return outcome
     except Exception as error:  # a solver may fail in any way; what it did is checked by the caller
         return Outcome(ending=Ending.ERROR, detail=f"{type(error).__name__}: {error}"[:300])
@@ -144,6 +145,7 @@ def solver_of(solver: str, options: Options, listener: _Listener, tolerance: flo
             output_flag=False,
             callbackTuple=(listener.hear, None),
             callbacksToActivate=listener.kinds(),
+            presolve="choose" if tolerance == TIGHT else "off",
             mip_feasibility_tolerance=tolerance,
             primal_feasibility_tolerance=tolerance,
             dual_feasibility_tolerance=tolerance,
