@@ -18,10 +18,13 @@ Plan = tuple[int, ...]  # units of every column
 
 
 def all_plans(question: Program) -> Iterator[Plan]:
-    """Every plan in which no column has more units than it would need alone."""
+    """Every plan in which no column has more units than it would need alone, and none that serves nothing."""
     for task in question.tasks:
         part = slice(task.first, task.stop)
         most = np.minimum(question.max_units[part], alone_units(question, task))
+        if task.kind == "serving" and not task.min_replicas:  # what can serve nothing is of no use
+            able = question.capacity_micro_per_s[part, : len(task.demand_micro_per_s)].any(axis=1)
+            most = np.where(able, most, 0)
         question.max_units[part] = most
     for combination in itertools.product(*(list(ways(question, task)) for task in question.tasks)):
         units = [0] * question.column_count

@@ -1,0 +1,151 @@
+"""The best decisions, near-optimal ranges and plans that stay, against all plans of small programs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.candidates.program import Program
+from planner.optimize.solve import optimize
+from planner.plan.decisions import best_decisions, decision_of
+from planner.plan.near_optimal import most_microusd, range_of
+from planner.plan.stability import changed_nodes, fewest_changes, with_move_cost
+from tests.frontier.brute import Plan, all_plans, key_of, small
+from tests.optimize.brute import random_program, value
+
+CASES = 60
+
+
+def cases(first: int, count: int) -> list[tuple[int, Program, list[Plan]]]:
+    """Programs that have plans, with all of them, best first."""
+    found: list[tuple[int, Program, list[Plan]]] = []
+    for seed in range(first, first + 20 * count):
+        question = replace(random_program(seed), objective=("cost",) if seed % 4 else ("cost", "carbon"))
+        plans = sorted(all_plans(question), key=lambda plan: key_of(question, plan)) if small(question) else []
+        if plans:
+            found.append((seed, question, plans))
+        if len(found) == count:
+            break
+    return found
+
+
+def labels_of(question: Program, seed: int) -> Any:
+    return np.random.default_rng([seed, 3]).integers(0, 3, question.column_count)
+
+
+def as_units(plan: Plan) -> Any:
+    return np.array(plan, dtype=np.int64)
+
+
+def decisions_of(question: Program, labels: Any, plans: list[Plan], count: int) -> list[Plan]:
+    """Best first, leaving out every plan that keeps all choices of a decision taken."""
+    taken: list[frozenset[Any]] = []
+    found = []
+    for plan in plans:
+        decision = decision_of(question, labels, as_units(plan))
+        if len(found) < count and not any(before <= decision for before in taken):
+            taken.append(decision)
+            found.append(plan)
+    return found
+
+
+def test_best_decisions_are_those_of_enumeration() -> None:
+    several = 0
+    for seed, question, plans in cases(0, CASES):
+        labels = labels_of(question, seed)
+        best = best_decisions(question, labels, 5, optimize)
+        expected = decisions_of(question, labels, plans, 5)
+        if not any(any(plan) for plan in expected):
+            continue
+        assert [tuple(s.units.tolist()) for s in best.solutions] == expected, seed
+        assert (best.ended is not None and best.ended.status == "infeasible") == (len(expected) < 5), seed
+        several += len(expected) > 2
+    assert several >= CASES // 5
+
+
+def test_a_decision_adds_nothing_to_another() -> None:
+    for seed, question, _ in cases(3000, 20):
+        labels = labels_of(question, seed)
+        found = [
+            decision_of(question, labels, s.units) for s in best_decisions(question, labels, 4, optimize).solutions
+        ]
+        assert not any(before <= later for at, later in enumerate(found) for before in found[:at] if before)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.35])
+def test_ranges_are_those_of_enumeration(share: float) -> None:
+    wide = 0
+    for seed, question, plans in cases(100, CASES // 2):
+        labels = labels_of(question, seed)
+        costs = [value(question, list(plan), "cost") for plan in plans]
+        most = most_microusd(min(costs), share)
+        for label in range(3):
+            amounts = np.where(labels == label, question.nodes * 8, 0)
+            counts = [int(amounts @ as_units(plan)) for plan, cost in zip(plans, costs) if cost <= most]
+            found = range_of(question, amounts, most, optimize)
+            assert (found.fewest, found.most) == (min(counts), max(counts)), (seed, label)
+            wide += found.fewest != found.most
+    assert wide >= (5 if share else 1)
+
+
+def test_the_share_is_a_decimal_number() -> None:
+    assert most_microusd(100, 0.07) == 107
+    assert most_microusd(10**15, 0.1) == 11 * 10**14
+
+
+def held_before(question: Program, groups: Any, plans: list[Plan], seed: int) -> dict[int, int]:
+    """What some plan held, changed a little, and something that nobody offers any more."""
+    rng = np.random.default_rng([seed, 5])
+    plan = plans[int(rng.integers(len(plans)))]
+    held = {int(group): 0 for group in groups if group >= 0}
+    for column, units in enumerate(plan):
+        if groups[column] >= 0:
+            held[int(groups[column])] += units * int(question.nodes[column])
+    return {group: nodes + int(rng.integers(0, 2)) for group, nodes in held.items() if nodes}
+
+
+def groups_of(question: Program, seed: int) -> Any:
+    """Offers of each workload; now and then a column that nobody holds."""
+    groups = labels_of(question, seed)
+    for number, task in enumerate(question.tasks):
+        groups[task.first : task.stop] += 3 * number
+    return np.where(np.random.default_rng([seed, 9]).random(len(groups)) < 0.9, groups, -1)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5])
+def test_staying_changes_the_fewest_nodes_that_enumeration_finds(share: float) -> None:
+    stayed = 0
+    for seed, question, plans in cases(200, CASES // 2):
+        groups = groups_of(question, seed)
+        held = held_before(question, groups, plans, seed)
+        most = most_microusd(value(question, list(plans[0]), "cost"), share)
+        near = [plan for plan in plans if value(question, list(plan), "cost") <= most]
+        least = min(changed_nodes(question, groups, held, as_units(plan)) for plan in near)
+        expected = next(p for p in near if changed_nodes(question, groups, held, as_units(p)) == least)
+        stay = fewest_changes(question, groups, held, most, optimize)
+        assert stay.changed == least, seed
+        assert tuple(stay.solution.units.tolist()) == expected, seed
+        stayed += expected != plans[0]
+    assert stayed >= (2 if share else 0)
+
+
+def test_a_price_on_changes_is_weighed_with_the_cost() -> None:
+    moved = 0
+    for seed, question, plans in cases(300, CASES // 2):
+        groups = groups_of(question, seed)
+        held = held_before(question, groups, plans, seed)
+        price = int(question.cost_microusd.max()) // 5 + 1
+
+        def paid(plan: Plan, question=question, groups=groups, held=held, price=price) -> int:  # type: ignore[no-untyped-def]
+            changed = changed_nodes(question, groups, held, as_units(plan))
+            return int(value(question, list(plan), "cost")) + price * changed
+
+        stay = with_move_cost(question, groups, held, price, optimize)
+        best = min(map(paid, plans))
+        assert paid(tuple(stay.solution.units.tolist())) == best, seed
+        assert stay.solution.cost_microusd + price * (stay.changed or 0) == best, seed
+        moved += paid(plans[0]) != best
+    assert moved >= 3
