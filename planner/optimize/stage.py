@@ -39,7 +39,7 @@ PATIENCE_S = 1.0  # for those rounds
 ROOTS, GAIN = 20, 1e-3  # rounds that tighten a relaxation; the relative gain below which they end
 AGAIN = "broke new lines time and again"
 CUT_OFF = (Ending.HANG, Ending.INTERRUPT, Ending.ERROR)  # what was told before is all there is
-BEST = 12  # columns of each task, by reduced cost, in the first small model
+BEST = 4  # columns of each task, by reduced cost, in the first small model
 
 
 class Adapter(Protocol):
