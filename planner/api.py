@@ -19,9 +19,8 @@ from planner.catalog.model import Catalog
 from planner.errors import InputError, PlanError, Problem
 from planner.files import LineFile, StrPath, read_package_text
 from planner.optimize.solve import Solution, optimize
-from planner.plan.alternatives import best_single_kind, infeasibility, median_cost
+from planner.plan.beside import beside_plan
 from planner.plan.certificate import certificate_problems
-from planner.plan.certified import certificate_of
 from planner.plan.document import build_document, with_simulation
 from planner.plan.plan import Plan
 from planner.plan.tighten import solve_within_targets
@@ -134,20 +133,20 @@ class _Way:
         """The best plan of the columns as they are."""
         return optimize(candidates.program, **self.options)
 
+    def search(self, scenario: Scenario, *, patience_s: float | None = None) -> Candidates:
+        """The ways of a scenario, those past its deadlines too when there is patience."""
+        loader = _loader(scenario)
+        return _enumerate(scenario, self.catalog, loader, allow_suspect=self.allow_suspect, patience_s=patience_s)
+
     def planned(self, listed: Candidates, solve: Callable[[Candidates], Solution]) -> Document:
         """The plan document of candidates, given what solves them."""
         candidates, solution = solve_within_targets(listed, solve)
-        options, has_plan = self.options, solution.has_plan
+        options = self.options
+        beside, solution = beside_plan(
+            listed, candidates, solution, search=self.search, allow_suspect=self.allow_suspect, **options
+        )
         return build_document(
-            candidates,
-            solution,
-            single_kind=best_single_kind(candidates, solution, **options) if has_plan else None,
-            infeasible=infeasibility(candidates, **options) if solution.status == "infeasible" else None,
-            median_microusd=median_cost(candidates, solution, **options) if has_plan else None,
-            certificate=certificate_of(listed, solution, allow_suspect=self.allow_suspect),
-            seed=options["seed"],
-            threads=options["threads"],
-            gap=options["gap"],
+            candidates, solution, **beside, seed=options["seed"], threads=options["threads"], gap=options["gap"]
         )
 
 

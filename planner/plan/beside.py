@@ -8,15 +8,23 @@ from typing import Any
 from planner.candidates.search import Candidates
 from planner.optimize.solve import Solution
 from planner.optimize.status import uninterrupted
-from planner.plan.alternatives import best_single_kind, infeasibility, median_cost
+from planner.plan.alternatives import best_single_kind, median_cost
 from planner.plan.certified import certificate_of
+from planner.plan.infeasible import infeasibility
+from planner.plan.relaxed import Search
 
 Document = dict[str, Any]
 LEFT_OUT = "interrupted after the plan was found: what is compared with it and its certificate may be missing"
 
 
 def beside_plan(
-    listed: Candidates, candidates: Candidates, solution: Solution, *, allow_suspect: bool, **options: Any
+    listed: Candidates,
+    candidates: Candidates,
+    solution: Solution,
+    *,
+    search: Search,
+    allow_suspect: bool,
+    **options: Any,
 ) -> tuple[Document, Solution]:
     """Arguments of `build_document` beside the solution, and the solution with what to say of them.
 
@@ -34,7 +42,7 @@ def beside_plan(
             found["single_kind"] = best_single_kind(candidates, solution, **options)
             found["median_microusd"] = median_cost(candidates, solution, **options)
         elif solution.status == "infeasible":
-            found["infeasible"] = infeasibility(candidates, **options)
+            found["infeasible"] = infeasibility(candidates, search, **options)
         found["certificate"] = certificate_of(listed, solution, allow_suspect=allow_suspect)
     except KeyboardInterrupt:
         if not solution.has_plan:
