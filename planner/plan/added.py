@@ -20,12 +20,9 @@ def with_columns(program: Program, name: str, most: Iterable[int]) -> tuple[Prog
     first, count = program.column_count, len(upper)
     nothing = np.zeros(count, dtype=np.int64)
     width = program.capacity_micro_per_s.shape[1]
-    added = dict.fromkeys(("cost_microusd", "carbon_mg", "nodes", "replicas", "offer", *OPTIONAL), nothing)
-    added |= {
-        "max_units": upper,
-        "provider": nothing + NOBODY,
-    }
-    added["finish_s"] = np.zeros(count)
+    added: dict[str, Any] = dict.fromkeys(("cost_microusd", "carbon_mg", "nodes", "replicas", "offer"), nothing)
+    added |= dict.fromkeys(OPTIONAL, nothing)
+    added |= {"max_units": upper, "provider": nothing + NOBODY, "finish_s": np.zeros(count)}
     arrays: dict[str, Any] = {key: np.concatenate([getattr(program, key), values]) for key, values in added.items()}
     arrays["capacity_micro_per_s"] = np.concatenate(
         [program.capacity_micro_per_s, np.zeros((count, width), dtype=np.int64)]

@@ -16,16 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import FloatArray, IntArray, Program
+from planner.candidates.holding import hold_times
+from planner.candidates.program import FloatArray, IntArray, Program, restrict
 from planner.candidates.search import Candidates, program_of
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution, optimize
+from planner.optimize.status import uninterrupted
 from planner.plan.calendar_rows import calendar_of
 from planner.plan.document import build_document
 from planner.plan.frontier_rows import point_row
 from planner.plan.journal import Journal, Record, question_key
-from planner.plan.sweep import Point, Trade, Value, best_under, columns_for, narrowed, steps
+from planner.plan.sweep import Point, Trade, Value, best_under, columns_for, steps
 from planner.plan.tighten import solve_within_targets
 from planner.scenario.schema import Scenario
 
@@ -110,7 +112,7 @@ def solve_at(candidates: Candidates, sweep: Sweep, limit: Value | None, asked: A
     def solve(program: Program, **given: Any) -> Solution:
         nonlocal solves
         solves += 1
-        return optimize(program, **given, **asked.options)
+        return uninterrupted(optimize(program, **given, **asked.options))
 
     def best(part: Candidates) -> Solution:
         answer = best_under(part.program, trade_of(part, sweep), limit, solve)
@@ -135,14 +137,24 @@ def solve_at(candidates: Candidates, sweep: Sweep, limit: Value | None, asked: A
 
 
 def prepared(candidates: Candidates, sweep: Sweep) -> Candidates:
-    """With the columns that some point may need; those of a calendar stay as they are."""
-    if calendar_of(candidates) is not None:
-        return candidates
-    whole = replace(candidates, program=candidates.whole, rows=candidates.whole_rows)
-    punctual = np.flatnonzero(_punctual(whole, sweep))
-    program, trade = narrowed(whole.program, trade_of(whole, sweep), punctual)
-    kept = columns_for(program, trade)
-    return replace(candidates, program=narrowed(program, trade, kept)[0], rows=whole.rows[punctual[kept]])
+    """With the columns that some point may need, of all that were listed."""
+    whole = select(candidates, np.arange(candidates.whole.column_count))
+    punctual = select(candidates, np.flatnonzero(_punctual(whole, sweep)))
+    kept = columns_for(punctual.program, trade_of(punctual, sweep))
+    return select(candidates, np.flatnonzero(_punctual(whole, sweep))[kept])
+
+
+def select(candidates: Candidates, kept: IntArray) -> Candidates:
+    """With these columns of `whole` in the program."""
+    mask = np.zeros(candidates.whole.column_count, dtype=bool)
+    mask[kept] = True
+    calendar = candidates.whole_calendar
+    return replace(
+        candidates,
+        program=restrict(candidates.whole, mask)[0],
+        rows=candidates.whole_rows[kept],
+        calendar=None if calendar is None else calendar.select(kept),
+    )
 
 
 def _punctual(candidates: Candidates, sweep: Sweep) -> NDArray[np.bool_]:
@@ -152,8 +164,7 @@ def _punctual(candidates: Candidates, sweep: Sweep) -> NDArray[np.bool_]:
         question = candidates.questions.get(task.name)
         if isinstance(question, TrainingQuestion) and sweep.workload not in (None, task.name):
             part = slice(task.first, task.stop)
-            stretched = _margins(candidates, question, task.name, candidates.rows[part]) * program.finish_s[part]
-            kept[part] = stretched <= question.job.deadline_s
+            kept[part] = deadline_s(candidates, task.name)[part] <= question.job.deadline_s
     return kept
 
 
@@ -168,32 +179,19 @@ def deadline_s(candidates: Candidates, workload: str | None) -> FloatArray:
 
     0 for columns that no swept deadline is about.  (columns,) [s]
     """
-    program, calendar = candidates.program, calendar_of(candidates)
-    least = np.zeros(program.column_count)
+    program, least = candidates.program, np.zeros(candidates.program.column_count)
+    held = hold_times(candidates.scenario, candidates.questions, candidates.tables)
+    sizes = np.cumsum([0, *(len(table) for table in candidates.tables.values())])
+    starts = dict(zip(candidates.tables, sizes.tolist()))
     for task in program.tasks:
-        question = candidates.questions.get(task.name)
-        if not isinstance(question, TrainingQuestion) or workload not in (None, task.name):
-            continue
-        part = slice(task.first, task.stop)
-        least[part] = _margins(candidates, question, task.name, candidates.rows[part]) * program.finish_s[part]
-        if calendar is not None:
-            table = candidates.tables[task.name]
-            assert isinstance(table, TrainingTable)
-            finish_s = table.finish_s[candidates.rows[part]]
-            begun = calendar.edges_s()[calendar.start[part]] - question.job.start_s
-            least[part] = begun + _margins(candidates, question, task.name, candidates.rows[part]) * finish_s
+        table = candidates.tables.get(task.name)
+        if isinstance(table, TrainingTable) and workload in (None, task.name):
+            part = slice(task.first, task.stop)
+            rows = candidates.rows[part]
+            way = starts[task.name] + rows
+            begun = program.finish_s[part] - table.finish_s[rows] - held["wait_s"][way]  # a start that may be chosen
+            least[part] = np.maximum(begun, 0.0) + held["hold_s"][way]
     return least
-
-
-def _margins(candidates: Candidates, question: TrainingQuestion, name: str, rows: IntArray) -> FloatArray:
-    """By how much the time of each row is stretched to the confidence that the scenario asks for."""
-    by_device: dict[str, float] = {}
-    sites = candidates.tables[name].sites
-    for row in rows.tolist():
-        site = sites[row]
-        if site.device.id not in by_device:
-            by_device[site.device.id] = question.band(site).time_margin(question.spec.confidence)
-    return np.array([by_device[sites[row].device.id] for row in rows.tolist()], dtype=np.float64)
 
 
 def moved(candidates: Candidates, scenario: Scenario) -> Candidates:
@@ -219,8 +217,8 @@ def _ranges(
     for low in edges:
         assert high is not None
         part = moved(candidates, asked.at_deadline(_whole_s(high)))
-        whole, rows = program_of(part.scenario, part.catalog, part.tables)
-        yield high, low, replace(part, whole=whole, whole_rows=rows)
+        built = program_of(part.scenario, part.catalog, part.tables, part.questions, part.pools)
+        yield high, low, replace(part, whole=built.program, whole_rows=built.rows)
         high = low
 
 
