@@ -1,0 +1,63 @@
+"""The ways out of an infeasible scenario in words: one line each, and the cheapest combination."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from planner.report import plan_words as words
+from planner.report.blocks import Block, Grid, columns
+
+Piece = Mapping[str, Any]
+_INDEXED = re.compile(r"(training|serving)\[(\d+)\](.*)")
+
+
+def limit_name(document: Piece, name: str) -> str:
+    """A limit by the name of its workload: training[0].deadline -> training.pretrain-8b.deadline."""
+    match = _INDEXED.fullmatch(name)
+    workloads = document["scenario"].get(match[1]) if match else None
+    if match is None or not isinstance(workloads, list) or int(match[2]) >= len(workloads):
+        return name
+    return f"{match[1]}.{workloads[int(match[2])].get('name', match[2])}{match[3]}"
+
+
+def ways_out(document: Piece) -> list[Block]:
+    """What would mend it, each limit alone; then several together, when that loosens more than one."""
+    facts = document["infeasible"]
+    rows = [_row(document, way) for way in facts.get("ways_out", [])]
+    heads = columns("Ways out, each alone", "Change", ">Cost then", "How")
+    blocks: list[Block] = [Grid(columns=heads, rows=rows)]
+    together = facts.get("combined")
+    if together and (len(together["changes"]) > 1 or not any(way["setting"] for way in facts["ways_out"])):
+        blocks.append(_together(document, together))
+    return blocks
+
+
+def _row(document: Piece, way: Piece) -> list[str]:
+    name = limit_name(document, way["limit"])
+    if way["to"] is None:
+        return [name, "alone not enough" if way["proven"] else "none found", "", ""]
+    unproven = "" if way["proven"] else ", not proven least"
+    cost = "" if way["cost_microusd"] is None else words.money(document, way["cost_microusd"])
+    return [name, change(way) + unproven, cost, f"--set '{way['setting']}'"]
+
+
+def change(way: Piece) -> str:
+    """From what to what: "14 → 19 days", "32 → 48 devices", "+ h100-sxm-80gb"."""
+    before, after = way["from_text"], way["to_text"]
+    if after.startswith("+"):
+        return str(after)
+    one, other = before.rsplit(" ", 1), after.rsplit(" ", 1)
+    if len(one) == len(other) == 2 and one[1].rstrip("s") == other[1].rstrip("s"):
+        return f"{one[0]} → {after}"
+    return f"{before} → {after}"
+
+
+def _together(document: Piece, together: Piece) -> Block:
+    rows = [
+        [limit_name(document, one["limit"]), change(one), f"--set '{one['setting']}'"] for one in together["changes"]
+    ]
+    proven = "the least loosening in all" if together["proven"] else "not proven least"
+    note = f"then {words.money(document, together['cost_microusd'])}; {100 * together['loosening']:.3g} %, {proven}"
+    return Grid(columns=columns("Together", "Change", "How"), rows=rows, notes=(note,))
