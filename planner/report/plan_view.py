@@ -14,6 +14,7 @@ from planner.report import plan_words as words
 from planner.report import serving_words as serving
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
 from planner.report.uncertain_view import uncertain_blocks
+from planner.report.ways_out import limit_name, ways_out
 
 Document = Mapping[str, Any]
 _SHOWN_REASONS = 3
@@ -173,12 +174,15 @@ def infeasible_blocks(document: Document) -> list[Block]:
         for name, reasons in facts["workloads"].items()
         if reasons
     ]
-    conflict = [words.conflict_row(member) for member in facts["conflict"]]
+    conflict = [
+        words.conflict_row({**member, "name": limit_name(document, member["name"])}) for member in facts["conflict"]
+    ]
     title = (
         "Conflict (smallest set; drop any one and it can be met)" if facts["minimal"] else "Conflict (may be smaller)"
     )
     median = Lines(lines=tuple(bands.infeasible_note(facts, document)))
-    return [*blocks, Grid(title=title, columns=columns("Limit", "Asks", "Where"), rows=conflict), median]
+    members = Grid(title=title, columns=columns("Limit", "Asks", "Where"), rows=conflict)
+    return [*blocks, members, *ways_out(document), median]
 
 
 def _footer(document: Document, saved: str) -> Block:
