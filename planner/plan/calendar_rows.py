@@ -10,22 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.calendar import CONTRACT, COPY, NO_POOL, ON_DEMAND, RESERVED, RUN, Calendar, Purchase
+from planner.candidates.holding import wait_s
 from planner.candidates.money import cost_microusd
 from planner.candidates.offers import Site
 from planner.candidates.program import Task
 from planner.candidates.search import Candidates
 from planner.optimize.solve import Solution
+from planner.plan.check_data import copy_cells, kept_hours
 from planner.plan.place import usd
-from planner.plan.pool_use import PoolUse, contract_figures
+from planner.plan.pool_use import PoolUse, contract_figures, on_demand_price, share_rows
 from planner.plan.when import date_after, owned_periods, owned_window_s
+from planner.scenario.schema import TrainingJob
 
 Document = dict[str, Any]
 
 
 def calendar_of(candidates: Candidates) -> Calendar | None:
     """The calendar of a program; None where everything runs at once."""
-    found: Calendar | None = getattr(candidates, "calendar", None)
-    return found
+    return candidates.calendar
 
 
 class Timing(NamedTuple):
@@ -47,7 +49,7 @@ def timing_of(
     hours
         How long one unit of it runs.  [h]
     """
-    calendar, start = calendar_of(candidates), start_s / 3600.0
+    calendar, start = candidates.calendar, start_s / 3600.0
     cost = int(candidates.program.cost_microusd[column]) * int(solution.units[column])
     cells: Document = {"funding": site.offer.price_model, "reserved_pool": None, "runs": None}
     if calendar is None:
@@ -55,23 +57,17 @@ def timing_of(
     if calendar.pool[column] != NO_POOL:
         cells |= {"funding": RESERVED, "reserved_pool": calendar.pools[int(calendar.pool[column])].name}
     if not calendar.pausable[column]:
-        first = float(calendar.edges_s()[calendar.start[column]]) / 3600.0 + wait_hours(site)
+        first = float(calendar.edges_s()[calendar.start[column]]) / 3600.0 + wait_s(site, candidates.scenario) / 3600.0
         return Timing({"start_hours": first, "end_hours": first + hours, **cells}, cost)
     taken = list(_running(candidates, solution, task.name, int(candidates.rows[column])))
-    cost += sum(int(candidates.program.cost_microusd[run]) * int(solution.units[run]) for run in taken)
     runs = [_run(calendar, run, int(solution.units[run])) for run in taken]
     ends = {"start_hours": runs[0]["start_hours"], "end_hours": runs[-1]["end_hours"]}
     return Timing({**ends, **cells, "runs": runs}, cost)
 
 
-def wait_hours(site: Site) -> float:
-    """Time in a queue before a start.  [h]"""
-    return getattr(site, "wait_s", 0.0) / 3600.0
-
-
 def _running(candidates: Candidates, solution: Solution, name: str, row: int) -> Iterator[int]:
     """Columns of the running periods of a job that pauses, first period first."""
-    calendar = calendar_of(candidates)
+    calendar = candidates.calendar
     assert calendar is not None
     found = [c for c in _taken(calendar, solution, RUN) if _of(calendar, c).workload == name]
     mine = [c for c in found if _of(calendar, c).row == row]
@@ -122,17 +118,8 @@ class Bought:
             reserved=self._supplied(CONTRACT, index),
             on_demand=self._supplied(ON_DEMAND, index),
             used=self._held(mine),
-            on_demand_microusd_per_hour=self._on_demand_price(place),
+            on_demand_microusd_per_hour=on_demand_price(self.candidates.catalog, place),
         )
-
-    def _on_demand_price(self, place: Document) -> int | None:
-        """Of one node there, whether plans may use it or not; None: not sold on demand.  [micro-USD/h]"""
-        prices = [
-            offer.price_microusd_per_hour
-            for offer in self.candidates.catalog.offers
-            if offer.price_model == ON_DEMAND and all(getattr(offer, name) == place[name] for name in place)
-        ]
-        return min(prices, default=None)
 
     def _owned(self, index: int) -> PoolUse:
         scenario, owned = self.candidates.scenario, self.candidates.scenario.hardware.owned[index]
@@ -172,16 +159,29 @@ class Bought:
         return [int(nodes) for nodes in supplied]
 
     def _held(self, mine: NDArray[np.bool_]) -> list[int]:
-        """Nodes that the masked columns of workloads hold in each period, running periods of their jobs included."""
+        """Nodes that the masked columns of workloads hold in each period."""
+        held = [self.held_by(task, column) for task, column in self._columns() if mine[column]]
+        return [sum(counts) for counts in zip(*held)] if held else [0] * self.calendar.periods
+
+    def held_by(self, task: Task, column: int) -> list[int]:
+        """Nodes that a column holds in each period; of a job that pauses in its running periods."""
         calendar, held = self.calendar, np.zeros(self.calendar.periods, dtype=np.int64)
+        row = int(self.candidates.rows[column])
+        nodes = int(self.candidates.tables[task.name].nodes[row])
+        paused = bool(calendar.pausable[column])
+        for one in _running(self.candidates, self.solution, task.name, row) if paused else (column,):
+            held[calendar.start[one] : calendar.stop[one]] += nodes * int(self.solution.units[one])
+        return [int(count) for count in held]
+
+    def users(self, pool: str) -> dict[str, list[int]]:
+        """Nodes of a reserved pool that each workload holds in each period."""
+        found: dict[str, list[int]] = {}
         for task, column in self._columns():
-            row = int(self.candidates.rows[column])
-            nodes = int(self.candidates.tables[task.name].nodes[row])
-            taken = [column] if not calendar.pausable[column] else []
-            taken = taken or list(_running(self.candidates, self.solution, task.name, row))
-            for one in taken if mine[column] else ():
-                held[calendar.start[one] : calendar.stop[one]] += nodes * int(self.solution.units[one])
-        return [int(nodes) for nodes in held]
+            index = int(self.calendar.pool[column])
+            if index != NO_POOL and self.calendar.pools[index].name == pool:
+                before = found.get(task.name, [0] * self.calendar.periods)
+                found[task.name] = [sum(pair) for pair in zip(before, self.held_by(task, column))]
+        return found
 
     def contracts(self, uses: Sequence[PoolUse]) -> list[Document]:
         """What is bought: contracts, then nodes on demand by runs of equal periods; in the order of the pools."""
@@ -268,15 +268,16 @@ class Bought:
 
 def calendar_document(candidates: Candidates, solution: Solution, workloads: Sequence[Document]) -> Document:
     """The top-level cells of a plan that say what is bought ahead and when everything runs."""
-    calendar, sunk = calendar_of(candidates), sunk_rows(candidates)
+    calendar, sunk = candidates.calendar, sunk_rows(candidates)
     if calendar is None or not solution.has_plan:
         nothing: Document = {"contracts": [], "copies": [], "schedule": None, "owned": sunk}
         return {**nothing, "spend": spend_document(workloads, nothing) if solution.has_plan else None}
     bought = Bought(candidates=candidates, calendar=calendar, solution=solution)
     uses = bought.uses()
     jobs = [_job(candidates, workload, row) for workload in workloads for row in workload["allocations"]]
+    contracts = bought.contracts(uses)
     found: Document = {
-        "contracts": bought.contracts(uses),
+        "contracts": contracts,
         "copies": list(copies_of(candidates, calendar, solution)),
         "schedule": {
             "begin": candidates.scenario.begin,
@@ -284,6 +285,7 @@ def calendar_document(candidates: Candidates, solution: Solution, workloads: Seq
             "periods": calendar.periods,
             "jobs": jobs,
             "use": [use.document() for use in uses],
+            "shares": [row for use in uses for row in share_rows(use, bought.users(use.pool), contracts)],
         },
         "owned": sunk,
     }
@@ -330,21 +332,18 @@ def _job(candidates: Candidates, workload: Document, row: Document) -> Document:
 
 
 def copies_of(candidates: Candidates, calendar: Calendar, solution: Solution) -> Iterator[Document]:
-    """Data sets that are copied to where they are trained on."""
-    data = {(job.data.name or job.name): job.data for job in candidates.scenario.training if job.data}
+    """Data sets that are copied to where they are trained on; money is the column's, split by what it is for."""
+    readers: dict[str, list[TrainingJob]] = {}
+    for job in candidates.scenario.training:
+        if job.data is not None:
+            readers.setdefault(job.data.name or f"{job.name}:data", []).append(job)
     for column in _taken(calendar, solution, COPY):
         bought = _of(calendar, column)
-        kept = data[bought.workload]
-        cost = int(candidates.program.cost_microusd[column]) * int(solution.units[column])
-        yield {
-            "data": bought.workload,
-            "from": kept.at,
-            "provider": bought.provider,
-            "region": bought.region,
-            "size_bytes": kept.size_bytes,
-            "cost_microusd": cost,
-            "cost_usd": usd(cost),
-        }
+        jobs = readers[bought.workload]
+        data, cost = jobs[0].data, int(candidates.program.cost_microusd[column]) * int(solution.units[column])
+        cells = copy_cells(data, kept_hours(jobs), bought.provider, candidates.catalog) if data else None
+        where = {"data": bought.workload, "provider": bought.provider, "region": bought.region}
+        yield {**where, **(cells or {}), "cost_microusd": cost, "cost_usd": usd(cost)}
 
 
 def sunk_rows(candidates: Candidates) -> list[Document]:

@@ -21,7 +21,7 @@ from planner.estimate.resolve import (
 from planner.estimate.training import training_memory, training_time
 from planner.estimate.training_memory import host_bytes
 from planner.plan.check_bands import Margins, band_findings, margins_on
-from planner.plan.check_calendar import row_timing_findings, training_cost
+from planner.plan.check_calendar import row_timing_findings, running_findings, training_cost
 from planner.plan.check_cells import energy_cells, memory_cells, place_cells, speed_cells, training_cells
 from planner.plan.check_layout import training_layout_findings
 from planner.plan.check_run import RUN_TERMS, run_findings
@@ -161,6 +161,8 @@ class AllocationCheck:
         hours = float(time.total) / 3600.0
         if not math.isclose(row["hours"], hours, rel_tol=TOLERANCE):
             yield Finding("wrong-time", f"{job.name}: {row['hours']:.6g} h stated, {hours:.6g} h computed")
+        restart_s = spec.run.restart_s if spec.run is not None else 0.0
+        yield from running_findings(job, row, facts, self.scenario, hours * margins.time, restart_s)
         if hours * 3600.0 * margins.time > job.deadline_s * (1 + 1e-12):
             at = f" at {job.confidence_share:.0%} confidence" if margins.time > 1 else ""
             when = f"{hours * margins.time:.6g} h{at}"
@@ -174,6 +176,6 @@ class AllocationCheck:
         yield from cell_findings("wrong-time", job.name, row, speed)
         yield from cell_findings("wrong-time", job.name, row["work"], speed["work"])  # each by its own size
         yield from cell_findings("wrong-energy", job.name, row, energy_cells(self.catalog, facts, row["count"], hours))
-        cost = training_cost(row, facts, self.scenario, per_job, hours)
+        cost = training_cost(row, facts, per_job, hours)
         if row["cost_microusd"] != cost:
             yield Finding("wrong-cost", f"{job.name}: {row['cost_microusd']} micro-dollars stated, {cost} computed")

@@ -151,21 +151,33 @@ def _pausing(job: TrainingJob, row: Document, grid: Grid) -> Iterator[Finding]:
     if grid.edge(known[0]) * 3600.0 < job.start_s - _slack_s(grid):
         yield Finding("too-early", f"{job.name}: runs before {job.start_s / 3600:.6g} h")
     yield from _in_time(job, grid.edge(known[-1] + 1), grid)
-    hours = sum((grid.edge(number + 1) - grid.edge(number)) * run["jobs"] for number, run in zip(known, runs))
-    needed = row["hours"] * margin_of(row) * row["jobs"]
-    if hours < needed * (1 - _SHORT):
-        yield Finding("wrong-time", f"{job.name}: runs for {hours:.6g} h, and needs {needed:.6g} h")
 
 
-def training_cost(row: Document, facts: OfferFacts, scenario: Scenario, per_job: int, hours: float) -> int:
-    """What a row of a job costs by itself: nothing on reserved nodes, whole periods where it may pause.  [micro-USD]"""
-    price, grid = facts.offer.price_microusd_per_hour, grid_of(scenario)
+def running_findings(
+    job: TrainingJob, row: Document, facts: OfferFacts, scenario: Scenario, hours: float, restart_s: float
+) -> Iterator[Finding]:
+    """A job that may pause runs in as many periods as it takes: each begins with a restart.
+
+    Parameters
+    ----------
+    hours
+        Of the run without pauses, at the confidence of the job.  [h]
+    """
+    grid = grid_of(scenario)
+    if grid is None or not row["runs"]:
+        return
+    useful = grid.period_hours - restart_s / 3600.0
+    needed = (hours + wait_hours(facts, scenario)) / useful if useful > 0 else math.inf
+    ran = sum(run["jobs"] for run in row["runs"])
+    if ran < row["jobs"] * (math.ceil(needed - _SHORT) if math.isfinite(needed) else math.inf):
+        yield Finding("wrong-time", f"{job.name}: {ran} periods are run, {row['jobs']} × {needed:.6g} are needed")
+
+
+def training_cost(row: Document, facts: OfferFacts, per_job: int, hours: float) -> int:
+    """What a row of a job costs by itself: nothing on reserved nodes, which contracts pay for.  [micro-USD]"""
     if facts.offer.price_model == RESERVED:
         return 0
-    if grid is None or row["runs"] is None:
-        return int(row["jobs"]) * exact_cost(per_job, price, hours)
-    spans = [(run["jobs"], run["end_hours"] - run["start_hours"]) for run in row["runs"]]
-    return sum(int(jobs) * exact_cost(per_job, price, length) for jobs, length in spans)
+    return int(row["jobs"]) * exact_cost(per_job, facts.offer.price_microusd_per_hour, hours)
 
 
 def order_findings(document: Document, scenario: Scenario) -> Iterator[Finding]:
@@ -206,7 +218,7 @@ def schedule_findings(document: Document, scenario: Scenario) -> Iterator[Findin
     for (workload, row), job in zip(pairs, stated["jobs"]):
         if workload["name"] in asked:
             cells = _job_cells(asked[workload["name"]], row, scenario)
-            yield from cell_findings("wrong-schedule", workload["name"], job, cells)
+            yield from cell_findings("wrong-schedule", workload["name"], job, cells, scale=grid.horizon_hours)
 
 
 def _job_cells(asked: TrainingJob | ServingFleet, row: Document, scenario: Scenario) -> Mapping[str, Any]:

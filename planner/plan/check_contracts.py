@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.regions import region_matches
+from planner.estimate.market import is_own_contract
 from planner.plan.check_calendar import Grid, counted, grid_of, held_by
 from planner.plan.exact import exact_cost
 from planner.plan.findings import TOLERANCE, Finding, cell_findings
-from planner.plan.pool_use import PoolUse, contract_figures
-from planner.plan.row_facts import CONTRACTS, RESERVED, facts_of_row, pool_of_row
+from planner.plan.pool_use import PoolUse, contract_figures, on_demand_price, share_rows
+from planner.plan.row_facts import CONTRACTS, RESERVED, OfferFacts, facts_of_row, pool_of_row
 from planner.plan.when import date_after, owned_periods, owned_window_s
-from planner.scenario.schema import Quota, Scenario
+from planner.scenario.schema import Scenario
 from planner.scenario.terms import COMMITMENT_HOURS
 
 Document = dict[str, Any]
@@ -52,7 +52,8 @@ def _contract(contract: Document, offer: Offer, scenario: Scenario, catalog: Cat
     cells = {
         "kind": offer.price_model,
         "pool": pool_of_row(contract),
-        **{name: getattr(offer, name) for name in ("provider", "region", "zone", "shape")},
+        **{name: getattr(offer, name) for name in ("provider", "region", "shape")},
+        "zone": contract["zone"] if contract["kind"] == ON_DEMAND else offer.zone,
         "device": shape.device,
         "devices": contract["count"] * shape.devices,
         "price_microusd_per_hour": offer.price_microusd_per_hour,
@@ -64,6 +65,8 @@ def _contract(contract: Document, offer: Offer, scenario: Scenario, catalog: Cat
         "cost_usd": contract["cost_microusd"] / 1e6,
     }
     yield from cell_findings("wrong-contract", where, contract, cells)
+    if contract["zone"] not in ("", offer.zone):
+        yield Finding("wrong-contract", f"{where}: it stands in {offer.zone!r}, its pool in {contract['zone']!r}")
     if contract["count"] < 1:
         yield Finding("wrong-count", f"{where}: {contract['count']} nodes are bought")
     if offer.price_model not in (*CONTRACTS, ON_DEMAND) or not _allowed(offer, scenario, catalog):
@@ -84,7 +87,7 @@ def _allowed(offer: Offer, scenario: Scenario, catalog: Catalog) -> bool:
         any(device_matches(device, pattern) for pattern in hardware.allow)
         and not any(device_matches(device, pattern) for pattern in hardware.deny)
         and any(region_matches(offer, pattern) for pattern in hardware.regions)
-        and (offer.price_model in hardware.pricing or offer.id.startswith("contract:"))
+        and (offer.price_model in hardware.pricing or is_own_contract(offer))
     )
 
 
@@ -110,14 +113,13 @@ def _term(contract: Document, offer: Offer, scenario: Scenario, grid: Grid, wher
     if not _sold(offer, term):
         yield Finding("wrong-contract", f"{where}: it is not sold for {term:.6g} h")
     within = min(term, grid.horizon_hours - start)
-    beyond = term > within * (1 + TOLERANCE)
-    prorated = beyond and scenario.hardware.beyond_horizon == "prorate"
     whole, part = (exact_cost(1, offer.price_microusd_per_hour, hours) for hours in (term, within))
-    covered = grid.periods if within >= grid.horizon_hours - start else math.floor((start + within) / grid.period_hours)
-    nearly = math.floor((start + within) / grid.period_hours + _SHORT)
+    prorated = part < whole and scenario.hardware.beyond_horizon == "prorate"
+    to_the_end = start + term >= grid.horizon_hours - _SHORT * grid.period_hours
+    whole_periods = contract["first_period"] + math.floor(term / grid.period_hours + _SHORT)
     cells = {
         "end_hours": start + within,
-        "end_period": max(covered, min(nearly, grid.periods)),
+        "end_period": grid.periods if to_the_end else min(whole_periods, grid.periods),
         "fee_microusd": whole,
         "prorated": prorated,
         "full_microusd": count * whole,
@@ -129,8 +131,8 @@ def _term(contract: Document, offer: Offer, scenario: Scenario, grid: Grid, wher
 
 def _sold(offer: Offer, term_hours: float) -> bool:
     """Whether an offer is sold for a term."""
-    if offer.price_model in COMMITMENT_HOURS and offer.min_term_hours is None:
-        return term_hours == COMMITMENT_HOURS[offer.price_model]
+    if offer.price_model in COMMITMENT_HOURS:
+        return term_hours == (offer.min_term_hours or COMMITMENT_HOURS[offer.price_model])
     least, most, step = offer.min_term_hours, offer.max_term_hours, offer.term_step_hours
     if (least or 0.0) > term_hours * (1 + TOLERANCE) or (most is not None and term_hours > most * (1 + TOLERANCE)):
         return False
@@ -151,17 +153,6 @@ def _counts(
                 yield Finding("limit-exceeded", f"{name} is sold up to {most}, {count} are bought in period {number}")
 
 
-def quota_counts(quota: Quota, contract: Document, offer: Offer, catalog: Catalog) -> bool:
-    """Whether what is bought counts against a quota."""
-    asked = (
-        quota.provider is None or fnmatchcase(offer.provider, quota.provider),
-        quota.device is None or device_matches(catalog.devices[catalog.shapes[offer.shape].device], quota.device),
-        quota.price_model is None or offer.price_model == quota.price_model,
-        quota.region is None or region_matches(offer, quota.region),
-    )
-    return all(asked) and (contract["kind"] == ON_DEMAND or quota.price_model is not None)
-
-
 def _pools(document: Document, scenario: Scenario, catalog: Catalog, grid: Grid) -> Iterator[Finding]:
     """Every pool is covered in every period, and the plan says how far."""
     uses = pool_uses(document, scenario, catalog, grid)
@@ -177,6 +168,7 @@ def _pools(document: Document, scenario: Scenario, catalog: Catalog, grid: Grid)
         return
     for use, told in zip(uses, stated):
         yield from cell_findings("wrong-schedule", use.pool, told, use.document())
+    yield from _shares(document, uses, scenario, catalog)
     by_pool = {use.pool: use for use in uses}
     for contract in document["contracts"]:
         span = contract["first_period"], min(contract["end_period"], grid.periods)
@@ -186,16 +178,32 @@ def _pools(document: Document, scenario: Scenario, catalog: Catalog, grid: Grid)
             yield from cell_findings("wrong-contract", f"contract {contract['offer']}", contract, figures)
 
 
+def _shares(document: Document, uses: Sequence[PoolUse], scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
+    """Who uses a pool bears its cost, by node-hours."""
+    users: dict[str, dict[str, list[int]]] = {}
+    for name, row, _, counts in _held_rows(document, scenario, catalog):
+        if row["reserved_pool"] is not None:
+            of_pool = users.setdefault(row["reserved_pool"], {})
+            of_pool[name] = [sum(pair) for pair in zip(of_pool.get(name, [0] * len(counts)), counts)]
+    shared = [one for use in uses for one in share_rows(use, users.get(use.pool, {}), document["contracts"])]
+    stated = document["schedule"]["shares"]
+    if len(shared) != len(stated):
+        yield Finding("wrong-schedule", f"{len(stated)} shares of pools, {len(shared)} computed")
+        return
+    for one, told in zip(shared, stated):
+        yield from cell_findings("wrong-schedule", f"share of {one['pool']}", told, one)
+
+
 def pool_uses(document: Document, scenario: Scenario, catalog: Catalog, grid: Grid) -> list[PoolUse]:
     """Nodes of every pool counted from the rows and the contracts, then of what is owned; those that play no part
     are left out. Pools stand in the order of their names, as do those of the plan."""
     rows = list(_held_rows(document, scenario, catalog))
-    places = {pool_of_row(row): row for row, facts, _ in rows if facts.offer.price_model == RESERVED}
+    places = {pool_of_row(row): row for _, row, facts, _ in rows if facts.offer.price_model == RESERVED}
     places |= {contract["pool"]: contract for contract in document["contracts"]}
     found = [_pool_use(name, places[name], document, rows, catalog, grid) for name in sorted(places)]
     for index, owned in enumerate(scenario.hardware.owned):
         there = [owned.count if here else 0 for here in owned_periods(scenario, owned, grid.edges_s())]
-        used = _summed([count for _, facts, count in rows if facts.owned == index], grid.periods)
+        used = _summed([count for _, _, facts, count in rows if facts.owned == index], grid.periods)
         region = owned.region or "owned"
         place = {"provider": "owned", "region": region, "zone": "", "shape": owned.shape}
         found.append(
@@ -213,8 +221,10 @@ def pool_uses(document: Document, scenario: Scenario, catalog: Catalog, grid: Gr
     return [use for use in found if any(use.used) or any(use.on_demand) or any(use.reserved)]
 
 
-def _held_rows(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[tuple[Document, Any, list[int]]]:
-    """Rows with their facts and the nodes that they hold in every period."""
+def _held_rows(
+    document: Document, scenario: Scenario, catalog: Catalog
+) -> Iterator[tuple[str, Document, OfferFacts, list[int]]]:
+    """Workloads and their rows, with the facts of a row and the nodes that it holds in every period."""
     grid, asked = grid_of(scenario), {workload.name: workload for workload in scenario.workloads}
     assert grid is not None
     for workload in document["workloads"]:
@@ -223,32 +233,24 @@ def _held_rows(document: Document, scenario: Scenario, catalog: Catalog) -> Iter
             if facts is not None:
                 per_job = row["count"] // max(row.get("jobs", 1), 1)
                 held = held_by(asked[workload["name"]], row, facts, scenario)
-                yield row, facts, counted(held, grid.periods, per_job)
+                yield workload["name"], row, facts, counted(held, grid.periods, per_job)
 
 
 def _pool_use(
     name: str, place: Document, document: Document, rows: Sequence[Any], catalog: Catalog, grid: Grid
 ) -> PoolUse:
     mine = [contract for contract in document["contracts"] if contract["pool"] == name]
-    top_up = [
-        offer.price_microusd_per_hour
-        for offer in catalog.offers
-        if offer.price_model == ON_DEMAND and pool_of_row(_place(offer)) == name
-    ]
+    stand = {key: place[key] for key in ("provider", "region", "zone", "shape")}
     return PoolUse(
         pool=name,
         kind=RESERVED,
-        place={key: place[key] for key in ("provider", "region", "zone", "shape")},
+        place=stand,
         edges_s=grid.edges_s(),
         reserved=_bought([one for one in mine if one["kind"] != ON_DEMAND], grid),
         on_demand=_bought([one for one in mine if one["kind"] == ON_DEMAND], grid),
-        used=_summed([count for row, _, count in rows if row["reserved_pool"] == name], grid.periods),
-        on_demand_microusd_per_hour=min(top_up, default=None),
+        used=_summed([count for _, row, _, count in rows if row["reserved_pool"] == name], grid.periods),
+        on_demand_microusd_per_hour=on_demand_price(catalog, stand),
     )
-
-
-def _place(offer: Offer) -> Document:
-    return {name: getattr(offer, name) for name in ("provider", "region", "zone", "shape")}
 
 
 def _bought(contracts: Sequence[Document], grid: Grid) -> list[int]:

@@ -16,7 +16,8 @@ from planner.plan.check_calendar import grid_of, held_by
 from planner.plan.check_cells import energy_cells
 from planner.plan.findings import Finding
 from planner.plan.row_facts import OfferFacts, facts_of_row
-from planner.scenario.schema import Quota, Scenario, ServingFleet, TrainingJob
+from planner.plan.when import owned_window_s
+from planner.scenario.schema import Quota, Scenario, ServingFleet, SiteLimit, TrainingJob
 
 Document = dict[str, Any]
 
@@ -30,6 +31,7 @@ class Holding:
     row: Document
     facts: OfferFacts
     shapes: int
+    bought: bool = False  # under a contract or for whole periods: counts against quotas and spend alone
 
     def active(self, moment_s: float) -> bool:
         """Whether it holds its shapes at a moment."""
@@ -39,7 +41,8 @@ class Holding:
 def limit_findings(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """Every joint limit that the chosen rows exceed."""
     holdings = list(_holdings(document, scenario, catalog))
-    yield from _whole_plan(holdings, scenario, catalog)
+    yield from _whole_plan(document, holdings, scenario, catalog)
+    holdings += _bought(document, scenario, catalog)
     for moment in sorted({holding.start_s for holding in holdings}):
         active = [holding for holding in holdings if holding.active(moment)]
         yield from _peak(active, scenario)
@@ -70,19 +73,44 @@ def _held(asked: TrainingJob | ServingFleet, row: Document, facts: OfferFacts, s
         yield Holding(start_s=0.0, end_s=scenario.horizon_s, row=row, facts=facts, shapes=shapes)
 
 
-def _whole_plan(holdings: list[Holding], scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
+def _bought(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Holding]:
+    """What is bought, in the periods that it supplies."""
+    grid, offers = grid_of(scenario), {offer.id: offer for offer in catalog.offers}
+    for contract in document["contracts"] if grid else ():
+        offer = offers.get(contract["offer"])
+        if offer is not None and grid is not None:
+            shape, edges = catalog.shapes[offer.shape], grid.edges_s()
+            facts = OfferFacts(offer, shape, catalog.devices[shape.device], None, None)
+            begin, end = (edges[max(0, min(contract[key], grid.periods))] for key in ("first_period", "end_period"))
+            yield Holding(start_s=begin, end_s=end, row=contract, facts=facts, shapes=contract["count"], bought=True)
+
+
+def _whole_plan(document: Document, holdings: list[Holding], scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     limits = scenario.limits
     if limits.budget_microusd is not None:
-        spent = sum(holding.row["cost_microusd"] for holding in holdings)
+        bought = (*document["contracts"], *document["copies"])
+        spent = sum(row["cost_microusd"] for row in (*(holding.row for holding in holdings), *bought))
         yield from _over("limits.budget", spent, limits.budget_microusd, "micro-dollars")
     if limits.max_providers is not None:
         providers = {holding.facts.offer.provider for holding in holdings}
         yield from _over("limits.max_providers", len(providers), limits.max_providers, "providers")
-    if limits.carbon_g is not None:
-        carbon_g = math.fsum(_carbon_g(holding, catalog) for holding in holdings)
-        # a unit is rounded to a whole milligram once, and a row has at most as many units as shapes
-        slack_g = sum(_shapes(holding) for holding in holdings) * 0.5e-3
-        yield from _over("limits.carbon", carbon_g - slack_g, limits.carbon_g, "g")
+    sites = [(f"limits.sites[{i}].carbon", site.carbon_g, _at(site, holdings)) for i, site in enumerate(limits.sites)]
+    for name, bound, here in (("limits.carbon", limits.carbon_g, holdings), *sites):
+        if bound is not None:
+            carbon_g = math.fsum(_carbon_g(holding, catalog) for holding in here)
+            # a unit is rounded to a whole milligram once, and a row has at most as many units as shapes
+            slack_g = sum(_shapes(holding) for holding in here) * 0.5e-3
+            yield from _over(name, carbon_g - slack_g, bound, "g")
+
+
+def _at(site: SiteLimit, holdings: list[Holding]) -> list[Holding]:
+    """What stands where a limit of a site holds."""
+    return [
+        holding
+        for holding in holdings
+        if (site.provider is None or fnmatchcase(holding.facts.offer.provider, site.provider))
+        and (site.region is None or region_matches(holding.facts.offer, site.region))
+    ]
 
 
 def _carbon_g(holding: Holding, catalog: Catalog) -> float:
@@ -92,10 +120,15 @@ def _carbon_g(holding: Holding, catalog: Catalog) -> float:
 
 def _peak(active: list[Holding], scenario: Scenario) -> Iterator[Finding]:
     limits, hardware = scenario.limits, scenario.hardware
+    running = [holding for holding in active if not holding.bought]
     if limits.max_devices is not None:
-        yield from _over("limits.max_devices", _sum(active, _devices), limits.max_devices, "devices")
+        yield from _over("limits.max_devices", _sum(running, _devices), limits.max_devices, "devices")
     if limits.power_w is not None:
-        yield from _over("limits.power", _sum(active, _power), Fraction(limits.power_w), "W")
+        yield from _over("limits.power", _sum(running, _power), Fraction(limits.power_w), "W")
+    for index, site in enumerate(limits.sites):
+        if site.power_w is not None:
+            drawn = _sum(_at(site, running), _power)
+            yield from _over(f"limits.sites[{index}].power", drawn, Fraction(site.power_w), "W")
     if limits.spend_microusd_per_hour is not None:
         yield from _over("limits.spend", _sum(active, _spend), limits.spend_microusd_per_hour, "micro-dollars/h")
     for index, quota in enumerate(hardware.quotas):
@@ -107,6 +140,10 @@ def _peak(active: list[Holding], scenario: Scenario) -> Iterator[Finding]:
     for index, owned in enumerate(hardware.owned):
         mine = [holding for holding in active if holding.facts.owned == index]
         yield from _over(f"hardware.owned[{index}]", _sum(mine, _shapes), owned.count, "shapes")
+        begin, end = owned_window_s(scenario, owned)
+        dated = owned.from_date or owned.until_date
+        if dated and any(holding.start_s < begin - 1e-6 or holding.end_s > end + 1e-6 for holding in mine):
+            yield Finding("limit-exceeded", f"hardware.owned[{index}]: used outside the time that it is there")
 
 
 def _sum(holdings: list[Holding], amount: Callable[[Holding], int | Fraction]) -> int | Fraction:
@@ -133,7 +170,7 @@ def _power(holding: Holding) -> Fraction:
 
 
 def _counts(quota: Quota, facts: OfferFacts) -> bool:
-    """Quotas count what is rented by the hour, never what is owned."""
+    """Quotas count what is rented by the hour, contracts where their kind is named, never what is owned."""
     offer: Offer = facts.offer
     asked = (
         facts.owned is None,
@@ -142,7 +179,7 @@ def _counts(quota: Quota, facts: OfferFacts) -> bool:
         quota.price_model is None or offer.price_model == quota.price_model,
         quota.region is None or region_matches(offer, quota.region),
     )
-    return all(asked) and offer.price_model in ("on_demand", "spot")
+    return all(asked) and (offer.price_model in ("on_demand", "spot") or offer.price_model == quota.price_model)
 
 
 def _over(name: str, used: float | Fraction, bound: float | Fraction, unit: str) -> Iterator[Finding]:

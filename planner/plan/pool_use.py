@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
+
+from planner.catalog.model import Catalog
 
 Document = dict[str, Any]
 
@@ -50,6 +53,61 @@ class PoolUse:
         """As it stands in the plan."""
         counts = {name: [int(n) for n in getattr(self, name)] for name in ("reserved", "on_demand", "used")}
         return {"pool": self.pool, "kind": self.kind, **self.place, "used_share": self.used_share(), **counts}
+
+
+def parts_of(cost_microusd: int, node_hours: Sequence[Fraction]) -> list[int]:
+    """A cost shared out by node-hours, in whole micro-dollars that add up to it; none where nothing is used.
+
+    Examples
+    --------
+    >>> parts_of(100, [Fraction(1), Fraction(1), Fraction(1)])
+    [33, 33, 34]
+    """
+    whole = sum(node_hours, start=Fraction(0))
+    if not whole:
+        return [0] * len(node_hours)
+    ends = [cost_microusd * part // whole for part in accumulate(node_hours)]
+    return [int(end - begin) for begin, end in zip([0, *ends], ends)]
+
+
+def share_rows(use: PoolUse, users: Mapping[str, Sequence[int]], contracts: Sequence[Document]) -> list[Document]:
+    """What a pool costs, shared out among the workloads on it by the node-hours that they hold.
+
+    Parameters
+    ----------
+    users
+        Nodes of each workload by period.
+    contracts
+        All that the plan buys, top-ups included.
+    """
+    cost = sum(contract["cost_microusd"] for contract in contracts if contract["pool"] == use.pool)
+    held = [node_hours(use, counts) for counts in users.values()]
+    parts = parts_of(cost, held)
+    return [
+        {"pool": use.pool, "workload": name, "node_hours": float(hours), "cost_microusd": part, "cost_usd": part / 1e6}
+        for name, hours, part in zip(users, held, parts)
+    ]
+
+
+def node_hours(use: PoolUse, counts: Sequence[int]) -> Fraction:
+    """Node-hours of counts of nodes by period.  [h]"""
+    return sum((use.hours(t) * count for t, count in enumerate(counts) if count), start=Fraction(0))
+
+
+def on_demand_price(catalog: Catalog, place: Mapping[str, str]) -> int | None:
+    """Of one node at a place, whether plans may use it or not; None: not sold on demand.  [micro-USD/h]
+
+    A pool of a whole region, one without a zone, compares with the cheapest zone.
+    """
+    prices = [
+        offer.price_microusd_per_hour
+        for offer in catalog.offers
+        if offer.price_model == "on_demand"
+        and not offer.quality
+        and all(getattr(offer, name) == place[name] for name in ("provider", "region", "shape"))
+        and place["zone"] in ("", offer.zone)
+    ]
+    return min(prices, default=None)
 
 
 def contract_figures(use: PoolUse, kind: str, count: int, span: tuple[int, int], cost_microusd: int) -> Document:

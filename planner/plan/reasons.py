@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from planner.candidates.calendar import RESERVED
 from planner.candidates.counts import single_device
 from planner.candidates.offers import Site
 from planner.candidates.program import Row, Task
@@ -17,6 +18,7 @@ from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
 from planner.plan.band_rows import tie
 from planner.plan.place import usd
+from planner.plan.pool_use import on_demand_price
 from planner.plan.run_words import run_reasons
 from planner.units import format_duration, format_money
 
@@ -30,6 +32,8 @@ def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Do
     best: dict[str, tuple[int, int]] = {}
     for row in range(len(table)):
         if isinstance(table, ServingTable) and table.needed_units[row] > table.max_units[row]:
+            continue
+        if table.sites[row].offer.price_model == RESERVED:  # what it costs is the contract's
             continue
         device, cost = table.sites[row].device.id, workload_cost(candidates, task, row)
         if device not in best or cost < best[device][0]:
@@ -81,11 +85,26 @@ def _ties(candidates: Candidates, task: Task, cost: int, site: Site, allocations
 
 def because_of(candidates: Candidates, solution: Solution, task: Task, allocations: Sequence[Document]) -> list[str]:
     """What binds: the deadline, the memory, the peak load, a joint limit; and what comes next."""
-    lines = _size_reasons(candidates, task, allocations)
+    lines = [*_size_reasons(candidates, task, allocations), *_reserved_reasons(candidates, allocations)]
     cost = sum(row["cost_microusd"] for row in allocations)
     lines += _joint_reasons(candidates, solution, task, cost)
     lines += _next_device(candidates, task, allocations, cost)
     return lines
+
+
+def _reserved_reasons(candidates: Candidates, allocations: Sequence[Document]) -> list[str]:
+    """What rows on contracted nodes would cost by the hour."""
+    lines = []
+    for row in allocations:
+        if row["reserved_pool"] is None:
+            continue
+        price = on_demand_price(candidates.catalog, row)
+        priced = "which nobody rents by the hour there"
+        if price is not None:
+            rented = format_money(round(row["count"] * price * row["hours"]))
+            priced = f"which would cost {rented} on demand"
+        lines.append(f"runs on {row['count']} nodes of {row['reserved_pool']}, paid for under contracts, {priced}")
+    return list(dict.fromkeys(lines))
 
 
 def _size_reasons(candidates: Candidates, task: Task, allocations: Sequence[Document]) -> list[str]:
@@ -152,7 +171,7 @@ def _joint_reasons(candidates: Candidates, solution: Solution, task: Task, cost:
     if not own or own[0]["cost_microusd"] >= cost:
         return []
     labels = ", ".join(
-        dict.fromkeys(row.name.split("@")[0] for row in candidates.program.rows if _binds(row, solution))
+        dict.fromkeys(row.name.split("@")[0] for row in _told(candidates, solution) if _binds(row, solution))
     )
     if not labels:
         return []
@@ -181,24 +200,42 @@ def _next_device(candidates: Candidates, task: Task, allocations: Sequence[Docum
     ]
 
 
+_UNITS = {"limits.budget": "USD", "limits.power": "W", "limits.spend": "USD/h", "limits.carbon": "kg"}
+_SCALE = {"limits.budget": 1e6, "limits.power": 1e3, "limits.spend": 1e6, "limits.carbon": 1e6}
+
+
 def limits_of(candidates: Candidates, solution: Solution) -> list[Document]:
-    """Every joint limit with what the plan uses of it."""
-    units = {"limits.budget": "USD", "limits.power": "W", "limits.spend": "USD/h", "limits.carbon": "kg"}
-    scale = {"limits.budget": 1e6, "limits.power": 1e3, "limits.spend": 1e6, "limits.carbon": 1e6}
+    """Every joint limit with what the plan uses of it; with a calendar in the period that uses most of it."""
     rows = []
-    for row in candidates.program.rows:
-        used = int(np.dot(row.coefficients, solution.units[row.columns]))
+    for row in _told(candidates, solution):
         base = row.name.split("@")[0]
-        divide = scale.get(base, 1.0)
-        unit = units.get(base, "shapes" if "shapes" in row.label or "owned" in base else "devices")
+        kind = f"limits.{base.rpartition('.')[2]}" if base.startswith("limits.sites[") else base
+        divide = _SCALE.get(kind, 1.0)
         rows.append(
             {
                 "name": row.name,
                 "label": row.label,
                 "bound": row.bound / divide,
-                "used": used / divide,
-                "unit": unit,
+                "used": _used(row, solution) / divide,
+                "unit": _UNITS.get(kind, "shapes" if "shapes" in row.label or "owned" in base else "devices"),
                 "binding": _binds(row, solution),
             }
         )
     return rows
+
+
+def _used(row: Row, solution: Solution) -> int:
+    return int(np.dot(row.coefficients, solution.units[row.columns]))
+
+
+def _told(candidates: Candidates, solution: Solution) -> list[Row]:
+    """Rows that are limits of the scenario, not the meaning of columns or the order of jobs."""
+    rows = [row for row in candidates.program.rows if not row.name.startswith(("~", "training["))]
+    if candidates.calendar is None:
+        return rows
+    fullest: dict[str, Row] = {}
+    for row in rows:
+        known = fullest.setdefault(row.name.split("@")[0], row)
+        if _used(row, solution) * known.bound > _used(known, solution) * row.bound:
+            fullest[row.name.split("@")[0]] = row
+    return list(fullest.values())

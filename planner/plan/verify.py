@@ -26,6 +26,7 @@ from planner.plan.check_bands import total_band_findings, workload_band_findings
 from planner.plan.check_calendar import order_findings, schedule_findings
 from planner.plan.check_cells import training_demand
 from planner.plan.check_contracts import contract_findings
+from planner.plan.check_data import data_findings
 from planner.plan.check_given import given_findings
 from planner.plan.check_limits import limit_findings
 from planner.plan.check_under_way import under_way_findings
@@ -78,6 +79,7 @@ def _findings(document: Document, catalog: Catalog, load_model: ModelLoader) -> 
     yield from order_findings(document, scenario)
     yield from schedule_findings(document, scenario)
     yield from contract_findings(document, scenario, catalog)
+    yield from data_findings(document, scenario, catalog)
     yield from limit_findings(document, scenario, catalog)
     yield from _totals(document, scenario)
 

@@ -17,10 +17,11 @@ _LAYOUT = (
 _PLAIN = (
     "offer", "provider", "region", "zone", "country", "device", "shape", "price_model", "price_microusd_per_hour",
     "price_as_of", "price_status", "price_source", "count", "devices", "devices_per_shape", "jobs", "replicas",
-    "replicas_needed", "devices_per_replica", "role",
+    "replicas_needed", "devices_per_replica", "role", "funding", "reserved_pool",
 )
 _FIGURES = (
-    "hours", "finish_hours", "deadline_hours", "load_at_peak", "planned_requests_per_s", "replica_requests_per_s",
+    "hours", "start_hours", "end_hours",
+    "finish_hours", "deadline_hours", "load_at_peak", "planned_requests_per_s", "replica_requests_per_s",
     "batch", "tpot_s", "output_tokens_per_s_per_replica", "usd_per_million_output_tokens_mean",
     "usd_per_million_output_tokens_full", "binds", "mfu", "cost_microusd", "cost_usd", "device_hours", "power_w",
     "carbon_kg",
@@ -50,11 +51,18 @@ def render(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def plan_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One flat row an allocation."""
+    """One flat row an allocation, a contract or a copy of data: costs add up to the total."""
     head = {"plan": document["name"], "case": document["case"], "status": document["status"]}
-    return [
-        head | _allocation(workload, row) for workload in document["workloads"] for row in workload["allocations"]
-    ]  # fmt: skip
+    rows = [_allocation(workload, row) for workload in document["workloads"] for row in workload["allocations"]]
+    rows += [_bought(contract, "contract") for contract in document.get("contracts", [])]
+    rows += [_bought(copy, "copy") | {"workload": copy["data"]} for copy in document.get("copies", [])]
+    return [head | row for row in rows]
+
+
+def _bought(row: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """What is bought ahead; no workload's alone."""
+    flat = {name: row.get(name) for name in (*_PLAIN, *_FIGURES)}
+    return flat | {"kind": kind, "price_model": row.get("kind", ""), "reserved_pool": row.get("pool")}
 
 
 def _served(row: Mapping[str, Any]) -> dict[str, Any]:

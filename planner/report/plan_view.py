@@ -13,6 +13,7 @@ from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
+from planner.report.schedule_view import schedule_blocks
 from planner.report.uncertain_view import uncertain_blocks
 from planner.report.ways_out import limit_name, ways_out
 
@@ -86,12 +87,19 @@ def _answer(document: Document) -> list[Block]:
     )
     prices = Grid(
         columns=columns("Price of one shape", "Offer", ">per hour", "Model", "As of", "Source"),
-        rows=_once(words.price_row(document, row) for _, row in rows),
+        rows=_once(words.price_row(document, row) for row in _priced(document)),
         folded=True,
     )
     routing, latency = serving.routing_block(document), serving.latency_block(document)
     simulated = serving.simulation_block(document)
-    return [table, _limits(document), memory, latency, simulated, routing, _hours(document), _bands(document), prices]
+    blocks: list[Block] = [table, *schedule_blocks(document), _limits(document), memory, latency, simulated, routing]
+    return [*blocks, _hours(document), _bands(document), prices]
+
+
+def _priced(document: Document) -> list[Document]:
+    """What has a price by the hour: rows that are not paid for under contracts, and what is bought."""
+    rows = [row for _, row in _allocations(document) if row["price_model"] != "reserved"]
+    return [*rows, *({"price_model": contract["kind"], **contract} for contract in document.get("contracts", []))]
 
 
 def _bands(document: Document) -> Block:

@@ -74,11 +74,13 @@ def totals(document: Piece) -> list[str]:
     if summary["cost_microusd"] is None:
         return []
     kinds = {workload["kind"] for workload in document["workloads"]}
-    period = f" for {horizon(document)} horizon" if "serving" in kinds else " one-off"
+    lasting = "serving" in kinds or document.get("contracts")
+    period = f" for {horizon(document)} horizon" if lasting else " one-off"
     lines = [f"total  {money(document, summary['cost_microusd'])}{period}"]
     if len(kinds) > 1:
         training, serving = (money(document, 1e6 * (summary[f"{kind}_usd"] or 0)) for kind in ("training", "serving"))
         lines.append(f"training {training} one-off · serving {serving} for {horizon(document)}")
+    lines += _ahead(document)
     lines += [
         f"budget {money(document, _micro(limit, limit['bound']))} · {_percent(1 - limit['used'] / limit['bound'])} free"
         for limit in document["limits"]
@@ -87,6 +89,15 @@ def totals(document: Piece) -> list[str]:
     if summary["gap"] and summary["bound_microusd"] is not None:
         lines.append(f"proven bound {money(document, summary['bound_microusd'])}")
     return lines
+
+
+def _ahead(document: Piece) -> list[str]:
+    """What is bought for all workloads together: contracts, and copies of data."""
+    bought = {"contracts": document.get("contracts") or (), "copies of data": document.get("copies") or ()}
+    parts = [
+        f"{name} {money(document, sum(row['cost_microusd'] for row in rows))}" for name, rows in bought.items() if rows
+    ]
+    return [" · ".join(parts)] if parts else []
 
 
 def _micro(limit: Piece, value: float) -> float:
@@ -122,8 +133,15 @@ def allocation_row(document: Piece, workload: Piece, row: Piece) -> list[str]:
         f"{row['devices']:,}",
         layout_of(row) if training else replicas_of(row),
         finish_of(row) if training else _load_of(document, row),
-        money(document, row["cost_microusd"]) + ("" if training else _per_horizon(document)),
+        _cost_of(document, row, training=training),
     ]
+
+
+def _cost_of(document: Piece, row: Piece, *, training: bool) -> str:
+    """What a row costs by itself; nodes under contract are paid for together."""
+    if row.get("funding") == "reserved":
+        return "under contract"
+    return money(document, row["cost_microusd"]) + ("" if training else _per_horizon(document))
 
 
 def _load_of(document: Piece, row: Piece) -> str:

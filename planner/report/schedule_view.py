@@ -5,7 +5,7 @@ Rendered from the document alone; a plan without a calendar gives blocks that dr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from planner import units
@@ -30,6 +30,7 @@ def schedule_blocks(document: Piece) -> list[Block]:
         timeline(document),
         pool_block(document),
         contract_block(document),
+        share_block(document),
         copy_block(document),
         Lines(lines=tuple(spend_lines(document))),
     ]
@@ -89,10 +90,15 @@ def pool_block(document: Piece) -> Block:
     return Timeline(
         title="Nodes of each pool",
         before=columns("Pool"),
-        after=columns(">Contracted", ">Most used", ">Most on demand", ">Contracted nodes used"),
+        after=columns(">Contracted", ">In use", ">On demand", ">Filled"),
         rows=rows,
-        axis=("in use", ""),
+        axis=("0", _end(document)),
+        notes=("nodes at most, by period; filled: share of the contracted node-hours in use",) if rows else (),
     )
+
+
+def _end(document: Piece) -> str:
+    return moment(document["summary"]["horizon_hours"])
 
 
 def _levels(use: Piece) -> tuple[float, ...]:
@@ -109,40 +115,75 @@ def _use_cells(use: Piece) -> list[str]:
 
 def contract_block(document: Piece) -> Block:
     """What is bought, for how long, at what fee, how full it is, and what it saves against renting by the hour."""
-    rows = [_contract_row(document, contract) for contract in document.get("contracts", [])]
-    heads = columns("Contract", "Pool", ">Nodes", ">From → to", ">Fee of one", ">Cost", ">Used", ">Pays from", ">Saves")
-    return Grid(title="Bought", columns=heads, rows=rows, notes=tuple(_contract_notes(document)), grouped=True)
+    rows = [_contract_row(document, chain) for chain in _chains(document.get("contracts", []))]
+    heads = columns("Bought", "Pool", ">Nodes", ">From → to", ">Fee of one", ">Cost", ">Used", ">Pays from", ">Saves")
+    return Grid(columns=heads, rows=rows, notes=tuple(_contract_notes(document)), grouped=True)
 
 
-def _contract_row(document: Piece, contract: Piece) -> list[str]:
-    percent = {
-        name: "" if contract[name] is None else f"{100 * contract[name]:.0f} %"
-        for name in ("used_share", "break_even_share")
-    }
-    saved = contract["saved_microusd"]
-    return [
-        KINDS.get(contract["kind"], contract["kind"]),
-        contract["pool"],
-        f"{contract['count']:,}",
-        f"{moment(contract['start_hours'])} → {moment(contract['end_hours'])}",
-        words.money(document, contract["fee_microusd"]),
-        words.money(document, contract["cost_microusd"]) + (" prorated" if contract["prorated"] else ""),
-        percent["used_share"],
-        percent["break_even_share"],
-        "" if saved is None else words.money(document, saved),
+def _chains(contracts: Sequence[Piece]) -> list[list[Piece]]:
+    """Purchases that follow each other and differ in nothing but their time."""
+    chains: list[list[Piece]] = []
+    for contract in contracts:
+        last = chains[-1][-1] if chains else None
+        same = last is not None and all(
+            last[name] == contract[name] for name in ("offer", "pool", "count", "fee_microusd")
+        )
+        if same and last is not None and last["end_period"] == contract["first_period"]:
+            chains[-1].append(contract)
+        else:
+            chains.append([contract])
+    return chains
+
+
+def share_block(document: Piece) -> Block:
+    """What each workload bears of the pools that it runs on."""
+    rows = [
+        [share["workload"], share["pool"], f"{share['node_hours']:,.0f}", words.money(document, share["cost_microusd"])]
+        for share in (document.get("schedule") or {}).get("shares", [])
     ]
+    heads = columns("Shared by node-hours", "Pool", ">Node-hours", ">Bears")
+    return Grid(columns=heads, rows=rows, grouped=True)
+
+
+def _contract_row(document: Piece, chain: Sequence[Piece]) -> list[str]:
+    first, last = chain[0], chain[-1]
+    shares = {name: _mean(chain, name) for name in ("used_share", "break_even_share")}
+    saved = [one["saved_microusd"] for one in chain if one["saved_microusd"] is not None]
+    many = f"{len(chain)} × " if len(chain) > 1 else ""
+    cost = words.money(document, sum(one["cost_microusd"] for one in chain))
+    return [
+        many + KINDS.get(first["kind"], first["kind"]),
+        first["pool"],
+        f"{first['count']:,}",
+        f"{moment(first['start_hours'])} → {moment(last['end_hours'])}",
+        words.money(document, first["fee_microusd"]),
+        cost + (" prorated" if any(one["prorated"] for one in chain) else ""),
+        *("" if share is None else f"{100 * share:.0f} %" for share in shares.values()),
+        words.money(document, sum(saved)) if saved else "",
+    ]
+
+
+def _mean(chain: Sequence[Piece], name: str) -> float | None:
+    """Of purchases that last for different times, by their time."""
+    if any(one[name] is None for one in chain):
+        return None
+    hours = sum(one["end_hours"] - one["start_hours"] for one in chain)
+    return sum(one[name] * (one["end_hours"] - one["start_hours"]) for one in chain) / hours if hours else None
 
 
 def _contract_notes(document: Piece) -> Iterator[str]:
     contracts = document.get("contracts", [])
     if any(contract["break_even_share"] is not None for contract in contracts):
         yield "pays from: share of the time above which a node is cheaper so than on demand"
-    for contract in contracts:
-        if contract["full_microusd"] != contract["prorated_microusd"]:
-            full, part = (words.money(document, contract[f"{name}_microusd"]) for name in ("full", "prorated"))
-            counted = "the part within the horizon" if contract["prorated"] else "the whole fee"
-            kind = KINDS.get(contract["kind"], contract["kind"])
-            yield f"{kind} of {contract['pool']}: {full} for its term, {part} within the horizon; {counted} counts"
+    beyond = [contract for contract in contracts if contract["full_microusd"] != contract["prorated_microusd"]]
+    for kind in dict.fromkeys(contract["kind"] for contract in beyond):
+        mine = [contract for contract in beyond if contract["kind"] == kind]
+        full, part = (
+            words.money(document, sum(contract[f"{name}_microusd"] for contract in mine))
+            for name in ("full", "prorated")
+        )
+        counted = "the part within the horizon" if mine[0]["prorated"] else "the whole fee"
+        yield f"{KINDS.get(kind, kind)}: {full} for the whole term, {part} within the horizon; {counted} counts"
 
 
 def copy_block(document: Piece) -> Block:
