@@ -29,19 +29,25 @@ from planner.scenario.load import load_scenario, parse_scenario
 from planner.scenario.schema import ModelRef, Scenario
 
 if TYPE_CHECKING:
+    from planner.plan.asked import Asked
     from planner.plan.frontier_document import Frontier
 
 __all__ = [
     "Plan",
+    "asked",
+    "break_even",
     "enumerate_candidates",
     "frontier",
     "load_catalog",
     "load_model",
     "load_scenario",
+    "marginal_values",
     "optimize",
     "plan_schema",
+    "repairs",
     "solve",
     "verify",
+    "why_not",
 ]
 
 Document = dict[str, Any]
@@ -249,6 +255,46 @@ def _case_problems(document: Document, catalog: Catalog) -> list[Problem]:
     from planner.plan.check_uncertain import uncertainty_problems
 
     return uncertainty_problems(document, scenario, lambda plan: _verify(plan, catalog, load_model))
+
+
+def asked(
+    scenario: Scenario, catalog: Catalog | None = None, *, allow_suspect: bool = False, **options: Any
+) -> Asked:
+    """A scenario, solved, to ask what its limits are worth, what other devices cost, why not this one, what mends it.
+
+    Parameters
+    ----------
+    options
+        Of the solver, as for `solve`; a time limit is that of each program.
+    """
+    from planner.plan.asked import Asked
+
+    way = _Way(catalog=catalog or catalog_of(scenario), options=options, allow_suspect=allow_suspect)
+    listed = enumerate_candidates(scenario, way.catalog, allow_suspect=allow_suspect)
+    candidates, solution = solve_within_targets(listed, way.solved)
+    return Asked(candidates=candidates, solution=solution, catalog=way.catalog, search=way.search, options=options)
+
+
+def marginal_values(scenario: Scenario, catalog: Catalog | None = None, **options: Any) -> list[Document]:
+    """What one step more of every limit saves, each by solving again.  [micro-USD]"""
+    return asked(scenario, catalog, **options).marginal_values()
+
+
+def break_even(scenario: Scenario, catalog: Catalog | None = None, **options: Any) -> list[Document]:
+    """What forcing each device that is not chosen costs, and the price at which it would be chosen."""
+    return asked(scenario, catalog, **options).break_even()
+
+
+def why_not(
+    scenario: Scenario, device: str, catalog: Catalog | None = None, *, workload: str | None = None, **options: Any
+) -> list[Document]:
+    """Why a device is not in the plan: dearer by how much, or impossible and what came nearest."""
+    return asked(scenario, catalog, **options).why_not(device, workload=workload)
+
+
+def repairs(scenario: Scenario, catalog: Catalog | None = None, **options: Any) -> Document | None:
+    """Conflict set and ways out of a scenario that nothing meets; None when there is a plan."""
+    return asked(scenario, catalog, **options).repairs()
 
 
 def plan_schema() -> Document:
