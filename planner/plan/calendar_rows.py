@@ -318,7 +318,7 @@ def _job(candidates: Candidates, workload: Document, row: Document) -> Document:
     whole = [{"start_hours": start, "end_hours": end, "jobs": row.get("jobs", 1)}]
     return {
         "workload": workload["name"],
-        "place": f"{row['device']} {row['provider']} {row['zone'] or row['region']}",
+        "place": " ".join(dict.fromkeys([row["device"], row["provider"], row["zone"] or row["region"]])),
         "jobs": row.get("jobs", 1),
         "release_hours": workload["demand"]["start_hours"] if training else 0.0,
         "start_hours": start,

@@ -225,7 +225,7 @@ def _job_cells(asked: TrainingJob | ServingFleet, row: Document, scenario: Scena
     start, end = row["start_hours"], row["end_hours"]
     cells: Document = {
         "workload": asked.name,
-        "place": f"{row['device']} {row['provider']} {row['zone'] or row['region']}",
+        "place": " ".join(dict.fromkeys([row["device"], row["provider"], row["zone"] or row["region"]])),
         "start_hours": start,
         "finish_hours": end,
         "start_date": date_after(scenario, start),

@@ -236,6 +236,7 @@ def _told(candidates: Candidates, solution: Solution) -> list[Row]:
     fullest: dict[str, Row] = {}
     for row in rows:
         known = fullest.setdefault(row.name.split("@")[0], row)
-        if _used(row, solution) * known.bound > _used(known, solution) * row.bound:
+        fuller = _used(row, solution) * known.bound > _used(known, solution) * row.bound
+        if row.bound > 0 and (fuller or known.bound == 0):  # what is not there yet is not full
             fullest[row.name.split("@")[0]] = row
     return list(fullest.values())

@@ -28,6 +28,18 @@ def _visible(character: str) -> str:
     return "" if category in ("Cc", "Cf", "Cs") else character
 
 
+_PLAIN = str.maketrans("·×→–−…▕▏█░▁▂▃▄▅▆▇≤≥±λ", "-x>--.||#.12345678<>+l")
+
+
+def plain(text: str, encoding: str | None) -> str:
+    """Text as it is where the stream can write it, else its marks and bars as ASCII of the same width."""
+    try:
+        text.encode(encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return text.translate(_PLAIN)
+    return text
+
+
 def csv_cell(value: Any) -> Any:
     """A CSV cell: text that a spreadsheet would run gets a leading apostrophe; numbers pass."""
     if not isinstance(value, str):

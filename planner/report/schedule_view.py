@@ -42,7 +42,8 @@ def timeline(document: Piece) -> Block:
     jobs = plan["jobs"] if plan else []
     whole = plan["periods"] * plan["period_hours"] if plan else 1.0
     whole = min(whole, document["summary"]["horizon_hours"])
-    rows = [([_job_name(job)], _bar(job, whole), _job_cells(job)) for job in jobs]
+    period = plan["period_hours"] if plan else 0.0
+    rows = [([_job_name(job)], _bar(job, whole), _job_cells(job, period)) for job in jobs]
     notes = [f"periods of {units.format_duration(plan['period_hours'] * 3600)}"] if plan else []
     if plan and plan["begin"]:
         notes.append(f"counted from {plan['begin']}")
@@ -68,10 +69,19 @@ def _bar(job: Piece, whole: float) -> Bar:
     return Bar(spans=spans, window=(job["release_hours"] / whole, min(1.0, until / whole)))
 
 
-def _job_cells(job: Piece) -> list[str]:
+def _job_cells(job: Piece, period_hours: float) -> list[str]:
     if job["deadline_hours"] is None:
         return ["throughout", ""]
-    return [f"{moment(job['start_hours'])} → {moment(job['finish_hours'])}", moment(job["slack_hours"])]
+    ends = [_moment_of(job, name, period_hours) for name in ("start", "finish")]
+    return [" → ".join(ends), moment(job["slack_hours"])]
+
+
+def _moment_of(piece: Piece, name: str, period_hours: float) -> str:
+    """The date where the plan has one, to the day or to the minute as its periods are; else hours from its begin."""
+    date = piece[f"{name}_date"]
+    if date is None:
+        return moment(piece[f"{name}_hours"])
+    return str(date[:10] if period_hours >= _DAY_HOURS else date[5:])
 
 
 def moment(hours: float) -> str:
@@ -115,7 +125,8 @@ def _use_cells(use: Piece) -> list[str]:
 
 def contract_block(document: Piece) -> Block:
     """What is bought, for how long, at what fee, how full it is, and what it saves against renting by the hour."""
-    rows = [_contract_row(document, chain) for chain in _chains(document.get("contracts", []))]
+    period = (document.get("schedule") or {}).get("period_hours", 0.0)
+    rows = [_contract_row(document, chain, period) for chain in _chains(document.get("contracts", []))]
     heads = columns("Bought", "Pool", ">Nodes", ">From → to", ">Fee of one", ">Cost", ">Used", ">Pays from", ">Saves")
     return Grid(columns=heads, rows=rows, notes=tuple(_contract_notes(document)), grouped=True)
 
@@ -145,17 +156,18 @@ def share_block(document: Piece) -> Block:
     return Grid(columns=heads, rows=rows, grouped=True)
 
 
-def _contract_row(document: Piece, chain: Sequence[Piece]) -> list[str]:
+def _contract_row(document: Piece, chain: Sequence[Piece], period_hours: float) -> list[str]:
     first, last = chain[0], chain[-1]
     shares = {name: _mean(chain, name) for name in ("used_share", "break_even_share")}
     saved = [one["saved_microusd"] for one in chain if one["saved_microusd"] is not None]
     many = f"{len(chain)} × " if len(chain) > 1 else ""
+    kind: str = KINDS.get(first["kind"], first["kind"])
     cost = words.money(document, sum(one["cost_microusd"] for one in chain))
     return [
-        many + KINDS.get(first["kind"], first["kind"]),
+        many + kind,
         first["pool"],
         f"{first['count']:,}",
-        f"{moment(first['start_hours'])} → {moment(last['end_hours'])}",
+        f"{_moment_of(first, 'start', period_hours)} → {_moment_of(last, 'end', period_hours)}",
         words.money(document, first["fee_microusd"]),
         cost + (" prorated" if any(one["prorated"] for one in chain) else ""),
         *("" if share is None else f"{100 * share:.0f} %" for share in shares.values()),
