@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from planner.cli import options
-from planner.cli.frame import Form, Frame, command
+from planner.cli.frame import Form, Frame, command, usage
 
 app = typer.Typer(help="Devices, shapes and offers, with source and date.", no_args_is_help=True)
+
+imports = typer.Typer(help="Price lists of other tools, as offers.", no_args_is_help=True)
 
 Patterns = list[str] | None
 
@@ -72,10 +74,87 @@ def check(
     raise typer.Exit(3 if any(problem.severity == "error" for problem in found) else 0)
 
 
+Files = Annotated[list[str], typer.Argument(metavar="FILES", help="Price lists: PROVIDER/vms.csv.")]
+Folder = Annotated[str, typer.Argument(metavar="DIR", help="Folder of price lists: PROVIDER.csv.")]
+Into = Annotated[
+    str | None,
+    typer.Option("--into", metavar="FOLDER", help="Write offers/PROVIDER.csv files there; else only the report."),
+]
+Source = Annotated[str, typer.Option("--source", metavar="TEXT", help="Where the files are from, as path@commit.")]
+AsOf = Annotated[str, typer.Option("--as-of", metavar="DATE", help="Date of the prices, as 2026-11-21.")]
+
+
+def import_skypilot(
+    frame: Frame,
+    files: Files,
+    output: options.Output = Form.table,
+    out: options.OutFile = None,
+    into: Into = None,
+    provider: Annotated[str, typer.Option("--provider", metavar="NAME", help="Default: the folder's name.")] = "",
+    source: Source = "",
+    as_of: AsOf = "",
+    hardware: options.HardwareFolder = None,
+) -> None:
+    """Read price lists of SkyPilot's catalog; every row is taken, or listed with the reason."""
+    from planner.catalog.importers.skypilot import read_skypilot
+    from planner.catalog.load import load_catalog
+
+    catalog, date = load_catalog(hardware), _date(as_of)
+    found = [read_skypilot(file, catalog, provider=provider, source=source, as_of=date) for file in files]
+    _imported(frame, found, output, out, into)
+
+
+def import_gpuhunt(
+    frame: Frame,
+    folder: Folder,
+    output: options.Output = Form.table,
+    out: options.OutFile = None,
+    into: Into = None,
+    source: Source = "",
+    as_of: AsOf = "",
+    hardware: options.HardwareFolder = None,
+) -> None:
+    """Read price lists of gpuhunt's catalog; every row is taken, or listed with the reason."""
+    from planner.catalog.importers.gpuhunt import read_folder
+    from planner.catalog.load import load_catalog
+
+    found = read_folder(folder, load_catalog(hardware), source=source, as_of=_date(as_of))
+    _imported(frame, found, output, out, into)
+
+
+def _date(text: str) -> str:
+    from planner.catalog.reading import is_date
+
+    if text and not is_date(text):
+        raise usage("bad-date", f"--as-of is '{text}'", "write 2026-11-21")
+    return text
+
+
+def _imported(frame: Frame, found: list[Any], output: Form, out: str | None, into: str | None) -> None:
+    from planner.catalog.importers.imported import merged
+    from planner.files import write_text
+    from planner.report.imported import render_imported
+
+    written = []
+    for provider, text in merged(found).items() if into else ():
+        written.append(f"{into}/offers/{provider}.csv")
+        write_text(written[-1], text)
+    view = frame.view(out) | {"written": ", ".join(written), "full": frame.verbose > 0}
+    frame.emit(render_imported(found, output.value, **view), out)
+
+
 def register(parent: typer.Typer) -> None:
-    """Add the command and its three parts."""
+    """Add the command and its parts."""
     listing = ("plan catalog list --group-by device", "plan catalog list --device 'h100-*' --region 'us-*' -o csv")
     command(app, "list", examples=listing)(list_offers)
     command(app, "show", examples=("plan catalog show h100-sxm-80gb", "plan catalog show sn40l -o json"))(show)
     command(app, "check", examples=("plan catalog check", "plan catalog check -o json"))(check)
+    skypilot = (
+        "plan catalog import skypilot catalogs/v8/lambda/vms.csv",
+        "plan catalog import skypilot catalogs/v8/*/vms.csv --into my-hardware --as-of 2026-11-21",
+    )
+    gpuhunt = ("plan catalog import gpuhunt catalog/", "plan catalog import gpuhunt catalog/ --into my-hardware")
+    command(imports, "skypilot", examples=skypilot)(import_skypilot)
+    command(imports, "gpuhunt", examples=gpuhunt)(import_gpuhunt)
+    app.add_typer(imports, name="import")
     parent.add_typer(app, name="catalog")

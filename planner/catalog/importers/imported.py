@@ -1,0 +1,113 @@
+"""What an import comes to: offers as rows of our own price files, and what was left out."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+
+from planner.catalog.offers import OPTIONAL, PRICE, REQUIRED
+
+COLUMNS = tuple(dict.fromkeys((*REQUIRED, *OPTIONAL)))
+STEP = Decimal("0.000001")  # a micro-dollar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A row that became no offer."""
+
+    line: int
+    what: str  # how the file names it
+    reason: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Imported:
+    """Offers by id, rows that were skipped, and what looked odd, of one file."""
+
+    file: str
+    provider: str
+    rows: int = 0  # of the file
+    taken: int = 0  # rows that became offers, or part of one
+    offers: dict[str, dict[str, str]] = field(default_factory=dict)
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def skip(self, line: int, what: str, reason: str) -> None:
+        """List a row."""
+        self.skipped.append(Skipped(line=line, what=what, reason=reason))
+
+    def offer(
+        self, *, shape: str, region: str, zone: str, price_model: str, price: Decimal, source: str, as_of: str,
+        quality: str = "", note: str = "",
+    ) -> bool:  # fmt: skip
+        """Keep an offer; False when the same one is there already at the same price."""
+        model = price_model
+        place = zone or region
+        name = f"{self.provider}:{place}:{shape}:{model}"
+        cells = {
+            "offer": name,
+            "provider": self.provider,
+            "shape": shape,
+            "region": region,
+            "zone": zone,
+            "price_model": model,
+            PRICE: format(price.quantize(STEP).normalize(), "f"),
+            "as_of": as_of,
+            "status": "seen" if as_of else "date-unknown",
+            "quality": quality,
+            "source": source,
+            "note": note,
+        }
+        known = self.offers.get(name)
+        if known is not None and known[PRICE] == cells[PRICE]:
+            return False
+        if known is not None:
+            number = 2
+            while f"{name}:{number}" in self.offers:
+                number += 1
+            cells["offer"] = f"{name}:{number}"
+        self.offers[cells["offer"]] = cells
+        return True
+
+    def text(self) -> str:
+        """The offers as a price file of ours, in order of their ids."""
+        out = io.StringIO(newline="")
+        used = [name for name in COLUMNS if any(row.get(name) for row in self.offers.values()) or name in REQUIRED]
+        writer = csv.DictWriter(out, fieldnames=used, lineterminator="\n", restval="", extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(self.offers[name] for name in sorted(self.offers))
+        return out.getvalue()
+
+
+def merged(imported: Iterable[Imported]) -> dict[str, str]:
+    """One price file a provider, from all files that hold its prices; the first of two equal ids stays."""
+    together: dict[str, Imported] = {}
+    for one in imported:
+        whole = together.setdefault(one.provider, Imported(file="", provider=one.provider))
+        whole.offers = {**one.offers, **whole.offers}
+    return {provider: whole.text() for provider, whole in sorted(together.items()) if whole.offers}
+
+
+def price_of(text: str) -> Decimal | None:
+    """A price above 0; None for an empty cell, a zero or what is no price: not offered.
+
+    Examples
+    --------
+    >>> price_of("1.50"), price_of(""), price_of("0.0"), price_of("nan")
+    (Decimal('1.50'), None, None, None)
+    """
+    try:
+        price = Decimal(text.strip())
+    except InvalidOperation:
+        return None
+    return price if price.is_finite() and price >= STEP else None
+
+
+def reasons(imported: Iterable[Imported]) -> dict[str, int]:
+    """How many rows were left out for each reason, the commonest first."""
+    counts = Counter(skip.reason for one in imported for skip in one.skipped)
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,269 @@
+"""Price lists of SkyPilot's catalog (catalogs/vN/PROVIDER/vms.csv) as offers.
+
+A row is a price in a place, not availability. Machines are told by the shapes of the catalog alone: what the file
+says of memory and hosts is wrong too often (`GpuInfo` has six spellings, and holds GB, MiB or products of both) and is
+not read. Nothing is guessed: a row without a shape, a price or a meaning is skipped, and listed with the reason.
+
+* Columns stand in any order; lines end in either way; an empty price is one that is not asked for.
+* A spot price above the one on demand means that the columns are swapped, or worse: both are suspect. One that equals
+  it, or is exactly a tenth of it, is a placeholder: suspect.
+* 700.0 stands for no price (TPU v6e): a sentinel, never chosen.
+* Google sells hosts and accelerators in separate rows, which are added where both have a price in a zone; of the B200
+  the accelerator's row holds the host already. Far cheaper rows of one machine are probably sold on other terms.
+* TPU rows have the slice in their name; the count of their accelerators is always 1.
+* Prices of Mithril are floors of an auction.
+
+Source of the layout: skypilot-org/skypilot-catalog, files seen 2026-11-21.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from planner.catalog.importers.imported import Imported, price_of
+from planner.catalog.model import Catalog, Shape
+from planner.errors import InputError, Place
+from planner.files import StrPath, read_text
+
+NEEDED = ("InstanceType", "AcceleratorName", "AcceleratorCount", "Price", "SpotPrice", "Region")
+SENTINEL = Decimal(700)
+PROVIDERS = {"do": "digitalocean"}  # the folder's name -> ours
+AUCTIONS = ("mithril",)
+# machines whose hosts are billed apart from these accelerators: Google Cloud document "GPU machine types", 2026-11-21
+GCP_MACHINES = {
+    "A100": ("a2-highgpu", "a2-megagpu"),
+    "A100-80GB": ("a2-ultragpu",),
+    "H100": ("a3-highgpu",),
+    "H100-MEGA": ("a3-megagpu",),
+    "H200": ("a3-ultragpu",),
+    "L4": ("g2-standard",),
+}
+GCP_WHOLE = {"B200": ("a4-highgpu",)}  # the accelerator's price holds the host
+LEVEL = Decimal("0.75")  # of the dearest zone: below it a Google price is one of other terms
+MODELS = (("on_demand", "Price"), ("spot", "SpotPrice"))
+MOST_BYTES = 64_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """One line of the file, cells by name."""
+
+    line: int
+    cells: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> str:
+        return self.cells.get(name, "").strip()
+
+    @property
+    def what(self) -> str:
+        """How the file names it."""
+        name = self["InstanceType"] or self["AcceleratorName"] or "(no name)"
+        place = self["AvailabilityZone"] or self["Region"]
+        return f"{name} in {place}" if place else name
+
+    @property
+    def prices(self) -> dict[str, Decimal]:
+        """Price by model, of those that are asked."""
+        found = {model: price_of(self[column]) for model, column in MODELS}
+        return {model: price for model, price in found.items() if price is not None}
+
+    @property
+    def count(self) -> float | None:
+        """Accelerators, where a number is given."""
+        try:
+            return float(self["AcceleratorCount"]) if self["AcceleratorCount"] else None
+        except ValueError:
+            return None
+
+
+def read_skypilot(
+    path: StrPath, catalog: Catalog, *, provider: str = "", source: str = "", as_of: str = ""
+) -> Imported:
+    """One vms.csv as offers.
+
+    Parameters
+    ----------
+    path
+        The file; its folder names the provider unless `provider` is given.
+    catalog
+        Whose shapes and devices tell what a row sells.
+    source
+        Where the file is from, as path@commit; default: the file's own path.
+    as_of
+        ISO date of the prices; empty: not known.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or lacks a column.
+    """
+    name = str(path)
+    folder = name.replace("\\", "/").rsplit("/", 2)
+    provider = provider or PROVIDERS.get(folder[-2], folder[-2]) if len(folder) > 1 else provider
+    if not provider or not provider.replace("-", "").replace("_", "").isalnum():
+        raise InputError.of("missing-field", f"{name} does not say whose prices it holds", hint="give --provider")
+    reader = _Reader(catalog=catalog, found=Imported(file=name, provider=provider), source=source or name, as_of=as_of)
+    reader.read(_rows(name))
+    return reader.found
+
+
+def _rows(name: str) -> list[_Row]:
+    table = csv.reader(io.StringIO(read_text(name, limit_bytes=MOST_BYTES), newline=""))
+    try:
+        header = [cell.strip() for cell in next(table, [])]
+        missing = [column for column in NEEDED if column not in header]
+        if missing:
+            place = Place(file=name, line=1, column=1)
+            hint = "a file vms.csv of SkyPilot's catalog has " + ", ".join(NEEDED)
+            raise InputError.of("missing-column", f"there is no column {missing[0]}", place=place, hint=hint)
+        return [_Row(line=table.line_num, cells=dict(zip(header, cells))) for cells in table if any(cells)]
+    except csv.Error as error:
+        place = Place(file=name, line=table.line_num, column=1)
+        raise InputError.of("bad-csv", f"not a CSV table: {error}", place=place) from None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reader:
+    catalog: Catalog
+    found: Imported
+    source: str
+    as_of: str
+
+    def read(self, rows: list[_Row]) -> None:
+        """Turn every row into offers or a reason."""
+        self.found.rows = len(rows)
+        if self.found.provider == "gcp":
+            self._google(rows)
+            return
+        for row in rows:
+            self._machine(row)
+
+    def _machine(self, row: _Row) -> None:
+        """A row that sells one whole machine."""
+        shape = self.catalog.shapes.get(f"{self.found.provider}/{row['InstanceType']}")
+        if shape is None:
+            known = row["AcceleratorName"] and row.count != 0
+            self.found.skip(row.line, row.what, "no shape of this machine" if known else "no accelerator")
+            return
+        wrong = self._contradiction(row, shape)
+        if wrong:
+            self.found.skip(row.line, row.what, wrong)
+            return
+        self._offer(row, shape, row.prices)
+
+    def _contradiction(self, row: _Row, shape: Shape) -> str:
+        """What the row says of the accelerators against what the shape has; empty when nothing."""
+        count, name = row.count, row["AcceleratorName"]
+        whole = shape.devices * shape.compute_share
+        if count and name and count not in (shape.devices, whole):
+            return f"the row has {count:g} accelerators, the shape {shape.devices}"
+        device = self.catalog.aliases.get(name.lower(), name.lower()) if name else ""
+        if device in self.catalog.devices and device.split("-")[0] != shape.device.split("-")[0]:
+            return f"the row sells {name}, the shape holds {shape.device}"
+        return ""
+
+    def _offer(self, row: _Row, shape: Shape, prices: Mapping[str, Decimal], note: str = "", quality: str = "") -> None:
+        if not prices:
+            self.found.skip(row.line, row.what, "no price: not offered")
+            return
+        flags = _flags(prices)
+        kept = [
+            self.found.offer(
+                shape=shape.name,
+                region=row["Region"],
+                zone=row["AvailabilityZone"],
+                price_model="auction" if self.found.provider in AUCTIONS else model,
+                price=price,
+                source=self.source,
+                as_of=self.as_of,
+                quality="suspect" if self.found.provider in AUCTIONS else flags[model][0] or quality,
+                note="the floor of an auction" if self.found.provider in AUCTIONS else flags[model][1] or note,
+            )
+            for model, price in prices.items()
+            if not (self.found.provider in AUCTIONS and model == "spot")
+        ]
+        if any(kept):
+            self.found.taken += 1
+        else:
+            self.found.skip(row.line, row.what, "the same row again")
+
+    # ---- Google
+
+    def _google(self, rows: list[_Row]) -> None:
+        hosts: dict[tuple[str, str], _Row] = {}
+        for row in rows:
+            if row["InstanceType"]:
+                hosts.setdefault((row["InstanceType"], row["AvailabilityZone"]), row)
+        dearest: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        for row in rows:
+            for price in row.prices.values() if not row["InstanceType"] else ():
+                if price != SENTINEL and price == row.prices.get("on_demand"):
+                    key = (row["AcceleratorName"], row["AcceleratorCount"])
+                    dearest[key] = max(dearest[key], price)
+        used: set[int] = set()
+        for row in rows:
+            if not row["InstanceType"]:
+                used |= self._accelerator(row, hosts, dearest[row["AcceleratorName"], row["AcceleratorCount"]])
+        self._left_hosts(rows, used)
+
+    def _accelerator(self, row: _Row, hosts: Mapping[tuple[str, str], _Row], dearest: Decimal) -> set[int]:
+        """A row without a machine: a slice of TPUs, or the accelerators of machines; lines of the hosts used."""
+        name = row["AcceleratorName"]
+        if name.startswith("tpu-"):
+            shape = self.catalog.shapes.get(f"gcp/{name}")
+            if shape is None:
+                self.found.skip(row.line, row.what, "no such slice is known")
+            else:
+                self._offer(row, shape, row.prices)
+            return set()
+        low = 0 < row.prices.get("on_demand", Decimal(0)) < LEVEL * dearest
+        note = "far below the other zones: probably sold on other terms" if low else ""
+        whole = list(self._machines(row, GCP_WHOLE))
+        if whole:
+            self._offer(row, whole[0], row.prices, note, "suspect" if low else "")
+            return set()
+        used = set()
+        for shape in self._machines(row, GCP_MACHINES):
+            host = hosts.get((shape.name, row["AvailabilityZone"]))
+            if host is not None:
+                prices = {m: row.prices[m] + host.prices[m] for m in row.prices if m in host.prices}
+                self._offer(row, shape, prices, note, "suspect" if low else "")
+                used.add(host.line)
+        if not used:
+            self.found.skip(row.line, row.what, "an accelerator without a machine in its zone")
+        return used
+
+    def _machines(self, row: _Row, families: Mapping[str, tuple[str, ...]]) -> Iterator[Shape]:
+        """Shapes of the catalog that take so many of these accelerators."""
+        for family in families.get(row["AcceleratorName"], ()):
+            for shape in self.catalog.shapes.values():
+                if shape.provider == "gcp" and shape.name.startswith(f"{family}-") and shape.devices == row.count:
+                    yield shape
+
+    def _left_hosts(self, rows: list[_Row], used: set[int]) -> None:
+        for row in rows:
+            if row["InstanceType"] and row.line in used:
+                self.found.taken += 1
+            elif row["InstanceType"]:
+                self.found.skip(row.line, row.what, "a host without a price of its accelerators in its zone")
+
+
+def _flags(prices: Mapping[str, Decimal]) -> dict[str, tuple[str, str]]:
+    """Quality and note of each price."""
+    flags = {model: ("sentinel", "700.0 stands for no price") if price == SENTINEL else ("", "")
+             for model, price in prices.items()}  # fmt: skip
+    full, spot = prices.get("on_demand"), prices.get("spot")
+    if full is None or spot is None or SENTINEL in (full, spot):
+        return flags
+    if spot > full:
+        return dict.fromkeys(prices, ("suspect", "spot above on demand: columns swapped, or a price of other terms"))
+    if spot == full:
+        flags["spot"] = ("suspect_spot", "equals the price on demand: no real spot market")
+    elif spot * 10 == full:
+        flags["spot"] = ("suspect_spot", "exactly a tenth of the price on demand: a placeholder")
+    return flags
