@@ -16,12 +16,12 @@ from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
 from planner.catalog.load import find_shape, load_catalog
 from planner.catalog.model import Catalog
-from planner.errors import InputError, PlanError, Problem
+from planner.errors import InputError, PlanError, Problem, UsageError
 from planner.files import LineFile, StrPath, read_package_text
 from planner.optimize.solve import Solution, optimize
 from planner.plan.beside import beside_plan
 from planner.plan.certificate import certificate_problems
-from planner.plan.document import build_document, with_simulation
+from planner.plan.document import build_document, resealed, with_simulation
 from planner.plan.plan import Plan
 from planner.plan.tighten import solve_within_targets
 from planner.plan.verify import verify as _verify
@@ -31,10 +31,12 @@ from planner.scenario.schema import ModelRef, Scenario
 if TYPE_CHECKING:
     from planner.plan.asked import Asked
     from planner.plan.frontier_document import Frontier
+    from planner.plan.other_plans import Previous, Staying
 
 __all__ = [
     "Plan",
     "asked",
+    "best_decisions",
     "break_even",
     "enumerate_candidates",
     "frontier",
@@ -42,6 +44,7 @@ __all__ = [
     "load_model",
     "load_scenario",
     "marginal_values",
+    "near_optimal",
     "optimize",
     "plan_schema",
     "repairs",
@@ -88,6 +91,9 @@ def solve(
     seed: int = 0,
     allow_suspect: bool = False,
     simulate: bool = False,
+    previous: Previous | None = None,
+    best: int = 0,
+    within: float | None = None,
 ) -> Plan:
     """The cheapest plan of a scenario, proven and verified.
 
@@ -95,6 +101,11 @@ def solve(
     ----------
     simulate
         Also run the chosen replicas of fleets in a simulation, with the same seed.
+    previous
+        A plan to stay with where that costs little.
+    best, within
+        Also list that many of the best different decisions; and, for each device, the fewest and the most of it
+        in plans that cost at most this share more than the cheapest.
 
     Raises
     ------
@@ -115,11 +126,17 @@ def solve(
         "seed": seed,
     }
     way = _Way(catalog=catalog, options=options, allow_suspect=allow_suspect)
-    document = _solve_uncertain(scenario, listed, way) if scenario.uncertainty else way.planned(listed, way.solved)
+    staying = _staying(scenario, previous, options)
+    if staying is not None:
+        document = way.planned(staying.ready(listed), staying.solved, listed=listed, prepare=staying.ready)
+    else:
+        document = _solve_uncertain(scenario, listed, way) if scenario.uncertainty else way.planned(listed, way.solved)
     problems = _verify(document, catalog, load_model) + certificate_problems(document, listed.whole)
     problems += _case_problems(document, catalog) if scenario.uncertainty else []
     if problems:
         raise PlanError(*problems)
+    if staying is not None or best or within is not None:
+        document = _with_others(document, listed, way, staying, best, within)
     if simulate:
         from planner.plan.simulated import simulated_rows
 
@@ -144,9 +161,17 @@ class _Way:
         loader = _loader(scenario)
         return _enumerate(scenario, self.catalog, loader, allow_suspect=self.allow_suspect, patience_s=patience_s)
 
-    def planned(self, listed: Candidates, solve: Callable[[Candidates], Solution]) -> Document:
-        """The plan document of candidates, given what solves them."""
-        candidates, solution = solve_within_targets(listed, solve)
+    def planned(
+        self,
+        ready: Candidates,
+        solve: Callable[[Candidates], Solution],
+        *,
+        listed: Candidates | None = None,
+        prepare: Callable[[Candidates], Candidates] = lambda same: same,
+    ) -> Document:
+        """The plan document of candidates, given what solves them (and makes others ready for it)."""
+        listed = listed or ready
+        candidates, solution = solve_within_targets(ready, solve, prepare=prepare)
         options = self.options
         beside, solution = beside_plan(
             listed, candidates, solution, search=self.search, allow_suspect=self.allow_suspect, **options
@@ -154,6 +179,62 @@ class _Way:
         return build_document(
             candidates, solution, **beside, seed=options["seed"], threads=options["threads"], gap=options["gap"]
         )
+
+
+def _staying(scenario: Scenario, previous: Previous | None, options: dict[str, Any]) -> Staying | None:
+    """The way to solve that stays with a plan, when one is given."""
+    if previous is None:
+        return None
+    from planner.plan.other_plans import Staying
+
+    if scenario.uncertainty or scenario.objective[0] != "cost":
+        hint = "leave --previous out, or solve the scenario without uncertainty and with cost first"
+        raise UsageError.of(
+            "not-together", "staying with a plan is weighed against the least cost of one future", hint=hint
+        )
+    return Staying(previous=previous, options=options)
+
+
+def _with_others(
+    document: Document, listed: Candidates, way: _Way, staying: Staying | None, best: int, within: float | None
+) -> Document:
+    """The plan with what else could be done, under a new seal."""
+    from planner.plan.other_plans import decisions_document, near_optimal_document, previous_document
+
+    def verified(plan: Document) -> None:
+        problems = _verify(plan, way.catalog, load_model)
+        if problems:
+            raise PlanError(*problems)
+
+    others = {
+        "decisions": decisions_document(listed, best, verified, way.options) if best else None,
+        "near_optimal": near_optimal_document(listed, within, way.options) if within is not None else None,
+        "previous": previous_document(staying, document) if staying is not None else None,
+    }
+    return resealed({**document, "others": others})
+
+
+def best_decisions(
+    scenario: Scenario, catalog: Catalog | None = None, *, count: int = 5, **options: Any
+) -> list[Document]:
+    """The best plan of each of the `count` best different decisions: device, price model and place of each workload.
+
+    Each decision gives up at least one choice of every one before it; options are those of `solve`.
+    """
+    document = solve(scenario, catalog, best=count, **options).document
+    plans: list[Document] = document["others"]["decisions"]["plans"]
+    return plans
+
+
+def near_optimal(
+    scenario: Scenario, catalog: Catalog | None = None, *, within: float = 0.02, **options: Any
+) -> list[Document]:
+    """For each device the fewest and the most of it in plans that cost at most a share more than the cheapest.
+
+    Each figure is proven, or None; options are those of `solve`.
+    """
+    found = solve(scenario, catalog, within=within, **options).document["others"]["near_optimal"]
+    return found["devices"] if found else []
 
 
 def _solve_uncertain(scenario: Scenario, listed: Candidates, way: _Way) -> Document:
@@ -224,9 +305,7 @@ def frontier(
             raise PlanError(*problems)
 
     with LineFile(journal) if journal is not None else nullcontext() as lines:
-        return run_sweep(
-            scenario, sweep, enumerate_ways=enumerate_ways, verified=verified, options=asked, lines=lines
-        )
+        return run_sweep(scenario, sweep, enumerate_ways=enumerate_ways, verified=verified, options=asked, lines=lines)
 
 
 def verify(document: Document, catalog: Catalog | None = None) -> list[Problem]:
@@ -257,9 +336,7 @@ def _case_problems(document: Document, catalog: Catalog) -> list[Problem]:
     return uncertainty_problems(document, scenario, lambda plan: _verify(plan, catalog, load_model))
 
 
-def asked(
-    scenario: Scenario, catalog: Catalog | None = None, *, allow_suspect: bool = False, **options: Any
-) -> Asked:
+def asked(scenario: Scenario, catalog: Catalog | None = None, *, allow_suspect: bool = False, **options: Any) -> Asked:
     """A scenario, solved, to ask what its limits are worth, what other devices cost, why not this one, what mends it.
 
     Parameters

@@ -82,6 +82,12 @@ def with_simulation(document: Document, rows: Sequence[Document]) -> Document:
     return {**content, "sha256": digest_of(content)}
 
 
+def resealed(document: Document) -> Document:
+    """A document that was added to, under a new seal."""
+    content = {key: value for key, value in document.items() if key != "sha256"}
+    return {**content, "sha256": digest_of(content)}
+
+
 def digest_of(document: Document) -> str:
     """SHA-256 of a document's canonical JSON, its own `sha256` left out."""
     content = {key: value for key, value in document.items() if key != "sha256"}

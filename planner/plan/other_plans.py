@@ -231,8 +231,7 @@ class Staying:
         else:
             stay = fewest_changes(program, groups, known, most_microusd(best.cost_microusd, self.previous.share), solve)
         self.changed = None if stay.changed is None else stay.changed + lost
-        bound = best.bound_microusd if move is None else stay.solution.bound_microusd
-        return replace(stay.solution, bound_microusd=bound)
+        return stay.solution  # proven for what was asked: of the plans that stay the best one
 
 
 def held_nodes(document: Mapping[str, Any]) -> dict[Key, int]:
@@ -249,7 +248,7 @@ def previous_document(staying: Staying, document: Document) -> Document:
     """What a plan changes of the one before, and what staying costs beside the cheapest."""
     before, after = held_nodes(staying.previous.document), held_nodes(document)
     cost, best = document["summary"]["cost_microusd"], staying.best_microusd
-    changes = [
+    changes: list[Document] = [
         {"workload": key[0], "offer": key[1], "before": before.get(key, 0), "after": after.get(key, 0)}
         for key in sorted({*before, *after})
         if before.get(key, 0) != after.get(key, 0)

@@ -77,7 +77,8 @@ def with_move_cost(
     bound = None if found.bound_microusd is None else found.bound_microusd - (found.cost_microusd - cost)
     changed = changed_nodes(program, groups, held, found.units)
     assert found.cost_microusd - cost == microusd * (changed + known)
-    return Stay(solution=replace(found, cost_microusd=cost, bound_microusd=bound), changed=changed)
+    stages = tuple((name, cost if name == "cost" else value) for name, value in found.stages)
+    return Stay(solution=replace(found, cost_microusd=cost, bound_microusd=bound, stages=stages), changed=changed)
 
 
 def _with_losses(program: Program, groups: IntArray, held: Held) -> tuple[Program, IntArray, int]:
