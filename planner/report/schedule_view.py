@@ -161,7 +161,7 @@ def _contract_row(document: Piece, chain: Sequence[Piece], period_hours: float) 
     shares = {name: _mean(chain, name) for name in ("used_share", "break_even_share")}
     saved = [one["saved_microusd"] for one in chain if one["saved_microusd"] is not None]
     many = f"{len(chain)} × " if len(chain) > 1 else ""
-    kind: str = KINDS.get(first["kind"], first["kind"])
+    kind = str(KINDS.get(first["kind"], first["kind"]))
     cost = words.money(document, sum(one["cost_microusd"] for one in chain))
     return [
         many + kind,
