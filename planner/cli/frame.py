@@ -66,7 +66,9 @@ class Frame:
     def emit(self, text: str, out: str | None = None) -> None:
         """The result: to stdout, or whole into the file `out`."""
         if out is None or out == "-":
-            sys.stdout.write(text)
+            from planner.report import escape
+
+            sys.stdout.write(escape.plain(text, sys.stdout.encoding))
             sys.stdout.flush()
         else:
             from planner import files
