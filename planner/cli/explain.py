@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from planner.cli import options
 from planner.cli.frame import Form, Frame, command, usage
+
+if TYPE_CHECKING:
+    from planner.plan.asked import Asked
 
 _SCENARIO_SUFFIXES = (".yaml", ".yml")
 
@@ -21,6 +24,15 @@ def explain(
     ] = None,
     workload: Annotated[str | None, typer.Option("--workload", metavar="NAME", help="Only this one.")] = None,
     rejected: Annotated[bool, typer.Option("--rejected", help="Why the other ways were dropped.")] = False,
+    marginals: Annotated[
+        bool, typer.Option("--marginals", help="What one step more of each limit saves; each is solved again.")
+    ] = False,
+    break_even: Annotated[
+        bool, typer.Option("--break-even", help="The price at which each other device would be chosen.")
+    ] = False,
+    why_not: Annotated[
+        list[str] | None, typer.Option("--why-not", metavar="DEVICE", help="Why not this device; repeatable.")
+    ] = None,
     output: options.Output = Form.table,
     out: options.OutFile = None,
     settings: options.Settings = None,
@@ -32,15 +44,18 @@ def explain(
     from planner.report.explanation import render_explanation
 
     asked = {"settings": settings, "case": case, "hardware": hardware}
+    further = {"marginals": marginals, "break_even": break_even, "why_not": tuple(why_not or ())}
+    answers: dict[str, Any] = {}
     if plan is not None and PurePath(plan).suffix in _SCENARIO_SUFFIXES:
-        document, code = _solved(frame, plan, allow_suspect=allow_suspect, **asked)
+        document, code, answers = _solved(frame, plan, further, workload, allow_suspect=allow_suspect, **asked)
     else:
-        document, code = _read(plan, allow_suspect=allow_suspect, **asked), 0
+        document, code = _read(plan, allow_suspect=allow_suspect, **asked, **further), 0
     names = [entry["name"] for entry in document["workloads"]]
     if workload is not None and workload not in names:
         raise usage("unknown-workload", f"the plan has no workload '{workload}'", f"it has {', '.join(names)}")
     view = frame.view(out)
-    frame.emit(render_explanation(document, output.value, workload=workload, rejected=rejected, **view), out)
+    shown = {"workload": workload, "rejected": rejected, "answers": answers}
+    frame.emit(render_explanation(document, output.value, **shown, **view), out)
     raise typer.Exit(code)
 
 
@@ -50,12 +65,17 @@ def _read(plan: str | None, **asked: Any) -> dict[str, Any]:
 
     if any(asked.values()):
         hint = "plan explain SCENARIO.yaml --set ..."
-        raise usage("not-a-scenario", "--set, --case, --hardware and --allow-suspect want a scenario file", hint)
+        message = (
+            "--set, --case, --hardware, --allow-suspect, --marginals, --break-even and --why-not want a scenario file"
+        )
+        raise usage("not-a-scenario", message, hint)
     return read_plan(plan_file(plan))
 
 
-def _solved(frame: Frame, scenario: str, *, allow_suspect: bool, **asked: Any) -> tuple[dict[str, Any], int]:
-    """The plan of a scenario, and the exit code of its status."""
+def _solved(
+    frame: Frame, scenario: str, further: dict[str, Any], workload: str | None, *, allow_suspect: bool, **asked: Any
+) -> tuple[dict[str, Any], int, dict[str, Any]]:
+    """The plan of a scenario, the exit code of its status, and the answers to what else is asked."""
     from planner.cli.find import load
 
     question, catalog = load(scenario, **asked)
@@ -63,7 +83,24 @@ def _solved(frame: Frame, scenario: str, *, allow_suspect: bool, **asked: Any) -
 
     with frame.progress(f"solving {question.name}"):
         plan = api.solve(question, catalog, allow_suspect=allow_suspect)
-    return plan.document, plan.exit_code
+    if not any(further.values()):
+        return plan.document, plan.exit_code, {}
+    with frame.progress("solving again"):
+        answers = _answers(api.asked(question, catalog, allow_suspect=allow_suspect), workload, **further)
+    return plan.document, plan.exit_code, answers
+
+
+def _answers(
+    asked: Asked, workload: str | None, *, marginals: bool, break_even: bool, why_not: tuple[str, ...]
+) -> dict[str, Any]:
+    answers: dict[str, Any] = {}
+    if marginals:
+        answers["marginal_values"] = asked.marginal_values()
+    if break_even:
+        answers["break_even"] = asked.break_even()
+    if why_not:
+        answers["why_not"] = [entry for device in why_not for entry in asked.why_not(device, workload=workload)]
+    return answers
 
 
 def register(app: typer.Typer) -> None:

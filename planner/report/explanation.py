@@ -8,6 +8,7 @@ from typing import Any
 from planner.report import csv, json, markdown, text
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
+from planner.report.explain_limits import answer_blocks, answer_rows, columns_of
 from planner.report.explain_serving import rate_line, serving_blocks
 from planner.report.explain_training import training_blocks
 from planner.report.plan_view import infeasible_blocks
@@ -21,18 +22,27 @@ def render_explanation(
     *,
     workload: str | None = None,
     rejected: bool = False,
+    answers: Piece | None = None,
     width: int = 100,
     colour: bool = False,
 ) -> str:
-    """The terms of every allocation, or why the others were dropped, in any format."""
+    """The terms of every allocation, or why the others were dropped, and what else was asked, in any format.
+
+    CSV is one table: that of what was asked, if anything was.
+    """
     chosen = [entry for entry in document["workloads"] if workload in (None, entry["name"])]
     ledgers = {entry["name"]: document["rejected"].get(entry["name"]) for entry in chosen}
     if form == "json":
-        return json.render({"rejected": ledgers} if rejected else {"workloads": chosen})
+        infeasible = {"infeasible": document["infeasible"]} if document["infeasible"] else {}
+        return json.render(
+            ({"rejected": ledgers} if rejected else {"workloads": chosen, **infeasible}) | (answers or {})
+        )
     if form == "csv":
         rows = _rejected_rows(ledgers) if rejected else [row for entry in chosen for row in _term_rows(entry)]
-        return csv.render(rows, list(rows[0]) if rows else ["workload"])
+        rows = answer_rows(answers) if answers else rows
+        return csv.render(rows, columns_of(rows) if rows else ["workload"])
     blocks = _rejected(ledgers) if rejected else _explained(document, chosen)
+    blocks += answer_blocks(document, answers) if answers else []
     if form == "md":
         return markdown.draw(blocks)
     return text.draw(blocks, width=width, style=text.Style(colour))

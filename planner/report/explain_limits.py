@@ -1,0 +1,157 @@
+"""What limits are worth, what other devices would have to cost, why not this one: answers as blocks and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner import units
+from planner.report import plan_words as words
+from planner.report.blocks import Block, Grid, Headline, Lines, columns
+from planner.report.ways_out import limit_name
+
+Piece = Mapping[str, Any]
+_LINES = 3  # plans with a device have a line for each row, up to so many
+
+
+def answer_blocks(document: Piece, answers: Piece) -> list[Block]:
+    """Blocks for whatever was asked: `marginal_values`, `break_even`, `why_not`."""
+    blocks: list[Block] = []
+    if answers.get("marginal_values") is not None:
+        blocks.append(_limits(document, answers["marginal_values"]))
+    if answers.get("break_even") is not None:
+        blocks.append(_break_even(document, answers["break_even"]))
+    for entry in answers.get("why_not") or ():
+        blocks += _why_not(document, entry)
+    return blocks
+
+
+def answer_rows(answers: Piece) -> list[dict[str, Any]]:
+    """The same as flat rows, for CSV."""
+    values = [{"answer": "marginal value", **row} for row in answers.get("marginal_values") or ()]
+    prices = [{"answer": "break-even", **row} for row in answers.get("break_even") or ()]
+    reasons = [
+        {"answer": "why not", **{key: _flat(value) for key, value in row.items() if key != "rows"}}
+        for row in answers.get("why_not") or ()
+    ]
+    return [*values, *prices, *reasons]
+
+
+def columns_of(rows: Sequence[Piece]) -> list[str]:
+    """Every key of the rows, in the order in which they appear."""
+    return list(dict.fromkeys(key for row in rows for key in row))
+
+
+def _flat(value: Any) -> Any:
+    return "; ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
+def _limits(document: Piece, rows: Sequence[Piece]) -> Block:
+    """What one step more of each limit saves."""
+    cells = [
+        [
+            limit_name(document, row["limit"]),
+            row["from_text"],
+            "binding" if row["binding"] else "",
+            row["step_text"],
+            _saves(document, row),
+        ]
+        for row in rows
+    ]
+    notes = ("each solved again with that one setting changed; a second step may be worth something else",)
+    heads = columns("LIMITS", ">Now", "", "One step more", "Saves")
+    return Grid(columns=heads, rows=cells, notes=notes if rows else ("the scenario states no limit",))
+
+
+def _saves(document: Piece, row: Piece) -> str:
+    if row["value_microusd"] is None:
+        return "not solved"
+    unproven = "" if row["proven"] else " (not proven)"
+    return words.money(document, row["value_microusd"]) + unproven if row["value_microusd"] else "nothing" + unproven
+
+
+def _break_even(document: Piece, rows: Sequence[Piece]) -> Block:
+    """What forcing each other device costs, and the price at which it would be chosen."""
+    cells = [
+        [
+            row["device"],
+            _regret(document, row),
+            _per_hour(document, row["price_usd_per_device_hour"]),
+            _per_hour(document, row["break_even_usd_per_device_hour"]),
+            enters(row),
+        ]
+        for row in rows
+    ]
+    heads = columns("BREAK-EVEN", ">To use it costs", ">Price now", ">Enters below", "")
+    notes = ("all prices of a device move together; /device-h, of the cheapest plan that uses it",)
+    none = ("no other device could be used, or cost is not what is minimised first",)
+    return Grid(columns=heads, rows=cells, notes=notes if rows else none)
+
+
+def _regret(document: Piece, row: Piece) -> str:
+    if row["regret_microusd"] is None:
+        return "cannot be used"
+    return f"+{words.money(document, row['regret_microusd'])}" if row["regret_microusd"] else "the same"
+
+
+def _per_hour(document: Piece, usd: float | None) -> str:
+    return "" if usd is None else words.money(document, usd * 1e6)
+
+
+def enters(row: Piece) -> str:
+    """The break-even share in words: "would enter at 18 % lower price", "not even free"."""
+    if row.get("forced_microusd", row.get("plan_microusd")) is None:
+        return ""
+    if row["share"] is None:
+        return "not even free"
+    if row["share"] >= 1:
+        return "as cheap as what is chosen"
+    return f"would enter at {100 * (1 - row['share']):.3g} % lower price" + ("" if row["proven"] else " (not proven)")
+
+
+def _why_not(document: Piece, entry: Piece) -> list[Block]:
+    head = Headline(word="WHY NOT", text=f"{entry['device']} for {entry['workload']}", tone="fair")
+    return [head, Lines(lines=tuple(f" {line}" for line in _reasons(document, entry)))]
+
+
+def _reasons(document: Piece, entry: Piece) -> list[str]:
+    state = entry["state"]
+    allowed = [] if entry["allowed"] else ["allowed    no: not in hardware.allow; what follows is if it were"]
+    if state == "chosen":
+        return ["chosen     it is in the plan"]
+    if state == "impossible":
+        misses = entry["misses"] or ["no plan to compare with"]
+        return [*allowed, *(f"impossible {miss}" for miss in misses)]
+    if state == "limits":
+        return [*allowed, "impossible within the limits that the workloads share"]
+    alone = "" if entry["alone"] else ", beside others"
+    lines = [f"feasible   {_plan_row(document, row)}" for row in entry["rows"][:_LINES]]
+    return [*allowed, *lines, f"costs      {_dearer(document, entry)}{alone}", *_would_win(document, entry)]
+
+
+def _plan_row(document: Piece, row: Piece) -> str:
+    """One row of a plan: "4 × a100 ×8 · prov us-east, dp32, 23.9 days, $23,646"."""
+    layout = row.get("layout") or {}
+    split = f", {words.layout_of(row)}" if "micro_batch" in layout else ""
+    hours = f", {units.format_duration(row['hours'] * 3600)}" if "micro_batch" in layout else ""
+    return f"{row['count']:,} × {words.offer_of(row)}{split}{hours}, {words.money(document, row['cost_microusd'])}"
+
+
+def _dearer(document: Piece, entry: Piece) -> str:
+    share = f"{100 * entry['regret_share']:+.3g} %"
+    regret = words.money(document, abs(entry["regret_microusd"]))
+    factors = ""
+    if entry["device_hours_factor"] is not None and entry["price_factor"] is not None:
+        factors = f": {entry['device_hours_factor']:.3g} × the device-hours at {entry['price_factor']:.3g} × the price"
+    return f"{'+' if entry['regret_microusd'] >= 0 else '-'}{regret} in all ({share}){factors}"
+
+
+def _would_win(document: Piece, entry: Piece) -> list[str]:
+    if entry["share"] is None:
+        return ["would win  at no price: not even free"]
+    if entry["share"] >= 1:
+        return ["would win  as cheap as what is chosen: a tie"]
+    price, now = (_per_hour(document, entry[f"{name}usd_per_device_hour"]) for name in ("break_even_", "price_"))
+    mfu = entry["break_even_mfu"]
+    faster = f" or its MFU rose above {100 * mfu:.3g} %" if mfu else ""
+    return [f"would win  if its price fell below {price} /device-h (now {now}){faster}"]
