@@ -75,6 +75,7 @@ class Source:
     """An offer that groups may be taken of."""
 
     name: str  # offer id
+    machines: str  # provider, region, shape and price model: offers that differ in nothing but their zone share them
     site: int  # index into the sites of the space
     zone: tuple[str, str, str]
     price_microusd_per_hour: int  # of one shape

@@ -38,6 +38,7 @@ def random_source(rng: np.random.Generator, number: int, failing: bool) -> Sourc
     )  # fmt: skip
     return Source(
         name=f"offer-{number}",
+        machines=f"machine-{number}",
         site=number,
         zone=("p", str(rng.choice(["east", "east", "west"])), str(rng.choice(["", "a", "b"]))),
         price_microusd_per_hour=int(rng.integers(1_000_000, 9_000_000)) * devices,
@@ -223,7 +224,7 @@ def test_two_equal_groups_share_evenly_and_save_no_money() -> None:
     block = Block(nodes=1, devices=8, hosts=1, paces=(pace,), network_bytes_per_s=1e9)
     sources = tuple(
         Source(
-            name=name, site=k, zone=("p", "east", ""), price_microusd_per_hour=1_000_000, carbon_mg_per_hour=0.0,
+            name=name, machines=name, site=k, zone=("p", "east", ""), price_microusd_per_hour=1_000_000, carbon_mg_per_hour=0.0,
             time_margin=1.0, spot=False, network_scale=0.0, run=None, blocks=(block,),
         )
         for k, name in enumerate("ab")
