@@ -54,7 +54,7 @@ def explain(
     if workload is not None and workload not in names:
         raise usage("unknown-workload", f"the plan has no workload '{workload}'", f"it has {', '.join(names)}")
     view = frame.view(out)
-    shown = {"workload": workload, "rejected": rejected, "answers": answers}
+    shown: dict[str, Any] = {"workload": workload, "rejected": rejected, "answers": answers}
     frame.emit(render_explanation(document, output.value, **shown, **view), out)
     raise typer.Exit(code)
 
