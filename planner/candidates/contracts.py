@@ -109,7 +109,7 @@ def _commitments(number: int, offer: Offer, grid: Grid, prorate: bool) -> Iterat
         found = _supply(number, offer, grid, start, hours, prorate)
         if found.stop > start:
             yield found
-        if found.stop == grid.periods and not prorate:
+        if found.stop == grid.periods and found.cost_microusd == found.fee_microusd:
             return
 
 
@@ -158,9 +158,13 @@ def block_hours(offer: Offer, needed_hours: float) -> float | None:
 
 
 def _supply(number: int, offer: Offer, grid: Grid, start: int, hours: float, prorate: bool) -> Supply:
+    """A purchase; what lies beyond the horizon is left out only of one that begins with the plan.
+
+    A later one would be bought for its last weeks alone, at a fee that nobody sells them for.
+    """
     fee = cost_microusd(1, offer.price_microusd_per_hour, hours)
-    within = min(hours, grid.hours(start, grid.periods))
-    counted = cost_microusd(1, offer.price_microusd_per_hour, within) if prorate else fee
+    within = min(hours, grid.hours(0, grid.periods))
+    counted = cost_microusd(1, offer.price_microusd_per_hour, within) if prorate and start == 0 else fee
     stop = int(grid.covered(start, hours * 3600.0))
     return Supply(
         pool=number, offer=offer, start=start, stop=stop, hours=hours, fee_microusd=fee, cost_microusd=counted

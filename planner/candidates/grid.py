@@ -52,7 +52,8 @@ class Grid:
 
     def touched(self, period: Any, length_s: Any) -> NDArray[np.int64]:
         """The first period that something which starts with a period no longer touches."""
-        count = np.ceil(np.asarray(length_s, dtype=np.float64) / self.period_s - _SHORT).astype(np.int64)
+        length = np.minimum(np.asarray(length_s, dtype=np.float64), self.period_s * self.periods)
+        count = np.ceil(length / self.period_s - _SHORT).astype(np.int64)
         return np.asarray(np.minimum(np.asarray(period) + np.maximum(count, 1), self.periods), dtype=np.int64)
 
     def covered(self, period: Any, length_s: Any) -> NDArray[np.int64]:

@@ -19,6 +19,7 @@ from planner.candidates.offers import Site
 from planner.candidates.placement import Copy
 from planner.candidates.program import IntArray, Row
 from planner.catalog.model import Catalog, Offer
+from planner.estimate.market import is_own_contract
 from planner.scenario.schema import Owned, Scenario
 from planner.units import format_duration
 
@@ -131,6 +132,7 @@ def calendar_rows(
     for limit in limits:
         yield from _limited(frame, limit)
     yield from _supplied(frame)
+    yield from _offered(frame)
     yield from _paused(frame)
     yield from _ordered(frame)
     yield from _copied(frame, copies)
@@ -215,6 +217,30 @@ def _supplied(frame: _Frame) -> Iterator[Row]:
                     bound=0,
                     columns=here,
                     coefficients=uses[here],
+                )
+
+
+def _offered(frame: _Frame) -> Iterator[Row]:
+    """The most nodes of a contract at one time, however many purchases they come from.
+
+    A block that a catalog lists has a largest size for each block, which bounds its column alone.
+    """
+    for offer in {pool_offer.id: pool_offer for pool in frame.ways.pools for pool_offer in pool.contracts}.values():
+        own = is_own_contract(offer)
+        if offer.max_shapes is None or (offer.price_model == "block" and not own):
+            continue
+        mine = [k for k, one in enumerate(frame.bought.purchases) if one.offer is not None and one.offer.id == offer.id]
+        columns = np.array(mine, dtype=np.int64) + frame.first_bought
+        name = f"hardware.contracts[{offer.id.split(':')[1]}].max_shapes" if own else f"{STRUCTURE}{offer.id}"
+        for period in range(frame.grid.periods):
+            here = columns[(frame.start[columns] <= period) & (period < frame.stop[columns])]
+            if len(here) > 1:
+                yield Row(
+                    name=name + frame.suffix(period),
+                    label=frame.label(f"at most {offer.max_shapes} shapes of {offer.id}", period),
+                    bound=offer.max_shapes,
+                    columns=here,
+                    coefficients=np.ones_like(here),
                 )
 
 
