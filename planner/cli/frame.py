@@ -12,6 +12,7 @@ import functools
 import inspect
 import os
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -171,6 +172,8 @@ def guarded(frame: Frame) -> Iterator[None]:
         frame.complain(error)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
+        with contextlib.suppress(ValueError):  # the second one ends even what is being cleared away
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         sys.stderr.write("interrupted\n")
         raise typer.Exit(130) from None
     except BrokenPipeError:

@@ -42,12 +42,12 @@ def command() -> list[str]:
 class Child:
     """One solver process. Raises `OSError` when it cannot be started."""
 
-    ready: bool
-    solvers: tuple[str, ...]
+    ready: bool  # has imported all that it needs
+    solvers: tuple[str, ...]  # that it can run, once it is ready
 
     def __init__(self, threads: int) -> None:
         self.threads, self.planner = threads, os.getpid()
-        self.ready, self.solvers = False, ()  # told once all is imported
+        self.ready, self.solvers = False, ()
         self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._letters: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         with undisturbed():
@@ -94,16 +94,20 @@ class Child:
         TimeoutError
             Nothing came until then (`time.monotonic`).
         EOFError
-            The process is gone, or said what cannot be a frame.
+            The process is gone, in the middle of a frame perhaps.
+        ValueError
+            It sent what cannot be a frame.
         """
         try:
             frame = self._frames.get(timeout=None if until is None else max(until - time.monotonic(), 0.0))
         except queue.Empty:
             raise TimeoutError from None
+        if frame:
+            return frame
+        self._frames.put(frame)  # and so it stays
         if frame is None:
-            self._frames.put(None)  # and so it stays
             raise EOFError
-        return frame
+        raise ValueError("not a frame")
 
     def interrupt(self) -> None:
         """Ask what it runs to come to an end: CBC then writes down the best that it has."""
@@ -147,9 +151,9 @@ class Child:
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
-        while (frame := _read(self.process.stdout)) is not None:
+        while frame := _read(self.process.stdout):
             self._frames.put(frame)
-        self._frames.put(None)
+        self._frames.put(frame)
 
     def _write(self) -> None:
         while (letter := self._letters.get()) is not None:
@@ -164,10 +168,13 @@ class Child:
 
 
 def _read(pipe: IO[bytes]) -> bytes | None:
+    """The next frame; None at the end, nothing when it is no frame."""
     head = exactly(pipe, HEAD)
     length = int.from_bytes(head, "big")
-    if len(head) < HEAD or length > LONGEST:
+    if len(head) < HEAD:
         return None
+    if not 0 < length < LONGEST:
+        return b""
     frame = exactly(pipe, length)
     return frame if len(frame) == length else None
 
@@ -188,8 +195,11 @@ def exactly(pipe: IO[bytes], count: int) -> bytes:
 
 
 @contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
-    """Ctrl-C waits until the block is done: what is half started or half cleared away would be left behind."""
+def undisturbed(*, heard: bool = True) -> Iterator[None]:
+    """Ctrl-C waits until the block is done: what is half started or half cleared away would be left behind.
+
+    `heard` = it comes through then; else it is forgotten.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -199,7 +209,7 @@ def undisturbed() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
-        if caught and callable(before):
+        if caught and heard and callable(before):
             before(caught[0], None)
 
 
@@ -232,4 +242,9 @@ def end() -> None:
         _current.pop()
 
 
-atexit.register(end)
+def _leave() -> None:
+    with undisturbed(heard=False):  # there is nothing left to interrupt
+        end()
+
+
+atexit.register(_leave)

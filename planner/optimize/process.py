@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from planner.optimize.pulp_adapter import Options
 
 GRACE_S = 1.0  # beyond its time limit before a solver counts as hung
-PARTING_S = 0.4  # for CBC to write its best point when it is told to stop
+PARTING_S = 0.5  # for CBC to write its best point when it is told to stop
+_versions: dict[str, str] = {}
 _turn = threading.RLock()  # one question at a time
 
 Message = tuple[dict[str, Any], Arrays]
@@ -75,6 +76,11 @@ def linear_program(
     return message[1]["multipliers"], message[1]["values"]
 
 
+def version(package: str) -> str | None:
+    """Version of a package as the process told it; None before it has told any."""
+    return _versions.get(package)
+
+
 def solvers() -> tuple[str, ...]:
     """The solvers that the process can run; raises `OSError` when it cannot be started."""
     with _turn:
@@ -107,8 +113,10 @@ class Talk:
                 message = self._wait(child, None if self.until is None else self.until + GRACE_S)
                 answered = True
                 return message
-            except (EOFError, ValueError):
+            except EOFError:
                 self.ending = Ending.ERROR
+            except ValueError:
+                self.ending, self.detail = Ending.ERROR, "the solver process sent what cannot be read"
             except TimeoutError:
                 self._stop(child, Ending.HANG if child.ready else Ending.LIMIT, "it did not come back in time")
             except KeyboardInterrupt:
@@ -148,6 +156,7 @@ def _take(child: Child, until: float | None) -> Message:
     header, arrays = unpacked(child.receive(until))
     if header.get("say") == "ready":
         child.ready, child.solvers = True, tuple(header["solvers"])
+        _versions.update(header["versions"])
     return header, arrays
 
 

@@ -306,12 +306,25 @@ def _major() -> int:
 
 @cache  # asked for every line of a model
 def _installed(package: str) -> str:
+    """Version of a package; the solver process has looked it up, if it runs, and spares us the import for it."""
+    from planner.optimize import process
+
+    known = process.version(package)
+    return known if known is not None else _looked_up(package)
+
+
+def _looked_up(package: str) -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version(package)
     except PackageNotFoundError:
         return ""
+
+
+def versions_here() -> dict[str, str]:
+    """Versions of what the solver process works with."""
+    return {package: _looked_up(package) for package in ("pulp", "highspy", "cbcbox")}
 
 
 def _has_module(name: str) -> bool:

@@ -44,7 +44,7 @@ STOPS = {  # what a user is told of `Solution.stopped_by`
     "time-limit": "the time limit ended the search",
     "interrupt": "interrupted: what is not proven by now stays so",
     "hang": "the solver did not come back in time and was ended",
-    "solver-failure": "no solver gave an answer that stands to the end",
+    "solver-failure": "solvers failed before anything was proven",
 }
 
 

@@ -44,7 +44,8 @@ def main() -> None:
         with contextlib.suppress(ImportError):  # told when it is asked for
             importlib.import_module(name)
     gc.freeze()
-    say({"say": "ready", "solvers": [name for name in pulp_adapter.SOLVERS if pulp_adapter.installed_here(name)]})
+    solvers = [name for name in pulp_adapter.SOLVERS if pulp_adapter.installed_here(name)]
+    say({"say": "ready", "solvers": solvers, "versions": pulp_adapter.versions_here()})
     answers = {"solve": solve, "relax": relax}
     while True:
         header, arrays = unpacked(letters.get())

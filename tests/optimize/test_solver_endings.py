@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-import stat
-import sys
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +17,7 @@ from planner.optimize.model import Model
 from planner.optimize.pulp_adapter import Options, PulpAdapter
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import Ending, Outcome
+from tests.faults.hard import hard
 from tests.optimize.instances import program, row
 
 # two jobs of two columns; a budget keeps both cheap columns apart: the optimum is 3 + 9
@@ -116,14 +113,30 @@ def test_limit_with_a_plan() -> None:
     assert answer.gap == pytest.approx((17 - answer.bound_microusd) / 17)
 
 
+@pytest.fixture
+def only_solvers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No plan is made without a solver."""
+    monkeypatch.setattr("planner.optimize.solve.greedy_plan", lambda scope: None)
+
+
+@pytest.mark.usefixtures("only_solvers")
 def test_limit_without_a_plan() -> None:
     answer = solved_by(ending(Ending.LIMIT))
     assert (answer.status, answer.stopped_by) == ("stopped", "time-limit")
     assert answer.bound_microusd is None
 
 
+@pytest.mark.usefixtures("only_solvers")
 def test_no_time_at_all() -> None:
     assert solved_by(lambda real, _: real, time_limit_s=0.0).status == "stopped"
+
+
+@pytest.mark.parametrize(("way", "stopped_by"), [(Ending.LIMIT, "time-limit"), (Ending.HANG, "hang")])
+def test_plan_made_without_the_solver_is_kept(way: Ending, stopped_by: str) -> None:
+    answer = solved_by(ending(way))
+    assert (answer.status, answer.stopped_by) == ("feasible", stopped_by)
+    assert answer.units.sum() > 0
+    assert (answer.bound_microusd or 0) <= 12 <= answer.cost_microusd
 
 
 def test_gap_reached() -> None:
@@ -150,6 +163,7 @@ def test_infeasible_is_doubted_when_the_solver_is_known_to_err() -> None:
     assert optimize(QUESTION, adapters=[doubtful]).status == "infeasible"
 
 
+@pytest.mark.usefixtures("only_solvers")
 def test_hang() -> None:
     answer = solved_by(ending(Ending.HANG))
     assert (answer.status, answer.stopped_by) == ("stopped", "hang")
@@ -159,67 +173,6 @@ def test_solver_gets_gap_zero_one_thread_and_the_seed() -> None:
     fake = Fake(lambda real, _: real)
     optimize(QUESTION, adapters=[fake], seed=7)
     assert fake.asked[0] == Options(gap=0.0, time_limit_s=None, threads=1, seed=7)
-
-
-def binary(tmp_path: Path, body: str) -> Path:
-    """An executable that stands in for cbc; `$out` is the solution file it is asked for."""
-    script = tmp_path / "cbc"
-    find = 'for a in "$@"; do if [ "$p" = "-solution" ]; then out=$a; fi; p=$a; done\n'
-    script.write_text(f"#!/bin/sh\n{find}{body}\n", encoding="utf-8")
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    return script
-
-
-class Stand(PulpAdapter):
-    """PuLP's real CBC interface with a binary of ours."""
-
-    path = ""
-
-    def _solver(self, options: Options) -> Any:
-        import pulp
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return pulp.COIN_CMD(path=Stand.path, msg=False, timeLimit=options.time_limit_s)
-
-
-BINARIES = {
-    "non-zero exit": ("exit 3", "failed"),
-    "killed": ("kill -9 $$", "failed"),
-    "no solution file": ("exit 0", "failed"),
-    "empty solution file": (': > "$out"', "failed"),
-    "truncated solution file": ("printf 'Optimal - objective value 12\\n      0 X0' > \"$out\"", "failed"),
-    "garbage": ('head -c 400 /dev/urandom > "$out"', "failed"),
-    "half of the variables": (
-        "printf 'Optimal - objective value 12\\n      0 X0000000 1 0\\n' > \"$out\"",
-        "failed",
-    ),
-    "infeasible": ("printf 'Infeasible - objective value 0\\n' > \"$out\"", "infeasible"),
-    "integer infeasible": ("printf 'Integer infeasible - objective value 0\\n' > \"$out\"", "infeasible"),
-    "unbounded": ("printf 'Unbounded - objective value 0\\n' > \"$out\"", "failed"),
-    "time out without a plan": (
-        "printf 'Stopped on time (no integer solution - continuous used) - objective value 9\\n' > \"$out\"",
-        "stopped",
-    ),
-}
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="shell scripts stand in for the solver")
-@pytest.mark.parametrize("name", BINARIES)
-def test_binary(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    body, status = BINARIES[name]
-    monkeypatch.setattr(Stand, "path", str(binary(tmp_path, body)))
-    answer = optimize(QUESTION, adapters=[Stand(solver="cbc")])
-    assert answer.status == status
-    assert not answer.units.any()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="shell scripts stand in for the solver")
-def test_binary_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulp_adapter, "GRACE_S", 0.2)
-    monkeypatch.setattr(Stand, "path", str(binary(tmp_path, "sleep 3")))
-    answer = optimize(QUESTION, adapters=[Stand(solver="cbc")], time_limit_s=0.1)
-    assert (answer.status, answer.stopped_by) == ("stopped", "hang")
 
 
 @pytest.mark.parametrize(("solver", "way"), [("highs", "pip install highspy"), ("cbc", "pulp[cbc]")])
@@ -246,17 +199,6 @@ def test_solver_and_layer_are_named_with_versions() -> None:
     answer = optimize(QUESTION)
     assert answer.solver.startswith("HiGHS 1.")
     assert answer.modelling.startswith("PuLP ")
-
-
-def hard() -> Any:
-    """60 jobs on 12 tight quotas and a carbon cap, few nodes dear and many cheap: 2 % gap after 10 s."""
-    rng = np.random.default_rng(1)
-    tasks = [Task(name=f"j{j:02d}", kind="training", first=40 * j, stop=40 * j + 40) for j in range(60)]
-    nodes = rng.integers(3, 40, 2400)
-    cost = (40 - nodes) * 1_000_000 + rng.integers(0, 9_000_000, 2400)
-    rows = [row(f"quota[{q}]", 110, np.where(np.arange(2400) % 12 == q, nodes, 0)) for q in range(12)]
-    rows.append(row("carbon", 60 * 40, rng.integers(1, 90, 2400)))
-    return program(tasks, cost=cost, nodes=nodes, rows=tuple(rows))
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
