@@ -52,6 +52,8 @@ def judge(scope: Scope, model: Model, outcome: Outcome) -> Verdict:
     values = outcome.values
     if values is None or len(values) != model.variable_count:
         return Verdict(why="no point came with it")
+    # what stands in no line and costs nothing is left out by modelling layers: it may be anything, so it is nothing
+    values = np.where(np.isnan(values) & ~model.mentioned(), 0.0, values)
     if not np.isfinite(values).all():
         return Verdict(why="its values are not numbers")
     raw = values[: len(model.columns)]

@@ -150,6 +150,12 @@ class Model:
             self._parts = [_joined(self._parts)]
         return self._parts[0]
 
+    def mentioned(self) -> NDArray[np.bool_]:
+        """Variables that stand in a line or have a cost."""
+        said = np.asarray(self.objective != 0)
+        said[self.table().variables] = True
+        return said
+
     def add(self, prefix: str, uppers: Numbers, *, integer: bool) -> IntArray:
         """New variables from 0 to their upper bounds, named by prefix and number; their indices."""
         start, new = len(self.upper), np.asarray(uppers, dtype=np.float64)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from planner.candidates.program import IntArray, Program
 from planner.optimize.check import flows_of, violations
 from planner.optimize.criteria import criteria_of, value_of
+from planner.optimize.greedy import greedy_plan
 from planner.optimize.incumbent import at_most
 from planner.optimize.kept import Kept
 from planner.optimize.lexicographic import Ended, settle_all
@@ -20,6 +21,7 @@ from planner.optimize.scope import Scope, hopeless, scope_of
 from planner.optimize.stage import Adapter, Run
 from planner.optimize.status import STOPS, Ending, Solution, Status
 
+CUT_SHORT = (Ending.LIMIT, Ending.HANG, Ending.INTERRUPT)  # a plan made without a solver is better than none
 __all__ = ["Solution", "Status", "optimize"]
 
 
@@ -91,16 +93,20 @@ def optimize(
     run.kept = Kept(scope=scope, chain=chain)
     run.kept.offer(first)
     ended = _at_best(settle_all(run, scope, chain), run.kept)
-    run.messages += [STOPS[ended.stopped_by]] if ended.stopped_by in STOPS else []
+    if ended.stopped_by in STOPS:
+        run.messages.append(STOPS[ended.stopped_by])
     if ended.units is None:
         status = {Ending.INFEASIBLE: Status.INFEASIBLE, Ending.ERROR: Status.FAILED}.get(ended.ending, Status.STOPPED)
-        return _without_plan(run, main, program, status, ended.detail, ended.stopped_by)
+        detail = ended.detail if ended.ending is Ending.ERROR else ""
+        return _without_plan(run, main, program, status, detail, ended.stopped_by)
     status = Status.OPTIMAL if ended.proven else Status.FEASIBLE
     return _with_plan(run, main, scope, ended.units, ended.bound, status, ended.stopped_by)
 
 
 def _at_best(ended: Ended, kept: Kept) -> Ended:
     """The plan kept takes the place of a worse one, or of none, when the run ended early."""
+    if ended.units is None and kept.units is None and ended.ending in CUT_SHORT:
+        kept.offer(greedy_plan(kept.scope), checked=True)
     if ended.proven or kept.units is None or (ended.units is not None and not kept.better_than(ended.units)):
         return ended
     bound = ended.bound if ended.bound is not None else kept.bound_microusd

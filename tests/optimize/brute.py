@@ -112,11 +112,15 @@ def ways(question: Program, task: Task) -> Iterator[list[tuple[int, int]]]:
     columns = range(task.first, task.stop)
     for amounts in itertools.product(*(range(int(question.max_units[k]) + 1) for k in columns)):
         way = [(k, amount) for k, amount in zip(columns, amounts) if amount]
-        if task.kind == "training":
-            if sum(amounts) == task.count:
-                yield way
-        elif carries(question, task, way):
+        if meets(question, task, way):
             yield way
+
+
+def meets(question: Program, task: Task, way: list[tuple[int, int]]) -> bool:
+    """Whether units meet one task."""
+    if task.kind == "training":
+        return sum(amount for _, amount in way) == task.count
+    return task.kind == "optional" or carries(question, task, way)
 
 
 def carries(question: Program, task: Task, way: list[tuple[int, int]]) -> bool:
@@ -156,7 +160,7 @@ def within_limits(question: Program, units: list[int]) -> bool:
     for limit in question.rows:
         if sum(int(a) * units[k] for k, a in zip(limit.columns, limit.coefficients)) > limit.bound:
             return False
-    used = {int(question.provider[k]) for k, u in enumerate(units) if u}
+    used = {int(question.provider[k]) for k, u in enumerate(units) if u} - {-1}
     return question.max_providers is None or len(used) <= question.max_providers
 
 
@@ -165,7 +169,7 @@ def value(question: Program, units: list[int], name: str) -> Any:
     if name == "time":
         return max((float(question.finish_s[k]) for k, _ in used), default=0.0)
     if name == "providers":
-        return len({int(question.provider[k]) for k, _ in used})
+        return len({int(question.provider[k]) for k, _ in used} - {-1})
     if name == "finish":
         return sum(round(float(question.finish_s[k]) * 1000) * u for k, u in used)
     array = {"cost": question.cost_microusd, "carbon": question.carbon_mg, "nodes": question.nodes}[name]

@@ -97,9 +97,7 @@ def test_reserved_when_the_load_lasts(busy: int, expected: int) -> None:
 
 def test_jobs_in_a_chain_wait_for_each_other() -> None:
     """Three jobs of two periods in a row, six periods: only one schedule works."""
-    tasks = [
-        Task(name=f"j{number}", kind="training", first=5 * number, stop=5 * number + 5) for number in range(3)
-    ]
+    tasks = [Task(name=f"j{number}", kind="training", first=5 * number, stop=5 * number + 5) for number in range(3)]
     rows = []
     for before, after in itertools.pairwise(range(3)):
         dense = np.zeros(15)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from planner.candidates.program import restrict
+from planner.candidates.prune import prune
 from planner.optimize import stage, ways
 from planner.optimize.solve import optimize
 from tests.optimize.brute import best, random_program, value
+from tests.optimize.brute_supplies import best_supplied, random_supplied
 
 INSTANCES = 200
+SUPPLIED = 60
+FOUND = (50_004, 50_331)  # purchases that a criterion leaves out altogether
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
@@ -44,6 +49,27 @@ def _same_as_brute_force(seed: int, solver: str) -> bool:
     np.testing.assert_array_equal(answer.units, expected[1], err_msg=str(seed))
     assert answer.messages == (), seed
     return False
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+def test_supplies_equal_brute_force(solver: str) -> None:
+    """Calendars with purchases, chains, pauses, copies of data: the very same plan, also after pruning."""
+    infeasible = bought = 0
+    for seed in (*range(SUPPLIED), *FOUND):
+        question = random_supplied(seed)
+        expected, kept = best_supplied(question), prune(question)
+        small, _ = restrict(question, np.isin(np.arange(question.column_count), kept))
+        for asked, indices in ((question, np.arange(question.column_count)), (small, kept)):
+            answer = optimize(asked, solver=solver)
+            assert answer.status == ("infeasible" if expected is None else "optimal"), (seed, answer.messages)
+            if expected is not None:
+                assert answer.messages == (), seed
+                assert answer.units.tolist() == [expected[k] for k in indices], seed
+        infeasible += expected is None
+        if expected is not None:
+            bought += any(expected[t.first : t.stop] for t in question.tasks if t.kind == "optional")
+    assert 0.2 * SUPPLIED <= infeasible <= 0.7 * SUPPLIED
+    assert bought > 0.2 * SUPPLIED
 
 
 def test_flows_carry_every_bucket() -> None:
