@@ -16,6 +16,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, Window, joint_rows
 from planner.candidates.machines import carbon_mg_per_hour
 from planner.candidates.offers import sites_of
+from planner.candidates.placement import sites_with_data
 from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.prune import count_pruned, prune
 from planner.candidates.rates import rates_table, resolve_rates
@@ -110,6 +111,7 @@ def enumerate_candidates(
         if isinstance(workload, TrainingJob):
             job = replace(resolve_training(workload, arch, scenario, catalog), patience_s=patience_s)
             questions[workload.name] = job
+            sites = sites_with_data(workload, sites, scenario, catalog, ledger)
             tables[workload.name], median[workload.name] = training_tables(
                 job, sites, ledger, every_layout=every_layout
             )
