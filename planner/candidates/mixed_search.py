@@ -32,7 +32,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.candidates.mixed import Block, Source, Split, best_split, facts_of
-from planner.candidates.mixed_walk import MOST_MIXES, ROUNDING, Choice, MixedJob, Prices, Walk
+from planner.candidates.mixed_walk import MOST_MIXES, MOST_STEPS, ROUNDING, Choice, MixedJob, Prices, Walk
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
 from planner.estimate.mixed import joined_run, traffic_usd_per_step
 from planner.estimate.run import run_overheads
@@ -101,13 +101,13 @@ def wall_time_s(job: MixedJob, busy_s: float, chosen: Sequence[tuple[Source, Blo
 
 def cheapest(job: MixedJob, prices: Prices, cutoff: float) -> tuple[Mix | None, float]:
     """The mix with the least V below a cutoff, and a bound: no mix has a V below it."""
-    start = least_bound(job, prices, cutoff)
+    start, complete = least_bound(job, prices, cutoff)
     if start is None:
-        return None, cutoff
+        return None, complete
     best = evaluate(job, start)
     value = min(cutoff, best.value(job, prices) if best else math.inf)
     best = best if best and best.value(job, prices) < cutoff else None
-    found, complete = listed(job, prices, value)
+    found, complete = listed(job, prices, value)  # a walk that was given up says so itself
     for bound, choice in found:
         if bound > value * (1 + ROUNDING):
             return best, value
@@ -117,11 +117,17 @@ def cheapest(job: MixedJob, prices: Prices, cutoff: float) -> tuple[Mix | None, 
     return best, min(value, complete)
 
 
-def least_bound(job: MixedJob, prices: Prices, cutoff: float) -> Choice | None:
-    """The mix with the least bound v, by Dinkelbach's iterations; None when none has a v below the cutoff."""
-    walk = Walk(job=job, prices=prices, guess=cutoff, least=True)
+def least_bound(job: MixedJob, prices: Prices, cutoff: float) -> tuple[Choice | None, float]:
+    """The mix with the least bound v, by Dinkelbach's iterations; None when none has a v below the cutoff.
+
+    The second value is a bound of what was not looked at: the cutoff, unless the walk was given up.
+    """
+    pairs = Walk(job=job, prices=prices, guess=cutoff, least=True, groups=2)  # a good first guess
+    pairs.run()
+    walk = Walk(job=job, prices=prices, guess=pairs.guess, least=True, found=pairs.found)
     walk.run()
-    return walk.found[0][1] if walk.found else None
+    walk.complete = min(walk.complete, cutoff) if walk.steps > MOST_STEPS else cutoff
+    return (walk.found[0][1] if walk.found else None), walk.complete
 
 
 def listed(

@@ -166,6 +166,7 @@ class Walk:
     guess: float  # v up to which mixes are looked for
     least: bool  # a mix with a lower v is the next guess; else all of them are kept
     most: int = MOST_MIXES
+    groups: int = MOST_GROUPS  # of one mix
     found: list[tuple[float, Choice]] = field(default_factory=list)
     complete: float = field(init=False)
     steps: int = 0
@@ -187,7 +188,7 @@ class Walk:
         ratio = self.blocks.hourly / np.maximum(self.blocks.rate, 1e-300)
         best = [float(ratio[self.blocks.of_source(i)].min()) for i in range(len(self.job.sources))]
         self._extend(nothing, tuple(sorted(range(len(best)), key=lambda i: (best[i], i))))
-        if self.steps > MOST_STEPS:
+        if self.steps > MOST_STEPS and best:
             floor = self.per_hour * float(self.sizes.factor[0]) * min(best)
             self.complete = min(self.complete, floor)
         elif not self.least:
@@ -204,9 +205,9 @@ class Walk:
                 continue
             if len(more.zones) > 1:
                 self._note(more, number, entries)
-            if not rest or len(more.zones) == MOST_GROUPS:
+            if not rest or len(more.zones) == self.groups:
                 continue
-            for index in np.flatnonzero(self._may_lead(more, rest)).tolist():
+            for index in np.flatnonzero(self._may_lead(more, rest))[::-1].tolist():  # the fastest first
                 self._extend(more.one(index, (*taken.choice, (number, int(entries[index])))), rest)
 
     def _go_together(self, number: int, other: int) -> bool:
@@ -270,7 +271,8 @@ class Walk:
         places = np.concatenate([np.arange(blocks.first[i], blocks.first[i + 1]) for i in rest])
         starts = np.cumsum([0, *(int(blocks.first[i + 1] - blocks.first[i]) for i in rest)])[:-1]
         per_hour = self.per_hour * self.sizes.at(taken.devices)
-        fastest = np.maximum.reduceat(blocks.rate[places], starts).sum()
+        most = self.groups - len(taken.zones)
+        fastest = np.sort(np.maximum.reduceat(blocks.rate[places], starts))[::-1][:most].sum()
         needed = taken.margin * per_hour / (self.job.deadline_s / 3600.0)
         in_time = taken.rate + fastest >= needed * (1 - ROUNDING)
         if math.isinf(self.guess):
@@ -288,7 +290,6 @@ class Walk:
             + taken.rate[:, None] * blocks.charge[None, places]
         )
         gain = np.minimum(np.minimum.reduceat(gain, starts, axis=1), 0.0)
-        most = MOST_GROUPS - len(taken.zones)
         if gain.shape[1] > most:
             gain = np.partition(gain, most - 1, axis=1)[:, :most]
         least = slower * taken.hourly + owed * taken.rate + gain.sum(axis=1)

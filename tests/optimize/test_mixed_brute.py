@@ -191,7 +191,7 @@ def test_a_walk_lists_every_mix_below_a_value(seed: int) -> None:
 def test_dinkelbach_ends_at_the_least_bound(seed: int) -> None:
     job, prices = random_job(seed + 20_000)
     found, _ = listed(job, prices, math.inf)
-    start = least_bound(job, prices, math.inf)
+    start, _ = least_bound(job, prices, math.inf)
     if not found:
         assert start is None
         return
