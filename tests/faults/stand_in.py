@@ -7,6 +7,7 @@ the answers of `solve` by HiGHS alone, so that CBC in the same process can be th
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import signal
 import sys
@@ -48,8 +49,14 @@ class Says:
         return info
 
 
-def says(status: str, *, point: bool = False) -> None:
+def says(status: str, *, point: bool = False, times: float = math.inf) -> None:
+    """Report a status, the first few times that HiGHS is asked."""
+    asked: list[int] = []
+
     def read(problem: Any, variables: list[Any], stats: Any) -> Outcome:
+        asked.append(1)
+        if len(asked) > times:
+            return real_read(problem, variables, stats)
         problem.solverModel = Says(problem.solverModel, status, point)
         return real_read(problem, variables, stats)
 
@@ -142,9 +149,9 @@ WAYS: dict[str, Callable[[], None]] = {
     "optimal": lambda: None,
     "limit with an incumbent": lambda: says("kTimeLimit", point=True),
     "limit without an incumbent": lambda: says("kTimeLimit"),
-    "infeasible": lambda: says("kInfeasible"),
+    "infeasible": lambda: says("kInfeasible", times=2),  # a "no" is asked for twice
     "unbounded": lambda: says("kUnbounded"),
-    "infeasible or unbounded": lambda: says("kUnboundedOrInfeasible"),
+    "infeasible or unbounded": lambda: says("kUnboundedOrInfeasible", times=2),
     "invalid point": lambda: twisted(lambda told: replaced(told, values=np.zeros_like(told.values), objective=0.0)),
     "point that is not whole": lambda: twisted(lambda told: replaced(told, values=half(told.values))),
     "NaN": lambda: twisted(lambda told: replaced(told, values=told.values * np.nan)),

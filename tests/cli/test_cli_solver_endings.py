@@ -1,0 +1,127 @@
+"""What `plan solve` exits with and says, for each way in which a solver may end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Run
+
+from planner.optimize import child, process
+from tests.faults import stand_in
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sessions and signals are those of POSIX")
+
+# three jobs and two limits: what is cheapest for each alone does not fit together
+SCENARIO = """\
+schema: plan/v1
+name: three-jobs
+estimator: rule
+training:
+  - {name: a, model: {parameters: 8B}, tokens: 100B, deadline: 20 days, sequence_length: 4096, global_batch: 1M tokens}
+  - {name: b, model: {parameters: 7B}, tokens: 150B, deadline: 20 days, sequence_length: 4096, global_batch: 1M tokens}
+  - {name: c, model: {parameters: 3B}, tokens: 250B, deadline: 20 days, sequence_length: 4096, global_batch: 1M tokens}
+hardware:
+  allow: [h100-sxm-80gb, a100-sxm-80gb, h20-sxm-96gb]
+  quotas:
+    - {device: "h100-*", max_devices: 40}
+limits:
+  max_devices: 100
+"""
+
+# way: exit code and words, when no other solver is there and nothing but the solver finds plans
+ALONE = {
+    "optimal": (0, "optimal, proven"),
+    "limit with an incumbent": (5, "the time limit ended the search"),
+    "limit without an incumbent": (6, "the time limit ended the search"),
+    "infeasible": (4, "nothing meets every limit"),
+    "infeasible or unbounded": (4, "nothing meets every limit"),
+    "unbounded": (6, "(unbounded) was refused"),
+    "invalid point": (6, "not 1 jobs"),
+    "point that is not whole": (6, "not whole"),
+    "NaN": (6, "not numbers"),
+    "empty": (6, "no point"),
+    "wrong objective": (6, "reports the objective"),
+    "crash": (6, "killed by signal 11"),
+    "non-zero exit": (6, "exit status 3"),
+    "truncated answer": (6, "exit status 0"),
+    "hang": (6, "did not come back in time"),
+}
+
+Behaves = Callable[..., Path]
+
+
+@pytest.fixture
+def behaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Behaves]:
+    """`behaves("hang", "alone")`: solver processes misbehave; the path of the scenario."""
+    child.end()
+    scenario = tmp_path / "three-jobs.yaml"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    def stand(*arguments: str) -> Path:
+        monkeypatch.setattr(child, "BOOT", stand_in.boot(*arguments))
+        monkeypatch.setattr("planner.optimize.solve.greedy_plan", lambda scope: None, raising=False)
+        monkeypatch.setattr(process, "GRACE_S", 0.3)
+        process.solvers()
+        return scenario
+
+    yield stand
+    child.end()
+
+
+def words(text: str) -> str:
+    """Text without its line breaks."""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("way", ALONE)
+def test_each_ending_has_its_exit_code_and_words(way: str, behaves: Behaves, run: Run) -> None:
+    code, said = ALONE[way]
+    limit = ["--time-limit", "0.5s"] if way == "hang" else []
+    answer = run("solve", str(behaves(way, "alone")), "-v", *limit)
+    assert answer.code == code, answer.out + answer.err
+    assert said in words(answer.out)
+    assert "Traceback" not in answer.err
+    plan = json.loads(Path(".plan/three-jobs.plan.json").read_text(encoding="utf-8"))
+    assert (plan["summary"]["cost_microusd"] is not None) == (code in (0, 5))
+
+
+@pytest.mark.parametrize("way", ["invalid point", "crash", "unbounded"])
+def test_the_other_solver_steps_in_with_a_warning(way: str, behaves: Behaves, run: Run) -> None:
+    answer = run("solve", str(behaves(way)), "-v")
+    assert answer.code == 0, answer.out + answer.err
+    assert ALONE[way][1] in words(answer.out)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_ctrl_c_keeps_the_plan_that_is_known(
+    known: bool, behaves: Behaves, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the solver is waited for: exit 5 with a plan that is called not proven, else 130 and no plan file."""
+    scenario, real = behaves("hang with a point" if known else "hang", "alone"), process._take
+    heard: list[str] = []
+
+    def take(here: child.Child, until: float | None) -> process.Message:
+        if ("point" if known else "relaxed") in heard:
+            os.kill(os.getpid(), signal.SIGINT)
+        message = real(here, until)
+        heard.append(str(message[0].get("say")))
+        return message
+
+    monkeypatch.setattr(process, "_take", take)
+    answer = run("solve", str(scenario), "-v")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert answer.code == (5 if known else 130), answer.out + answer.err
+    assert Path(".plan/three-jobs.plan.json").exists() == known
+    if known:
+        assert "not proven" in answer.out
+        assert "interrupted" in words(answer.out)
+    else:
+        assert answer.err.endswith("interrupted\n")
+    assert not any(process.usable for process in child._current)
