@@ -179,9 +179,13 @@ def program_of(
     if scenario.scheduled:
         program = _assemble(scenario, tasks, facts, (), tables)
         held = hold_times(scenario, questions, tables, confidence)
-        return timetable(
-            Ways(scenario=scenario, catalog=catalog, pools=pools, program=program, rows=rows, facts=facts, **held)
-        )
+        late = {
+            name: asked.latest_s
+            for name, asked in questions.items()
+            if isinstance(asked, TrainingQuestion) and asked.patience_s is not None
+        }
+        ways = Ways(scenario=scenario, catalog=catalog, pools=pools, program=program, rows=rows, facts=facts, **held)
+        return timetable(replace(ways, latest_s=late))
     windows = [_window(workload, scenario) for workload in scenario.workloads]
     whole = _assemble(scenario, tasks, facts, joint_rows(scenario, windows, facts), tables)
     return Timetable(program=whole, rows=rows, calendar=None, late={}, thinned={})

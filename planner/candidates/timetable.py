@@ -9,7 +9,7 @@ its own. What is left is repeated for every period in which it may start, and jo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ class Ways:
     hold_s: FloatArray  # (columns,) of jobs: the wait in a queue and the run at the confidence asked for; of fleets 0
     wait_s: FloatArray  # (columns,) of it in the queue (flex)
     restart_s: FloatArray  # (columns,) of elastic jobs: going on after a pause; else 0
+    latest_s: Mapping[str, float] = field(default_factory=dict)  # jobs whose late starts are kept, up to here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +117,7 @@ def _starts(ways: Ways, grid: Grid) -> Starts:
         job = jobs.get(task.name)
         if job is None:
             continue
-        end_s, hold = job.start_s + job.deadline_s, ways.hold_s[part]
+        end_s, hold = job.start_s + ways.latest_s.get(job.name, job.deadline_s), ways.hold_s[part]
         first[part] = grid.first(job.start_s)
         if job.schedule == "elastic":
             elastic[part], stop[part] = True, grid.whole_before(end_s)
@@ -151,6 +152,8 @@ def _worth_a_start(ways: Ways, starts: Starts, able: IntArray, pool: IntArray, s
     late = grid_of(ways.scenario).periods - starts.last
     sizes = [("span", starts.span), ("late", late)]
     sizes += [(str(number), np.where(pool == number, ways.program.nodes, 0)) for number in range(len(ways.pools))]
+    if ways.latest_s:  # deadlines will be moved: to the second
+        sizes.append(("hold", np.ceil(np.where(np.isfinite(ways.hold_s), ways.hold_s, 0.0)).astype(np.int64)))
     rows = [Row(name=name, label="", bound=-1, columns=everyone, coefficients=size) for name, size in sizes]
     devices = np.unique([fact.site.device.id for fact in ways.facts], return_inverse=True)[1]
     mask = np.zeros(len(everyone), dtype=bool)
