@@ -15,25 +15,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from planner.candidates.calendar import RUN
+from planner.candidates.holding import hold_times
 from planner.candidates.limits import Window, concurrent_sets
 from planner.candidates.program import IntArray, Program, Row, Task, restrict
 from planner.candidates.prune import prune
-from planner.candidates.search import Candidates
-from planner.candidates.training_question import TrainingQuestion
+from planner.candidates.search import Candidates, program_of
 from planner.optimize.limited import Filter, Limited, More, limit_of
-from planner.plan.settings import QUOTA, Stated, stated_limits
+from planner.plan.settings import OWNED, stated_limits
 from planner.scenario.load import with_settings
-from planner.scenario.schema import Scenario
+from planner.scenario.schema import Scenario, TrainingJob
 from planner.units import format_duration
 
 LIFTED = 1_000_000  # devices or shapes: more than any search tries
 PATIENCE_S = 100 * 12 * 730 * 3600.0  # the longest deadline that a scenario may state
 COMPLETE = 64  # shapes up to which every number is tried: `candidates.counts`
-STRUCTURE = ("limits.", "hardware.", "training[")  # rows of other names are no limits of the scenario
+STRUCTURE = "~"  # rows of such names define the plan and are no limits: `candidates.timetable_rows`
+SHORT = 1e-9  # share of a period by which a start may miss its window: `candidates.grid`
+FloatArray = NDArray[np.float64]
 Search = Callable[..., Candidates]  # search(scenario, patience_s=None) with the catalog and the models at hand
 
 
@@ -56,21 +59,22 @@ def relaxed(candidates: Candidates, search: Search) -> Relaxed:
     """Search once more with deadlines, quotas, device limits and owned counts lifted."""
     scenario = candidates.scenario
     lifted = search(with_settings(scenario, list(_lifting(scenario))), patience_s=PATIENCE_S)
-    rows = _restored(lifted.whole.rows, candidates.whole.rows, scenario)
-    whole = replace(lifted.whole, rows=rows, objective=("cost",))
-    needs = _needs(lifted, scenario)
+    built = program_of(scenario, lifted.catalog, lifted.tables, lifted.questions, lifted.pools)
+    rows = tuple(_closed(row, scenario) for row in built.program.rows)
+    whole = replace(built.program, rows=rows, objective=("cost",))
+    found = replace(lifted, scenario=scenario, whole=whole, whole_rows=built.rows, whole_calendar=built.calendar)
+    needs = tuple(_deadlines(found))
     kept = prune(replace(whole, rows=(*_always(rows), *(_as_row(one) for one in needs))))
     program = restrict(whole, np.isin(np.arange(whole.column_count), kept))[0]
-    filters = tuple(replace(one, need=one.need[kept]) for one in needs)
-    timed = getattr(lifted, "calendar", None) is None
+    at_once = built.calendar is None
     limited = Limited(
         program=program,
-        filters=filters,
-        fixed=frozenset(limit_of(row) for row in program.rows if not limit_of(row).startswith(STRUCTURE)),
-        steps=dict(_steps(scenario)) if timed else {},
-        rows_at=_rows_at(scenario, program) if timed and len(scenario.training) > 1 else None,
+        filters=tuple(replace(one, need=one.need[kept]) for one in needs),
+        fixed=frozenset(limit_of(row) for row in rows if row.name.startswith(STRUCTURE)),
+        steps=dict(_steps(scenario)) if at_once else {},
+        rows_at=_rows_at(scenario, program) if at_once and len(scenario.training) > 1 else None,
     )
-    return Relaxed(candidates=lifted, limited=limited, kept=kept, exact=_complete(lifted, scenario))
+    return Relaxed(candidates=found, limited=limited, kept=kept, exact=_complete(found))
 
 
 def _lifting(scenario: Scenario) -> Iterator[str]:
@@ -81,25 +85,11 @@ def _lifting(scenario: Scenario) -> Iterator[str]:
     yield "objective=cost"
 
 
-def _restored(rows: tuple[Row, ...], before: tuple[Row, ...], scenario: Scenario) -> tuple[Row, ...]:
-    """Rows of the lifted search with the bounds and labels of the scenario."""
-    known = {(row.name, _counts(row)): row for row in before}
-    stated = {(one.name, one.unit): one for one in stated_limits(scenario)}
-    return tuple(_with_bound(row, known.get((row.name, _counts(row))), stated) for row in rows)
-
-
-def _counts(row: Row) -> str:
-    """What a quota counts: one may have a row for devices and one for shapes."""
-    return "shapes" if QUOTA.fullmatch(limit_of(row)) and " shapes of " in row.label else ""
-
-
-def _with_bound(row: Row, before: Row | None, stated: dict[tuple[str, str], Stated]) -> Row:
-    if before is not None:
-        return replace(row, bound=before.bound, label=before.label)
-    one = next((stated[key] for unit in ("devices", "shapes") if (key := (limit_of(row), unit)) in stated), None)
-    if one is None or row.bound != LIFTED:
-        return row
-    return replace(row, bound=one.value, label=row.label.replace(str(LIFTED), str(one.value)))
+def _closed(row: Row, scenario: Scenario) -> Row:
+    """Owned hardware that is not there in a period stays away however much of it there is at other times."""
+    owned = OWNED.fullmatch(limit_of(row))
+    away = owned is not None and row.bound == 0 and scenario.hardware.owned[int(owned[1])].count > 0
+    return replace(row, name=STRUCTURE + row.name) if away else row
 
 
 def _always(rows: tuple[Row, ...]) -> tuple[Row, ...]:
@@ -112,43 +102,49 @@ def _as_row(one: Filter) -> Row:
     return Row(name=one.name, label=one.label, bound=0, columns=columns, coefficients=one.need[columns])
 
 
-def _needs(candidates: Candidates, scenario: Scenario) -> tuple[Filter, ...]:
+def _deadlines(candidates: Candidates) -> Iterator[Filter]:
     """Deadlines as filters on the columns of all that was found."""
     tasks = {task.name: task for task in candidates.whole.tasks}
-    return tuple(
-        _deadline(candidates, index, tasks[job.name], job.deadline_s) for index, job in enumerate(scenario.training)
-    )
+    for index, job in enumerate(candidates.scenario.training):
+        takes = np.zeros(candidates.whole.column_count)
+        task = tasks[job.name]
+        takes[task.first : task.stop] = _takes_s(candidates, task, job)
+        calendar = candidates.whole_calendar
+        for column, bought in enumerate(calendar.purchases if calendar else ()):
+            if calendar is not None and bought is not None and bought.kind == RUN and bought.workload == job.name:
+                takes[column] = float(calendar.edges_s()[calendar.stop[column]]) - job.start_s
+        yield _filter(f"training[{index}].deadline", job.deadline_s, takes)
 
 
-def _deadline(candidates: Candidates, index: int, task: Task, deadline_s: float) -> Filter:
-    """Whole seconds that each column of a job takes; those on time, however the deadline falls, count as no more."""
+def _filter(name: str, deadline_s: float, takes: FloatArray) -> Filter:
+    """Whole seconds that each column takes; those on time, however the deadline falls, count as no more."""
     bound = math.floor(deadline_s)
-    takes = _needed_s(candidates, task)
-    whole = np.ceil(takes).astype(np.int64)
-    need = np.zeros(candidates.whole.column_count, dtype=np.int64)
-    need[task.first : task.stop] = np.where(takes <= deadline_s, np.minimum(whole, bound), np.maximum(whole, bound + 1))
-    return Filter(
-        name=f"training[{index}].deadline", label=format_duration(deadline_s), bound=bound, need=np.maximum(need, 0)
-    )
+    whole = np.ceil(np.where(np.isfinite(takes), takes, 2.0 * PATIENCE_S)).astype(np.int64)
+    need = np.where(takes <= deadline_s, np.minimum(whole, bound), np.maximum(whole, bound + 1))
+    return Filter(name=name, label=format_duration(deadline_s), bound=bound, need=np.maximum(need, 0))
 
 
-def _needed_s(candidates: Candidates, task: Task) -> Any:
-    """Time from the start of the job to the end of each column at the confidence asked for.  [s]"""
-    question, table = candidates.questions[task.name], candidates.tables[task.name]
-    assert isinstance(question, TrainingQuestion)
-    rows = candidates.whole_rows[task.first : task.stop]
-    margins: dict[str, float] = {}
-    for site in table.sites:
-        if site.device.id not in margins:
-            margins[site.device.id] = question.band(site).time_margin(question.spec.confidence)
-    margin = np.array([margins[table.sites[int(row)].device.id] for row in rows])
-    return candidates.whole.finish_s[task.first : task.stop] * margin
+def _takes_s(candidates: Candidates, task: Task, job: TrainingJob) -> FloatArray:
+    """Time from the start of the job to the end of each of its columns at the confidence asked for.  [s]
+
+    With a calendar from the start period of the column on, the wait in a queue included; a job that may pause is as
+    late as the last period that it runs in, which is bought apart.
+    """
+    questions, tables = {task.name: candidates.questions[task.name]}, {task.name: candidates.tables[task.name]}
+    hold: FloatArray = hold_times(candidates.scenario, questions, tables)["hold_s"]
+    takes = hold[candidates.whole_rows[task.first : task.stop]]
+    calendar = candidates.whole_calendar
+    if calendar is None:
+        return takes
+    part = slice(task.first, task.stop)
+    begun = calendar.edges_s()[calendar.start[part]] - job.start_s - SHORT * calendar.period_s
+    return np.where(calendar.pausable[part], 0.0, begun + takes)
 
 
-def _complete(candidates: Candidates, scenario: Scenario) -> bool:
+def _complete(candidates: Candidates) -> bool:
     """Whether every number of shapes that any search would try is there."""
     counts = [int(table.nodes.max(initial=0)) for table in candidates.tables.values()]
-    return scenario.objective[0] != "time" and max(counts, default=0) <= COMPLETE
+    return candidates.scenario.objective[0] != "time" and max(counts, default=0) <= COMPLETE
 
 
 def _steps(scenario: Scenario) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -195,7 +191,7 @@ def _merged(program: Program) -> list[tuple[Row, bool]]:
 
 
 def _at_each_moment(row: Row) -> bool:
-    return limit_of(row) not in ("limits.budget", "limits.carbon")
+    return limit_of(row) not in ("limits.budget", "limits.carbon") and not limit_of(row).endswith(".carbon")
 
 
 def _of_cliques(program: Program, merged: list[tuple[Row, bool]], cliques: list[frozenset[int]]) -> Iterator[Row]:

@@ -102,6 +102,10 @@ def stated_limits(scenario: Scenario) -> Iterator[Stated]:
     yield from _plain("limits.spend", "microusd/h", limits.spend_microusd_per_hour)
     yield from _plain("limits.power", "mW", None if limits.power_w is None else math.floor(limits.power_w * 1000))
     yield from _plain("limits.carbon", "mg", None if limits.carbon_g is None else math.floor(limits.carbon_g * 1000))
+    for index, place in enumerate(limits.sites):
+        name = f"limits.sites[{index}]"
+        yield from _plain(f"{name}.power", "mW", None if place.power_w is None else math.floor(place.power_w * 1000))
+        yield from _plain(f"{name}.carbon", "mg", None if place.carbon_g is None else math.floor(place.carbon_g * 1000))
     for index, quota in enumerate(hardware.quotas):
         name = f"hardware.quotas[{index}]"
         if quota.max_devices is not None:
