@@ -42,7 +42,7 @@ def contract_findings(document: Document, scenario: Scenario, catalog: Catalog) 
             yield Finding("unknown-offer", f"contract: the catalog has no offer {contract['offer']!r}")
         else:
             yield from _contract(contract, offers[contract["offer"]], scenario, catalog, grid)
-    yield from _counts(contracts, offers, scenario, catalog, grid)
+    yield from _counts(contracts, offers, grid)
     yield from _pools(document, scenario, catalog, grid)
 
 
@@ -114,7 +114,8 @@ def _term(contract: Document, offer: Offer, scenario: Scenario, grid: Grid, wher
         yield Finding("wrong-contract", f"{where}: it is not sold for {term:.6g} h")
     within = min(term, grid.horizon_hours - start)
     whole, part = (exact_cost(1, offer.price_microusd_per_hour, hours) for hours in (term, within))
-    prorated = part < whole and scenario.hardware.beyond_horizon == "prorate"
+    # what begins later than the plan would be bought for its last weeks alone: nobody sells that
+    prorated = part < whole and scenario.hardware.beyond_horizon == "prorate" and contract["first_period"] == 0
     to_the_end = start + term >= grid.horizon_hours - _SHORT * grid.period_hours
     whole_periods = contract["first_period"] + math.floor(term / grid.period_hours + _SHORT)
     cells = {
@@ -140,17 +141,23 @@ def _sold(offer: Offer, term_hours: float) -> bool:
     return math.isclose(steps, round(steps), abs_tol=1e-6)
 
 
-def _counts(
-    contracts: Sequence[Document], offers: dict[str, Offer], scenario: Scenario, catalog: Catalog, grid: Grid
-) -> Iterator[Finding]:
-    """No more of an offer at once than is sold."""
-    known = [contract for contract in contracts if contract["offer"] in offers]
+def _counts(contracts: Sequence[Document], offers: dict[str, Offer], grid: Grid) -> Iterator[Finding]:
+    """No more of an offer at once than is sold; a block that a catalog lists has its most for each block."""
+    known = [(contract, offers[contract["offer"]]) for contract in contracts if contract["offer"] in offers]
+    for contract, offer in known:
+        if offer.max_shapes is not None and contract["count"] > offer.max_shapes:
+            message = f"{offer.id} is sold up to {offer.max_shapes}, {contract['count']} are bought"
+            yield Finding("limit-exceeded", message)
+    steady = [pair for pair in known if pair[1].price_model != "block" or is_own_contract(pair[1])]
     for number in range(grid.periods):
-        active = [one for one in known if one["first_period"] <= number < one["end_period"]]
-        for name in sorted({one["offer"] for one in active}):
-            most, count = offers[name].max_shapes, sum(one["count"] for one in active if one["offer"] == name)
+        counts: dict[str, int] = {}
+        for contract, offer in steady:
+            if contract["first_period"] <= number < contract["end_period"]:
+                counts[offer.id] = counts.get(offer.id, 0) + contract["count"]
+        for name, count in counts.items():
+            most = offers[name].max_shapes
             if most is not None and count > most:
-                yield Finding("limit-exceeded", f"{name} is sold up to {most}, {count} are bought in period {number}")
+                yield Finding("limit-exceeded", f"{name} is sold up to {most}, {count} are held in period {number}")
 
 
 def _pools(document: Document, scenario: Scenario, catalog: Catalog, grid: Grid) -> Iterator[Finding]:

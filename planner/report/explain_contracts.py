@@ -1,0 +1,65 @@
+"""Why so much is bought ahead and no more: the load of a pool against the share of the time at which a node pays.
+
+A node under contract costs the same however long it is used, a node on demand costs what it is used. So contract as
+many nodes as are in use for at least the share fee / (price on demand) of the time: the newsvendor's quantile
+(Arrow, Harris and Marschak 1951). Figures are the plan's own; only shares are put into words here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from planner.report import plan_words as words
+from planner.report.blocks import Block, Grid, Items, columns
+from planner.report.schedule_view import KINDS, moment
+
+Piece = Mapping[str, Any]
+
+
+def contract_blocks(document: Piece, workloads: Sequence[str]) -> list[Block]:
+    """What stands behind the contracts of the pools that some workloads run on; nothing without contracts."""
+    shares = (document.get("schedule") or {}).get("shares", [])
+    pools = {share["pool"] for share in shares if share["workload"] in workloads}
+    mine = [one for one in document.get("contracts", []) if one["pool"] in pools and one["kind"] != "on_demand"]
+    if not mine:
+        return []
+    reasons = tuple(line for contract in mine for line in _reasons(document, contract))
+    return [_quantiles(mine), Items(title="Why these contracts", items=tuple(dict.fromkeys(reasons)))]
+
+
+def _quantiles(contracts: Sequence[Piece]) -> Block:
+    rows = [
+        [
+            contract["pool"],
+            KINDS.get(contract["kind"], contract["kind"]),
+            f"{moment(contract['start_hours'])} → {moment(contract['end_hours'])}",
+            *(_percent(contract[name]) for name in ("last_node_share", "break_even_share", "next_node_share")),
+        ]
+        for contract in contracts
+    ]
+    heads = columns("Pool", "Contract", "From → to", ">Last node in use", ">Pays from", ">One more would be")
+    return Grid(title="Load against fee", columns=heads, rows=rows, grouped=True)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f} %"
+
+
+def _reasons(document: Piece, contract: Piece) -> Iterator[str]:
+    """One sentence a contract: what the last node does, and what one more would do."""
+    kind, even = KINDS.get(contract["kind"], contract["kind"]), contract["break_even_share"]
+    head = f"{contract['pool']}, {contract['count']} × {kind}"
+    if even is None:
+        yield f"{head}: nobody sells such nodes on demand there, so whoever runs there needs a contract"
+        return
+    last, more = contract["last_node_share"], contract["next_node_share"]
+    cost, rented = (words.money(document, contract[name]) for name in ("cost_microusd", "on_demand_microusd"))
+    pays = "pays" if last >= even else "does not pay by itself"
+    yield (
+        f"{head}: fee / price on demand is {_percent(even)}; all contracted nodes are in use {_percent(last)} of the "
+        f"time, so the last one {pays}; {cost} for what would be {rented} on demand"
+    )
+    if more > 0:
+        would = "would not pay" if more < even else "would pay by this rule, but other limits or terms stand against it"
+        yield f"{head}: one node more would be in use {_percent(more)} of the time, so it {would}"
