@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import signal
 import sys
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from planner.cli import (
     candidates,
     catalog,
     explain,
+    frontier,
     memory,
     models,
     schema,
@@ -49,7 +51,20 @@ def plan(
     """Which accelerators to rent for LLM training and serving, how to split each model, and what it costs."""
 
 
-for room in (solve, explain, candidates, memory, traffic, verify, validate, calibrate, catalog, models, schema):
+for room in (
+    solve,
+    explain,
+    frontier,
+    candidates,
+    memory,
+    traffic,
+    verify,
+    validate,
+    calibrate,
+    catalog,
+    models,
+    schema,
+):
     room.register(app)
 
 
@@ -61,11 +76,20 @@ def main() -> None:
     collecting = gc.isenabled()
     gc.disable()  # a command lives a second: looking for cycles takes a tenth of it and frees nothing
     atexit.register(gc.freeze)  # nor at its end, where everything would be looked through once more
+    atexit.register(_unheard)
     try:
         app()
+    except KeyboardInterrupt:  # before the command began, or when it had ended
+        sys.exit(130)
     finally:
         if collecting:
             gc.enable()
+
+
+def _unheard() -> None:
+    """Ctrl-C at the very end has nothing left to interrupt, and would print a traceback."""
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

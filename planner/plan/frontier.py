@@ -27,7 +27,7 @@ from planner.plan.calendar_rows import calendar_of
 from planner.plan.document import build_document
 from planner.plan.frontier_rows import point_row
 from planner.plan.journal import Journal, Record, question_key
-from planner.plan.sweep import Point, Trade, Value, best_under, columns_for, steps
+from planner.plan.sweep import TOO_CLOSE, Point, Trade, Value, best_under, columns_for, steps
 from planner.plan.tighten import solve_within_targets
 from planner.scenario.schema import Scenario
 
@@ -120,7 +120,8 @@ def solve_at(candidates: Candidates, sweep: Sweep, limit: Value | None, asked: A
 
     part, solution = solve_within_targets(candidates, best, prepare=lambda other: prepared(other, sweep))
     if not solution.has_plan:
-        return {"status": str(solution.status), "solves": solves, "messages": list(solution.messages)}
+        told = [] if solution.status == "infeasible" else list(solution.messages)
+        return {"status": str(solution.status), "solves": solves, "messages": told}
     trade = trade_of(part, sweep)
     over, against = (trade.value(part.program, solution.units, name) for name in (sweep.held, sweep.against))
     if sweep.over == "deadline":
@@ -131,6 +132,7 @@ def solve_at(candidates: Candidates, sweep: Sweep, limit: Value | None, asked: A
     return {
         "status": str(solution.status),
         "solves": solves,
+        "messages": [message for message in solution.messages if message == TOO_CLOSE],
         **values,
         "point": point_row(part, solution, document, max(over, sweep.low)),
     }

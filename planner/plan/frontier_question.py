@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -115,10 +116,19 @@ def _limit(scenario: Scenario, over: str, text: str, *, up: bool) -> Value:
         if over == "deadline":
             return units.parse_duration(text, field="--over")
         if over == "budget":
-            return units.parse_money(text, field="--over", currency=scenario.currency)
+            return units.parse_money(_written_out(text), field="--over", currency=scenario.currency)
         return (math.floor if up else math.ceil)(Fraction(units.parse_mass(text, field="--over")) * 1000)
     except UnitError as error:
         raise _wrong(error.reference, error.message, error.hint) from None
+
+
+def _written_out(text: str) -> str:
+    """Money as scenarios write it: $10k is $10000 here, where nothing else could be meant."""
+    match = re.fullmatch(r"(\D*)(\d+(?:\.\d+)?)\s*([kM])(\D*)", text)
+    if match is None:
+        return text
+    head, number, suffix, tail = match.groups()
+    return f"{head}{_decimal(Fraction(number) * (1000 if suffix == 'k' else 10**6), 1)}{tail}"
 
 
 def _money(scenario: Scenario, microusd: Value | None) -> str:
@@ -128,7 +138,7 @@ def _money(scenario: Scenario, microusd: Value | None) -> str:
     return f"${amount}" if scenario.currency == "USD" else f"{amount} {scenario.currency}"
 
 
-def _decimal(value: Value, divisor: int) -> str:
+def _decimal(value: Value | Fraction, divisor: int) -> str:
     """A number without exponent, exactly."""
     number = Fraction(value) / divisor
     text = f"{float(number):.12f}".rstrip("0").rstrip(".")

@@ -28,6 +28,9 @@ from planner.optimize.solve import Solution
 Value = int | float  # micro-dollars, milligrams, or seconds
 Solve = Callable[..., Solution]  # as `planner.optimize.solve.optimize`, options bound
 HELD = "held by the sweep"
+# where no solver can tell a limit from the next integer below it, the next one that it can tell
+TOLD_APART = 10**8
+TOO_CLOSE = "points that are less than a hundred-millionth apart were not told apart"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +74,10 @@ def steps(low: Value, high: Value | None, at: Callable[[Value | None], Value | N
 
 def best_under(program: Program, trade: Trade, limit: Value | None, solve: Solve) -> Point | Solution:
     """The Pareto point at a limit of the held objective, or the solution that says why there is none."""
-    rows, columns = _held(program, trade, trade.over, limit)
-    asked = replace(program, rows=(*program.rows, *rows), objective=(trade.against, trade.over))
-    found = solve(trade.timed(asked), columns=columns)
+    found = _least(program, trade, limit, solve)
+    if found.status == "failed" and isinstance(limit, int):
+        found = _least(program, trade, limit - max(1, limit // TOLD_APART), solve)
+        found = replace(found, messages=(*found.messages, TOO_CLOSE))
     if not found.has_plan:
         return found
     over, against = (trade.value(program, found.units, name) for name in (trade.over, trade.against))
@@ -85,6 +89,12 @@ def best_under(program: Program, trade: Trade, limit: Value | None, solve: Solve
     settled = solve(replace(program, objective=(linear,)), columns=trade.ends_s <= time_s)
     chosen = settled if settled.has_plan else found
     return Point(limit=limit, over=over, against=against, solution=chosen, solves=2)
+
+
+def _least(program: Program, trade: Trade, limit: Value | None, solve: Solve) -> Solution:
+    rows, columns = _held(program, trade, trade.over, limit)
+    asked = replace(program, rows=(*program.rows, *rows), objective=(trade.against, trade.over))
+    return solve(trade.timed(asked), columns=columns)
 
 
 def columns_for(program: Program, trade: Trade) -> IntArray:

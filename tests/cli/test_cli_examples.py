@@ -16,7 +16,7 @@ from conftest import Run
 from planner.report.text import cells
 
 COMMANDS = [
-    ("solve",), ("explain",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
+    ("solve",), ("explain",), ("frontier",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("models", "list"), ("models", "show"),
     ("validate", "training"), ("validate", "serving"), ("validate", "totals"),
     ("calibrate", "training"), ("calibrate", "serving"),

@@ -1,0 +1,119 @@
+"""`plan frontier`: what a deadline, a budget or a limit on carbon trades for."""
+
+from __future__ import annotations
+
+import re
+import time
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from planner.cli import options
+from planner.cli.frame import Frame, command, usage
+from planner.cli.quantities import share_of, time_of
+from planner.cli.solve import Solver
+
+
+class FrontierForm(StrEnum):
+    """Output formats of a frontier."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    md = "md"
+    html = "html"
+
+
+class Against(StrEnum):
+    """What is made least."""
+
+    cost = "cost"
+    time = "time"
+    carbon = "carbon"
+
+
+def frontier(
+    frame: Frame,
+    scenario: options.ScenarioFile = None,
+    over: Annotated[
+        str, typer.Option("--over", metavar="LIMIT=LOW..HIGH", help="deadline=7d..60d, budget=$10k..$60k or carbon.")
+    ] = "",
+    against: Annotated[
+        Against | None, typer.Option("--against", help="Made least under the limit; default cost, of a budget time.")
+    ] = None,
+    workload: Annotated[
+        str | None, typer.Option("--workload", metavar="NAME", help="Only this job's deadline; default every job's.")
+    ] = None,
+    output: Annotated[FrontierForm, typer.Option("--output", "-o", help="Output format.")] = FrontierForm.table,
+    out: options.OutFile = None,
+    most: Annotated[int, typer.Option("--most", min=1, help="Points to look for in this run.")] = 1000,
+    fresh: Annotated[bool, typer.Option("--no-journal", help="Neither read nor keep points.")] = False,
+    settings: options.Settings = None,
+    case: options.Case = None,
+    hardware: options.HardwareFolder = None,
+    allow_suspect: options.AllowSuspect = False,
+    solver: Annotated[Solver, typer.Option("--solver", help="Solver of the integer programs.")] = Solver.highs,
+    gap: Annotated[str, typer.Option("--gap", metavar="SHARE", help="Accept points proven this close.")] = "0",
+    time_limit: Annotated[
+        str | None, typer.Option("--time-limit", metavar="TIME", help="Stop each program then, as 60s.")
+    ] = None,
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of the solver.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the solver.")] = 0,
+) -> None:
+    """Find every plan that is best for some deadline, budget or amount of carbon; each is proven."""
+    from planner.cli.find import load
+
+    limit, low, high = range_of(over)
+    asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": time_of(time_limit)}
+    question, catalog = load(scenario, settings=settings, case=case, hardware=hardware)
+    from planner import api
+    from planner.plan.frontier_document import flat_rows
+    from planner.report.frontier import render_frontier
+
+    journal = None if fresh else journal_of(question.name, question.case)
+    asked |= {"threads": threads, "seed": seed, "workload": workload, "most": most, "allow_suspect": allow_suspect}
+    started = time.monotonic()
+    with frame.progress(f"sweeping {question.name}"):
+        found = api.frontier(
+            question,
+            catalog,
+            over=limit,
+            low=low,
+            high=high,
+            against=against.value if against else None,
+            journal=journal,
+            **asked,
+        )
+    shown: dict[str, Any] = {"elapsed_s": time.monotonic() - started, "journal": journal or "", **frame.view(out)}
+    frame.emit(render_frontier(found.document, output.value, flat_rows(found.document), **shown), out)
+    raise typer.Exit(found.exit_code)
+
+
+def range_of(over: str) -> tuple[str, str | None, str | None]:
+    """ "deadline=7d..60d" as limit, low and high; an end that is left out is None."""
+    if not over:
+        raise usage("missing-option", "what is traded?", "--over deadline=7d..60d, --over budget or --over carbon")
+    limit, equals, ends = over.partition("=")
+    match = re.fullmatch(r"\s*(.*?)\s*\.\.\s*(.*?)\s*", ends)
+    if equals and match is None:
+        raise usage("missing-range", f"'{ends[:40]}' is no range", f"write --over {limit}=LOW..HIGH")
+    low, high = match.groups() if match else ("", "")
+    return limit.strip(), low or None, high or None
+
+
+def journal_of(name: str, case: str | None) -> str:
+    """Where the points of a scenario are kept."""
+    from planner.report.escape import file_stem
+
+    stem = ".".join(file_stem(part) for part in (name, case) if part)
+    return f".plan/{stem}.frontier.jsonl"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    examples = (
+        "plan frontier scenarios/llama.yaml --over deadline=7d..60d",
+        "plan frontier scenarios/gpt2-xl.yaml --over budget -o csv",
+    )
+    command(app, "frontier", examples=examples)(frontier)

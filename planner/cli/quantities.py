@@ -1,0 +1,48 @@
+"""Quantities of the command line: read as in scenarios, refused in the name of their flag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planner.cli.frame import usage
+
+
+def share_of(text: str, flag: str = "--gap") -> float:
+    """A share of at least 0 and below 1."""
+    from planner import units
+
+    share = _quantity(units.parse_fraction, text, flag)
+    if not 0 <= share < 1:
+        raise usage("out-of-range", f"{flag} is {text}; it must be at least 0 and below 1", 'write "0.1%"')
+    return share
+
+
+def time_of(text: str | None, flag: str = "--time-limit") -> float | None:
+    """A time above 0 in seconds, or None."""
+    from planner import units
+
+    if text is None:
+        return None
+    seconds = _quantity(units.parse_duration, text, flag)
+    if seconds <= 0:
+        raise usage("out-of-range", f"{flag} is {text}; it must be above 0", 'write "60s"')
+    return seconds
+
+
+def money_of(text: str, flag: str) -> int:
+    """Money of at least 0 in micro-dollars."""
+    from planner import units
+
+    amount = int(_quantity(units.parse_money, text, flag))
+    if amount < 0:
+        raise usage("out-of-range", f"{flag} is {text}; it must be at least 0", 'write "$500"')
+    return amount
+
+
+def _quantity(parse: Callable[..., float], text: str, flag: str) -> float:
+    from planner.units import UnitError
+
+    try:
+        return parse(text, field=flag)
+    except UnitError as error:
+        raise usage(error.reference, error.message, error.hint) from None

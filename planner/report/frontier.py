@@ -1,0 +1,194 @@
+"""A frontier in every output format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from planner import units
+from planner.report import csv, json, markdown, text
+from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
+from planner.report.plan_words import offer_of
+from planner.report.text_plot import scatter
+
+Document = Mapping[str, Any]
+HEADS = {"deadline": "Deadline from", "budget": "Budget from", "carbon": "Carbon from"}
+OBJECTIVES = {"cost": "cost", "time": "finish", "carbon": "carbon"}
+STEPS = {"deadline": "saved per day", "budget": "saved per $1,000", "carbon": "saved per t"}
+_PLOT = 72
+
+
+def render_frontier(
+    document: Document,
+    form: str,
+    rows: list[dict[str, Any]],
+    *,
+    width: int = 100,
+    colour: bool = False,
+    elapsed_s: float | None = None,
+    journal: str = "",
+) -> str:
+    """A frontier document as table, json, csv, md or html.
+
+    Parameters
+    ----------
+    rows
+        The points flat, for csv.
+    journal
+        Where the points are kept for another run; told in the table.
+    """
+    if form == "json":
+        return json.render(document)
+    if form == "csv":
+        return csv.render(rows, list(dict.fromkeys(key for row in rows for key in row)))
+    if form == "html":
+        from planner.report.frontier_html import render_page
+
+        return render_page(document)
+    blocks = frontier_blocks(document, elapsed_s=elapsed_s)
+    if form == "md":
+        return markdown.draw(blocks)
+    if len(document["points"]) > 1:
+        blocks.insert(2, Lines(lines=tuple(plot_lines(document, min(width, 100)))))
+    if journal:
+        blocks.append(Lines(lines=(f" Points are kept in {journal}: a run that was stopped goes on from there",)))
+    return text.draw(blocks, width=width, style=text.Style(colour))
+
+
+def frontier_blocks(document: Document, *, elapsed_s: float | None = None) -> list[Block]:
+    """What a sweep found, most important first."""
+    return [_title(document), _headline(document, elapsed_s), _grid(document), *_messages(document)]
+
+
+def _title(document: Document) -> Block:
+    name = document["name"] + (f" (case {document['case']})" if document["case"] else "")
+    title = f"{name} · {document['title']}" if document["title"] else name
+    catalog = document["provenance"]["catalog"]
+    facts = f"catalog {catalog['name']} {catalog['as_of']} (sha256 {catalog['sha256'][:8]}…)"
+    return Lines(lines=(title, facts), strong_first=True)
+
+
+def _headline(document: Document, elapsed_s: float | None) -> Block:
+    sweep, count = document["sweep"], len(document["points"])
+    whose = f" of {sweep['workload']}" if sweep["workload"] else ""
+    traded = f"{OBJECTIVES[sweep['against']]} against {sweep['over']}{whose}"
+    seconds = f", {elapsed_s:.1f} s" if elapsed_s is not None else ""
+    if document["status"] == "infeasible":
+        most = f"{sweep['over']} {shown_limit(document, sweep['high'])}" if sweep["high"] is not None else "no limit"
+        return Headline(word="INFEASIBLE", text=f"nothing meets every limit at {most} (proven{seconds})", tone="bad")
+    if not count:
+        return Headline(word="NO PLAN", text=f"{document['status']}: no point was found{seconds}", tone="bad")
+    proven = "proven" if document["complete"] else "not all proven, or not all"
+    points = f"{count} Pareto point{'s' if count > 1 else ''}"
+    right = tuple(
+        f"{same['name']} {money(document, same['cost_microusd'])} in each"
+        for same in document["unchanging"]
+        if count > 1
+    )
+    text_ = f"{traded} · {points}, {proven} ({document['provenance']['solves']} programs{seconds})"
+    return Headline(word="FRONTIER", text=text_, right=right, tone="good" if document["complete"] else "fair")
+
+
+def _grid(document: Document) -> Block:
+    sweep, points = document["sweep"], document["points"]
+    shown = cells_of(document)
+    rows = [[cell(point) for _, cell in shown] for point in points]
+    return Grid(columns=columns(*(head for head, _ in shown)), rows=rows, notes=tuple(_notes(document, sweep, points)))
+
+
+def cells_of(document: Document) -> list[tuple[str, Callable[[Document], str]]]:
+    """Heads and what stands under them."""
+    sweep = document["sweep"]
+    over, against = sweep["over"], sweep["against"]
+    found: list[tuple[str, Callable[[Document], str]]] = [
+        (f">{HEADS[over]}", lambda point: shown_limit(document, point["from"]) + (" *" if point["here"] else "")),
+        ("Plan", lambda point: plan_of(document, point)),
+        (">Devices", lambda point: f"{point['devices']:,}"),
+    ]
+    if any(point["finish_hours"] is not None for point in document["points"]):
+        found.append((">Finish", lambda point: units.format_duration((point["finish_hours"] or 0.0) * 3600)))
+    if over != "budget":
+        found.append((">Cost", lambda point: money(document, point["cost_microusd"])))
+    if "carbon" in (over, against):
+        found.append((">Carbon", lambda point: f"{point['carbon_kg']:,.0f} kg"))
+    found.append((f">{STEPS[over]}", lambda point: _saved(document, point["saved"])))
+    return found
+
+
+def _notes(document: Document, sweep: Document, points: list[Document]) -> list[str]:
+    notes = []
+    if any(point["here"] for point in points):
+        notes.append(f"* what the scenario's own {sweep['over']} of {shown_limit(document, sweep['own'])} allows")
+    if points and document["infeasible_below"] is not None:
+        least = shown_limit(document, document["infeasible_below"])
+        notes.append(f"below {least} nothing meets every limit (proven)")
+    if points and sweep["high"] is not None and document["complete"]:
+        most = shown_limit(document, sweep["high"])
+        notes.append(f"from the last one to {most} nothing is saved by a looser {sweep['over']}")
+    if sweep["over"] == "deadline" and points:
+        notes.append("a deadline allows for the error of the prediction; finish is the prediction itself")
+    if any(point["status"] != "optimal" for point in points):
+        notes.append("some points were not proven before their time was up: better ones may exist")
+    return notes
+
+
+def _messages(document: Document) -> list[Block]:
+    return [Items(title="Warnings", items=tuple(document["messages"]), tone="fair")]
+
+
+def plan_of(document: Document, point: Document) -> str:
+    """What the workloads that change from point to point rent."""
+    same = {workload["name"] for workload in document["unchanging"]} if len(document["points"]) > 1 else set()
+    changing = [workload for workload in point["workloads"] if workload["name"] not in same]
+    texts = []
+    for workload in changing:
+        rented = " + ".join(f"{row['count']} × {offer_of(row)}" for row in workload["allocations"])
+        texts.append(f"{workload['name']}: {rented}" if len(changing) > 1 else rented)
+    return "; ".join(texts)
+
+
+def shown_limit(document: Document, value: float | None) -> str:
+    """A limit of the sweep for people."""
+    if value is None:
+        return "no limit"
+    if document["sweep"]["over"] == "deadline":
+        return units.format_duration(value * 3600)
+    if document["sweep"]["over"] == "budget":
+        return money(document, round(value * 1e6))
+    return f"{value:,.0f} kg"
+
+
+def money(document: Document, microusd: float) -> str:
+    """Money in the scenario's currency."""
+    return units.format_money(round(microusd), currency=document["currency"])
+
+
+def _saved(document: Document, value: float | None) -> str:
+    if value is None:
+        return "–"
+    against = document["sweep"]["against"]
+    if against == "cost":
+        return money(document, value * 1e6)
+    return units.format_duration(value * 3600) if against == "time" else f"{value:,.1f} kg"
+
+
+def plot_lines(document: Document, width: int) -> list[str]:
+    """The frontier drawn with characters."""
+    sweep, points = document["sweep"], document["points"]
+    days = 24.0 if sweep["over"] == "deadline" else 1.0
+    units_x = {"deadline": "days", "budget": document["currency"], "carbon": "kg"}[sweep["over"]]
+    xs = [point["from"] / days for point in points]
+    scale = {"cost": 1000.0, "time": 24.0, "carbon": 1.0}[sweep["against"]]
+    ys = [point["against"] / scale for point in points]
+    what = {"cost": "cost, thousands", "time": "finish, days", "carbon": "carbon, kg"}[sweep["against"]]
+    legend = ("x  a plan", "*  at the own limit") if any(point["here"] for point in points) else ("x  a plan",)
+    drawn = scatter(
+        xs,
+        ys,
+        ["*" if point["here"] else "x" for point in points],
+        width=min(_PLOT, width - 24),
+        x_label=lambda value: f"{value:,.3g}" if value < 1000 else f"{value:,.0f}",
+        y_label=lambda value: f"{value:,.3g}" if value < 1000 else f"{value:,.0f}",
+        legend=legend,
+    )
+    return [f" {what}", *drawn, f"{'':>8}{HEADS[sweep['over']].lower()}, {units_x}"]
