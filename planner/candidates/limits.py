@@ -41,6 +41,7 @@ class ColumnFacts:
     nodes: int  # shapes of one unit
     cost_microusd: int
     carbon_mg: int
+    groups: tuple[ColumnFacts, ...] = ()  # of a mix: each group by itself, with its part of cost and carbon
 
 
 Coefficient = Callable[[ColumnFacts], int]
@@ -165,6 +166,12 @@ def _row(
     columns: Sequence[ColumnFacts],
     coefficient: Coefficient,
 ) -> Row:
-    values = np.array([coefficient(column) if column.task in tasks else 0 for column in columns], dtype=np.int64)
+    values = np.array(
+        [
+            sum(coefficient(group) for group in column.groups or (column,)) if column.task in tasks else 0
+            for column in columns
+        ],
+        dtype=np.int64,
+    )
     used = np.flatnonzero(values)
     return Row(name=name, label=label, bound=int(bound), columns=used, coefficients=values[used])

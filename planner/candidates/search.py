@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from planner.candidates.holding import hold_times
 from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, Window, joint_rows
 from planner.candidates.machines import carbon_mg_per_hour
+from planner.candidates.mixed_space import MixSpace
+from planner.candidates.mixed_table import add_mixes
 from planner.candidates.offers import sites_of
 from planner.candidates.placement import sites_with_data
 from planner.candidates.program import Program, Row, Task, restrict
@@ -24,6 +26,7 @@ from planner.candidates.serving import ServingQuestion, ServingTable, resolve_se
 from planner.candidates.timetable import Timetable, Ways, timetable
 from planner.candidates.training import TrainingTable, training_tables
 from planner.candidates.training_question import TrainingQuestion, resolve_training
+from planner.candidates.training_table import Mixed
 from planner.catalog.model import Catalog
 from planner.estimate.given import NO_MODEL
 from planner.estimate.market import market
@@ -52,6 +55,7 @@ class Candidates:
     pools: tuple[Pool, ...] = ()  # what may be reserved
     calendar: Calendar | None = None  # of `program`; None: everything runs at once
     whole_calendar: Calendar | None = None  # of `whole`
+    spaces: Mapping[str, MixSpace] = field(default_factory=dict)  # of jobs that may be mixed: what of
 
     @property
     def columns_before(self) -> int:
@@ -65,12 +69,20 @@ class Candidates:
         for task in program.tasks:
             for column in range(task.first, task.stop):
                 if task.kind != "optional":
-                    names.append(self.tables[task.name].sites[int(rows[column])].device.id)
+                    names.append(_device_of(self.tables[task.name], int(rows[column])))
                     continue
                 purchase = calendar.purchases[column] if calendar else None
                 offer = purchase.offer if purchase else None
                 names.append(self.catalog.shapes[offer.shape].device if offer else "")
         return np.array(names, dtype=np.str_)
+
+
+def _device_of(table: Table, row: int) -> str:
+    """Device of a row; of a mix all of them, in one name."""
+    mixed = table.mixes.get(row) if isinstance(table, TrainingTable) else None
+    if mixed is None:
+        return table.sites[row].device.id
+    return " + ".join(sorted({group.site.device.id for group in mixed.groups}))
 
 
 def enumerate_candidates(
@@ -100,6 +112,7 @@ def enumerate_candidates(
     tables: dict[str, Table] = {}
     median: dict[str, Table] = {}
     ledgers: dict[str, Ledger] = {}
+    spaces: dict[str, MixSpace] = {}
     catalog = market(scenario, catalog)
     pools = pools_of(scenario, catalog, allow_suspect=allow_suspect)
     for workload in scenario.workloads:
@@ -112,9 +125,12 @@ def enumerate_candidates(
             job = replace(resolve_training(workload, arch, scenario, catalog), patience_s=patience_s)
             questions[workload.name] = job
             sites = sites_with_data(workload, sites, scenario, catalog, ledger)
-            tables[workload.name], median[workload.name] = training_tables(
-                job, sites, ledger, every_layout=every_layout
-            )
+            asked_for, often = training_tables(job, sites, ledger, every_layout=every_layout)
+            if workload.mix_within_job:
+                mixing = add_mixes(job, sites, ledger, asked_for, often)
+                asked_for, often = mixing.table, mixing.median
+                spaces |= {workload.name: mixing.space} if mixing.space else {}
+            tables[workload.name], median[workload.name] = asked_for, often
         elif given:
             asked = resolve_rates(workload, arch, scenario, catalog)
             questions[workload.name], tables[workload.name] = asked, rates_table(asked, ledger)
@@ -148,6 +164,7 @@ def enumerate_candidates(
         pools=pools,
         whole_calendar=built.calendar,
         calendar=built.calendar.select(kept) if built.calendar else None,
+        spaces=spaces,
     )
 
 
@@ -213,13 +230,29 @@ def with_tables(candidates: Candidates, tables: Mapping[str, Table], tasks: Mapp
 def _column_facts(task: int, table: Table, row: int, catalog: Catalog) -> ColumnFacts:
     site, nodes = table.sites[row], int(table.nodes[row])
     hours = float(table.finish_s[row]) / 3600.0 if isinstance(table, TrainingTable) else table.hours(row)
-    return ColumnFacts(
+    whole = ColumnFacts(
         task=task,
         site=site,
         nodes=nodes,
         cost_microusd=table.cost_microusd[row],
         carbon_mg=round(carbon_mg_per_hour(site, catalog) * nodes * hours),
     )
+    mixed = table.mixes.get(row) if isinstance(table, TrainingTable) else None
+    return whole if mixed is None else _mixed_facts(whole, mixed)
+
+
+def _mixed_facts(whole: ColumnFacts, mixed: Mixed) -> ColumnFacts:
+    groups = tuple(
+        ColumnFacts(
+            task=whole.task,
+            site=group.site,
+            nodes=group.nodes,
+            cost_microusd=group.cost_microusd,
+            carbon_mg=group.carbon_mg,
+        )
+        for group in mixed.groups
+    )
+    return replace(whole, carbon_mg=sum(group.carbon_mg for group in groups), groups=groups)
 
 
 def _task(workload: TrainingJob | ServingFleet, table: Table, first: int, stop: int) -> Task:
@@ -272,7 +305,7 @@ def _assemble(
         },
         spot=np.array([fact.site.spot for fact in facts], dtype=np.int64),
         provider=_ranks([fact.site.offer.provider for fact in facts]),
-        offer=_ranks([fact.site.offer.id for fact in facts]),
+        offer=_ranks([" + ".join(group.site.offer.id for group in fact.groups or (fact,)) for fact in facts]),
         rows=rows,
         max_providers=scenario.limits.max_providers,
         objective=scenario.objective,

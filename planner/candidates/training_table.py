@@ -46,6 +46,40 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """One of the groups that share a job: its machines, its layout for its share, its own time and memory."""
+
+    site: Site
+    nodes: int
+    layout: Layout  # one element; the global batch is the share
+    memory: Terms
+    time: Terms  # of the whole run, waiting for the others and reducing gradients among them included
+    cost_microusd: int
+    traffic_microusd: int  # of the cost: gradients sent to other zones
+    carbon_mg: int
+    step_s: float  # of its own share
+
+    @property
+    def share(self) -> int:
+        """Sequences of a step that it takes."""
+        return int(self.layout.global_batch[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mixed:
+    """A row on several offers. Site, layout, memory and time of the row are those of its first group.
+
+    Its shapes are those of all groups, its cost the sum of theirs, its time the one that they share.
+    """
+
+    groups: tuple[Group, ...]  # dearest first, then by offer id
+    batch: int  # sequences of a step, of all groups
+    compute_s: float  # of the slowest group in a step
+    synchronisation_s: float
+    time_margin: float  # largest of the groups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingTable:
     """The columns of one job: row i runs `layout[i]` on `nodes[i]` shapes of `sites[i]`."""
 
@@ -57,6 +91,7 @@ class TrainingTable:
     finish_s: NDArray[np.float64]
     cost_microusd: tuple[int, ...]
     fastest_s: Mapping[Physics, Mapping[int, float]] = field(default_factory=dict)  # also of counts that are late
+    mixes: Mapping[int, Mixed] = field(default_factory=dict)  # rows on several offers; their other cells: see `Mixed`
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -37,7 +37,6 @@ class NotYet:
 NOT_YET = (
     NotYet("report", "leave it out"),
     NotYet("currency", "give every price in USD", _other_than("USD")),
-    NotYet("training[].mix_within_job", "write false, or split the job in two", _other_than(False)),
 )  # fmt: skip
 
 

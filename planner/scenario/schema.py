@@ -36,6 +36,7 @@ from planner.scenario.fields import (
     Share,
     ShareOrZero,
     Title,
+    TransferPrice,
     parse_date,
     refuse,
 )
@@ -115,6 +116,16 @@ class Spot(Part):
     )
 
 
+class BetweenZones(Part):
+    """What groups of one job in different zones, regions or providers reach of each other, one way."""
+
+    bandwidth_bytes_per_s: DataRate = Field(alias="bandwidth", description="of one shape to shapes in other zones")
+    latency_s: Duration | None = Field(
+        None, alias="latency", description="default 100 ms, half the way round the Earth in glass"
+    )
+    price_usd_per_gb: TransferPrice = Field(alias="price", description="of what a group sends; $0/GB when it is free")
+
+
 def _catalog(value: object) -> object:
     return None if value == "default" else value
 
@@ -131,6 +142,9 @@ class Hardware(Part):
     quotas: Many[Quota] = ()
     assume_inter_node_bytes_per_s: DataRate | None = Field(
         None, alias="assume_inter_node", description="one direction, of one shape, where the network is unknown"
+    )
+    assume_between_zones: BetweenZones | None = Field(
+        None, description="for groups of one job in different zones (mix_within_job)"
     )
     discounts: Many[Discount] = ()
     contracts: Many[Contract] = ()
