@@ -87,7 +87,8 @@ def _three_up(number: float) -> str:
         return "0"
     digits = max(0, 2 - math.floor(math.log10(number)))
     scaled = math.ceil(Decimal(repr(number)).scaleb(digits) - Decimal("1e-9"))
-    return f"{Decimal(scaled).scaleb(-digits):f}"
+    text = f"{Decimal(scaled).scaleb(-digits):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def stated_limits(scenario: Scenario) -> Iterator[Stated]:
