@@ -49,12 +49,23 @@ def solve(
     accept_incumbent: Annotated[
         bool, typer.Option("--accept-incumbent", help="Exit 0 for a plan that is not proven.")
     ] = False,
+    best: Annotated[int, typer.Option("--best", min=0, help="List that many of the best different decisions.")] = 0,
+    within: Annotated[
+        str | None, typer.Option("--within", metavar="SHARE", help="Fewest and most of each device that close.")
+    ] = None,
+    previous: Annotated[
+        str | None, typer.Option("--previous", metavar="PLAN", help="Stay with this plan where --within allows it.")
+    ] = None,
+    move_cost: Annotated[
+        str | None, typer.Option("--move-cost", metavar="MONEY", help="Of each node changed since --previous.")
+    ] = None,
 ) -> None:
     """Find the cheapest way to run a scenario, and prove it."""
     from planner.cli.find import load
     from planner.optimize import child
 
     asked: dict[str, Any] = {"solver": solver.value, "gap": _share(gap), "time_limit_s": _seconds(time_limit)}
+    asked |= _others(best, within, previous, move_cost)
     child.start_early(threads)  # it imports the solvers while the scenario is read
     question, catalog = load(scenario, settings=settings, case=case, hardware=hardware)
     from planner import api
@@ -66,6 +77,26 @@ def solve(
     elapsed_s = time.monotonic() - started
     _show(frame, plan, output, out, elapsed_s)
     raise typer.Exit(_exit_code(plan, accept_incumbent))
+
+
+def _others(best: int, within: str | None, previous: str | None, move_cost: str | None) -> dict[str, Any]:
+    """What else is asked for, as `api.solve` takes it."""
+    from planner.cli.quantities import money_of, share_of
+
+    share = None if within is None else share_of(within, "--within")
+    asked: dict[str, Any] = {"best": best, "within": share}
+    if previous is None:
+        if move_cost is not None:
+            raise usage(
+                "missing-option", "--move-cost is of nodes that change, since which plan?", "add --previous PLAN"
+            )
+        return {name: value for name, value in asked.items() if value}
+    from planner.cli.planfile import read_plan
+    from planner.plan.other_plans import Previous
+
+    money = None if move_cost is None else money_of(move_cost, "--move-cost")
+    asked["previous"] = Previous(document=read_plan(previous), share=share or 0.0, move_microusd=money)
+    return asked
 
 
 def _show(frame: Frame, plan: Any, output: Form, out: str | None, elapsed_s: float) -> None:

@@ -13,6 +13,7 @@ from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
+from planner.report.others_view import others_blocks
 from planner.report.schedule_view import schedule_blocks
 from planner.report.uncertain_view import uncertain_blocks
 from planner.report.ways_out import limit_name, ways_out
@@ -32,7 +33,7 @@ def plan_blocks(
     if _allocations(document):
         blocks += _answer(document)
     blocks += uncertain_blocks(document)
-    blocks += [_because(document), _alternatives(document, full), _single_kind(document)]
+    blocks += [_because(document), _alternatives(document, full), _single_kind(document), *others_blocks(document)]
     blocks += [
         Items(title="Warnings", items=words.merged(document, document["warnings"]), tone="fair"),
         Items(title="Assumed (not in the scenario)", items=words.merged(document, document["assumed"]), folded=True),

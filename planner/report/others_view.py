@@ -1,0 +1,95 @@
+"""What else could be done, as blocks: other decisions, devices of plans nearly as good, what staying costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner.report import plan_words as words
+from planner.report.blocks import Block, Grid, Items, columns
+
+Document = Mapping[str, Any]
+
+
+def others_blocks(document: Document) -> list[Block]:
+    """Blocks of what was asked for beside the plan; none when nothing was."""
+    others = document.get("others")
+    if not others:
+        return []
+    blocks: list[Block] = []
+    if others["previous"]:
+        blocks.append(_previous(document, others["previous"]))
+    if others["decisions"]:
+        blocks.append(_decisions(document, others["decisions"]))
+    if others["near_optimal"]:
+        blocks.append(_near_optimal(document, others["near_optimal"]))
+    return blocks
+
+
+def _decisions(document: Document, found: Document) -> Block:
+    rows = [
+        [str(number), workload["name"] if len(plan["workloads"]) > 1 else "", rented(workload), *cells]
+        for number, plan in enumerate(found["plans"], 1)
+        for place, workload in enumerate(plan["workloads"])
+        for cells in [_totals(document, plan) if place == 0 else ["", "", ""]]
+    ]
+    notes = ["each gives up at least one device, price model or place of every plan above it; each is proven"]
+    if any(not plan["proven"] for plan in found["plans"]):
+        notes = ["not all were proven before their time was up: better ones may exist"]
+    if found["ended"] == "infeasible":
+        notes.append("there is no other one (proven)")
+    elif found["ended"]:
+        notes.append(f"the search for more ended: {found['ended']}")
+    heads = columns("Decision", "Workload", "Rents", ">Devices", ">Cost", ">dearer")
+    return Grid(columns=heads, rows=rows, notes=tuple(notes), grouped=True)
+
+
+def rented(workload: Document) -> str:
+    """What one workload rents: "2 × h100-sxm-80gb ×8 · prov-a us-east"."""
+    return " + ".join(f"{row['count']} × {words.offer_of(row)}" for row in workload["allocations"])
+
+
+def _totals(document: Document, plan: Document) -> list[str]:
+    dearer = f"{100 * plan['dearer']:+.1f} %" if plan["dearer"] else "–"
+    return [f"{plan['devices']:,}", words.money(document, plan["cost_microusd"]), dearer]
+
+
+def _near_optimal(document: Document, found: Document) -> Block:
+    rows = [[row["device"], _count(row["fewest"]), _count(row["most"]), f"{row['best']:,}"] for row in found["devices"]]
+    most = words.money(document, found["most_microusd"])
+    notes = (
+        f"devices in plans of at most {most}, {_percent(found['share'])} more than the cheapest; each figure is proven",
+        "the most is what that money allows, needed or not; devices that are not named cannot be in such a plan",
+    )
+    heads = columns(f"Within {_percent(found['share'])}", ">fewest", ">most", ">cheapest plan")
+    return Grid(columns=heads, rows=rows, notes=notes)
+
+
+def _count(value: int | None) -> str:
+    return "not proven" if value is None else f"{value:,}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _previous(document: Document, found: Document) -> Block:
+    return Items(title="Beside the plan before", items=tuple(_previous_lines(document, found)))
+
+
+def _previous_lines(document: Document, found: Document) -> Iterator[str]:
+    nodes = found["changed_nodes"]
+    if not nodes:
+        yield "nothing changes"
+    for row in found["changes"]:
+        yield f"{row['workload']}: {row['before']} → {row['after']} × {row['offer']}"
+    if found["staying_usd"]:
+        cheapest, more = (words.money(document, 1e6 * found[name]) for name in ("cheapest_usd", "staying_usd"))
+        yield f"staying costs {more} more than the cheapest plan, {cheapest}"
+    elif found["cheapest_microusd"] is not None:
+        yield "no plan is cheaper"
+    if found["move_usd"] is not None:
+        yield f"every node that changes was charged {words.money(document, 1e6 * found['move_usd'])}"
+    elif nodes:
+        proven = "no plan changes fewer nodes" if found["proven"] else "fewer may do (not proven)"
+        yield f"nodes that change: {nodes}; within {_percent(found['share'])} of the least cost {proven}"
