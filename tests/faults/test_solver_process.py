@@ -155,17 +155,21 @@ def test_the_planner_imports_no_solver() -> None:
 
 def test_a_copy_of_the_planner_has_a_process_of_its_own() -> None:
     """A fork shares the pipes; it must not talk on them, nor end what is not its own."""
-    process.solvers()
-    reader, writer = os.pipe()
-    number = os.fork()
-    if not number:
-        fine = optimize(QUESTION).units.tolist() == BEST
-        child.end()
-        os.write(writer, b"y" if fine else b"n")
-        os._exit(0)
-    os.waitpid(number, 0)
-    assert os.read(reader, 1) == b"y"
-    assert optimize(QUESTION).units.tolist() == BEST
+    code = (
+        "import os\nfrom tests.optimize.test_solver_endings import BEST, QUESTION\n"
+        "from planner.optimize import child\nfrom planner.optimize.solve import optimize\n"
+        "assert optimize(QUESTION).units.tolist() == BEST\n"
+        "place = child.current().folder\nnumber = os.fork()\n"
+        "assert optimize(QUESTION).units.tolist() == BEST\n"
+        "if number:\n    os.waitpid(number, 0)\n"
+        "    assert child.current().folder == place and place.is_dir()\n"
+        "    assert optimize(QUESTION).units.tolist() == BEST\n"
+        "else:\n    assert child.current().folder != place\n"
+        "print('fine', flush=True)\n"
+    )
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=stand_in.ROOT, timeout=100, check=True)
+    assert ran.stdout == "fine\nfine\n", ran.stderr
 
 
 def test_a_model_is_the_same_after_its_way() -> None:
@@ -228,12 +232,12 @@ def test_nothing_is_left_of_a_run_broken_off(solver: str, how: str, after_s: flo
 def test_cbc_writes_down_its_best_point_when_it_is_told_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     """At its own pace it would go on for a minute; the watchdog ends it sooner and has its point all the same."""
     model = build(scope_of(hard(), None), "cost")
-    talk = process.Talk(until=None, polite=True)
-    here = child.current(1)
+    process.solvers()
+    talk, here = process.Talk(until=None, polite=True), child.current(1)
     settings = {"solver": "cbc", "gap": 0.0, "seed": 0, "do": "solve", "threads": 1, "until": None}
     here.send(packed({**settings, **header_of(model)}, **arrays_of(model)))
     with pytest.raises(TimeoutError):
-        talk._wait(here, until=time.monotonic() + 1.5)
+        talk._wait(here, until=time.monotonic() + 2.0)
     monkeypatch.setattr(process, "PARTING_S", 20.0)
     talk._stop(here, Ending.HANG, "late")
     assert talk.point is not None
