@@ -74,8 +74,8 @@ def build(scope: Scope, criterion: str, weights: IntArray | None = None, *, flow
 
 
 def estimate(scope: Scope, weights: IntArray) -> float:
-    """Rough least value of a linear criterion: each task alone on its best column."""
-    total = 0.0
+    """Rough least value of a linear criterion: each task alone on its best column, or one purchase."""
+    total = bought = 0.0
     for task in scope.program.tasks:
         columns = scope.of_task(task)
         if not len(columns):
@@ -83,18 +83,20 @@ def estimate(scope: Scope, weights: IntArray) -> float:
         here = weights[columns].astype(np.float64)
         if task.kind == "training":
             total += float(here.min()) * task.count
+        elif task.kind == "optional":
+            bought = max(bought, float(here.sum() / max(int(np.count_nonzero(here)), 1)))
         elif task.demand_micro_per_s:
             demand = np.asarray(task.demand_micro_per_s, dtype=np.float64)
             capacity = scope.program.capacity_micro_per_s[columns, : len(demand)].astype(np.float64)
             needed = (demand / np.maximum(capacity, 1.0)).sum(axis=1)
             total += float((here * np.maximum(needed, 1.0)).min())
-    return total
+    return max(total, bought) or float(weights[scope.open].max(initial=0))
 
 
 def _scale(value: float, weights: IntArray) -> float:
     """Brings the objective to the order of 10**TARGET, but no coefficient above the largest allowed."""
     largest = float(weights.max()) if len(weights) else 0.0
-    return min(power(value), LARGEST / largest) if largest > 0 else 1.0
+    return min(power(value), LARGEST / largest * (1 - 1e-9)) if largest > 0 else 1.0
 
 
 def _jobs(model: Model, scope: Scope, tasks: list[Task], place: IntArray) -> None:
