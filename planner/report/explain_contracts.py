@@ -38,7 +38,7 @@ def _quantiles(contracts: Sequence[Piece]) -> Block:
         ]
         for contract in contracts
     ]
-    heads = columns("Pool", "Contract", "From → to", ">Last node in use", ">Pays from", ">One more would be")
+    heads = columns("Pool", "Contract", "From → to", ">Last node in use", ">Even at", ">One more would be")
     return Grid(title="Load against fee", columns=heads, rows=rows, grouped=True)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from planner.report import csv, json, markdown, text
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
+from planner.report.explain_contracts import contract_blocks
 from planner.report.explain_limits import answer_blocks, answer_rows, columns_of
 from planner.report.explain_serving import rate_line, serving_blocks
 from planner.report.explain_training import training_blocks
@@ -54,7 +55,8 @@ def _explained(document: Piece, chosen: Sequence[Piece]) -> list[Block]:
     if document["infeasible"]:
         head = Headline(word="INFEASIBLE", text=words.proof(document, None), tone="bad")
         blocks = [head, *infeasible_blocks(document)]
-    return blocks + [block for entry in chosen for block in _why(document, entry)]
+    blocks += [block for entry in chosen for block in _why(document, entry)]
+    return blocks + contract_blocks(document, [entry["name"] for entry in chosen])
 
 
 def _why(document: Piece, workload: Piece) -> list[Block]:
@@ -81,6 +83,8 @@ def _facts(document: Piece, workload: Piece, row: Piece) -> list[str]:
         f" Cost    {words.money(document, row['cost_microusd'])} = {row['count']:,} shapes × {row['hours']:,.6g} h",
         f" Device-hours  {row['device_hours']:,.0f}",
     ]
+    if row.get("funding") == "reserved":  # its nodes are paid for under contracts, whoever runs on them
+        lines = [f" Nodes   {row['count']:,} of {row['reserved_pool']}, paid for under contracts", *lines[2:]]
     if workload["kind"] == "training":
         return lines
     return [rate_line(row), *lines]

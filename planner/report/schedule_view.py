@@ -13,7 +13,8 @@ from planner.report import plan_words as words
 from planner.report.blocks import Bar, Block, Grid, Lines, Timeline, columns
 
 Piece = Mapping[str, Any]
-_DAY_HOURS, _WEEK_HOURS = 24.0, 168.0
+_DAY_HOURS, _WEEK_HOURS, _YEAR_HOURS = 24.0, 168.0, 8760.0
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 KINDS = {
     "commitment_1y": "1-year commitment",
     "commitment_3y": "3-year commitment",
@@ -22,6 +23,7 @@ KINDS = {
     "flex": "flex start",
     "on_demand": "on demand",
 }
+_SHORT = {**KINDS, "commitment_1y": "1 year", "commitment_3y": "3 years", "block": "block"}
 
 
 def schedule_blocks(document: Piece) -> list[Block]:
@@ -43,7 +45,8 @@ def timeline(document: Piece) -> Block:
     whole = plan["periods"] * plan["period_hours"] if plan else 1.0
     whole = min(whole, document["summary"]["horizon_hours"])
     period = plan["period_hours"] if plan else 0.0
-    rows = [([_job_name(job)], _bar(job, whole), _job_cells(job, period)) for job in jobs]
+    lines = [([_job_name(job)], _bar(job, whole), _job_cells(job, period)) for job in jobs]
+    rows = [line for number, line in enumerate(lines) if line not in lines[:number]]  # rows of a fleet run alike
     notes = [f"periods of {units.format_duration(plan['period_hours'] * 3600)}"] if plan else []
     if plan and plan["begin"]:
         notes.append(f"counted from {plan['begin']}")
@@ -77,11 +80,14 @@ def _job_cells(job: Piece, period_hours: float) -> list[str]:
 
 
 def _moment_of(piece: Piece, name: str, period_hours: float) -> str:
-    """The date where the plan has one, to the day or to the minute as its periods are; else hours from its begin."""
+    """The date where the plan has one, with the hour where its periods are short; else hours from its begin."""
     date = piece[f"{name}_date"]
     if date is None:
         return moment(piece[f"{name}_hours"])
-    return str(date[:10] if period_hours >= _DAY_HOURS else date[5:])
+    if piece[f"{name}_hours"] > _YEAR_HOURS:
+        return str(date[:10])
+    day = f"{int(date[8:10])} {_MONTHS[int(date[5:7]) - 1]}"
+    return day if period_hours >= _DAY_HOURS else f"{day} {date[11:] or '00:00'}"
 
 
 def moment(hours: float) -> str:
@@ -127,7 +133,7 @@ def contract_block(document: Piece) -> Block:
     """What is bought, for how long, at what fee, how full it is, and what it saves against renting by the hour."""
     period = (document.get("schedule") or {}).get("period_hours", 0.0)
     rows = [_contract_row(document, chain, period) for chain in _chains(document.get("contracts", []))]
-    heads = columns("Bought", "Pool", ">Nodes", ">From → to", ">Fee of one", ">Cost", ">Used", ">Pays from", ">Saves")
+    heads = columns("Bought", "Pool", ">Nodes", ">From → to", ">Cost", ">Used", ">Even at", ">Saves")
     return Grid(columns=heads, rows=rows, notes=tuple(_contract_notes(document)), grouped=True)
 
 
@@ -161,15 +167,14 @@ def _contract_row(document: Piece, chain: Sequence[Piece], period_hours: float) 
     shares = {name: _mean(chain, name) for name in ("used_share", "break_even_share")}
     saved = [one["saved_microusd"] for one in chain if one["saved_microusd"] is not None]
     many = f"{len(chain)} × " if len(chain) > 1 else ""
-    kind = str(KINDS.get(first["kind"], first["kind"]))
+    kind = str(_SHORT.get(first["kind"], first["kind"]))
     cost = words.money(document, sum(one["cost_microusd"] for one in chain))
     return [
         many + kind,
         first["pool"],
         f"{first['count']:,}",
         f"{_moment_of(first, 'start', period_hours)} → {_moment_of(last, 'end', period_hours)}",
-        words.money(document, first["fee_microusd"]),
-        cost + (" prorated" if any(one["prorated"] for one in chain) else ""),
+        cost,
         *("" if share is None else f"{100 * share:.0f} %" for share in shares.values()),
         words.money(document, sum(saved)) if saved else "",
     ]
@@ -186,7 +191,7 @@ def _mean(chain: Sequence[Piece], name: str) -> float | None:
 def _contract_notes(document: Piece) -> Iterator[str]:
     contracts = document.get("contracts", [])
     if any(contract["break_even_share"] is not None for contract in contracts):
-        yield "pays from: share of the time above which a node is cheaper so than on demand"
+        yield "even at: share of the time above which a node is cheaper so than on demand"
     beyond = [contract for contract in contracts if contract["full_microusd"] != contract["prorated_microusd"]]
     for kind in dict.fromkeys(contract["kind"] for contract in beyond):
         mine = [contract for contract in beyond if contract["kind"] == kind]

@@ -105,7 +105,7 @@ def test_everything_at_once_is_sound(everything: Document) -> None:
 
 def test_a_commitment_is_paid_for_the_part_within_the_horizon_or_whole() -> None:
     """A fleet needs a node for 30 days: 720 h at $0.6 are $432, the year $5256; on demand $720."""
-    alone = {"serving": [fleet("chat")], "horizon": "30 days", "periods": "1 day"}
+    alone: dict[str, Any] = {"serving": [fleet("chat")], "horizon": "30 days", "periods": "1 day"}
     part = solved(scenario([], **alone, hardware={"pricing": ["on_demand", "commitment_1y"],
                                                   "beyond_horizon": "prorate"}), world())  # fmt: skip
     (contract,) = part["contracts"]
