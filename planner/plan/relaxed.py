@@ -6,8 +6,9 @@ evaluating any layout anew: quotas, device limits and owned hardware are joint r
 (a way that alone breaks a quota breaks its row), deadlines are filters on what a column needs, in whole seconds from
 the start of the job to its end at the confidence asked for, rounded up.
 
-`exact` says whether the columns under moved limits are those that a search under them would find: it tries every
-number of shapes up to `COMPLETE`, beyond it a grid that depends on the limits.
+`covers` says whether a search under moved limits would find the same columns: it tries every number of shapes up to
+`COMPLETE`, beyond it a grid, and beside the grid the fewest shapes that could meet the deadline and the most that the
+limits allow, wherever these lie.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.calendar import RUN
+from planner.candidates.counts import SMALLEST_WINDOW, count_grid, single_device
 from planner.candidates.holding import hold_times
 from planner.candidates.limits import Window, concurrent_sets
+from planner.candidates.offers import LARGEST_DEVICE_COUNT, shape_cap
 from planner.candidates.program import IntArray, Program, Row, Task, restrict
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates, program_of
+from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.limited import Filter, Limited, More, limit_of
 from planner.plan.settings import OWNED, stated_limits
 from planner.scenario.load import with_settings
@@ -47,7 +51,38 @@ class Relaxed:
     candidates: Candidates
     limited: Limited
     kept: IntArray
-    exact: bool
+
+    def covers(self, scenario: Scenario) -> bool:
+        """Whether a search of the scenario with limits moved tries no number of shapes that is missing here."""
+        if scenario.objective[0] == "time" or any(job.mix_within_job for job in scenario.training):
+            return False
+        grid = {*range(COMPLETE + 1), *count_grid(LARGEST_DEVICE_COUNT)}
+        jobs = {job.name: job for job in scenario.training}
+        return all(tried in grid for name, job in jobs.items() for tried in self._beside_the_grid(scenario, name, job))
+
+    def _beside_the_grid(self, scenario: Scenario, name: str, job: TrainingJob) -> Iterator[int]:
+        question = self.candidates.questions[name]
+        assert isinstance(question, TrainingQuestion)
+        of_site: dict[tuple[object, ...], float] = {}
+        for site in {site.offer.id: site for site in self.candidates.tables[name].sites}.values():
+            if site.physics not in of_site:
+                of_site[site.physics] = single_device(question, site)[0] / site.shape.devices
+            margin = question.band(site).time_margin(min(question.confidences))
+            yield max(1, math.ceil(of_site[site.physics] * margin / job.deadline_s - 1e-9))
+            yield shape_cap(scenario, site)
+
+    def small(self, units: IntArray) -> bool:
+        """Whether a plan runs every job on no more devices than any search tries, however much time there is."""
+        whole, rows = self.candidates.whole, self.candidates.whole_rows
+        used = self.kept[np.flatnonzero(units)]
+        for task in whole.tasks:
+            if task.kind != "training":
+                continue
+            table = self.candidates.tables[task.name]
+            for row in rows[used[(used >= task.first) & (used < task.stop)]].tolist():
+                if int(table.nodes[row]) * table.sites[row].shape.devices > SMALLEST_WINDOW:
+                    return False
+        return True
 
     @property
     def empty(self) -> tuple[str, ...]:
@@ -74,7 +109,7 @@ def relaxed(candidates: Candidates, search: Search) -> Relaxed:
         steps=dict(_steps(scenario)) if at_once else {},
         rows_at=_rows_at(scenario, program) if at_once and len(scenario.training) > 1 else None,
     )
-    return Relaxed(candidates=found, limited=limited, kept=kept, exact=_complete(found))
+    return Relaxed(candidates=found, limited=limited, kept=kept)
 
 
 def _lifting(scenario: Scenario) -> Iterator[str]:
@@ -139,12 +174,6 @@ def _takes_s(candidates: Candidates, task: Task, job: TrainingJob) -> FloatArray
     part = slice(task.first, task.stop)
     begun = calendar.edges_s()[calendar.start[part]] - job.start_s - SHORT * calendar.period_s
     return np.where(calendar.pausable[part], 0.0, begun + takes)
-
-
-def _complete(candidates: Candidates) -> bool:
-    """Whether every number of shapes that any search would try is there."""
-    counts = [int(table.nodes.max(initial=0)) for table in candidates.tables.values()]
-    return candidates.scenario.objective[0] != "time" and max(counts, default=0) <= COMPLETE
 
 
 def _steps(scenario: Scenario) -> Iterator[tuple[str, tuple[int, ...]]]:

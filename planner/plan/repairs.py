@@ -3,7 +3,7 @@
 Every way out is the least that does: applied, there is a plan of the cost printed beside it; one unit less, and there
 is none. Repairs are found on one search with all limits lifted (`relaxed`); only members of the conflict set can
 repair alone, since without any other limit the conflict stays. Where a search under the repaired limit could find
-other ways than the lifted one (`Relaxed.exact`), the repair is put to the whole search itself, and one unit less too.
+other ways than the lifted one (`Relaxed.covers`), the repair is put to the whole search itself, and one unit less too.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
 def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, asker: Asker) -> Repair:
     """The repair as the whole search has it, where that may find other ways."""
     limits = stated(scenario, one.name)
-    if loose.exact or one.more is None or not shapes_the_search(one.name) or not limits:
+    if one.more is None or not shapes_the_search(one.name) or not limits or _certain(one, scenario, loose):
         return one
     answers: dict[int, Solution] = {}
 
@@ -87,6 +87,16 @@ def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, 
     below = answers.get(more - 1)
     sure = answers[more].status is Status.OPTIMAL and (more == 1 or (below is not None and verdict(below) is False))
     return Repair(name=one.name, more=more, cost_microusd=answers[more].cost_microusd, proven=sure)
+
+
+def _certain(one: Repair, scenario: Scenario, loose: Relaxed) -> bool:
+    """Whether a search under the limit as repaired, and one unit less, has the columns of the lifted one."""
+    if one.units is None or one.more is None or not loose.small(one.units):
+        return False
+    values = (
+        [limit.setting(limit.value + more) for limit in stated(scenario, one.name)] for more in (one.more, one.more - 1)
+    )
+    return all(loose.covers(with_settings(scenario, settings)) for settings in values)
 
 
 def least_that_works(guess: int, works: Callable[[int], bool], most: int | None = None) -> int | None:

@@ -29,6 +29,7 @@ from planner.scenario.schema import Scenario
 Document = dict[str, Any]
 Search = Callable[..., Candidates]
 MOST = 60  # further choices that are tried one by one
+EVERY = "*"
 
 
 def wider_choices(scenario: Scenario, search: Search, asker: Asker) -> Iterator[Document]:
@@ -76,9 +77,11 @@ def _wider(
         answer = _solved(program, open_already | (keys == other), asker)
         if answer is not None and (best is None or answer.cost_microusd < best[0].cost_microusd):
             best = (answer, other)
-    if best is None and (not others or _solved(program, np.ones(len(keys), dtype=bool), asker) is None):
-        return
-    yield _way_out(scenario, name, stated, best)
+    if best is None and len(others) > 1:
+        every = _solved(program, np.ones(len(keys), dtype=bool), asker)
+        best = None if every is None else (every, EVERY)
+    if others:
+        yield _way_out(scenario, name, stated, best)
 
 
 def _sites(candidates: Candidates) -> Iterator[Site]:
@@ -106,8 +109,8 @@ def _solved(program: Program, mask: NDArray[np.bool_], asker: Asker) -> Solution
 
 
 def _way_out(scenario: Scenario, name: str, stated: tuple[str, ...], best: tuple[Solution, str] | None) -> Document:
-    place = scenario.places.get(name)
-    written = ", ".join(f'"{one}"' for one in (*stated, *([best[1]] if best else ())))
+    place, chosen = scenario.places.get(name), best[1] if best else ""
+    written = ", ".join(f'"{one}"' for one in ((*stated, chosen) if chosen != EVERY else (EVERY,)))
     return {
         "limit": name,
         "place": str(place) if place else "",
@@ -115,8 +118,8 @@ def _way_out(scenario: Scenario, name: str, stated: tuple[str, ...], best: tuple
         "from": len(stated),
         "to": len(stated) + 1 if best else None,
         "from_text": ", ".join(stated),
-        "to_text": f"+ {best[1]}" if best else "",
-        "more_text": best[1] if best else "",
+        "to_text": "" if best is None else "+ several others" if chosen == EVERY else f"+ {chosen}",
+        "more_text": chosen,
         "setting": f"{name}=[{written}]" if best else "",
         "cost_microusd": best[0].cost_microusd if best else None,
         "cost_usd": usd(best[0].cost_microusd) if best else None,
