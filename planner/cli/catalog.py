@@ -74,6 +74,26 @@ def check(
     raise typer.Exit(3 if any(problem.severity == "error" for problem in found) else 0)
 
 
+def diff(
+    frame: Frame,
+    old: Annotated[str, typer.Argument(metavar="A", help="A catalog folder, or default.")],
+    new: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    output: options.Output = Form.table,
+    out: options.OutFile = None,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 7 when they differ.")] = False,
+) -> None:
+    """Show what sets two catalogs apart: facts, offers, what hardware costs by its units, sources, flags."""
+    from planner.catalog.diff import difference
+    from planner.catalog.load import load_catalog
+    from planner.report.catalog_diff import render_difference
+
+    before, after = (load_catalog(None if folder == "default" else folder) for folder in (old, new))
+    found = difference(before, after)
+    view = frame.view(out) | {"full": frame.verbose > 0}
+    frame.emit(render_difference(found, (old, new), output.value, **view), out)
+    raise typer.Exit(7 if exit_code and not found.empty else 0)
+
+
 Files = Annotated[list[str], typer.Argument(metavar="FILES", help="Price lists: PROVIDER/vms.csv.")]
 Folder = Annotated[str, typer.Argument(metavar="DIR", help="Folder of price lists: PROVIDER.csv.")]
 Into = Annotated[
@@ -149,6 +169,8 @@ def register(parent: typer.Typer) -> None:
     command(app, "list", examples=listing)(list_offers)
     command(app, "show", examples=("plan catalog show h100-sxm-80gb", "plan catalog show sn40l -o json"))(show)
     command(app, "check", examples=("plan catalog check", "plan catalog check -o json"))(check)
+    comparing = ("plan catalog diff default my-hardware", "plan catalog diff hardware/ my-hardware/ --exit-code -o md")
+    command(app, "diff", examples=comparing)(diff)
     skypilot = (
         "plan catalog import skypilot catalogs/v8/lambda/vms.csv",
         "plan catalog import skypilot catalogs/v8/*/vms.csv --into my-hardware --as-of 2026-11-21",
