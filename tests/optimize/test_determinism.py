@@ -1,0 +1,63 @@
+"""One plan whatever the seed, the solver, its threads and the order of the input.
+
+All instances and runs: ``python benchmarks/determinism.py``.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.optimize.build import build
+from planner.optimize.check import judge
+from planner.optimize.pulp_adapter import Options, PulpAdapter
+from planner.optimize.scope import scope_of
+from planner.optimize.solve import optimize
+from tests.optimize.ties import Facts, facts, shuffled, tied
+
+RUNS = (("highs", 0), ("highs", 7), ("cbc", 0), ("cbc", 3))  # solver and seed
+INSTANCES = 25
+Plans = dict[int, set[tuple[str, Facts]]]
+
+
+def plans_with(threads: int) -> Plans:
+    """Plans of every instance, found in several ways."""
+    plans: Plans = {}
+    for number in range(INSTANCES):
+        for solver, seed in RUNS:
+            asked = shuffled(tied(number), (number, seed, threads))
+            answer = optimize(asked, solver=solver, threads=threads, seed=seed)
+            assert answer.status == "infeasible" or answer.messages == (), number
+            plans.setdefault(number, set()).add((answer.status, facts(asked, answer.units)))
+    return plans
+
+
+@pytest.fixture(scope="module")
+def with_one_thread() -> Plans:
+    return plans_with(1)
+
+
+def test_one_plan(with_one_thread: Plans) -> None:
+    assert {number: len(found) for number, found in with_one_thread.items()} == dict.fromkeys(range(INSTANCES), 1)
+    assert sum(status == "optimal" for found in with_one_thread.values() for status, _ in found) >= 15
+
+
+def test_the_same_with_two_threads(with_one_thread: Plans) -> None:
+    assert plans_with(2) == with_one_thread
+
+
+def test_ties_are_many() -> None:
+    """The instances are what they should be: left to the solver, orders and seeds give different plans."""
+    several = 0
+    for number in range(15):
+        plans = set()
+        for seed in range(4):
+            asked = shuffled(tied(number), (number, seed))
+            scope = scope_of(asked)
+            if not len(scope.open):
+                continue
+            model = build(scope, "cost")
+            verdict = judge(scope, model, PulpAdapter(solver="highs").run(model, Options(seed=seed)))
+            if verdict.units is not None:
+                plans.add(facts(asked, verdict.units))
+        several += len(plans) > 1
+    assert several >= 5
