@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from planner.candidates.calendar import RESERVED
 from planner.candidates.counts import EVERY_COUNT_TO, SLACK_COUNTS, SMALLEST_WINDOW
 from planner.candidates.layouts import BATCH_TOLERANCE, SHARDING
 from planner.candidates.rates import RatesQuestion
@@ -19,6 +20,7 @@ from planner.estimate.resolve import DEFAULT_BATCH_TOKENS
 from planner.estimate.serving import TEXTBOOK
 from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
+from planner.plan.calendar_notes import bought_facts, bought_warnings, calendar_assumptions
 from planner.plan.given_rows import given_assumptions
 from planner.plan.run_words import run_assumptions
 from planner.plan.serving_notes import serving_assumptions, serving_warnings
@@ -27,12 +29,12 @@ from planner.units import format_count
 Document = dict[str, Any]
 
 
-def assumptions_of(candidates: Candidates, workloads: Sequence[Document]) -> list[str]:
+def assumptions_of(candidates: Candidates, workloads: Sequence[Document], bought: Document) -> list[str]:
     """Everything that was not in the scenario and shaped the plan."""
     lines: list[str] = []
     for question in candidates.questions.values():
         lines += _training(question) if isinstance(question, TrainingQuestion) else _serving(question)
-    lines += _hardware(candidates, workloads)
+    lines += [*_hardware(candidates, workloads), *calendar_assumptions(candidates, bought)]
     return list(dict.fromkeys(lines))
 
 
@@ -127,7 +129,7 @@ def _rows(workloads: Sequence[Document]) -> Iterator[Document]:
         yield from workload["allocations"]
 
 
-def warnings_of(candidates: Candidates, workloads: Sequence[Document]) -> list[str]:
+def warnings_of(candidates: Candidates, workloads: Sequence[Document], bought: Document) -> list[str]:
     """What a reader should not overlook."""
     lines = []
     for name, question in candidates.questions.items():
@@ -146,7 +148,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Document]) -> list[s
         if row["price_status"] == "recalled":
             lines.append(f"{row['offer']}: the price was recalled, not seen")
         lines += [f"{fact}" for fact in _recalled(candidates.catalog.devices[row["device"]])]
-    return list(dict.fromkeys(lines))
+    return list(dict.fromkeys([*lines, *bought_warnings(bought)]))
 
 
 def _beyond(candidates: Candidates, workload: Document, row: Document) -> Iterator[str]:
@@ -189,7 +191,7 @@ def notes_of(candidates: Candidates, workloads: Sequence[Document]) -> list[str]
     lines = [rule for row in _rows(workloads) for rule in _claims(candidates, row)]
     tasks = candidates.program.tasks
     lines += _rule_error(candidates)
-    if len([task for task in tasks if task.kind == "training"]) > 1:
+    if candidates.calendar is None and len([task for task in tasks if task.kind == "training"]) > 1:
         lines.append("jobs whose start–deadline windows overlap are concurrent; others share no capacity")
     return list(dict.fromkeys(lines))
 
@@ -223,18 +225,21 @@ def _claims(candidates: Candidates, row: Document) -> Iterator[str]:
         yield f"{row['device']}: its vendor says: {claim}"
 
 
-def facts_of(candidates: Candidates, workloads: Sequence[Document]) -> list[Document]:
-    """Catalog facts behind the chosen rows, each with its source and date."""
+def facts_of(candidates: Candidates, workloads: Sequence[Document], bought: Document) -> list[Document]:
+    """Catalog facts behind the chosen rows and what is bought, each with its source and date."""
     facts: dict[tuple[str, str], Document] = {}
     for row in _rows(workloads):
         price = Provenance(source=row["price_source"], as_of=row["price_as_of"], status=row["price_status"])
         value = f"{row['price_microusd_per_hour'] / 1e6:g} USD/h per shape"
-        facts[row["offer"], "price"] = _fact(row["offer"], "price", value, price)
+        if row["price_model"] != RESERVED:  # whose price is the contract's
+            facts[row["offer"], "price"] = _fact(row["offer"], "price", value, price)
         device, shape = candidates.catalog.devices[row["device"]], candidates.catalog.shapes[row["shape"]]
         for name, provenance in sorted({**device.facts}.items()):
             facts[device.id, name] = _fact(device.id, name, _value(device, name), provenance)
         for name, provenance in sorted({**shape.facts}.items()):
             facts[shape.id, name] = _fact(shape.id, name, str(getattr(shape, name, "")), provenance)
+    for subject, fact, told, origin in bought_facts(candidates, bought):
+        facts[subject, fact] = _fact(subject, fact, told, origin)
     return [facts[key] for key in sorted(facts)]
 
 

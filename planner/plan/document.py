@@ -50,7 +50,7 @@ def build_document(
     workloads = [_workload(candidates, solution, task, has_plan) for task in asked]
     bought = calendar_document(candidates, solution, workloads)
     summary = _summary(candidates, solution, workloads, bought, median_microusd)
-    warnings = [*warnings_of(candidates, workloads), *budget_warnings(scenario.limits.budget_microusd, summary)]
+    warnings = [*warnings_of(candidates, workloads, bought), *budget_warnings(scenario.limits.budget_microusd, summary)]
     document = {
         "schema": SCHEMA,
         "status": str(solution.status),
@@ -65,10 +65,10 @@ def build_document(
         **bought,
         "certificate": certificate,
         "uncertainty": None,
-        "assumed": assumptions_of(candidates, workloads),
+        "assumed": assumptions_of(candidates, workloads, bought),
         "warnings": [*warnings, *solution.messages],
         "notes": notes_of(candidates, workloads),
-        "provenance": _provenance(candidates, solution, workloads, seed, threads, gap),
+        "provenance": _provenance(candidates, solution, workloads, bought, seed, threads, gap),
         "scenario": scenario.resolved,
         "scenario_file": scenario.file,
         "case": scenario.case,
@@ -180,12 +180,14 @@ def _provenance(
     candidates: Candidates,
     solution: Solution,
     workloads: Sequence[Document],
+    bought: Document,
     seed: int,
     threads: int,
     gap: float,
 ) -> Document:
     catalog = candidates.catalog
-    dates = {row["price_as_of"] for workload in workloads for row in workload["allocations"] if row["price_as_of"]}
+    priced = [*(row for workload in workloads for row in workload["allocations"]), *bought["contracts"]]
+    dates = {row["price_as_of"] for row in priced if row["price_as_of"]}
     return {
         "planner": __version__,
         "catalog": {"name": catalog.name, "as_of": catalog.as_of, "sha256": catalog.digest},
@@ -197,5 +199,5 @@ def _provenance(
         "gap_asked": gap,
         "columns": candidates.columns_before,
         "columns_pruned": candidates.columns_before - candidates.program.column_count,
-        "facts": facts_of(candidates, workloads),
+        "facts": facts_of(candidates, workloads, bought),
     }

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from planner import api
-from planner.catalog.model import Catalog
+from planner.catalog.model import Catalog, Provenance
 from planner.plan.document import digest_of
 from planner.scenario.schema import Scenario
 from tests.unit.worlds import catalog, device, fleet, job, offer, scenario, shape
@@ -166,6 +166,27 @@ def test_dates_follow_the_begin(everything: Document) -> None:
     first = next(one for one in everything["schedule"]["jobs"] if one["workload"] == "e")
     assert (first["start_date"], first["start_hours"]) == ("2026-12-01 12:00", 12.0)
     assert everything["schedule"]["begin"] == "2026-12-01"
+
+
+def test_what_is_bought_has_facts_behind_it_and_what_is_reserved_has_no_price(everything: Document) -> None:
+    facts = {(fact["subject"], fact["fact"]): fact for fact in everything["provenance"]["facts"]}
+    for contract in everything["contracts"]:
+        told = facts[contract["offer"], "price"]
+        assert (told["source"], told["as_of"]) == (contract["price_source"], contract["price_as_of"])
+        assert told["value"] == f"{contract['price_microusd_per_hour'] / 1e6:g} USD/h per shape"
+    assert not [subject for subject, _ in facts if subject.startswith("reserved:")]
+    said = " ".join(everything["assumed"])
+    assert "a job starts with a period of 24 h" in said
+    assert "a copy of data is kept" in said
+
+
+def test_recalled_prices_of_contracts_are_warned_of() -> None:
+    recalled = Provenance(source="from memory", as_of="2026-11-21", status="recalled")
+    there = catalog([device()], [shape("north/one")], [
+        offer("north/one", 1.0), offer("north/one", 0.6, price_model="commitment_1y", provenance=recalled)])  # fmt: skip
+    asked = scenario([], [fleet("chat")], horizon="12 months", hardware={"pricing": ["on_demand", "commitment_1y"]})
+    document = solved(asked, there)
+    assert "north/one:r1:commitment_1y: the price was recalled, not seen" in document["warnings"]
 
 
 def test_one_period_without_a_grid() -> None:
