@@ -20,6 +20,7 @@ from planner.candidates.program import IntArray, Row
 from planner.candidates.search import Candidates
 from planner.errors import InputError
 from planner.optimize.solve import Solution, optimize
+from planner.optimize.status import uninterrupted
 from planner.plan.document import digest_of
 from planner.plan.place import usd
 from planner.plan.tighten import solve_within_targets
@@ -68,7 +69,7 @@ def choose_contracts(cases: Sequence[Case], risk: Risk | None, **options: Any) -
             "the costs of the cases, weighed with such fine probabilities, are too large to add up exactly",
             hint="round the probabilities to whole percents",
         )
-    solution = optimize(combined.program, **options)
+    solution = uninterrupted(optimize(combined.program, **options))
     held: dict[Key, int] = {}
     for case, where in zip(cases, combined.columns) if solution.has_plan else ():
         held |= _held(case.candidates, solution.units[where])
