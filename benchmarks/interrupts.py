@@ -3,7 +3,7 @@
 Ctrl-C to the planner and to its group, two of them, the solver process killed, the planner killed; with
 HiGHS and CBC on an instance that takes them long, and on `plan solve` of a scenario as a whole. The bars:
 all answer within 1 s (of a process that is killed: another one is started, or the run ends), 0 processes
-and 0 files left, no traceback, and a plan whenever the solver had told of one.
+and 0 files left, no traceback, and a plan whenever the solver had told of one. Then time limits: held to 2 s.
 
     python benchmarks/interrupts.py [moments] [seed] [scenario]
 """
@@ -24,6 +24,7 @@ from tests.faults.breaking import Broken, break_off, driver  # noqa: E402
 
 WAYS = ("process", "group", "worker", "planner")
 LONGEST_S, BAR_S = 4.0, 1.0
+LIMITS_S, BEYOND_S = (1, 5), 2.0  # a time limit may be overrun by so much
 
 
 def broken_off(command: list[str], how: str, after_s: float, ready: str) -> tuple[Broken, list[str]]:
@@ -32,10 +33,10 @@ def broken_off(command: list[str], how: str, after_s: float, ready: str) -> tupl
         return broken, [path.name for path in Path(folder).glob(".plan/*")]
 
 
-def tell(name: str, runs: list[Broken], wrong: Callable[[Broken], str]) -> bool:
+def tell(name: str, runs: list[Broken], wrong: Callable[[Broken], str], bar_s: float = BAR_S) -> bool:
     """One line of the table; whether all is well."""
     times = sorted(run.answered_s for run in runs)
-    late, found = sum(time > BAR_S for time in times), [wrong(run) for run in runs]
+    late, found = sum(time > bar_s for time in times), [wrong(run) for run in runs]
     processes, files = sum(run.processes for run in runs), sum(run.files for run in runs)
     with_plan = sum(run.answer.get("status") in ("feasible", "optimal") for run in runs)
     print(
@@ -80,10 +81,15 @@ def main() -> None:
             fine &= tell(f"{solver}, {how}", runs[how], wrong_answer if how != "planner" else lambda run: "")
     command = [sys.executable, "-m", "planner.cli.main", "solve", scenario]
     for how in ("process", "twice"):
-        moment_s = [chance.uniform(0.3, LONGEST_S) for _ in range(math.ceil(moments / 2))]
+        moment_s = [chance.uniform(0, LONGEST_S) for _ in range(math.ceil(moments / 2))]
         fine &= tell(
             f"plan solve, {how}", [broken_off(command, how, after, "")[0] for after in moment_s], wrong_command
         )
+    for solver in ("highs", "cbc"):
+        for limit_s in LIMITS_S:
+            command = driver(solver, str(limit_s))
+            held = [broken_off(command, "nothing", 0.0, "go")[0] for _ in range(math.ceil(moments / 10))]
+            fine &= tell(f"{solver}, limit {limit_s} s", held, wrong_answer, limit_s + BEYOND_S)
     raise SystemExit(0 if fine else 1)
 
 

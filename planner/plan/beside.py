@@ -14,6 +14,7 @@ from planner.plan.infeasible import infeasibility
 from planner.plan.relaxed import Search
 
 Document = dict[str, Any]
+LATE = ("time-limit", "hang")
 LEFT_OUT = "interrupted after the plan was found: what is compared with it and its certificate may be missing"
 
 
@@ -38,7 +39,7 @@ def beside_plan(
         return found, solution
     uninterrupted(solution)
     try:
-        if solution.has_plan:
+        if solution.has_plan and solution.stopped_by not in LATE:  # no time is left for comparisons
             found["single_kind"] = best_single_kind(candidates, solution, **options)
             found["median_microusd"] = median_cost(candidates, solution, **options)
         elif solution.status == "infeasible":

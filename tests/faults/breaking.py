@@ -43,7 +43,9 @@ def break_off(command: list[str], how: str, after_s: float, folder: Path, *, rea
     ----------
     how
         ``process`` or ``group``: Ctrl-C; ``twice``: two of them; ``worker``: the solver process is killed;
-        ``planner``: the planner is killed.
+        ``planner``: the planner is killed; ``nothing``: it is left alone.
+    ready
+        First word that the run prints when it is ready; empty: it is ready when its solver process has been started.
     folder
         Working folder; its `tmp` is where the run puts its temporary files.
     """
@@ -57,6 +59,8 @@ def break_off(command: list[str], how: str, after_s: float, folder: Path, *, rea
     )  # fmt: skip
     try:
         out = run.stdout.readline() if ready else ""  # type: ignore[union-attr]
+        while not ready and run.poll() is None and not any(True for _ in with_temporary(temporary)):
+            time.sleep(0.01)
         time.sleep(after_s)
         began = time.monotonic()
         send(run, how, temporary)
@@ -70,7 +74,8 @@ def break_off(command: list[str], how: str, after_s: float, folder: Path, *, rea
             answered_s = time.monotonic() - began
         if answered_s > WAIT_S:
             rest, err = "", "never ended"
-        starts = [float(line.split()[1]) for line in rest.splitlines() if line.startswith("started ")]
+        told = rest.splitlines() if how == "worker" else []
+        starts = [float(line.split()[1]) for line in told if line.startswith("started ")]
         answered_s = min([answered_s, *(moment - began for moment in starts if moment > began)])
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -95,6 +100,8 @@ def send(run: subprocess.Popen[str], how: str, temporary: Path) -> None:
                     os.kill(number, signal.SIGKILL)
         elif how == "planner":
             run.kill()
+        elif how == "nothing":
+            return
         elif how == "group":
             os.killpg(run.pid, signal.SIGINT)
         else:
