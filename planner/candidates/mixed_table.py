@@ -168,6 +168,7 @@ def mixed_of(space: MixSpace, mix: Mix) -> Mixed:
         compute_s=split.compute_s,
         synchronisation_s=split.synchronisation_s,
         time_margin=max(source.time_margin for source, _ in chosen),
+        run=run,
     )
 
 

@@ -101,7 +101,7 @@ class TrainingQuestion:
 
     def equations(self) -> list[str]:
         """Ids of the equations behind the numbers."""
-        return training_equations(self.base_tier)
+        return training_equations(self.base_tier, mixed=self.job.mix_within_job)
 
 
 def resolve_training(job: TrainingJob, arch: Architecture, scenario: Scenario, catalog: Catalog) -> TrainingQuestion:

@@ -14,6 +14,7 @@ from planner.candidates.offers import ShapeCaps, Site
 from planner.candidates.program import Units
 from planner.candidates.training_question import TrainingQuestion
 from planner.estimate.layout import Layout
+from planner.estimate.run import RunSpec
 from planner.estimate.terms import Terms
 
 Physics = tuple[object, ...]
@@ -77,6 +78,7 @@ class Mixed:
     compute_s: float  # of the slowest group in a step
     synchronisation_s: float
     time_margin: float  # largest of the groups
+    run: RunSpec | None  # how they fail and save together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ _TERMS: Mapping[str, tuple[str, ...]] = {
     ),
     "pipeline bubble": ("pipeline_bubble", "uneven_stages"),
     "host": ("host",),
+    "other groups": ("group_wait", "group_synchronisation"),
     "batch": ("ragged_batch", "large_batch"),
     "failures and scale": ("scale_loss", "stragglers", "checkpoints", "lost_work", "restarts"),
 }

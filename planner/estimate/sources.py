@@ -13,6 +13,7 @@ from planner.equations import (
     kv_cache,
     layer_parts,
     memory,
+    mixed,
     pipeline,
     queueing,
     reliability,
@@ -72,6 +73,19 @@ ANALYTIC_TIME: Mapping[str, str] = {
     "optimizer": _id(step_time.optimizer_step_s),
     "large_batch": _id(rules.critical_batch_token_factor),
 }
+MIXED_TIME: Mapping[str, str] = {
+    "group_wait": _id(mixed.mixed_step_s),
+    "group_synchronisation": _id(mixed.groups_all_reduce_s),
+}
+MIXED_BOUNDS = tuple(
+    _id(function)
+    for function in (
+        mixed.proportional_share,
+        mixed.least_group_s,
+        mixed.group_traffic_bytes,
+        mixed.least_cost_per_sequence,
+    )
+)
 RUN_TIME: Mapping[str, str] = {
     "scale_loss": _id(scale.scale_loss_factor),
     "stragglers": _id(scale.straggler_factor),
@@ -115,9 +129,10 @@ def time_equations(tier: str) -> dict[str, str]:
     return {**(ANALYTIC_TIME if tier == "analytic" else RULE_TIME), **RUN_TIME}
 
 
-def training_equations(tier: str) -> list[str]:
-    """Ids behind a training estimate by a tier, each once."""
-    return list(dict.fromkeys([*TRAINING_MEMORY.values(), *time_equations(tier).values(), BAND]))
+def training_equations(tier: str, *, mixed: bool = False) -> list[str]:
+    """Ids behind a training estimate by a tier, each once; `mixed`: of a job that may be mixed."""
+    more = [*MIXED_TIME.values(), *MIXED_BOUNDS] if mixed else []
+    return list(dict.fromkeys([*TRAINING_MEMORY.values(), *time_equations(tier).values(), BAND, *more]))
 
 
 def serving_equations(tier: str, *, given_throughput: bool) -> list[str]:

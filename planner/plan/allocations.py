@@ -11,12 +11,14 @@ from planner.candidates.rates import RatesTable
 from planner.candidates.search import Candidates
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
+from planner.candidates.training_table import Group
 from planner.estimate.binding import bound_by
 from planner.estimate.utilisation import achieved_mfu
 from planner.optimize.solve import Solution
 from planner.plan.band_rows import row_band
 from planner.plan.calendar_rows import timing_of
 from planner.plan.given_rows import given_rows
+from planner.plan.mixed_rows import mixed_rows, shared_speed
 from planner.plan.place import energy_document, memory_document, place_document, usd
 from planner.plan.run_rows import run_document, split_document
 from planner.plan.serving_rows import serving_rows
@@ -30,12 +32,37 @@ def allocations_of(candidates: Candidates, solution: Solution, task: Task) -> li
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
     table = candidates.tables[task.name]
     if isinstance(table, TrainingTable):
-        rows = [_training(candidates, solution, task, table, c) for c in chosen]
+        rows = [row for c in chosen for row in _training_rows(candidates, solution, task, table, c)]
     elif isinstance(table, RatesTable):
         rows = given_rows(candidates, solution, task, table)
     else:
         rows = serving_rows(candidates, solution, task, table)
     return sorted(rows, key=lambda row: (-row["cost_microusd"], row["offer"], row["start_hours"]))
+
+
+def _training_rows(
+    candidates: Candidates, solution: Solution, task: Task, table: TrainingTable, column: int
+) -> list[Document]:
+    """One row of a job on one offer, one for each group of a mix."""
+    row, question = int(candidates.rows[column]), candidates.questions[task.name]
+    mixed = table.mixes.get(row)
+    if mixed is None:
+        return [_training(candidates, solution, task, table, column)]
+    assert isinstance(question, TrainingQuestion)
+    jobs = int(solution.units[column])
+    hours = float(table.finish_s[row]) / 3600.0
+    timing = timing_of(candidates, solution, task, column, table.sites[row], question.job.start_s, hours).cells
+    return [
+        _mixed_row(candidates, question, one, group)
+        for one, group in zip(mixed_rows(question, mixed, jobs, hours, timing), mixed.groups)
+    ]
+
+
+def _mixed_row(candidates: Candidates, question: TrainingQuestion, row: Document, group: Group) -> Document:
+    """A row of a mix with its speed and its energy."""
+    alone = _speed(candidates, question, group.site, row["time_terms_s"], row["devices"] // row["jobs"])
+    energy = energy_document(candidates.catalog, group.site, row["count"], row["hours"])
+    return {**row, **shared_speed(alone, row["mix"]["share"]), **energy}
 
 
 def _training(candidates: Candidates, solution: Solution, task: Task, table: TrainingTable, column: int) -> Document:

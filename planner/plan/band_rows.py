@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from planner.candidates.offers import Site
@@ -21,7 +22,9 @@ Document = dict[str, Any]
 QUANTILES = ("p10", "p50", "p90")
 
 
-def row_band(question: TrainingQuestion, site: Site, figures: Mapping[str, float]) -> Document:
+def row_band(
+    question: TrainingQuestion, site: Site, figures: Mapping[str, float], *, slowest: Site | None = None
+) -> Document:
     """The band of one row: of its hours, its cost and its memory, with the error that it comes from.
 
     Parameters
@@ -32,8 +35,11 @@ def row_band(question: TrainingQuestion, site: Site, figures: Mapping[str, float
         Where the row stands.
     figures
         Predicted `hours`, `cost_usd` and `needed_bytes`.
+    slowest
+        Of the groups of a mix the site whose times may be off most: its band is that of their common time.
     """
     band, confidence = question.band(site), question.spec.confidence
+    band = band if slowest is None else replace(band, time=question.band(slowest).time)
     time_margin, memory_margin = band.time_margin(confidence), band.memory_margin(confidence)
     return {
         "confidence": confidence,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from planner.architecture.model import Architecture
@@ -24,6 +25,7 @@ from planner.plan.check_bands import Margins, band_findings, margins_on
 from planner.plan.check_calendar import row_timing_findings, running_findings, training_cost
 from planner.plan.check_cells import energy_cells, memory_cells, place_cells, speed_cells, training_cells
 from planner.plan.check_layout import training_layout_findings
+from planner.plan.check_mixed import MixCheck
 from planner.plan.check_run import RUN_TERMS, run_findings
 from planner.plan.check_serving import serving_findings
 from planner.plan.check_under_way import layout_of, ratio_on
@@ -56,7 +58,10 @@ class AllocationCheck:
             if isinstance(asked, TrainingJob):
                 yield from self._training(asked, row, facts)
         if isinstance(asked, TrainingJob):
-            jobs = sum(row["jobs"] for row in document["allocations"])
+            yield from self._mixes(asked, document["allocations"])
+            jobs = sum(
+                Fraction(row["jobs"], row["mix"]["groups"] if "mix" in row else 1) for row in document["allocations"]
+            )
             if jobs != asked.count:
                 yield Finding("wrong-count", f"{asked.name}: {jobs} jobs planned, {asked.count} asked for")
         else:
@@ -114,11 +119,31 @@ class AllocationCheck:
         if facts.shape.max_shapes_per_job is not None and per_job > facts.shape.max_shapes_per_job:
             most = facts.shape.max_shapes_per_job
             yield Finding("limit-exceeded", f"{job.name}: {facts.shape.id} connects up to {most} to one job")
-        problems = list(training_layout_findings(job, self.arch, row["layout"], facts.shape, layout.devices))
+        shared = "mix" in row
+        problems = list(
+            training_layout_findings(job, self.arch, row["layout"], facts.shape, layout.devices, shared=shared)
+        )
         yield from problems
         if not problems:
             yield from self._memory(job, row, layout, facts, margins)
+        if not problems and not shared:
             yield from self._time(job, row, layout, facts, per_job, margins)
+
+    def _mixes(self, job: TrainingJob, rows: list[Document]) -> Iterator[Finding]:
+        """Rows that share jobs among several offers, together."""
+        names = list(dict.fromkeys(row["mix"]["name"] for row in rows if "mix" in row))
+        for name in names:
+            pairs = [
+                (row, facts_of_row(row, self.scenario, self.catalog))
+                for row in rows
+                if "mix" in row and row["mix"]["name"] == name
+            ]
+            known = [(row, facts) for row, facts in pairs if facts is not None]
+            if len(known) == len(pairs):
+                check = MixCheck(
+                    scenario=self.scenario, catalog=self.catalog, arch=self.arch, job=job, under_way=self.under_way
+                )
+                yield from check.findings(known)
 
     def _memory(
         self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts, margins: Margins

@@ -22,9 +22,9 @@ SERVING_SIZES = ("tp", "pp", "dp", "ep", "cp")
 
 
 def training_layout_findings(
-    job: TrainingJob, arch: Architecture, split: Document, shape: Shape, devices: int
+    job: TrainingJob, arch: Architecture, split: Document, shape: Shape, devices: int, *, shared: bool = False
 ) -> Iterator[Finding]:
-    """Everything illegal about the split of one job over a number of devices."""
+    """Everything illegal about the split of one job over a number of devices; `shared`: the batch is only a share."""
     where = job.name
     if not _whole(split, TRAINING_SIZES):
         yield _illegal(where, "a size is not a positive whole number")
@@ -41,7 +41,7 @@ def training_layout_findings(
     yield from _pipeline_findings(where, arch, split)
     yield from _sequence_findings(where, arch, split, sequence_length_of(job, arch))
     yield from _expert_findings(where, arch, split["ep"], split["dp"] * split["cp"] * split["tp"])
-    yield from _batch_findings(job, arch, split)
+    yield from _batch_findings(job, arch, split, shared=shared)
 
 
 def serving_layout_findings(
@@ -129,10 +129,12 @@ def _expert_findings(where: str, arch: Architecture, ep: int, ranks: int) -> Ite
         yield _illegal(where, f"ep {ep} does not divide the experts and the {ranks} ranks that share them")
 
 
-def _batch_findings(job: TrainingJob, arch: Architecture, split: Document) -> Iterator[Finding]:
+def _batch_findings(job: TrainingJob, arch: Architecture, split: Document, *, shared: bool) -> Iterator[Finding]:
     step, batch = split["dp"] * split["micro_batch"], split["global_batch_sequences"]
     if batch % step or batch // step != split["micro_batches"]:
         yield _illegal(job.name, f"batch {batch} is not {split['micro_batches']} × {step}")
+    if shared:
+        return
     low, high = batch_bounds(job, sequence_length_of(job, arch))
     slack = BATCH_TOLERANCE if high <= low * (1 + 1e-12) else 0.0
     if not low * (1 - slack) - 1e-6 <= batch <= high * (1 + slack) + 1e-6:

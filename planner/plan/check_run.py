@@ -6,7 +6,7 @@ Shares the equations with the search, not the way they are put together.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from planner.architecture.model import Architecture
@@ -52,18 +52,50 @@ def run_cells(
     calibrated: bool = False,
 ) -> Document:
     """The cells `run` and the overheads among the terms of one row, and its wall time."""
-    if spec.run is None:
+    part = Part(spec, shape, devices, spot, calibrated)
+    return shared_run_cells(job, arch, [part], busy_s, jobs)
+
+
+class Part(NamedTuple):
+    """What one group of shapes adds to a job: most jobs have one."""
+
+    spec: TrainingSpec
+    shape: Shape
+    devices: int
+    spot: Spot | None
+    calibrated: bool
+
+    @property
+    def hosts(self) -> int:
+        """Hosts that write its checkpoints."""
+        return math.ceil(self.devices / min(self.shape.devices, defaults.DEVICES_PER_HOST))
+
+
+def shared_run_cells(job: TrainingJob, arch: Architecture, parts: Sequence[Part], busy_s: float, jobs: int) -> Document:
+    """`run_cells` of a job on one or several groups: any of them stops it, all of them write its checkpoints."""
+    failing = [part for part in parts if part.spec.run is not None]
+    if not failing:
         return {"run": {"modelled": False, "goodput": 1.0}, "terms": dict.fromkeys(RUN_TERMS, 0.0), "wall_s": busy_s}
     given = job.failures if isinstance(job.failures, Failures) else None
-    fails = job.failures != "none" and (given is not None or math.isfinite(spec.run.mtbf_per_device_s))
-    size = checkpoint_bytes_of(arch, spec)
-    delta_s, least_s = _saving_s(given, shape, devices, size)
-    stops = _stops(given, spot, shape, devices, fails)
+    rare = all(math.isinf(part.spec.run.mtbf_per_device_s) for part in failing if part.spec.run)
+    fails = job.failures != "none" and (given is not None or not rare)
+    size, devices = checkpoint_bytes_of(arch, parts[0].spec), sum(part.devices for part in parts)
+    hosts = sum(part.hosts for part in parts)
+    delta_s, least_s = _saving_s(given, hosts, devices, size)
+    stops = _stops(given, failing, fails)
     sigma = defaults.DEFAULT_STRAGGLER_SIGMA if given is None or given.stragglers is None else given.stragglers
-    loss = _scale_loss(given, spec.tier == "analytic" and not calibrated) if fails else 0.0
-    hosts = math.ceil(devices / min(shape.devices, defaults.DEVICES_PER_HOST))
-    scaled_s = busy_s * float(scale.scale_loss_factor(loss, hosts))
+    losses = [_scale_loss(given, part.spec.tier == "analytic" and not part.calibrated) for part in failing]
+    scaled_s = busy_s * float(scale.scale_loss_factor(max(losses) if fails else 0.0, hosts))
     useful_s = scaled_s * float(scale.straggler_factor(sigma if fails else 0.0, devices))
+    return _run_document(job, stops, (delta_s, least_s), (busy_s, scaled_s, useful_s), size, jobs)
+
+
+def _run_document(
+    job: TrainingJob, stops: Stops, saving_s: tuple[float, float], times_s: tuple[float, float, float], size: float,
+    jobs: int,
+) -> Document:  # fmt: skip
+    """Cells of a run from how it stops, how long it saves, and its time without either."""
+    (delta_s, least_s), (busy_s, scaled_s, useful_s) = saving_s, times_s
     asked = job.checkpoint_every_s
     every_s = min(max(_best_s(stops, delta_s) if asked is None else asked, least_s), useful_s)
     undone_s = float(rel.preemption_lost_s(every_s, delta_s, stops.warning_s))
@@ -95,13 +127,17 @@ def run_cells(
     }
 
 
-def _stops(given: Failures | None, spot: Spot | None, shape: Shape, devices: int, fails: bool) -> Stops:
+def _stops(given: Failures | None, parts: Sequence[Part], fails: bool) -> Stops:
     per_device_s = (given.mtbf_per_device_s if given else None) or defaults.DEFAULT_MTBF_PER_DEVICE_S
     restart_s = (given.restart_s if given else None) or defaults.DEFAULT_RESTART_S
+    taken = [part for part in parts if part.spot is not None]
+    spot = taken[0].spot if taken else None
+    devices = sum(part.devices for part in parts)
+    shapes = sum(part.devices // part.shape.devices for part in taken)
     return Stops(
         fails_per_s=1.0 / float(rel.system_mtbf_s(per_device_s, devices)) if fails else 0.0,
         pause_s=restart_s + ((given.detection_s if given else None) or 0.0),
-        taken_per_s=spot.interruptions_per_s * (devices // shape.devices) if spot else 0.0,
+        taken_per_s=spot.interruptions_per_s * shapes if spot else 0.0,
         away_s=(spot.restart_s if spot else None) or restart_s,
         warning_s=(spot.warning_s if spot else None) or 0.0,
     )
@@ -144,12 +180,11 @@ def run_findings(
     yield from cell_findings("wrong-run", job.name, {"terms": stated}, {"terms": cells["terms"]}, scale=busy_s)
 
 
-def _saving_s(given: Failures | None, shape: Shape, devices: int, size_bytes: float) -> tuple[float, float]:
+def _saving_s(given: Failures | None, hosts: int, devices: int, size_bytes: float) -> tuple[float, float]:
     """How long a checkpoint stops the job, and how long it takes to reach storage when that is longer."""
     bandwidth = (given.checkpoint_bandwidth_bytes_per_s if given else None) or (
         defaults.DEFAULT_CHECKPOINT_BANDWIDTH_BYTES_PER_S
     )
-    hosts = math.ceil(devices / min(shape.devices, defaults.DEVICES_PER_HOST))
     written_s = float(ckp.checkpoint_write_s(size_bytes, hosts, bandwidth))
     if given is None or given.checkpoint == "sync":
         return written_s, 0.0

@@ -17,6 +17,7 @@ from planner.candidates.training import TrainingTable, percentile
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
 from planner.plan.band_rows import tie
+from planner.plan.mixed_rows import mixed_reasons
 from planner.plan.place import usd
 from planner.plan.pool_use import on_demand_price
 from planner.plan.run_words import run_reasons
@@ -31,6 +32,8 @@ def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Do
     table = candidates.tables[task.name]
     best: dict[str, tuple[int, int]] = {}
     for row in range(len(table)):
+        if isinstance(table, TrainingTable) and row in table.mixes:
+            continue  # on several devices
         if isinstance(table, ServingTable) and table.needed_units[row] > table.max_units[row]:
             continue
         if table.sites[row].offer.price_model == RESERVED:  # what it costs is the contract's
@@ -112,8 +115,25 @@ def _size_reasons(candidates: Candidates, task: Task, allocations: Sequence[Docu
         return [_load_reason(candidates, task, row) for row in allocations]
     question = candidates.questions[task.name]
     assert isinstance(question, TrainingQuestion)
-    counts = [_count_reason(candidates, question, task, row) for row in allocations]
+    counts = [_count_reason(candidates, question, task, row) for row in allocations if "mix" not in row]
+    counts += _mix_reasons(candidates, task, allocations)
     return [*counts, *(line for row in allocations for line in run_reasons(row))]
+
+
+def _mix_reasons(candidates: Candidates, task: Task, allocations: Sequence[Document]) -> list[str]:
+    """What each mix of a job shares out, and the cheapest single offer for as many jobs."""
+    mixes: dict[str, list[Document]] = {}
+    for row in allocations:
+        if "mix" in row:
+            mixes.setdefault(row["mix"]["name"], []).append(row)
+    table = candidates.tables[task.name]
+    assert isinstance(table, TrainingTable)
+    alone = min((cost for row, cost in enumerate(table.cost_microusd) if row not in table.mixes), default=None)
+    return [
+        line
+        for rows in mixes.values()
+        for line in mixed_reasons(rows, None if alone is None else alone * rows[0]["jobs"])
+    ]
 
 
 def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task, row: Document) -> str:

@@ -13,19 +13,25 @@ from planner.candidates.under_way import UnderWay
 from planner.equations import checkpoints as ckp
 from planner.estimate.layout import Layout
 from planner.estimate.resolve_run import checkpoints_kept, storage_price_usd
-from planner.estimate.run import TERMS, checkpoint_bytes_of, run_figures
+from planner.estimate.run import TERMS, RunSpec, checkpoint_bytes_of, run_figures
 
 Document = dict[str, Any]
 
 
 def run_document(question: TrainingQuestion, site: Site, terms: dict[str, float], devices: int, jobs: int) -> Document:
     """Checkpoints, failures and the share of the time that counts; empty values where nothing fails or is saved."""
-    spec = question.spec_on(site)
+    return run_cells_of(question, question.spec_on(site).run, terms, devices, jobs)
+
+
+def run_cells_of(
+    question: TrainingQuestion, run: RunSpec | None, terms: dict[str, float], devices: int, jobs: int
+) -> Document:
+    """`run_document` of a job that fails and saves in a given way."""
     busy_s = sum(seconds for name, seconds in terms.items() if name not in TERMS)
-    if spec.run is None:
+    if run is None:
         return {"modelled": False, "goodput": 1.0}
-    size = checkpoint_bytes_of(question.arch, spec)
-    figures = run_figures(busy_s, devices, size, spec.run)
+    size = checkpoint_bytes_of(question.arch, question.spec)
+    figures = run_figures(busy_s, devices, size, run)
     stored = float(ckp.checkpoint_storage_bytes(size, checkpoints_kept(question.job))) * jobs
     price = storage_price_usd(question.job)
     hours = sum(terms.values()) / 3600.0

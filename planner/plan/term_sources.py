@@ -11,7 +11,7 @@ from planner.candidates.rates import RatesQuestion
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.equations.registry import REGISTRY
-from planner.estimate.sources import SERVING_MEMORY, SERVING_STEP, TRAINING_MEMORY, time_equations
+from planner.estimate.sources import MIXED_TIME, SERVING_MEMORY, SERVING_STEP, TRAINING_MEMORY, time_equations
 
 Document = dict[str, Any]
 _FIRST_REFERENCE = re.compile(r"References\n-+\n\[1\] (?P<text>.+?)(?:\n\[|\n\n|\Z)", re.DOTALL)
@@ -31,7 +31,8 @@ def term_sources(question: TrainingQuestion | ServingQuestion) -> Document:
         return {"memory": _sourced(SERVING_MEMORY), "time": _sourced(step)}
     tiers = dict.fromkeys((question.base_tier, "rule" if question.job.mfu else question.base_tier))
     time = {name: found for tier in reversed(tiers) for name, found in _sourced(time_equations(tier)).items()}
-    return {"memory": _sourced(TRAINING_MEMORY), "time": time}
+    groups = _sourced(MIXED_TIME) if question.job.mix_within_job else {}
+    return {"memory": _sourced(TRAINING_MEMORY), "time": {**time, **groups}}
 
 
 def _sourced(equations: Mapping[str, str]) -> Document:

@@ -338,7 +338,7 @@ USES = {
     "report": "{fiscal_year_start: april, contingency: 10 %}",
     "training[].confidence": "p80", "serving[].confidence": "p80",
     "training[].estimator": "analytic", "training[].lora": "{rank: 16, base: nf4}",
-    "training[].offload": "[optimizer, activations]", "training[].mix_within_job": "true",
+    "training[].offload": "[optimizer, activations]",
     "training[].after": "[a]", "training[].schedule": "elastic",
     "training[].data": '{size: 2 TB, at: gcp/us-central1, residency: ["us-*"]}', "training[].gradient_compression": "4",
     "serving[].estimator": "analytic", "serving[].slo": "{ttft_p95: 1 s, tpot_p95: 50 ms}",
