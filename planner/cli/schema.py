@@ -16,6 +16,7 @@ class Which(StrEnum):
 
     scenario = "scenario"
     plan = "plan"
+    frontier = "frontier"
 
 
 def schema(
@@ -23,19 +24,19 @@ def schema(
     which: Annotated[Which, typer.Argument(help="Of which document.")] = Which.scenario,
     out: options.OutFile = None,
 ) -> None:
-    """Print the JSON Schema of scenario files, or of plan documents."""
+    """Print the JSON Schema of scenario files, of plan documents, or of frontiers."""
     from planner.report import json
 
     frame.emit(json.render(_schema(which)), out)
 
 
 def _schema(which: Which) -> dict[str, object]:
-    if which is Which.plan:
+    if which is not Which.scenario:
         import json
 
         from planner.files import read_package_text
 
-        return dict(json.loads(read_package_text("plan/plan.schema.json")))
+        return dict(json.loads(read_package_text(f"plan/{which.value}.schema.json")))
     from planner.scenario.jsonschema import scenario_json_schema
 
     return dict(scenario_json_schema())

@@ -53,7 +53,9 @@ class Journal:
         self._records[key] = record
         if self._lines is not None:
             content = {"schema": SCHEMA, "key": key, "limit": limit, **record}
-            self._lines.append(json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False))
+            self._lines.append(
+                json.dumps(content, ensure_ascii=False, allow_nan=False)
+            )  # keys as they come: so they stay
 
 
 def question_key(*parts: Any, program: Program) -> str:

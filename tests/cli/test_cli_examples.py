@@ -81,6 +81,7 @@ PRINTING = [
     ("explain", ".plan/llama.plan.json"),
     ("explain", ".plan/llama.plan.json", "--rejected"),
     ("explain", "scenarios/infeasible.yaml"),
+    ("frontier", "scenarios/gpt2-xl.yaml", "--over", "budget"),
     ("candidates", "scenarios/gpt2-xl.yaml"),
     ("memory", "mixtral-8x7b", "--per-layer"),
     ("memory", "mixtral-8x7b", "--serve", "--per-layer"),

@@ -1,0 +1,222 @@
+"""`plan frontier`, and what `plan solve` tells of other plans: formats, files, exit codes, hostile names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from conftest import Run
+
+from planner import api
+from planner.plan.frontier_document import flat_rows
+from planner.report.frontier import plot_lines, render_frontier
+from planner.report.text import cells
+
+SWEEP = ("frontier", "scenarios/gpt2-xl.yaml", "--over", "budget")
+HOSTILE = ["<script>alert(1)</script>", "=1+1", "a|b", "\x1b[31mred", "</script><b>", "[x](http://evil)", "\"'&"]
+
+
+def test_a_sweep_in_every_format(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    table = run(*SWEEP)
+    assert (table.code, table.err) == (0, "")
+    assert max(map(cells, table.out.splitlines())) <= 80
+    assert "proven" in table.out
+    assert "Points are kept in .plan/gpt2-xl.frontier.jsonl" in table.out
+    journal = (here / ".plan/gpt2-xl.frontier.jsonl").read_bytes()
+    document = json.loads(run(*SWEEP, "-o", "json").out, parse_constant=pytest.fail)
+    assert document["schema"] == "plan/frontier/v1"
+    jsonschema.validate(document, api.frontier_schema())
+    rows = list(csv.DictReader(io.StringIO(run(*SWEEP, "-o", "csv").out)))
+    assert [float(row["cost_usd"]) for row in rows] == [point["cost_usd"] for point in document["points"]]
+    shown = run(*SWEEP, "-o", "md").out
+    assert shown.count("\n| ") == len(rows) + 1
+    answer = run(*SWEEP, "-o", "html", "--out", "f.html")
+    assert (answer.code, answer.err) == (0, "wrote f.html\n")
+    assert (here / "f.html").stat().st_size > 1_000_000  # the script of the figure is inside
+    assert (here / ".plan/gpt2-xl.frontier.jsonl").read_bytes() == journal  # nothing was solved again
+
+
+def test_without_a_journal_nothing_is_kept(run: Run, here: Path) -> None:
+    assert run(*SWEEP, "--no-journal").code == 0
+    assert not (here / ".plan").exists()
+
+
+def test_points_that_are_left(run: Run, here: Path) -> None:
+    first = run(*SWEEP, "--most", "2", "-o", "json")
+    assert first.code == 5
+    assert json.loads(first.out)["complete"] is False
+    assert run(*SWEEP, "-o", "json").code == 0
+
+
+def test_a_range_without_any_plan(run: Run, here: Path) -> None:
+    answer = run("frontier", "scenarios/gpt2-xl.yaml", "--over", "budget=$1..$2")
+    assert answer.code == 4
+    assert "INFEASIBLE" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reference"),
+    [
+        ((), "missing-option"),
+        (("--over", "deadline"), "missing-range"),
+        (("--over", "deadline=7d"), "missing-range"),
+        (("--over", "deadline=9d..7d"), "out-of-range"),
+        (("--over", "deadline=7..9"), "missing-unit"),
+        (("--over", "speed=1..2"), "unknown-limit"),
+        (("--over", "budget", "--against", "cost"), "nothing-to-trade"),
+        (("--over", "deadline=7d..9d", "--workload", "other"), "unknown-workload"),
+        (("--over", "budget", "--gap", "2"), "out-of-range"),
+    ],
+)
+def test_usage(run: Run, here: Path, arguments: tuple[str, ...], reference: str) -> None:
+    answer = run("frontier", "scenarios/gpt2-xl.yaml", *arguments)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert f"error[{reference}]" in answer.err
+    assert "hint: " in answer.err
+
+
+def test_a_fleet_alone_has_no_deadline(run: Run, here: Path) -> None:
+    answer = run("frontier", "scenarios/chat-fleet.yaml", "--over", "deadline=7d..9d")
+    assert answer.code == 2
+    assert "error[nothing-to-trade]" in answer.err
+
+
+@pytest.mark.parametrize(("low", "high"), [("$10k", "$60k"), ("$10000", "$60000"), ("$0.01M", "$.06M")])
+def test_money_may_be_written_short(low: str, high: str) -> None:
+    from planner.plan.frontier_question import sweep_of
+
+    if high == "$.06M":
+        high = "$0.06M"
+    question = api.load_scenario("scenarios/gpt2-xl.yaml")
+    sweep = sweep_of(question, over="budget", low=low, high=high)
+    assert (sweep.low, sweep.high) == (10_000_000_000, 60_000_000_000)
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    root = Path(__file__).parents[2]
+    return api.frontier(api.load_scenario(root / "scenarios/gpt2-xl.yaml"), over="budget").document
+
+
+class Tags(HTMLParser):
+    """Elements of a page, and its text outside of scripts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+        self.links: list[str] = []
+        self.text = ""
+        self.inside = ""
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        self.inside = tag
+        self.links += [value or "" for name, value in attributes if name in ("src", "href") or name.startswith("on")]
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.inside not in ("script", "style"):
+            self.text += data
+
+
+def named(document: dict[str, Any], name: str) -> dict[str, Any]:
+    """A frontier in which everything that can be a user's text is that name."""
+    changed: dict[str, Any] = json.loads(json.dumps(document))
+    changed |= {"name": name, "title": name, "case": name, "messages": [name]}
+    for point in changed["points"]:
+        for workload in point["workloads"]:
+            workload["name"] = name
+            for row in workload["allocations"]:
+                row |= {"offer": name, "provider": name, "region": name, "device": name}
+    changed["unchanging"] = []
+    return changed
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_stay_text(document: dict[str, Any], name: str) -> None:
+    hostile = named(document, name)
+    plain, page = Tags(), Tags()
+    plain.feed(render_frontier(document, "html", []))
+    page.feed(render_frontier(hostile, "html", []))
+    assert page.seen == [*plain.seen, "section", "h2", "ul", "li"]  # its own warning, and nothing else
+    assert page.links == plain.links == []
+    for form in ("table", "md", "csv"):
+        text = render_frontier(hostile, form, flat_rows(hostile))
+        assert "\x1b" not in text
+        assert "<script>" not in text or form != "md"
+    sheet = csv.reader(io.StringIO(render_frontier(hostile, "csv", flat_rows(hostile))))
+    assert not any(re.match(r"[=@]", cell) for row in sheet for cell in row)
+
+
+def test_the_plot_shows_every_point(document: dict[str, Any]) -> None:
+    lines = plot_lines(document, 100)
+    marks = sum(line.count("x") + line.count("*") for line in lines[1:9]) - 1  # the legend has one
+    assert 1 <= marks <= len(document["points"])
+    assert len({len(line.split("│")[0].split("┤")[0]) for line in lines[1:9]}) == 1  # one margin
+
+
+def test_other_plans_of_a_scenario(run: Run, here: Path) -> None:
+    answer = run("solve", "scenarios/gpt2-xl.yaml", "--best", "3", "--within", "5%", "-o", "json")
+    assert answer.code == 0
+    plan = json.loads(answer.out)
+    jsonschema.validate(plan, api.plan_schema())
+    others = plan["others"]
+    costs = [decision["cost_microusd"] for decision in others["decisions"]["plans"]]
+    assert costs == sorted(costs)
+    assert costs[0] == plan["summary"]["cost_microusd"]
+    assert len(costs) == 3
+    for row in others["near_optimal"]["devices"]:
+        assert row["fewest"] <= row["best"] <= row["most"]
+    assert sum(row["best"] for row in others["near_optimal"]["devices"]) == plan["summary"]["devices"]
+    shown = run("solve", "scenarios/gpt2-xl.yaml", "--best", "3", "--within", "5%").out
+    assert "Decision" in shown
+    assert "Within 5 %" in shown
+    assert run("verify", ".plan/gpt2-xl.plan.json").code == 0
+
+
+def test_staying_with_a_plan(run: Run, here: Path) -> None:
+    """The dearest of three decisions is stayed with when that may cost as much, and not when it may not."""
+    asked = ("solve", "scenarios/gpt2-xl.yaml", "--set", "hardware.owned=[]", "-o", "json")
+    plan = json.loads(run(*asked, "--best", "3").out)
+    decisions = plan["others"]["decisions"]["plans"]
+    before = {**plan, "workloads": decisions[-1]["workloads"]}
+    (here / "before.json").write_text(json.dumps(before), encoding="utf-8")
+    dearer = decisions[-1]["dearer"]
+    assert 0.001 < dearer < 0.9
+    share = f"{100 * dearer + 0.1:.2f}%"
+    stay = json.loads(run(*asked, "--previous", "before.json", "--within", share).out)
+    assert stay["others"]["previous"]["changed_nodes"] == 0
+    assert stay["summary"]["cost_microusd"] == decisions[-1]["cost_microusd"]
+    assert stay["others"]["previous"]["staying_usd"] == pytest.approx(decisions[-1]["dearer_usd"])
+    charged = json.loads(run(*asked, "--previous", "before.json", "--move-cost", "$100000").out)
+    assert charged["others"]["previous"]["changed_nodes"] == 0
+    shown = run(*asked[:-2], "--previous", "before.json")
+    assert shown.code == 0
+    assert "no plan is cheaper" in shown.out
+    assert "no plan changes fewer nodes" in shown.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--move-cost", "$5"),
+        ("--within", "200%"),
+        ("--previous", "none.json"),
+        ("--previous", "x", "--move-cost", "5 kg"),
+    ],
+)
+def test_usage_of_other_plans(run: Run, here: Path, arguments: tuple[str, ...]) -> None:
+    answer = run("solve", "scenarios/gpt2-xl.yaml", *arguments)
+    assert answer.code == (3 if "none.json" in arguments else 2)
+    assert "hint: " in answer.err
