@@ -39,7 +39,7 @@ PATIENCE_S = 1.0  # for those rounds
 ROOTS, GAIN = 20, 1e-3  # rounds that tighten a relaxation; the relative gain below which they end
 AGAIN = "broke new lines time and again"
 CUT_OFF = (Ending.HANG, Ending.INTERRUPT, Ending.ERROR)  # what was told before is all there is
-BEST = 4  # columns of each task, by reduced cost, in the first small model
+BEST, WIDER = 3, 4  # columns of each task, by reduced cost, in the first small model; as many times more in the second
 
 
 class Adapter(Protocol):
@@ -158,8 +158,11 @@ class Run:
             value = value_of(scope.program, guess, criterion)
             first = priced.within(value, priced.ways(value))
         elif priced.relaxation is not None and len(model.columns) > WHOLE:
-            first = scope.only(_most_promising(scope, model, priced.relaxation))
+            first = scope.only(_most_promising(scope, model, priced.relaxation, BEST))
         answer = self.ask(first, criterion, model=model if first is scope else None)
+        if answer.ending is Ending.INFEASIBLE and first is not scope and priced.relaxation is not None:
+            first = scope.only(_most_promising(scope, model, priced.relaxation, WIDER * BEST))
+            answer = self.ask(first, criterion)
         if answer.units is None and first is not scope:
             answer, first = self.ask(scope, criterion), scope
         if answer.units is None:
@@ -383,14 +386,15 @@ def _timed(options: Options, left: float | None) -> Options:
     return Options(gap=options.gap, time_limit_s=left, threads=options.threads, seed=options.seed)
 
 
-def _most_promising(scope: Scope, model: Model, relaxation: Relaxation) -> NDArray[np.bool_]:
-    """The relaxation's own columns and the best few of each task."""
+def _most_promising(scope: Scope, model: Model, relaxation: Relaxation, best: int) -> NDArray[np.bool_]:
+    """The relaxation's own columns, the best few of each task, and all that can be bought."""
     mask = np.zeros(scope.program.column_count, dtype=bool)
     mask[model.columns[relaxation.support]] = True
     reduced = relaxation.reduced[: len(model.columns)]
     for task in scope.program.tasks:
         inside = np.flatnonzero((model.columns >= task.first) & (model.columns < task.stop))
-        mask[model.columns[inside[np.argsort(reduced[inside], kind="stable")[:BEST]]]] = True
+        few = len(inside) if task.kind == "optional" else best
+        mask[model.columns[inside[np.argsort(reduced[inside], kind="stable")[:few]]]] = True
     return mask
 
 
