@@ -1,12 +1,12 @@
 """Kill a sweep with SIGKILL at random moments, run it again, and count what was solved.
 
-    python benchmarks/resume.py [KILLS] [SEED]
+    python benchmarks/resume.py [TRIALS] [SEED]
 
-A sweep runs once from beginning to end; that is the document to reach. Then, KILLS times (default 10), a
-fresh sweep of the same question is started and killed at a random moment of the time that it took, again and
-again until it gets to its end. Reported for every trial: kills, lines of the journal, points in it, programs
-solved in all, points solved twice (a line with the key of another one), and whether the document is
-identical to the uninterrupted one. Exit 1 when one is not, or anything was solved twice.
+A sweep runs once from beginning to end; that is the document to reach. Then, TRIALS times (default 10), a
+fresh sweep of the same question is killed up to three times, each time some moment after a random number of
+its points was on the disk, and at last run to its end. Reported for every trial: kills, lines of the journal,
+programs solved in all, points solved twice (a key that stands in two lines), and whether the document is
+identical, byte by byte, to the uninterrupted one. Exit 1 when one is not, or anything was solved twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 QUESTION = ("frontier", str(ROOT / "scenarios" / "llama.yaml"), "--over", "deadline=7d..60d", "-o", "json")
-MOST_KILLS = 40  # of one trial; then it is left to end
 
 
 def start(folder: Path, out: str) -> subprocess.Popen[bytes]:
@@ -32,23 +31,28 @@ def start(folder: Path, out: str) -> subprocess.Popen[bytes]:
                             env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"})  # fmt: skip
 
 
-def trial(folder: Path, rng: random.Random, span_s: float) -> dict[str, int]:
-    """One sweep, killed until it survives."""
-    kills = torn = 0
+def lines_of(journal: Path) -> int:
+    """Whole lines that are on the disk."""
+    return journal.read_bytes().count(b"\n") if journal.exists() else 0
+
+
+def trial(folder: Path, rng: random.Random, lines: int, span_s: float) -> dict[str, int]:
+    """One sweep, killed up to three times, each time some moment after another random number of lines; then left."""
     journal = folder / ".plan" / "llama.frontier.jsonl"
-    while True:
+    kills = torn = 0
+    for target in sorted(rng.sample(range(lines), rng.randint(1, 3))):
         process = start(folder, "found.json")
-        try:
-            process.wait(timeout=rng.uniform(0.2, 1.0) * span_s if kills < MOST_KILLS else None)
-            break
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            kills += 1
-            if journal.exists() and kills % 2:  # what a power cut would leave: half a line
-                with journal.open("ab") as stream:
-                    stream.write(b'{"key": "torn')
-                torn += 1
+        while process.poll() is None and lines_of(journal) < target:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, span_s / lines))
+        kills += process.poll() is None
+        process.kill()
+        process.wait()
+        if journal.exists() and rng.random() < 0.5:  # what a power cut would leave: half a line
+            with journal.open("ab") as stream:
+                stream.write(b'{"key": "torn')
+            torn += 1
+    assert start(folder, "found.json").wait() == 0
     records = [json.loads(line) for line in journal.read_bytes().splitlines()]
     keys = [record["key"] for record in records]
     return {
@@ -73,15 +77,17 @@ def main() -> int:
         expected = (whole / "found.json").read_bytes()
         solves = json.loads(expected)["provenance"]["solves"]
         print(f"uninterrupted: {len(json.loads(expected)['points'])} points, {solves} programs, {span_s:.1f} s")
-        wrong = 0
+        lines = lines_of(whole / ".plan" / "llama.frontier.jsonl")
+        wrong = kills = 0
         for number in range(1, count + 1):
             folder = Path(scratch) / str(number)
             folder.mkdir()
-            found = trial(folder, rng, span_s)
+            found = trial(folder, rng, lines, span_s)
             same = (folder / "found.json").read_bytes() == expected
+            kills += found["kills"]
             wrong += not same or found["twice"] > 0 or found["programs"] != solves
             print(f"{number:3}  {found}  {'identical' if same else 'DIFFERENT'}", flush=True)
-    print(f"{count - wrong} of {count} identical with nothing solved twice")
+    print(f"{count - wrong} of {count} identical with nothing solved twice, {kills} kills")
     return int(wrong > 0)
 
 

@@ -19,6 +19,7 @@ from planner.catalog.model import Catalog
 from planner.errors import InputError, PlanError, Problem, UsageError
 from planner.files import LineFile, StrPath, read_package_text
 from planner.optimize.solve import Solution, optimize
+from planner.optimize.status import STOPS, uninterrupted
 from planner.plan.beside import beside_plan
 from planner.plan.certificate import certificate_problems
 from planner.plan.document import build_document, resealed, with_simulation
@@ -40,6 +41,7 @@ __all__ = [
     "break_even",
     "enumerate_candidates",
     "frontier",
+    "frontier_schema",
     "load_catalog",
     "load_model",
     "load_scenario",
@@ -135,7 +137,8 @@ def solve(
     problems += _case_problems(document, catalog) if scenario.uncertainty else []
     if problems:
         raise PlanError(*problems)
-    if staying is not None or best or within is not None:
+    interrupted = STOPS["interrupt"] in document["warnings"]
+    if (staying is not None or best or within is not None) and not interrupted:
         document = _with_others(document, listed, way, staying, best, within)
     if simulate:
         from planner.plan.simulated import simulated_rows
@@ -247,7 +250,8 @@ def _solve_uncertain(scenario: Scenario, listed: Candidates, way: _Way) -> Docum
     for other in others:
         found = enumerate_candidates(other.scenario, way.catalog, allow_suspect=way.allow_suspect)
         cases.append(Case(name=other.name, probability=other.probability, candidates=found))
-    return solve_cases(scenario, cases, way.planned, way.solved, **way.options)
+    # one case alone is no answer: Ctrl-C ends them all
+    return solve_cases(scenario, cases, way.planned, lambda asked: uninterrupted(way.solved(asked)), **way.options)
 
 
 def frontier(
@@ -377,6 +381,12 @@ def repairs(scenario: Scenario, catalog: Catalog | None = None, **options: Any) 
 def plan_schema() -> Document:
     """JSON Schema of the plan document."""
     schema: Document = json.loads(read_package_text("plan/plan.schema.json"))
+    return schema
+
+
+def frontier_schema() -> Document:
+    """JSON Schema of the frontier document."""
+    schema: Document = json.loads(read_package_text("plan/frontier.schema.json"))
     return schema
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from planner.errors import InputError, OutputError
 from planner.files import LineFile
 from planner.plan.journal import Journal, program_digest, question_key
 from tests.optimize.brute import random_program
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_lines_are_there_again(tmp_path: Path) -> None:
@@ -113,3 +116,36 @@ def test_a_key_is_of_the_question_the_part_and_the_limit() -> None:
     keys = {journal.key(limit, part) for journal in journals for limit in (None, 1, 1.0, 2) for part in ("", "b")}
     assert len(keys) == 16
     assert json.loads(json.dumps(1.1 + 2.2)) == 1.1 + 2.2  # limits come back from a file as they were
+
+
+SWEEP = ("frontier", "scenarios/gpt2-xl.yaml", "--over", "budget", "-o", "json", "--out")
+CODE = "from planner.cli.main import main; main()"
+
+
+def started(folder: Path, out: str) -> subprocess.Popen[bytes]:
+    """A sweep as users run it."""
+    command = [sys.executable, "-c", CODE, *SWEEP, out]
+    return subprocess.Popen(
+        command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL
+    )  # fmt: skip
+
+
+def test_killed_and_run_again_is_as_if_nothing_had_been(tmp_path: Path) -> None:
+    """SIGKILL after two points; benchmarks/resume.py does more of it."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in (whole, killed):
+        folder.mkdir()
+        (folder / "scenarios").symlink_to(ROOT / "scenarios")
+    assert started(whole, "f.json").wait() == 0
+    journal = killed / ".plan" / "gpt2-xl.frontier.jsonl"
+    process = started(killed, "f.json")
+    while process.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    found = journal.read_bytes()
+    kept = found[: found.rfind(b"\n") + 1]
+    assert started(killed, "f.json").wait() == 0
+    assert (killed / "f.json").read_bytes() == (whole / "f.json").read_bytes()
+    assert journal.read_bytes().startswith(kept)
+    assert journal.read_bytes() == (whole / ".plan" / "gpt2-xl.frontier.jsonl").read_bytes()
