@@ -12,7 +12,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.mixed import facts_of
 from planner.candidates.mixed_search import Mix, cheapest
 from planner.candidates.mixed_space import MixSpace, mix_space
-from planner.candidates.mixed_walk import Choice, Prices
+from planner.candidates.mixed_walk import ROUNDING, Choice, Prices
 from planner.candidates.offers import Site
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Group, Mixed, TrainingTable
@@ -179,9 +179,10 @@ def _group_time(question: TrainingQuestion, site: Site, layout: Layout, mix: Mix
     steps, factor = steps_left(spec, split.batch), large_batch_factor(spec, split.batch)
     one = {name: float(value[0]) * steps for name, value in own.items()}
     step_s = float(mixed_step_s(split.compute_s, split.synchronisation_s))
+    wait_s = split.compute_s - float(own.total[0])
     return {
         **one,
-        "group_wait": (split.compute_s - float(own.total[0])) * steps,
+        "group_wait": wait_s * steps if wait_s > ROUNDING * split.compute_s else 0.0,
         "group_synchronisation": split.synchronisation_s * steps,
         "large_batch": (factor - 1.0) * step_s * steps,
     }

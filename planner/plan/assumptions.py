@@ -22,6 +22,7 @@ from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
 from planner.plan.calendar_notes import bought_facts, bought_warnings, calendar_assumptions
 from planner.plan.given_rows import given_assumptions
+from planner.plan.mixed_rows import mix_assumptions
 from planner.plan.run_words import run_assumptions
 from planner.plan.serving_notes import serving_assumptions, serving_warnings
 from planner.units import format_count
@@ -54,6 +55,8 @@ def _training(question: TrainingQuestion) -> Iterator[str]:
     if len(question.rules.batches) > 1:
         tried = ", ".join(f"{batch:g}" for batch in question.rules.batches)
         yield f"{job.name}: global batches tried: {tried} sequences"
+    if job.mix_within_job:
+        yield from mix_assumptions(question)
     if job.critical_batch_tokens is None:
         yield f"{job.name}: every token counts the same at any batch (no critical_batch given)"
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from planner.candidates.mixed_walk import MOST_GROUPS
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Group, Mixed
+from planner.equations.mixed import FARTHEST_LATENCY_S
 from planner.estimate.binding import bound_by
 from planner.plan.band_rows import row_band
 from planner.plan.place import memory_document, place_document, usd
@@ -94,6 +96,23 @@ def shared_speed(speed: Document, share: float) -> Document:
         "work": work,
         "rule_hours": speed["rule_hours"] * share,
     }
+
+
+def mix_assumptions(question: TrainingQuestion) -> Iterator[str]:
+    """What mixes within a job are planned with."""
+    name, between = question.job.name, question.scenario.hardware.assume_between_zones
+    yield (
+        f"{name}: groups of up to {MOST_GROUPS} offers share a batch in whole micro-batches and reduce gradients "
+        "after the slowest of them, nothing of it hidden; deadline and memory hold at the widest band of the groups"
+    )
+    if between is None:
+        yield f"{name}: groups of one job stand in one zone (no assume_between_zones)"
+        return
+    latency_s = FARTHEST_LATENCY_S if between.latency_s is None else between.latency_s
+    yield (
+        f"{name}: between zones {between.bandwidth_bytes_per_s * 8 / 1e9:g} Gbit/s of each shape, {1e3 * latency_s:g} "
+        f"ms and ${between.price_usd_per_gb:g}/GB of what a group sends (assume_between_zones)"
+    )
 
 
 def mixed_reasons(rows: list[Document], alone_microusd: int | None) -> list[str]:

@@ -19,6 +19,7 @@ REASONS = {
     "memory": "too little memory",
     "deadline": "over the deadline",
     "network-unknown": "network between nodes unknown",
+    "mix-network": "network unknown, so it joins no other offer in one job",
     "failures": "fails faster than it restarts",
     "host-memory": "too little host memory for what is offloaded",
     "host-memory-unknown": "host memory unknown",
@@ -163,7 +164,8 @@ def layout_of(row: Piece) -> str:
     parts += [f"{axis}{layout[axis]}" for axis in ("tp", "pp", "vpp", "cp", "ep") if layout[axis] > 1]
     parts += [layout[policy] for policy in ("sharding", "recompute") if layout[policy] != "none"]
     many = f"×{layout['micro_batches']}" if layout["micro_batches"] > 1 else ""
-    return " ".join([*parts, f"mb{layout['micro_batch']}{many}"])
+    share = [f"· {_percent(row['mix']['share'])} of the batch"] if "mix" in row else []
+    return " ".join([*parts, f"mb{layout['micro_batch']}{many}", *share])
 
 
 def replicas_of(row: Piece) -> str:
