@@ -3,6 +3,8 @@
 Deletion filter: leave one group out; if what remains is still proven infeasible, it stays
 out. What is left at the end is infeasible, and each of its members was kept because
 leaving it out of a larger set gave a plan, so leaving it out of the final set does too.
+Groups are left out many at a time while that goes well, since most have nothing to do with
+it: what can be left out together can be left out one by one, so the set found is the same.
 
 Groups go by the names of business limits (`limited.limit_of`): all rows of one quota, the
 provider limit, deadlines and other limits on single columns (`limited.Filter`), and workloads.
@@ -14,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from planner.candidates.program import Program
-from planner.optimize.limited import PROVIDERS, Limited
+from planner.optimize.limited import PROVIDERS, Asker, Limited
 from planner.optimize.solve import optimize
 from planner.optimize.status import Status, uninterrupted
 
@@ -36,31 +38,46 @@ def minimal_conflict(
     return find_conflict(program, solver=solver, time_limit_s=time_limit_s).names
 
 
-def find_conflict(program: Program | Limited, *, solver: str = "highs", time_limit_s: float | None = None) -> Conflict:
+def find_conflict(
+    program: Program | Limited,
+    *,
+    solver: str = "highs",
+    time_limit_s: float | None = None,
+    asker: Asker | None = None,
+) -> Conflict:
     """Names of limits and tasks that together are infeasible, by deletion.
 
     Parameters
     ----------
     time_limit_s
         Of each step; a step that ends without proof keeps its group and clears `minimal`.
+    asker
+        Solves the steps, in place of the solver and its limit.
     """
     limited = _limited(program)
 
     def infeasible(groups: tuple[str, ...]) -> bool | None:
-        return _infeasible(limited.only(groups), solver, time_limit_s)
+        small = limited.only(groups)
+        if asker is None:
+            return _infeasible(small, solver, time_limit_s)
+        met = asker.feasible(small)
+        return None if met is None else not met
 
     groups = groups_of(limited)
     whole = infeasible(groups)
     if not whole:
         return Conflict(names=(), minimal=whole is not None)
-    minimal = True
-    for group in groups:
-        rest = tuple(name for name in groups if name != group)
+    minimal, place, size = True, 0, max(1, len(groups) // 2)
+    while place < len(groups):
+        rest = groups[:place] + groups[place + size :]
         answer = infeasible(rest)
         if answer:
-            groups = rest
-        elif answer is None:
-            minimal = False
+            groups, size = rest, size * 2
+        elif size > 1:
+            size //= 2
+        else:
+            place, minimal = place + 1, minimal and answer is not None
+        size = max(1, min(size, len(groups) - place))
     return Conflict(names=groups, minimal=minimal)
 
 

@@ -17,6 +17,7 @@ of m from which on the rows are others, and `rows_at` gives them; between two st
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -125,14 +126,27 @@ def used_by(row: Row, units: IntArray) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Puts programs to the optimiser; `options` are those of `optimize` (solver, time_limit_s of each, threads)."""
+    """Puts programs to the optimiser; `options` are those of `optimize` (solver, time_limit_s of each, threads).
+
+    Parameters
+    ----------
+    stop_at
+        Time of the monotonic clock from which on nothing is solved any more: answers are then `stopped`.  [s]
+    """
 
     options: Mapping[str, Any] = field(default_factory=dict)
+    stop_at: float | None = None
 
     def cheapest(self, program: Program, mask: NDArray[np.bool_] | None = None) -> Solution:
         """The least cost."""
-        asked = replace(program, objective=("cost",))
-        return uninterrupted(optimize(asked, columns=mask, cost_only=True, **self.options))
+        asked, options = replace(program, objective=("cost",)), dict(self.options)
+        if self.stop_at is not None:
+            left = self.stop_at - time.monotonic()
+            if left <= 0:
+                return _stopped(program)
+            limit = options.get("time_limit_s")
+            options["time_limit_s"] = left if limit is None else min(limit, left)
+        return uninterrupted(optimize(asked, columns=mask, cost_only=True, **options))
 
     def any_plan(self, program: Program, mask: NDArray[np.bool_] | None = None) -> Solution:
         """Some plan, or a proof that there is none: every plan costs nothing."""
@@ -141,6 +155,12 @@ class Asker:
     def feasible(self, program: Program, mask: NDArray[np.bool_] | None = None) -> bool | None:
         """Whether there is a plan; None = neither shown."""
         return verdict(self.any_plan(program, mask))
+
+
+def _stopped(program: Program) -> Solution:
+    units = np.zeros(program.column_count, dtype=np.int64)
+    flows = np.zeros(program.capacity_micro_per_s.shape)
+    return Solution(status=Status.STOPPED, units=units, flows=flows, stopped_by="time-limit")
 
 
 def verdict(solution: Solution) -> bool | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from planner.candidates.search import Candidates
@@ -12,7 +13,8 @@ from planner.plan.relaxed import Search
 from planner.plan.repairs import diagnose, infeasible_document
 
 Document = dict[str, Any]
-ASKED = ("solver", "time_limit_s", "threads", "seed")
+ASKED = ("solver", "threads", "seed")
+LONGEST_S = 120.0  # for the ways out of programs with a calendar, where each step may take long
 
 
 def infeasibility(candidates: Candidates, search: Search, **options: Any) -> Document:
@@ -23,9 +25,16 @@ def infeasibility(candidates: Candidates, search: Search, **options: Any) -> Doc
     search
         Enumerates a scenario with the same catalog: ``search(scenario, patience_s=None)``.
     options
-        Of `optimize`; a time limit is that of each step.
+        Of `optimize`; a time limit is that of all steps together. With a calendar they stop after two minutes if no
+        limit is given. What was not proven by then is marked.
     """
-    asker = Asker(options={key: value for key, value in options.items() if key in ASKED})
+    limit_s = options.get("time_limit_s")
+    if limit_s is None and candidates.calendar is not None:
+        limit_s = LONGEST_S
+    asker = Asker(
+        options={key: value for key, value in options.items() if key in ASKED},
+        stop_at=None if limit_s is None else time.monotonic() + limit_s,
+    )
     median = None if _same(candidates) else median_cost(candidates, None, **options)
     tasks = [task for task in candidates.program.tasks if task.kind != "optional"]
     return {

@@ -54,8 +54,7 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
     if loose.empty:
         wider = wider_choices(candidates.scenario, search, asker)
         return Diagnosis(conflict=Conflict(names=(), minimal=True), repairs=(), combined=None, wider=tuple(wider))
-    solver = {key: value for key, value in asker.options.items() if key in ("solver", "time_limit_s")}
-    conflict = find_conflict(loose.limited, **solver)
+    conflict = find_conflict(loose.limited, asker=asker)
     limits = [name for name in conflict.names if name in loose.limited.limits]
     single = [single_repair(loose.limited, name, asker) for name in limits]
     confirmed = tuple(_confirmed(one, candidates.scenario, loose, search, asker) for one in single)
