@@ -99,28 +99,28 @@ def scope_of(program: Program, columns: NDArray[np.bool_] | None = None) -> Scop
         if task.kind == "serving" and any(task.demand_micro_per_s):
             helps = (program.capacity_micro_per_s[part, : len(task.demand_micro_per_s)] > 0).any(axis=1)
             upper[part] = np.where(helps | (task.min_replicas > 0), upper[part], 0)
+    of = task_of(program)
     for row in program.rows:
         positive = row.coefficients > 0
         used, each = row.columns[positive], row.coefficients[positive]
-        supplied = _most_supplied(program, row)
+        supplied = _most_supplied(program, row, of)
         upper[used] = np.minimum(upper[used], max(row.bound + supplied, -1) // each)
     upper = np.maximum(upper, 0)
     open_units = upper if columns is None else np.where(columns, upper, 0)
     return Scope(program=program, upper=open_units, joint=Joint.of(binding_rows(program)))
 
 
-def _most_supplied(program: Program, row: Row) -> int:
+def _most_supplied(program: Program, row: Row, task: IntArray) -> int:
     """What the columns with coefficients below zero can add to the bound of a row at most."""
     negative = row.coefficients < 0
     columns, each = row.columns[negative], -row.coefficients[negative]
     if not len(columns):
         return 0
-    of = task_of(program)[columns]
-    total = 0
+    of, total = task[columns], 0
     for number in np.unique(of).tolist():
-        task, inside = program.tasks[number], of == number
-        if task.kind == "training":
-            total += int(each[inside].max()) * task.count
+        owner, inside = program.tasks[number], of == number
+        if owner.kind == "training":
+            total += int(each[inside].max()) * owner.count
         else:
             total += sum(a * u for a, u in zip(each[inside].tolist(), program.max_units[columns[inside]].tolist()))
     return total
