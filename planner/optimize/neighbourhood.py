@@ -1,0 +1,176 @@
+"""A better plan from a good one: some jobs are free to move, all others stay, and what that leaves is solved.
+
+Which jobs are freed: those that use some neighbouring lines (a pool in some periods), together with those
+that could use them and do not; or a random handful of both kinds. Each of them keeps its present column
+and those that look best at the prices of the relaxation. Supplies, fleets and flows are always free.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.optimize.arrays import JOINT, Mip, Reply, reduced_of, solved
+from planner.optimize.blocks import group_of, label_of
+from planner.optimize.status import FloatArray, IntArray
+
+BEST = 40  # columns that a free job keeps
+FREE = 22  # jobs that use the lines, and as many that do not
+NODES = 60  # of one neighbourhood
+SLICE_S = 8.0  # of one neighbourhood
+STALE = 60  # neighbourhoods in a row without a better plan, after which there is little hope
+WIDTHS = (6, 12, 24, 40)  # lines in a neighbourhood
+GAIN = 1e-7  # relative
+
+
+@dataclass(slots=True, kw_only=True)
+class Best:
+    """The best plan so far, told of as soon as it is found; used by several threads."""
+
+    mip: Mip
+    tell: Callable[[FloatArray, float], None] | None = None
+    point: FloatArray | None = None
+    value: float = np.inf
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def offer(self, point: FloatArray | None) -> bool:
+        """Keep a point if it is a better plan; whether it was."""
+        if point is None:
+            return False
+        value = float(self.mip.cost @ point)
+        with self._lock:
+            if value >= self.value * (1 - GAIN) or not self.mip.holds(point):
+                return False
+            self.point, self.value = point, value
+            if self.tell is not None:
+                self.tell(point, value)
+            return True
+
+
+@dataclass(slots=True, kw_only=True)
+class Search:
+    """Neighbourhood after neighbourhood of one program."""
+
+    mip: Mip
+    best: Best
+    order: FloatArray  # what a column seems to cost at the prices of the relaxation
+    tight: IntArray  # lines that have a price
+    rng: np.random.Generator
+    group: IntArray = field(init=False)
+    members: dict[int, IntArray] = field(init=False)  # columns of each job, best first
+
+    def __post_init__(self) -> None:
+        """What does not change from one neighbourhood to the next."""
+        self.group = group_of(self.mip)
+        ranked = np.lexsort((self.order, self.group))
+        ranked = ranked[self.group[ranked] >= 0]
+        names, starts = np.unique(self.group[ranked], return_index=True)
+        self.members = dict(zip(names.tolist(), np.split(ranked, starts[1:])))
+
+    def run(self, executor: Executor, width: int, *, until: float | None, done: Callable[[], bool]) -> None:
+        """Solve neighbourhoods, `width` at a time, until there is no time or little hope left."""
+        stale = 0
+        while stale < STALE and not done() and (until is None or time.monotonic() < until):
+            assert self.best.point is not None
+            point = self.best.point
+            chosen = [self._jobs(point) for _ in range(width)]
+            replies = list(executor.map(partial(self._moved, point, until), chosen))
+            better = [self.best.offer(found) for found in replies]
+            stale = 0 if any(better) else stale + width
+
+    def _jobs(self, point: FloatArray) -> IntArray:
+        """The jobs to free: users of some lines, and others."""
+        using, could = self._near(point) if len(self.tight) and self.rng.random() < 0.67 else self._any(point)
+        chosen = [self.rng.permutation(each)[:FREE] for each in (using, could)]
+        return np.unique(np.concatenate(chosen))
+
+    def _near(self, point: FloatArray) -> tuple[IntArray, IntArray]:
+        middle = int(self.rng.choice(self.tight))
+        wide = int(self.rng.choice(np.array(WIDTHS)))
+        rows = np.arange(max(middle - wide // 2, 0), min(middle + wide // 2 + 1, len(self.mip.low)))
+        rows = rows[self.mip.kinds[rows] == JOINT]
+        columns = np.unique(self.mip.matrix[rows].indices)
+        columns = columns[self.group[columns] >= 0]
+        using = np.unique(self.group[columns[point[columns] > 0]])
+        promising = columns[np.argsort(self.order[columns], kind="stable")[: 12 * FREE]]
+        return using, np.setdiff1d(self.group[promising], using)
+
+    def _any(self, point: FloatArray) -> tuple[IntArray, IntArray]:
+        """Jobs on lines that have a price, and the others."""
+        chosen = np.flatnonzero((point > 0) & (self.group >= 0))
+        touched = self.mip.matrix[self.tight]
+        scarce = np.asarray(touched[:, chosen].getnnz(axis=0)).ravel() > 0
+        return np.unique(self.group[chosen[scarce]]), np.unique(self.group[chosen[~scarce]])
+
+    def columns_of(self, jobs: IntArray, point: FloatArray | None) -> IntArray:
+        """The variables that are free when some jobs are."""
+        loose = np.flatnonzero(self.group < 0)
+        best = [self.members[job][:BEST] for job in jobs.tolist()]
+        kept = [loose, *best]
+        if point is not None:
+            freed = np.isin(self.group, jobs)
+            kept.append(np.flatnonzero(freed & (point > 0)))
+        return np.unique(np.concatenate(kept))
+
+    def _moved(self, point: FloatArray, until: float | None, jobs: IntArray) -> FloatArray | None:
+        columns = self.columns_of(jobs, point)
+        left = SLICE_S if until is None else min(SLICE_S, until - time.monotonic())
+        if left <= 0:
+            return None
+        reply = solved(self.mip.part(columns, point), start=point[columns], seconds=left, nodes=NODES, gap=1e-4)
+        return _placed(point, columns, reply)
+
+
+def first_plan(search: Search, *, seconds: float | None, nodes: int | None) -> Reply:
+    """The program with the best columns of every job only."""
+    columns = search.columns_of(np.array(sorted(search.members)), None)
+    reply = solved(search.mip.part(columns), seconds=seconds, nodes=nodes, gap=1e-4)
+    placed = _placed(np.zeros(search.mip.count), columns, reply)
+    return Reply(point=placed, infeasible=reply.infeasible)
+
+
+def _placed(point: FloatArray, columns: IntArray, reply: Reply) -> FloatArray | None:
+    if reply.point is None:
+        return None
+    whole = point.copy()
+    whole[columns] = reply.point
+    return whole
+
+
+def standing(mip: Mip, reply: Reply) -> tuple[FloatArray, IntArray]:
+    """How columns rank at the prices of a relaxation, and the joint lines that have a price.
+
+    In blocks that the relaxation leaves idle its prices say little: many columns look free there that
+    would have to buy all they need. They rank by what that costs, at the cheapest supply of each line.
+    """
+    assert reply.multipliers is not None
+    assert reply.point is not None
+    order = reduced_of(mip, reply.multipliers)
+    tight = np.flatnonzero((mip.kinds == JOINT) & (np.abs(reply.multipliers) > 0))
+    group, label = group_of(mip), label_of(mip)
+    busy = np.unique(label[(reply.point > 1e-9) & (group >= 0)])
+    idle = ~np.isin(label, busy) & (group >= 0)
+    alone = mip.cost + mip.matrix.maximum(0).T @ _worth(mip)
+    paid = reply.multipliers[np.maximum(group, 0)]
+    order = np.where(idle, np.maximum(order, alone - paid), order)
+    used = (mip.matrix[tight][:, np.flatnonzero(~idle)]).getnnz(axis=1) > 0
+    return order, tight[used]
+
+
+def _worth(mip: Mip) -> FloatArray:
+    """The cheapest single supply of a unit of each joint line; 0 where nothing supplies it."""
+    coo = mip.matrix.tocoo()
+    gives: NDArray[np.bool_] = (coo.data < 0) & (mip.kinds[coo.row] == JOINT)
+    worth = np.full(len(mip.low), np.inf)
+    np.minimum.at(worth, coo.row[gives], mip.cost[coo.col[gives]] / -coo.data[gives])
+    return np.where((mip.kinds == JOINT) & np.isfinite(worth), worth, 0.0)
+
+
+__all__ = ["Best", "Search", "first_plan", "standing"]
