@@ -21,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -49,7 +49,7 @@ class Child:
         self.threads, self.planner = threads, os.getpid()
         self.ready, self.solvers = False, ()
         self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._letters: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._letters: queue.SimpleQueue[Sequence[bytes | memoryview] | None] = queue.SimpleQueue()
         with undisturbed():
             self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
             self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
@@ -79,12 +79,12 @@ class Child:
         """Whether it runs, and is ours: a copy of the planner must not talk on the same pipes."""
         return self.planner == os.getpid() and self.process.poll() is None
 
-    def send(self, frame: bytes) -> None:
-        """Send a frame; never waits, whatever the process does."""
-        if len(frame) > SHORT:
-            self._letters.put(frame)
+    def send(self, parts: Sequence[bytes | memoryview]) -> None:
+        """Send a frame in parts; never waits, whatever the process does."""
+        if sum(map(len, parts)) > SHORT:
+            self._letters.put(parts)
         else:
-            self._put(frame)
+            self._put([b"".join(parts)])
 
     def receive(self, until: float | None = None) -> bytes:
         """The next frame, without its length.
@@ -159,12 +159,10 @@ class Child:
         while (letter := self._letters.get()) is not None:
             self._put(letter)
 
-    def _put(self, frame: bytes) -> None:
+    def _put(self, parts: Sequence[bytes | memoryview]) -> None:
         assert self.process.stdin is not None
         with contextlib.suppress(OSError, ValueError):  # it is gone: the listener says so
-            rest = memoryview(frame)
-            while rest:
-                rest = rest[self.process.stdin.write(rest) :]
+            write_all(self.process.stdin, parts)
 
 
 def _read(pipe: IO[bytes]) -> bytes | None:
@@ -177,6 +175,14 @@ def _read(pipe: IO[bytes]) -> bytes | None:
         return b""
     frame = exactly(pipe, length)
     return frame if len(frame) == length else None
+
+
+def write_all(pipe: IO[bytes], parts: Sequence[bytes | memoryview]) -> None:
+    """All parts to an unbuffered pipe, which takes only as much at once as it likes."""
+    for part in parts:
+        rest = memoryview(part)
+        while rest:
+            rest = rest[pipe.write(rest) :]
 
 
 def exactly(pipe: IO[bytes], count: int) -> bytes:

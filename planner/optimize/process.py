@@ -18,7 +18,7 @@ from planner.optimize.child import Child
 from planner.optimize.model import Model
 from planner.optimize.question import arrays_of, header_of
 from planner.optimize.status import Ending, FloatArray, Outcome
-from planner.optimize.wire import Arrays, packed, unpacked
+from planner.optimize.wire import Arrays, parts_of, unpacked
 
 if TYPE_CHECKING:
     from planner.optimize.pulp_adapter import Options
@@ -41,6 +41,21 @@ def solve(model: Model, solver: str, options: Options) -> Outcome:
     talk = Talk(until=until, polite=solver == "cbc")
     try:
         message = talk.ask("solve", model, options.threads, settings)
+        return _outcome(message) if message else talk.broken_off()
+    except OSError as error:
+        return Outcome(ending=Ending.ERROR, detail=f"the solver process could not be started: {error}")
+    except ValueError as error:
+        return Outcome(ending=Ending.ERROR, detail=str(error))
+
+
+def improve(model: Model, options: Options, start: FloatArray | None = None) -> Outcome:
+    """Solve a large model in parts (`planner.optimize.improve`); never raises, as `solve`."""
+    until = None if options.time_limit_s is None else time.monotonic() + options.time_limit_s
+    talk = Talk(until=until)
+    more = {} if start is None else {"start": start}
+    try:
+        settings = {"gap": options.gap, "seed": options.seed}
+        message = talk.ask("improve", model, options.threads, settings, more)
         return _outcome(message) if message else talk.broken_off()
     except OSError as error:
         return Outcome(ending=Ending.ERROR, detail=f"the solver process could not be started: {error}")
@@ -103,13 +118,15 @@ class Talk:
     ending: Ending | None = None  # why there is no answer
     detail: str = ""
 
-    def ask(self, what: str, model: Model, threads: int, settings: dict[str, Any]) -> Message | None:
+    def ask(
+        self, what: str, model: Model, threads: int, settings: dict[str, Any], more: Arrays | None = None
+    ) -> Message | None:
         """The answer; None when there is none, and the process is gone. Raises `OSError` when it cannot start."""
         header = {"do": what, "threads": threads, "until": self.until, **settings, **header_of(model)}
         with _turn:
             child, answered = children.current(threads), False
             try:
-                child.send(packed(header, **arrays_of(model)))
+                child.send(parts_of(header, **arrays_of(model), **(more or {})))
                 message = self._wait(child, None if self.until is None else self.until + GRACE_S)
                 answered = True
                 return message

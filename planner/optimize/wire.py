@@ -14,17 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]
+Buffer = bytes | memoryview
 HEAD = 8  # bytes of the length before each frame
 KINDS = frozenset({"float64", "int64", "bool"})
 
 
-def packed(header: Mapping[str, Any], **arrays: NDArray[Any]) -> bytes:
-    """One frame, its length in front."""
+def parts_of(header: Mapping[str, Any], **arrays: NDArray[Any]) -> list[Buffer]:
+    """One frame, its length in front, in parts to be sent one after another: large arrays are not copied."""
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     shapes = [(name, array.dtype.name, len(array)) for name, array in plain.items()]
     head = json.dumps({**header, "arrays": shapes}).encode()
-    parts = [len(head).to_bytes(4, "big"), head, *(array.tobytes() for array in plain.values())]
-    return b"".join([sum(map(len, parts)).to_bytes(HEAD, "big"), *parts])
+    size = 4 + len(head) + sum(array.nbytes for array in plain.values())
+    bodies = [array.data.cast("B") for array in plain.values() if array.size]
+    return [size.to_bytes(HEAD, "big") + len(head).to_bytes(4, "big") + head, *bodies]
+
+
+def packed(header: Mapping[str, Any], **arrays: NDArray[Any]) -> bytes:
+    """One frame, its length in front, as a whole."""
+    return b"".join(parts_of(header, **arrays))
 
 
 def unpacked(frame: bytes) -> tuple[dict[str, Any], Arrays]:

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 
 from planner.optimize import pulp_adapter
-from planner.optimize.child import HEAD, PREFIX, SWEEP_S, exactly
+from planner.optimize.child import HEAD, PREFIX, SWEEP_S, exactly, write_all
 from planner.optimize.model import Model
 from planner.optimize.question import model_of
 from planner.optimize.status import Ending, FloatArray, Outcome
-from planner.optimize.wire import Arrays, packed, unpacked
+from planner.optimize.wire import Arrays, parts_of, unpacked
 
 Say = Callable[..., None]
 Header = dict[str, Any]
@@ -46,7 +46,7 @@ def main() -> None:
     gc.freeze()
     solvers = [name for name in pulp_adapter.SOLVERS if pulp_adapter.installed_here(name)]
     say({"say": "ready", "solvers": solvers, "versions": pulp_adapter.versions_here()})
-    answers = {"solve": solve, "relax": relax}
+    answers = {"solve": solve, "relax": relax, "improve": improve}
     while True:
         header, arrays = unpacked(letters.get())
         try:
@@ -68,6 +68,28 @@ def solve(say: Say, header: Header, arrays: Arrays) -> None:
         tell(say, Outcome(ending=Ending.LIMIT, detail="no time was left for it"))
         return
     tell(say, pulp_adapter.run_here(model_of(header, arrays), header["solver"], options, better))
+
+
+def improve(say: Say, header: Header, arrays: Arrays) -> None:
+    """Solve a large model in parts, with a little time kept back so that what is known gets told."""
+    from planner.optimize import improve as parts
+
+    def better(values: FloatArray, objective: float) -> None:
+        tell(say, Outcome(ending=Ending.LIMIT, values=values, objective=objective), final=False)
+
+    left = left_s(header)
+    tell(
+        say,
+        parts.improve(
+            model_of(header, arrays),
+            start=arrays.get("start"),
+            gap=header["gap"],
+            time_limit_s=None if left is None else left - min(parts.PARTING_S, 0.1 * left),
+            threads=header["threads"],
+            seed=header["seed"],
+            better=better,
+        ),
+    )
 
 
 def relax(say: Say, header: Header, arrays: Arrays) -> None:
@@ -129,9 +151,7 @@ def _attach() -> tuple[io.FileIO, Say]:
     os.close(nothing)
 
     def say(header: Header, **arrays: Any) -> None:
-        rest = memoryview(packed(header, **arrays))
-        while rest:
-            rest = rest[outbox.write(rest) :]
+        write_all(outbox, parts_of(header, **arrays))
 
     return inbox, say
 

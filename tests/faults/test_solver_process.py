@@ -23,7 +23,7 @@ from planner.optimize.question import arrays_of, header_of, model_of
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
 from planner.optimize.status import Ending
-from planner.optimize.wire import HEAD, packed, unpacked
+from planner.optimize.wire import HEAD, packed, parts_of, unpacked
 from tests.faults import stand_in
 from tests.faults.breaking import break_off, driver
 from tests.faults.hard import hard
@@ -235,7 +235,7 @@ def test_cbc_writes_down_its_best_point_when_it_is_told_to_stop(monkeypatch: pyt
     process.solvers()
     talk, here = process.Talk(until=None, polite=True), child.current(1)
     settings = {"solver": "cbc", "gap": 0.0, "seed": 0, "do": "solve", "threads": 1, "until": None}
-    here.send(packed({**settings, **header_of(model)}, **arrays_of(model)))
+    here.send(parts_of({**settings, **header_of(model)}, **arrays_of(model)))
     with pytest.raises(TimeoutError):
         talk._wait(here, until=time.monotonic() + 2.0)
     monkeypatch.setattr(process, "PARTING_S", 20.0)
