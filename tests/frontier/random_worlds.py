@@ -40,3 +40,18 @@ def random_world(seed: int, *, fleets: bool = False, apart: bool = False, **top:
     }  # fmt: skip
     served = [fleet("served", qpm=rng.choice([600, 1500]))] if fleets else []
     return scenario(jobs, served, **{**given, **top}), catalog(devices, shapes, offers, grids)
+
+
+def calendar_world() -> tuple[Scenario, Catalog]:
+    """Jobs in periods of an hour, one after another, beside a fleet; few slow nodes for all of them."""
+    devices = [device("slow"), device("fast", peak_flop_per_s=dict.fromkeys(("fp32", "fp16", "bf16"), 2 * PEAK))]
+    shapes = [shape(f"north/{one.id}", one.id, 1) for one in devices]
+    offers = [offer("north/slow", 1.0), offer("north/fast", 2.6)]
+    jobs = [
+        job("one", deadline="4 h", tokens="4B"),
+        job("two", deadline="5 h", tokens="4B", start="1 h"),
+        job("three", deadline="8 h", tokens="2B", after=["one"]),
+    ]
+    given: dict[str, Any] = {"horizon": "12 h", "periods": "1 h", "estimator": "rule", "limits": {"max_devices": 12}}
+    given["hardware"] = {"quotas": [{"device": "slow", "max_devices": 4}]}
+    return scenario(jobs, [fleet("chat")], **given), catalog(devices, shapes, offers, {("north", "r1"): (100.0, 1.1)})

@@ -17,7 +17,7 @@ from planner.errors import UsageError
 from planner.plan.frontier_document import Frontier
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
-from tests.frontier.random_worlds import random_world
+from tests.frontier.random_worlds import calendar_world, random_world
 from tests.optimize.brute import reading_order, value
 
 
@@ -148,6 +148,23 @@ def test_one_jobs_deadline() -> None:
             one, two = point["workloads"]
             assert one["finish_hours"] * 3600 <= 6000
             assert two["finish_hours"] * 3600 <= tightest
+
+
+@pytest.mark.parametrize("workload", [None, "two"])
+def test_a_calendar_is_swept_by_when_jobs_end(workload: str | None) -> None:
+    """Starts are columns too: a deadline leaves out those that end too late."""
+    scenario, catalog = calendar_world()
+    found = api.frontier(scenario, catalog, over="deadline", low="2 h", high="9 h", workload=workload)
+    assert found.status == "optimal"
+    assert len(found.points) >= 4
+    names = [workload] if workload else ["one", "two", "three"]
+    for before, point in itertools.pairwise(found.points):
+        tightest = math.ceil(round(point["from"] * 3600, 6))
+        costs = [
+            solved(scenario, catalog, *(f"training.{name}.deadline={seconds} s" for name in names))["cost_microusd"]
+            for seconds in (tightest - 1, tightest)
+        ]
+        assert costs == [before["cost_microusd"], point["cost_microusd"]]
 
 
 def swept(journal: Path | None = None, **options: Any) -> Frontier:

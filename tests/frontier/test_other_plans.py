@@ -1,0 +1,157 @@
+"""Other decisions, ranges and staying for whole scenarios, against all plans of all columns that were listed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.candidates.search import Candidates
+from planner.catalog.model import Catalog
+from planner.errors import UsageError
+from planner.plan.other_plans import Previous, choice_key, held_nodes, offer_key
+from planner.scenario.schema import Scenario
+from tests.frontier.random_worlds import random_world
+from tests.frontier.test_frontier import all_plans
+from tests.optimize.brute import value
+
+Units = list[int]
+SEEDS = range(70, 76)
+
+
+def listed(seed: int) -> tuple[Scenario, Catalog, Candidates, list[Units]]:
+    """A scenario of jobs, its columns, and all its plans, cheapest first."""
+    scenario, catalog = random_world(seed)
+    candidates = api.enumerate_candidates(scenario, catalog)
+    plans = sorted(all_plans(candidates.whole), key=lambda units: value(candidates.whole, units, "cost"))
+    return scenario, catalog, candidates, plans
+
+
+def rented(candidates: Candidates, units: Units) -> list[tuple[str, int]]:
+    """Workload and row of each column in use."""
+    return [
+        (task.name, int(candidates.whole_rows[column]))
+        for task in candidates.whole.tasks
+        for column in range(task.first, task.stop)
+        if units[column]
+    ]
+
+
+def test_best_decisions() -> None:
+    several = 0
+    for seed in SEEDS:
+        scenario, catalog, candidates, plans = listed(seed)
+        taken: list[set[Any]] = []
+        costs = []
+        for units in plans:
+            decision = {(name, choice_key(candidates, name, row)) for name, row in rented(candidates, units)}
+            if len(costs) < 4 and not any(before <= decision for before in taken):
+                taken.append(decision)
+                costs.append(value(candidates.whole, units, "cost"))
+        if costs:
+            found = api.best_decisions(scenario, catalog, count=4)
+            assert [plan["cost_microusd"] for plan in found] == costs, seed
+            assert all(plan["proven"] for plan in found)
+            several += len(costs) > 2
+    assert several >= 3
+
+
+@pytest.mark.parametrize("share", [0.02, 0.2])
+def test_ranges_of_devices(share: float) -> None:
+    wide = 0
+    for seed in SEEDS:
+        scenario, catalog, candidates, plans = listed(seed)
+        if not plans:
+            continue
+        cheapest = value(candidates.whole, plans[0], "cost")
+        near = [units for units in plans if value(candidates.whole, units, "cost") <= cheapest * (1 + share)]
+        counts: dict[str, list[int]] = {name: [0] * len(near) for name in ("slow", "middle", "fast")}
+        for number, units in enumerate(near):
+            for name, row in rented(candidates, units):
+                site = candidates.tables[name].sites[row]
+                counts[site.device.id][number] += int(candidates.tables[name].nodes[row]) * site.shape.devices
+        expected = {name: (min(each), max(each)) for name, each in counts.items() if max(each)}
+        found = api.near_optimal(scenario, catalog, within=share)
+        assert {row["device"]: (row["fewest"], row["most"]) for row in found} == expected, seed
+        wide += any(low < high for low, high in expected.values())
+    assert wide >= 3
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_staying_with_a_plan_of_another_day(share: float) -> None:
+    """The plan of the same jobs at other prices is stayed with as far as the share allows, and no further."""
+    moved = 0
+    for seed in SEEDS:
+        scenario, catalog, candidates, plans = listed(seed)
+        if len(plans) < 2:
+            continue
+        before = held_of(candidates, plans[len(plans) // 2])
+        cheapest = value(candidates.whole, plans[0], "cost")
+        near = [units for units in plans if value(candidates.whole, units, "cost") <= cheapest * (1 + share)]
+        least = min(changes(before, held_of(candidates, units)) for units in near)
+        cost = min(
+            value(candidates.whole, units, "cost")
+            for units in near
+            if changes(before, held_of(candidates, units)) == least
+        )
+        plan = api.solve(scenario, catalog, previous=Previous(document=as_plan(before), share=share))
+        facts = plan.document["others"]["previous"]
+        assert (facts["changed_nodes"], facts["proven"]) == (least, True), seed
+        assert plan.document["summary"]["cost_microusd"] == cost, seed
+        assert facts["cheapest_microusd"] == cheapest, seed
+        assert changes(before, held_nodes(plan.document)) == least
+        moved += cost != cheapest
+    assert moved >= (2 if share else 0)
+
+
+def test_a_move_has_its_price() -> None:
+    for seed in SEEDS:
+        scenario, catalog, candidates, plans = listed(seed)
+        if len(plans) < 2:
+            continue
+        before = held_of(candidates, plans[len(plans) // 2])
+        price = value(candidates.whole, plans[0], "cost") // 20
+        best = min(
+            value(candidates.whole, units, "cost") + price * changes(before, held_of(candidates, units))
+            for units in plans
+        )
+        plan = api.solve(scenario, catalog, previous=Previous(document=as_plan(before), move_microusd=price))
+        paid = plan.document["summary"]["cost_microusd"]
+        assert paid + price * plan.document["others"]["previous"]["changed_nodes"] == best, seed
+
+
+def held_of(candidates: Candidates, units: Units) -> dict[tuple[str, ...], int]:
+    """Nodes by workload and offer."""
+    held: dict[tuple[str, ...], int] = {}
+    for name, row in rented(candidates, units):
+        key = offer_key(candidates, name, row)
+        held[key] = held.get(key, 0) + int(candidates.tables[name].nodes[row])
+    return held
+
+
+def changes(before: dict[tuple[str, ...], int], after: dict[tuple[str, ...], int]) -> int:
+    return sum(abs(before.get(key, 0) - after.get(key, 0)) for key in {*before, *after})
+
+
+def as_plan(held: dict[tuple[str, ...], int]) -> dict[str, Any]:
+    """As much of a plan document as says what it held, with an offer that is no longer sold."""
+    names = sorted({key[0] for key in held})
+    rows = {name: [{"offer": key[1], "count": n} for key, n in held.items() if key[0] == name] for name in names}
+    return {"sha256": "before", "workloads": [{"name": name, "allocations": rows[name]} for name in names]}
+
+
+def test_what_is_no_longer_sold_is_given_back() -> None:
+    scenario, catalog, _, _ = listed(70)
+    before = as_plan({("one", "gone:offer"): 3})
+    plan = api.solve(scenario, catalog, previous=Previous(document=before))
+    nodes = sum(row["count"] for workload in plan.document["workloads"] for row in workload["allocations"])
+    facts = plan.document["others"]["previous"]
+    assert facts["changed_nodes"] == nodes + 3
+    assert {"workload": "one", "offer": "gone:offer", "before": 3, "after": 0} in facts["changes"]
+
+
+def test_staying_wants_cost_first() -> None:
+    scenario, catalog = random_world(70, objective=["time", "cost"])
+    with pytest.raises(UsageError):
+        api.solve(scenario, catalog, previous=Previous(document=as_plan({})))
