@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.candidates.calendar import NO_POOL, RESERVED, Pool
 from planner.candidates.grid import Grid
 from planner.candidates.money import cost_microusd
-from planner.candidates.offers import Site, usable_offers
+from planner.candidates.offers import Site, shape_cap, usable_offers
 from planner.catalog.model import Catalog, Offer, Provenance
+from planner.estimate.market import is_own_contract
 from planner.estimate.resolve import inter_node_rate
 from planner.scenario.schema import Scenario
 
@@ -78,12 +79,27 @@ def reserved_sites(pools: Iterable[Pool], scenario: Scenario, catalog: Catalog) 
             shape=pool.shape,
             price_model=RESERVED,
             price_microusd_per_hour=0,
+            max_shapes=most_nodes(pool, scenario, catalog),
             provenance=Provenance(source="contracts of the plan", as_of="", status="user"),
         )
         rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
         device = catalog.devices[shape.device]
         sites.append(Site(offer=offer, shape=shape, device=device, inter_node_bytes_per_s=rate))
     return sites
+
+
+def most_nodes(pool: Pool, scenario: Scenario, catalog: Catalog) -> int:
+    """Nodes that all purchases of a pool may supply at one time, under the limits that concern each offer alone."""
+    offers = (*pool.contracts, *([pool.on_demand] if pool.on_demand else []))
+    return sum(most_of(offer, scenario, catalog) for offer in offers)
+
+
+def most_of(offer: Offer, scenario: Scenario, catalog: Catalog) -> int:
+    """Nodes that may be had of one offer at one time; blocks that a catalog lists may be several."""
+    listed = offer.price_model == "block" and not is_own_contract(offer)
+    shape = catalog.shapes[offer.shape]
+    counted = replace(offer, max_shapes=None) if listed else offer
+    return shape_cap(scenario, Site(offer=counted, shape=shape, device=catalog.devices[shape.device]), one_job=False)
 
 
 def pool_index(site: Site, pools: tuple[Pool, ...]) -> int:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.calendar import CONTRACT, COPY, NO_POOL, ON_DEMAND, RUN, Pool, Purchase
-from planner.candidates.contracts import Supply, supplies_of
+from planner.candidates.contracts import Supply, most_of, supplies_of
 from planner.candidates.grid import Grid
 from planner.candidates.limits import ColumnFacts
 from planner.candidates.money import cost_microusd
 from planner.candidates.placement import Copy
 from planner.candidates.program import IntArray, Program, Task
+from planner.catalog.model import Catalog
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class Bought:
 
 def bought_of(
     scenario: Scenario,
+    catalog: Catalog,
     grid: Grid,
     pools: tuple[Pool, ...],
     slots: Slots,
@@ -106,7 +108,7 @@ def bought_of(
     for number, pool in enumerate(pools):
         need = _most_nodes(number, slots, ways)
         if need:
-            _reserve(bought, scenario, grid, number, pool, need)
+            _reserve(bought, scenario, catalog, grid, number, pool, need)
     bought.close(BOUGHT)
     for index, copy in enumerate(copies):
         provider, region = copy.place
@@ -135,20 +137,23 @@ def _most_nodes(number: int, slots: Slots, ways: Program) -> int:
     return total
 
 
-def _reserve(bought: Bought, scenario: Scenario, grid: Grid, number: int, pool: Pool, need: int) -> None:
+def _reserve(
+    bought: Bought, scenario: Scenario, catalog: Catalog, grid: Grid, number: int, pool: Pool, need: int
+) -> None:
     """Contracts of a pool at every start, and its nodes on demand in every period."""
     for supply in supplies_of(number, pool, grid, prorate=scenario.hardware.beyond_horizon == "prorate"):
         offer = supply.offer
-        most = min(need, offer.max_shapes) if offer.max_shapes is not None else need
-        bought.add(_contract(supply), supply.start, supply.stop, name=offer.id, provider=offer.provider, most=most,
-                   pool=number)  # fmt: skip
+        most = min(need, most_of(offer, scenario, catalog), offer.max_shapes or need)
+        if most:
+            bought.add(_contract(supply), supply.start, supply.stop, name=offer.id, provider=offer.provider, most=most,
+                       pool=number)  # fmt: skip
     steady = pool.on_demand
-    for period in range(grid.periods if steady else 0):
+    most = min(need, most_of(steady, scenario, catalog)) if steady else 0
+    for period in range(grid.periods if most else 0):
         assert steady is not None
         hours = grid.hours(period, period + 1)
         cost = cost_microusd(1, steady.price_microusd_per_hour, hours)
         purchase = Purchase(kind=ON_DEMAND, offer=steady, hours=hours, fee_microusd=cost, cost_microusd=cost)
-        most = min(need, steady.max_shapes) if steady.max_shapes is not None else need
         bought.add(purchase, period, period + 1, name=steady.id, provider=steady.provider, most=most, pool=number)
 
 

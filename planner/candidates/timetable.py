@@ -93,7 +93,7 @@ def timetable(ways: Ways) -> Timetable:
                                               coefficients=np.ones_like(copy.columns)) for copy in copies)]  # fmt: skip
     kept = able[_worth_a_start(ways, starts, able, pool, shared)]
     slots = _slots(ways, grid, starts, kept, pool, _held_back(ways, shared, pool))
-    bought = bought_of(ways.scenario, grid, ways.pools, slots, copies, ways.program, ways.facts)
+    bought = bought_of(ways.scenario, ways.catalog, grid, ways.pools, slots, copies, ways.program, ways.facts)
     program = _program(ways, grid, slots, bought)
     rows = calendar_rows(ways, grid, limits, slots, bought, copies, _whole_rows(ways), program.cost_microusd)
     return Timetable(

@@ -201,7 +201,7 @@ def test_a_restart_takes_time_of_every_running_period() -> None:
 @pytest.mark.parametrize(("dollars", "bought"), [(0.3, True), (0.74, True), (0.76, False)])
 def test_a_commitment_pays_from_its_break_even_on(dollars: float, bought: bool) -> None:
     """Two nodes for three periods of a term of four: 8 x fee against 6 on demand."""
-    term = {"min_term_hours": 4 * STEP_S / HOUR_S, "max_term_hours": 4 * STEP_S / HOUR_S}
+    term: dict[str, Any] = {"min_term_hours": 4 * STEP_S / HOUR_S, "max_term_hours": 4 * STEP_S / HOUR_S}
     own = catalog(offers=[offer(), offer(price_model="commitment_1y", dollars=dollars, **term)])
     hardware = {"pricing": ["on_demand", "commitment_1y"]}
     found, solution = solved(asked([job(deadline="3000 s", failures="none")], 4, hardware=hardware), own)

@@ -215,7 +215,7 @@ def test_contracts_become_offers_with_their_terms() -> None:
 
 def test_a_contract_is_used_whatever_pricing_says_but_not_where_regions_forbid() -> None:
     contract = {"shape": "north/one", "region": "r1", "price_model": "commitment_1y", "price": "$0.1/h"}
-    asked = {"training": [job(failures="none")], "periods": "3000 s", "horizon": "6000 s"}
+    asked: dict[str, Any] = {"training": [job(failures="none")], "periods": "3000 s", "horizon": "6000 s"}
     rule = {"contracts": [contract], "beyond_horizon": "prorate"}
     found, solution = solved(scenario(**asked, hardware=rule), catalog())
     assert solution.cost_microusd == pytest.approx(RUN_MICROUSD / 10, abs=2)
