@@ -1,0 +1,120 @@
+"""What a scenario names: models loaded once, devices, regions and shapes looked up, mistakes at the scenario's line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from planner.architecture.load import coarse_model
+from planner.architecture.load import load_model as load_architecture
+from planner.architecture.model import Architecture
+from planner.catalog.load import find_shape
+from planner.catalog.model import Catalog
+from planner.errors import InputError, Problem
+from planner.scenario.schema import ModelRef, Scenario
+
+
+def load_model(ref: ModelRef | str | None) -> Architecture:
+    """A model by preset name, by its config.json, or by its bare size."""
+    if isinstance(ref, str):
+        return load_architecture(ref)
+    if ref is None:
+        raise InputError.of("missing-field", "a workload names no model", hint="add model: llama-3.1-8b")
+    if ref.parameters is not None:
+        return coarse_model(ref.parameters)
+    return load_architecture(Path(ref.config) if ref.config else ref.preset or "")
+
+
+def loader_of(scenario: Scenario) -> Callable[[ModelRef | None], Architecture]:
+    """Loads each model once and points errors at the scenario's line."""
+    cache: dict[str, Architecture] = {}
+
+    def load(ref: ModelRef | None) -> Architecture:
+        key = ref.model_dump_json() if ref else ""
+        if key not in cache:
+            cache[key] = _placed(scenario, ref)
+        return cache[key]
+
+    return load
+
+
+def _placed(scenario: Scenario, ref: ModelRef | None) -> Architecture:
+    try:
+        return load_model(ref)
+    except InputError as error:
+        place = _place_of_model(scenario, ref)
+        if place is None:
+            raise
+        raise InputError(*(_at(problem, place) for problem in error.problems)) from error
+
+
+def _at(problem: Problem, place: Any) -> Problem:
+    if problem.places or place is None:
+        return problem
+    return Problem(reference=problem.reference, message=problem.message, places=(place,), hint=problem.hint)
+
+
+def _place_of_model(scenario: Scenario, ref: ModelRef | None) -> Any:
+    for kind, workloads in (("training", scenario.training), ("serving", scenario.serving)):
+        workload: Any
+        for index, workload in enumerate(workloads):
+            if workload.model == ref:
+                return scenario.places.get(f"{kind}[{index}].model")
+    return None
+
+
+def check_references(scenario: Scenario, catalog: Catalog) -> None:
+    """Names in the scenario that the catalog must know: patterns that match nothing, owned shapes."""
+    problems = [*_unmatched_devices(scenario, catalog), *_unmatched_regions(scenario, catalog)]
+    named = [(f"hardware.owned[{i}].shape", owned.shape) for i, owned in enumerate(scenario.hardware.owned)]
+    timed = [(f"training[{i}].step_time.shape", job.step_time) for i, job in enumerate(scenario.training)]
+    for path, name in [*named, *((path, given.shape) for path, given in timed if given and given.shape)]:
+        try:
+            find_shape(catalog, name)
+        except InputError as error:
+            problems += [_at(problem, scenario.places.get(path)) for problem in error.problems]
+    if problems:
+        raise InputError(*problems)
+
+
+def _unmatched_devices(scenario: Scenario, catalog: Catalog) -> list[Problem]:
+    from planner.catalog.load import match_devices
+
+    patterns = [(f"hardware.allow[{i}]", text) for i, text in enumerate(scenario.hardware.allow)]
+    patterns += [(f"hardware.deny[{i}]", text) for i, text in enumerate(scenario.hardware.deny)]
+    patterns += [
+        (f"hardware.quotas[{i}].device", quota.device)
+        for i, quota in enumerate(scenario.hardware.quotas)
+        if quota.device
+    ]
+    patterns += [(f"training[{i}].mfu.{text}", text) for i, job in enumerate(scenario.training) for text in job.mfu]
+    known = sorted(catalog.devices)
+    return [
+        _unknown(scenario, path, "device", text, known) for path, text in patterns if not match_devices(catalog, text)
+    ]
+
+
+def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> list[Problem]:
+    from planner.catalog.regions import region_matches
+
+    known = sorted({offer.region for offer in catalog.offers})
+    return [
+        _unknown(scenario, f"hardware.regions[{i}]", "region", text, known)
+        for i, text in enumerate(scenario.hardware.regions)
+        if not any(region_matches(offer, text) for offer in catalog.offers)
+    ]
+
+
+def _unknown(scenario: Scenario, path: str, what: str, text: str, known: Sequence[str]) -> Problem:
+    from planner.architecture.load import suggestions
+
+    near = suggestions(text, tuple(known))
+    place = scenario.places.get(path) or scenario.places.get(path.rsplit("[", 1)[0])
+    hint = f"did you mean {' or '.join(near)}?" if near else f"plan catalog list shows every {what}"
+    return Problem(
+        reference=f"unknown-{what}",
+        message=f"no {what} of the catalog matches '{text}'",
+        places=(place,) if place else (),
+        hint=hint,
+    )
