@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from planner.candidates.program import restrict
+from planner.candidates.program import IntArray, restrict, task_of
 from planner.candidates.prune import prune
 from planner.optimize import stage, ways
+from planner.optimize.enumerate import Walk
 from planner.optimize.solve import optimize
 from tests.optimize.brute import best, random_program, value
 from tests.optimize.brute_supplies import best_supplied, random_supplied
@@ -91,3 +94,31 @@ def test_flows_carry_every_bucket() -> None:
             assert (load <= answer.units[part] * (1 + 1e-6)).all()
             seen += buckets > 1
     assert seen >= 10
+
+
+def test_chains_without_purchases_equal_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of either sign among jobs alone, where the last step walks through plans: that way is taken, too."""
+    walked = []
+    inner = Walk.best
+
+    def counted(self: Walk) -> IntArray | None:
+        found = inner(self)
+        walked.append(found is not None)
+        return found
+
+    monkeypatch.setattr(Walk, "best", counted)
+    there = 0
+    for seed in range(900):
+        whole = random_supplied(seed)
+        if not any(r.name.startswith("after") for r in whole.rows):
+            continue
+        jobs = np.array([task.kind != "optional" for task in whole.tasks])[task_of(whole)]
+        rows = tuple(replace(r, bound=r.bound + 2) if r.name.startswith("pool") else r for r in whole.rows)
+        tasks = tuple(task for task in whole.tasks if task.kind != "optional")
+        question = restrict(replace(whole, rows=rows, tasks=tasks), jobs)[0]
+        expected, answer = best_supplied(question), optimize(question)
+        assert answer.status == ("infeasible" if expected is None else "optimal"), seed
+        if expected is not None:
+            assert answer.units.tolist() == expected, seed
+            there += 1
+    assert min(sum(walked), there) >= 15
