@@ -104,6 +104,9 @@ def solve(
     PlanError
         The verifier refuses the plan: a bug.
     """
+    if scenario.uncertainty and (best or within is not None):
+        hint = "leave uncertainty, or --best and --within, out"
+        raise UsageError.of("not-together", "other plans are those of one future, not of several", hint=hint)
     catalog = catalog or catalog_of(scenario)
     listed = enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect)
     options: dict[str, Any] = {
@@ -147,7 +150,7 @@ class _Way:
 
     def search(self, scenario: Scenario, *, patience_s: float | None = None) -> Candidates:
         """The ways of a scenario, those past its deadlines too when there is patience."""
-        loader = _loader(scenario)
+        loader = loader_of(scenario)
         return _enumerate(scenario, self.catalog, loader, allow_suspect=self.allow_suspect, patience_s=patience_s)
 
     def planned(
@@ -286,8 +289,8 @@ def frontier(
     asked = {"solver": "highs", "gap": 0.0, "time_limit_s": None, "threads": 1, "seed": 0, **options}
 
     def enumerate_ways(question: Scenario, patience_s: float | None) -> Candidates:
-        _check_references(question, catalog)
-        return _enumerate(question, catalog, _loader(question), allow_suspect=allow_suspect, patience_s=patience_s)
+        check_references(question, catalog)
+        return _enumerate(question, catalog, loader_of(question), allow_suspect=allow_suspect, patience_s=patience_s)
 
     def verified(document: Document) -> None:
         problems = _verify(document, catalog, load_model)
