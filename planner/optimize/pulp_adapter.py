@@ -77,6 +77,12 @@ class PulpAdapter:
 
         return process.solve(model, self.solver, options)
 
+    def improve(self, model: Model, options: Options, start: FloatArray | None) -> Outcome | None:
+        """A large model solved in parts by HiGHS on arrays; None with another solver."""
+        from planner.optimize import process
+
+        return process.improve(model, options, start) if self.solver == "highs" else None
+
     def _refusal(self) -> Problem | None:
         if self.solver not in SOLVERS:
             return Problem(

@@ -11,12 +11,12 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, splits_simply
+from planner.optimize.answer import Adapter, Answer
 from planner.optimize.build import build
 from planner.optimize.check import Verdict, judge, violations
 from planner.optimize.criteria import LINEAR, value_of
@@ -25,12 +25,15 @@ from planner.optimize.fleet import cuts_of_point, cuts_of_prices, learn
 from planner.optimize.fleets import list_plans, listable
 from planner.optimize.incumbent import at_most, known_value
 from planner.optimize.kept import Kept
+from planner.optimize.large import decomposed
 from planner.optimize.model import Model
 from planner.optimize.pulp_adapter import Options
 from planner.optimize.relax import Relaxation, relax
 from planner.optimize.scope import Scope
 from planner.optimize.status import Ending, FloatArray, Outcome
 from planner.optimize.ways import Prices, Way
+
+__all__ = ["Adapter", "Answer", "Found", "Priced", "Run"]
 
 WHOLE = 150  # columns up to which the whole model goes to the solver at once
 ROUTED = 20  # columns up to which flows are variables from the start
@@ -40,36 +43,6 @@ ROOTS, GAIN = 20, 1e-3  # rounds that tighten a relaxation; the relative gain be
 AGAIN = "broke new lines time and again"
 CUT_OFF = (Ending.HANG, Ending.INTERRUPT, Ending.ERROR)  # what was told before is all there is
 BEST, WIDER = 3, 4  # columns of each task, by reduced cost, in the first small model; as many times more in the second
-
-
-class Adapter(Protocol):
-    """Anything that runs models: PuLP with a solver, or a stand-in for tests."""
-
-    @property
-    def name(self) -> str:
-        """Solver and version."""
-
-    @property
-    def modelling(self) -> str:
-        """Modelling layer and version."""
-
-    @property
-    def sure_of_infeasible(self) -> bool:
-        """Whether its "infeasible" is taken as it is, or put to the next solver as well."""
-
-    def run(self, model: Model, options: Options) -> Outcome:
-        """Solve a model; never raises."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a model came to after the exact check."""
-
-    ending: Ending
-    units: IntArray | None = None
-    bound: float = -math.inf  # unscaled
-    solver: str = ""
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,16 +118,21 @@ class Run:
         model = build(scope, criterion)
         if model.unfit():
             return Found(answer=Answer(ending=Ending.ERROR, detail=model.unfit()), scope=scope)
+        large = decomposed(self, scope, criterion, model)
+        if large is not None and large.ending is not Ending.OPTIMAL:
+            return Found(answer=large, scope=scope, bound=large.bound)
         priced = self._price(scope, criterion, model)
         if self.kept is not None:
             self.kept.prove(criterion, priced.bound)
+        if large is not None:
+            return self._prove(priced, criterion, scope, large)
         listed = None if known is None else self._list(priced, criterion, known)
         if listed is not None:
             return listed
         first = scope
         guess = None if priced.floor is None else priced.floor.units
         if guess is not None and is_plan(scope, guess):
-            self._keep(guess)
+            self.keep(guess)
             value = value_of(scope.program, guess, criterion)
             first = priced.within(value, priced.ways(value))
         elif priced.relaxation is not None and len(model.columns) > WHOLE:
@@ -200,7 +178,7 @@ class Run:
             return Answer(ending=Ending.OPTIMAL, units=floor.units)
         return self.ask(scope, "cost")
 
-    def _keep(self, units: IntArray | None) -> None:
+    def keep(self, units: IntArray | None) -> None:
         """Remember a checked plan of a part of the scope, which is one of the whole."""
         if self.kept is not None:
             self.kept.offer(units, checked=True)
@@ -300,7 +278,7 @@ class Run:
             outcome = adapter.run(model, _timed(self.options, _least(left, patience_s)))
             patience_s -= time.monotonic() - before
             if outcome.ending in CUT_OFF and outcome.values is not None:
-                self._keep(judge(scope, model, outcome).units)
+                self.keep(judge(scope, model, outcome).units)
             if outcome.ending is Ending.INTERRUPT:
                 raise KeyboardInterrupt
             if patience_s <= 0 and outcome.ending is Ending.LIMIT:
@@ -316,7 +294,7 @@ class Run:
             if outcome.ending not in (Ending.OPTIMAL, Ending.GAP, Ending.LIMIT):
                 return None, f"({outcome.ending}) was refused: {outcome.detail or 'no words'}"
             verdict = judge(scope, model, outcome)
-            self._keep(verdict.units)
+            self.keep(verdict.units)
             if verdict.units is not None and outcome.values is not None:
                 if model.flows:
                     self.routed = (verdict.units, model, outcome.values)

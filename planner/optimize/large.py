@@ -1,0 +1,77 @@
+"""Large programs with supplies (calendars, contracts) are solved in parts: when, with what, and for how long."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from planner.candidates.program import IntArray
+from planner.optimize.answer import Adapter, Answer
+from planner.optimize.check import judge
+from planner.optimize.criteria import LINEAR
+from planner.optimize.greedy import greedy_plan
+from planner.optimize.kept import Kept
+from planner.optimize.model import Model
+from planner.optimize.pulp_adapter import Options
+from planner.optimize.scope import Scope
+from planner.optimize.status import Ending, FloatArray, Outcome
+
+LARGE = 1_500  # open columns from which a program with supplies is solved in parts
+PATIENT_S = 300.0  # without a time limit: for calendars whose proof may take for ever
+STOPPED = "a large calendar is improved for {:g} s when no time limit is given; --time-limit gives it more or less"
+USABLE = (Ending.OPTIMAL, Ending.GAP, Ending.LIMIT, Ending.HANG, Ending.INTERRUPT)
+
+
+class Running(Protocol):
+    """What is needed of a run (`stage.Run`)."""
+
+    adapters: Sequence[Adapter]
+    options: Options
+    stop_at: float | None
+    messages: list[str]
+    kept: Kept | None
+
+    def keep(self, units: IntArray | None) -> None:
+        """Remember a checked plan."""
+
+
+def decomposed(run: Running, scope: Scope, criterion: str, model: Model) -> Answer | None:
+    """The answer of `improve`, checked; None where it is not for the program, or its answer does not stand.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C; what was found until then has been kept.
+    """
+    improve = getattr(run.adapters[0], "improve", None)
+    supplies = any(task.kind == "optional" for task in scope.program.tasks)
+    if improve is None or criterion not in LINEAR or not supplies or len(model.columns) < LARGE:
+        return None
+    left = PATIENT_S if run.stop_at is None else run.stop_at - time.monotonic()
+    if left <= 0:
+        return None
+    outcome: Outcome | None = improve(model, replace(run.options, time_limit_s=left), _start(run, scope, model))
+    if outcome is None or outcome.ending not in USABLE:
+        return None
+    units = judge(scope, model, outcome).units if outcome.values is not None else None
+    run.keep(units)
+    if outcome.ending is Ending.INTERRUPT:
+        raise KeyboardInterrupt
+    bound = -math.inf if outcome.bound is None else outcome.bound / model.scale
+    if units is None:
+        return None if outcome.values is not None else Answer(ending=Ending.LIMIT, bound=bound, detail="time-limit")
+    if run.stop_at is None and outcome.ending is Ending.LIMIT:
+        run.messages.append(STOPPED.format(PATIENT_S))
+    return Answer(ending=outcome.ending, units=units, bound=bound, solver=run.adapters[0].name)
+
+
+def _start(run: Running, scope: Scope, model: Model) -> FloatArray | None:
+    """A plan to start from: the one that is kept, or one made without a solver; None where flows belong to it."""
+    if len(model.columns) < model.variable_count:
+        return None
+    units = run.kept.units if run.kept is not None and run.kept.units is not None else greedy_plan(scope)
+    run.keep(units)
+    return None if units is None else units[model.columns].astype("float64")
