@@ -40,20 +40,25 @@ class Holding:
 
 def limit_findings(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """Every joint limit that the chosen rows exceed."""
-    holdings = list(_holdings(document, scenario, catalog))
-    yield from _whole_plan(document, holdings, scenario, catalog)
-    holdings += _bought(document, scenario, catalog)
+    yield from _whole_plan(document, list(_holdings(document, scenario, catalog, once=True)), scenario, catalog)
+    holdings = [*_holdings(document, scenario, catalog), *_bought(document, scenario, catalog)]
     for moment in sorted({holding.start_s for holding in holdings}):
         active = [holding for holding in holdings if holding.active(moment)]
         yield from _peak(active, scenario)
 
 
-def _holdings(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Holding]:
+def _holdings(document: Document, scenario: Scenario, catalog: Catalog, *, once: bool = False) -> Iterator[Holding]:
+    """What every row holds and when; `once`: rows of jobs that pause as one, for what is summed over the plan."""
     asked = {workload.name: workload for workload in scenario.workloads}
     for workload in document["workloads"]:
         for row in workload["allocations"]:
             facts = facts_of_row(row, scenario, catalog)
-            if facts is not None and workload["name"] in asked:
+            if facts is None or workload["name"] not in asked:
+                continue
+            if once:
+                end_s, shapes = scenario.horizon_s, int(row["count"])
+                yield Holding(start_s=0.0, end_s=end_s, row=row, facts=facts, shapes=shapes)
+            else:
                 yield from _held(asked[workload["name"]], row, facts, scenario)
 
 

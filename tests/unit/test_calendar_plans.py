@@ -155,6 +155,25 @@ def test_a_copy_costs_moving_and_keeping_and_is_paid_once(everything: Document) 
         assert found["cost_microusd"] == found["egress_microusd"] + found["storage_microusd"]
 
 
+def test_a_job_that_pauses_counts_once_against_budget_and_carbon() -> None:
+    """50 h of one device: $50, and 500 W at 300 g/kWh for 50 h, 7.5 kg; it runs on three days."""
+    asked = scenario(
+        [job("d", tokens="30B", deadline="5 days", schedule="elastic")],
+        horizon="5 days",
+        periods="1 day",
+        limits={"budget": "$51", "carbon": "7.6 kg", "sites": [{"region": "r1", "carbon": "7.6 kg"}], "max_devices": 1},
+    )
+    document = solved(asked, world(grids={("north", "r1"): (300.0, 1.0), ("south", "r2"): (300.0, 1.0)}))
+    row = row_of(document, "d")
+    assert (row["cost_microusd"], len(row["runs"])) == (50_000_000, 3)
+    assert row["carbon_kg"] == pytest.approx(7.5)
+    for limit in ({"budget": "$49"}, {"carbon": "7.4 kg"}, {"sites": [{"region": "r1", "carbon": "7.4 kg"}]}):
+        forged = copy.deepcopy(document)
+        forged["scenario"]["limits"] |= limit
+        there = world(grids={("north", "r1"): (300.0, 1.0), ("south", "r2"): (300.0, 1.0)})
+        assert "limit-exceeded" in references(sealed(forged), there)
+
+
 def test_sunk_cost_stands_beside_the_total(everything: Document) -> None:
     """Two machines, six days, $0.4 an hour."""
     (owned,) = everything["owned"]
@@ -182,8 +201,8 @@ def test_what_is_bought_has_facts_behind_it_and_what_is_reserved_has_no_price(ev
 
 def test_recalled_prices_of_contracts_are_warned_of() -> None:
     recalled = Provenance(source="from memory", as_of="2026-11-21", status="recalled")
-    there = catalog([device()], [shape("north/one")], [
-        offer("north/one", 1.0), offer("north/one", 0.6, price_model="commitment_1y", provenance=recalled)])  # fmt: skip
+    year = offer("north/one", 0.6, price_model="commitment_1y", provenance=recalled)
+    there = catalog([device()], [shape("north/one")], [offer("north/one", 1.0), year])
     asked = scenario([], [fleet("chat")], horizon="12 months", hardware={"pricing": ["on_demand", "commitment_1y"]})
     document = solved(asked, there)
     assert "north/one:r1:commitment_1y: the price was recalled, not seen" in document["warnings"]
