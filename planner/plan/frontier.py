@@ -120,8 +120,7 @@ def solve_at(candidates: Candidates, sweep: Sweep, limit: Value | None, asked: A
 
     part, solution = solve_within_targets(candidates, best, prepare=lambda other: prepared(other, sweep))
     if not solution.has_plan:
-        told = [] if solution.status == "infeasible" else list(solution.messages)
-        return {"status": str(solution.status), "solves": solves, "messages": told}
+        return {"status": str(solution.status), "solves": solves, "messages": list(solution.messages)}
     trade = trade_of(part, sweep)
     over, against = (trade.value(part.program, solution.units, name) for name in (sweep.held, sweep.against))
     if sweep.over == "deadline":

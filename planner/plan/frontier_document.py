@@ -90,7 +90,7 @@ def frontier_document(
         "points": points,
         "unchanging": unchanging(points),
         "infeasible_below": _shown(_nothing_below(records), sweep.over),
-        "messages": list(dict.fromkeys(text for record in records for text in record.get("messages", ()))),
+        "messages": _messages(records),
         "currency": scenario.currency,
         "provenance": {
             "planner": __version__,
@@ -127,6 +127,12 @@ def flat_rows(document: Mapping[str, Any]) -> list[Document]:
             )
         rows.append(row)
     return rows
+
+
+def _messages(records: Sequence[Record]) -> list[str]:
+    """What was said of points; of a program without a plan only when there is no other."""
+    told = [record for record in records if "point" in record] or records
+    return list(dict.fromkeys(text for record in told for text in record.get("messages", ())))
 
 
 def _point(record: Record, sweep: Sweep) -> Document:

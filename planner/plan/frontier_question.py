@@ -35,6 +35,8 @@ def sweep_of(
     UsageError
         Nothing of the scenario can be traded that way, or the range is none.
     """
+    if scenario.uncertainty:
+        raise _wrong("not-together", "a frontier is of one future, not of several", "leave uncertainty out of it")
     if over not in HELD:
         raise _wrong("unknown-limit", f"there is no limit '{over}' to sweep over", f"use {', '.join(HELD)}")
     against = against or ("cost" if over != "budget" else "time" if scenario.training else "carbon")

@@ -27,6 +27,8 @@ def point_row(candidates: Candidates, solution: Solution, document: Document, le
     used = solution.units > 0
     jobs = [part for task in program.tasks if task.kind == "training" for part in range(task.first, task.stop)]
     finish = [float(program.finish_s[column]) for column in jobs if used[column]]
+    scenario = candidates.scenario  # where carbon plays no part, offers may be in places whose grid is unknown
+    counted = "carbon" in scenario.objective or scenario.limits.carbon_g is not None
     carbon_mg = sum(int(u) * int(c) for u, c in zip(solution.units[used], program.carbon_mg[used]))
     return {
         "from": least,
@@ -36,7 +38,7 @@ def point_row(candidates: Candidates, solution: Solution, document: Document, le
         "devices": summary["devices"],
         "device_hours": summary["device_hours"],
         "finish_hours": max(finish) / 3600.0 if finish else None,
-        "carbon_kg": carbon_mg / 1e6,
+        "carbon_kg": carbon_mg / 1e6 if counted else None,
         "workloads": [workload_row(workload) for workload in document["workloads"]],
         "contracts": [dict(row) for row in document.get("contracts") or []],
     }

@@ -74,8 +74,10 @@ def _headline(document: Document, elapsed_s: float | None) -> Block:
     traded = f"{OBJECTIVES[sweep['against']]} against {sweep['over']}{whose}"
     seconds = f", {elapsed_s:.1f} s" if elapsed_s is not None else ""
     if document["status"] == "infeasible":
-        most = f"{sweep['over']} {shown_limit(document, sweep['high'])}" if sweep["high"] is not None else "no limit"
-        return Headline(word="INFEASIBLE", text=f"nothing meets every limit at {most} (proven{seconds})", tone="bad")
+        whatever = f", whatever the {sweep['over']}"
+        most = whatever if sweep["high"] is None else f" at a {sweep['over']} of {shown_limit(document, sweep['high'])}"
+        text_ = f"nothing meets every limit{most} (proven{seconds})"
+        return Headline(word="INFEASIBLE", text=text_, right=("plan solve says why",), tone="bad")
     if not count:
         return Headline(word="NO PLAN", text=f"{document['status']}: no point was found{seconds}", tone="bad")
     proven = "proven" if document["complete"] else "not all proven, or not all"

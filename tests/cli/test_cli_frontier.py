@@ -12,7 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from conftest import Run
+from conftest import HERE, Run, check_golden
 
 from planner import api
 from planner.plan.frontier_document import flat_rows
@@ -99,6 +99,42 @@ def test_money_may_be_written_short(low: str, high: str) -> None:
     question = api.load_scenario("scenarios/gpt2-xl.yaml")
     sweep = sweep_of(question, over="budget", low=low, high=high)
     assert (sweep.low, sweep.high) == (10_000_000_000, 60_000_000_000)
+
+
+def frontier_sample(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((HERE / "samples" / "frontier" / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", ["deadline", "budget"])
+def test_golden_views(name: str) -> None:
+    shown = frontier_sample(name)
+    jsonschema.validate(shown, api.frontier_schema())
+    rows = flat_rows(shown)
+    for width in (80, 120):
+        text = render_frontier(shown, "table", rows, width=width, journal=".plan/llama.frontier.jsonl")
+        assert max(map(cells, text.splitlines())) <= width
+        check_golden(f"frontier-{name}-{width}.txt", text)
+    check_golden(f"frontier-{name}.md", render_frontier(shown, "md", rows))
+    check_golden(f"frontier-{name}.csv", render_frontier(shown, "csv", rows))
+
+
+def test_colour_changes_nothing_but_colour() -> None:
+    shown = frontier_sample("deadline")
+    plain, coloured = (render_frontier(shown, "table", [], colour=colour) for colour in (False, True))
+    assert "\x1b" not in plain
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain != coloured
+
+
+def test_nothing_found_says_so() -> None:
+    shown = frontier_sample("budget")
+    nothing = {**shown, "points": [], "unchanging": [], "status": "infeasible", "infeasible_below": None}
+    assert "nothing meets every limit at a budget of $60,000" in render_frontier(nothing, "table", [])
+    anything = {**nothing, "sweep": {**shown["sweep"], "high": None}}
+    assert "nothing meets every limit, whatever the budget" in render_frontier(anything, "table", [])
+    assert "<table>" in render_frontier(nothing, "html", [])
+    one = {**shown, "points": shown["points"][:1]}
+    assert "1 Pareto point," in render_frontier(one, "table", [])
 
 
 @pytest.fixture(scope="module")
