@@ -148,6 +148,13 @@ class Asker:
             options["time_limit_s"] = left if limit is None else min(limit, left)
         return uninterrupted(optimize(asked, columns=mask, cost_only=True, **options))
 
+    def within(self, share: float) -> Asker:
+        """The same for a share of the time that is left."""
+        if self.stop_at is None:
+            return self
+        now = time.monotonic()
+        return replace(self, stop_at=now + share * max(self.stop_at - now, 0.0))
+
     def any_plan(self, program: Program, mask: NDArray[np.bool_] | None = None) -> Solution:
         """Some plan, or a proof that there is none: every plan costs nothing."""
         return self.cheapest(replace(program, cost_microusd=0 * program.cost_microusd), mask)

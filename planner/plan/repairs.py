@@ -15,7 +15,7 @@ from typing import Any
 from planner.candidates.search import Candidates
 from planner.optimize.conflict import Conflict, find_conflict
 from planner.optimize.elastic import Combined, combined_repair
-from planner.optimize.limited import Asker, verdict
+from planner.optimize.limited import Asker, limit_of, verdict
 from planner.optimize.repair import Repair, single_repair
 from planner.optimize.solve import Solution
 from planner.optimize.status import Status
@@ -27,6 +27,7 @@ from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 
 Document = dict[str, Any]
+CONFLICT_SHARE = 0.5  # of the time, when there is a limit; the ways out have the rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +55,15 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
     if loose.empty:
         wider = wider_choices(candidates.scenario, search, asker)
         return Diagnosis(conflict=Conflict(names=(), minimal=True), repairs=(), combined=None, wider=tuple(wider))
-    conflict = find_conflict(loose.limited, asker=asker)
-    limits = [name for name in conflict.names if name in loose.limited.limits]
+    conflict = find_conflict(loose.limited, asker=asker.within(CONFLICT_SHARE))
+    numbers = [name for name in loose.limited.limits if stated(candidates.scenario, name)]
+    limits = [name for name in conflict.names if name in numbers]
     single = [single_repair(loose.limited, name, asker) for name in limits]
     confirmed = tuple(_confirmed(one, candidates.scenario, loose, search, asker) for one in single)
     return Diagnosis(
         conflict=conflict,
         repairs=confirmed,
-        combined=combined_repair(loose.limited, loose.limited.limits, asker),
+        combined=combined_repair(loose.limited, numbers, asker),
         wider=tuple(wider_choices(candidates.scenario, search, asker)),
     )
 
@@ -135,13 +137,21 @@ def infeasible_document(diagnosis: Diagnosis, candidates: Candidates) -> Documen
 
 def _members(conflict: Conflict, candidates: Candidates) -> Iterator[Document]:
     scenario = candidates.scenario
-    labels = {row.name.split("@")[0]: row.label for row in candidates.program.rows}
+    labels = _labels(candidates)
     limits = {one.name: one for one in stated_limits(scenario)}
     for name in conflict.names:
         label = labels.get(name, name)
         if name in limits and (name not in labels or not name.startswith("hardware.")):
             label = limits[name].shown(limits[name].value, currency=scenario.currency)
         yield {"name": name, "label": label, "place": place_of(scenario, name)}
+
+
+def _labels(candidates: Candidates) -> dict[str, str]:
+    """What each limit says; where it has rows for several times, what they have in common."""
+    labels: dict[str, list[str]] = {}
+    for row in candidates.program.rows:
+        labels.setdefault(limit_of(row), []).append(row.label)
+    return {name: said[0] if len(set(said)) == 1 else said[0].rsplit(", ", 1)[0] for name, said in labels.items()}
 
 
 def place_of(scenario: Scenario, name: str) -> str:

@@ -72,16 +72,11 @@ def _wider(
     inside = {key(site): any(matches(site, one) for one in stated) for site in _sites(wide)}
     open_already = np.array([one == "" or inside[one] for one in keys], dtype=bool)
     others = sorted(one for one, allowed in inside.items() if not allowed)[:MOST]
-    best: tuple[Solution, str] | None = None
-    for other in others:
-        answer = _solved(program, open_already | (keys == other), asker)
-        if answer is not None and (best is None or answer.cost_microusd < best[0].cost_microusd):
-            best = (answer, other)
-    if best is None and len(others) > 1:
-        every = _solved(program, np.ones(len(keys), dtype=bool), asker)
-        best = None if every is None else (every, EVERY)
+    answers = [(other, _solved(program, open_already | (keys == other), asker)) for other in others]
+    if len(others) > 1 and not any(answer.has_plan for _, answer in answers):
+        answers.append((EVERY, _solved(program, np.ones(len(keys), dtype=bool), asker)))
     if others:
-        yield _way_out(scenario, name, stated, best)
+        yield _way_out(scenario, name, stated, answers)
 
 
 def _sites(candidates: Candidates) -> Iterator[Site]:
@@ -100,28 +95,27 @@ def column_keys(candidates: Candidates, key: Callable[[Site], str]) -> NDArray[n
     return np.array(keys, dtype=np.str_)
 
 
-def _solved(program: Program, mask: NDArray[np.bool_], asker: Asker) -> Solution | None:
+def _solved(program: Program, mask: NDArray[np.bool_], asker: Asker) -> Solution:
     small = restrict(program, mask)[0]
-    if any(task.first == task.stop for task in small.tasks if task.kind != "optional"):
-        return None
-    answer = asker.cheapest(restrict(small, np.isin(np.arange(small.column_count), prune(small)))[0])
-    return answer if answer.has_plan else None
+    return asker.cheapest(restrict(small, np.isin(np.arange(small.column_count), prune(small)))[0])
 
 
-def _way_out(scenario: Scenario, name: str, stated: tuple[str, ...], best: tuple[Solution, str] | None) -> Document:
-    place, chosen = scenario.places.get(name), best[1] if best else ""
+def _way_out(scenario: Scenario, name: str, stated: tuple[str, ...], answers: list[tuple[str, Solution]]) -> Document:
+    """The cheapest choice that gives a plan."""
+    place, with_plan = scenario.places.get(name), [(one.cost_microusd, key) for key, one in answers if one.has_plan]
+    cost, chosen = min(with_plan) if with_plan else (None, "")
     written = ", ".join(f'"{one}"' for one in ((*stated, chosen) if chosen != EVERY else (EVERY,)))
     return {
         "limit": name,
         "place": str(place) if place else "",
         "unit": "choices",
         "from": len(stated),
-        "to": len(stated) + 1 if best else None,
+        "to": len(stated) + 1 if chosen else None,
         "from_text": ", ".join(stated),
-        "to_text": "" if best is None else "+ several others" if chosen == EVERY else f"+ {chosen}",
+        "to_text": "+ several others" if chosen == EVERY else f"+ {chosen}" if chosen else "",
         "more_text": chosen,
-        "setting": f"{name}=[{written}]" if best else "",
-        "cost_microusd": best[0].cost_microusd if best else None,
-        "cost_usd": usd(best[0].cost_microusd) if best else None,
-        "proven": best is None or best[0].status is Status.OPTIMAL,
+        "setting": f"{name}=[{written}]" if chosen else "",
+        "cost_microusd": cost,
+        "cost_usd": None if cost is None else usd(cost),
+        "proven": all(one.status in (Status.OPTIMAL, Status.INFEASIBLE) for _, one in answers),
     }
