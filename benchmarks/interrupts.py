@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import random
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -38,7 +39,7 @@ def tell(name: str, runs: list[Broken], wrong: Callable[[Broken], str], bar_s: f
     times = sorted(run.answered_s for run in runs)
     late, found = sum(time > bar_s for time in times), [wrong(run) for run in runs]
     processes, files = sum(run.processes for run in runs), sum(run.files for run in runs)
-    with_plan = sum(run.answer.get("status") in ("feasible", "optimal") for run in runs)
+    with_plan = sum(run.code in (0, 5) and run.answer.get("status") not in ("stopped", "failed") for run in runs)
     print(
         f"{name:20} {len(runs):3} runs  answered in {times[len(times) // 2]:.2f} s (median), {times[-1]:.2f} s at most"
         f"  late {late}  processes left {processes}  files left {files}"
@@ -63,7 +64,7 @@ def wrong_answer(run: Broken) -> str:
 
 def wrong_command(run: Broken) -> str:
     """What is wrong with a run of the command line; killed by SIGINT is 130 to a shell."""
-    fine = run.code in (0, 5, 130, -2) and "Traceback" not in run.err and "bug" not in run.err
+    fine = run.code in (0, 5, 130, -signal.SIGINT) and "Traceback" not in run.err and "bug" not in run.err
     return "" if fine else f"exit {run.code}: {run.err[-300:]!r}"
 
 
@@ -81,7 +82,8 @@ def main() -> None:
             fine &= tell(f"{solver}, {how}", runs[how], wrong_answer if how != "planner" else lambda run: "")
     command = [sys.executable, "-m", "planner.cli.main", "solve", scenario]
     for how in ("process", "twice"):
-        moment_s = [chance.uniform(0, LONGEST_S) for _ in range(math.ceil(moments / 2))]
+        whole_s = broken_off(command, "nothing", 0.0, "")[0].answered_s
+        moment_s = [chance.uniform(0, whole_s) for _ in range(math.ceil(moments / 2))]
         fine &= tell(
             f"plan solve, {how}", [broken_off(command, how, after, "")[0] for after in moment_s], wrong_command
         )

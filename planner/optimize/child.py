@@ -29,6 +29,7 @@ PREFIX = "plan-solver-"  # of its folder
 HEAD = 8  # bytes of the length before each frame (`wire`)
 LONGEST = 1 << 34  # of a frame; what claims more is not one of ours
 SHORT = 16384  # bytes that go into an empty pipe at once
+STALE_S = 86400.0  # age at which the folder of a planner that is gone is removed by another one
 SWEEP_S = 2.0  # for a solver that is being killed to stop writing
 BOOT = "import sys; sys.path[:] = sys.argv[1:]; from planner.optimize.worker import main; main()"
 
@@ -51,7 +52,8 @@ class Child:
         self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._letters: queue.SimpleQueue[Sequence[bytes | memoryview] | None] = queue.SimpleQueue()
         with undisturbed():
-            self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+            sweep_stale()
+            self.folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{self.planner}-"))
             self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
             try:
                 self.process = self._started()
@@ -217,6 +219,30 @@ def undisturbed(*, heard: bool = True) -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
         if caught and heard and callable(before):
             before(caught[0], None)
+
+
+def sweep_stale() -> None:
+    """Remove folders of planners that were killed together with their solver process, a day after the last use.
+
+    The age is for planners elsewhere that share the place for temporary files, and whose numbers mean nothing here.
+    """
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        number = folder.name.removeprefix(PREFIX).partition("-")[0]
+        with contextlib.suppress(OSError):
+            if number.isdigit() and time.time() - folder.stat().st_mtime > STALE_S and not _runs(int(number)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _runs(number: int) -> bool:
+    if os.name == "nt":  # where this signal is no question
+        return True
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 _current: list[Child] = []  # one at most

@@ -132,6 +132,20 @@ def test_it_works_in_a_folder_of_its_own_which_goes_with_it() -> None:
         os.killpg(number, 0)
 
 
+def test_folders_of_planners_long_gone_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name in (f"{gone.pid}-old", f"{gone.pid}-new", f"{os.getpid()}-old", "other"):
+        (tmp_path / f"plan-solver-{name}").mkdir()
+        if name.endswith("old") or name == "other":
+            os.utime(tmp_path / f"plan-solver-{name}", (0, 0))
+    child.current()
+    assert not (tmp_path / f"plan-solver-{gone.pid}-old").exists()
+    assert len(list(tmp_path.iterdir())) == 4  # the other three, and that of this process
+    child.end()
+
+
 def test_another_number_of_threads_is_another_process() -> None:
     """Within one process HiGHS answers nothing to the second."""
     first = child.current(1).process.pid
