@@ -14,7 +14,7 @@ limits allow, wherever these lie.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +27,7 @@ from planner.candidates.limits import Window, concurrent_sets
 from planner.candidates.offers import LARGEST_DEVICE_COUNT, shape_cap
 from planner.candidates.program import IntArray, Program, Row, Task, restrict
 from planner.candidates.prune import prune
-from planner.candidates.search import Candidates, program_of
+from planner.candidates.search import Candidates
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.limited import Filter, Limited, More, limit_of
 from planner.plan.settings import OWNED, stated_limits
@@ -35,6 +35,7 @@ from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario, TrainingJob
 from planner.units import format_duration
 
+COUNTED = ("devices", "shapes")  # units of the limits that are lifted
 LIFTED = 1_000_000  # devices or shapes: more than any search tries
 PATIENCE_S = 100 * 12 * 730 * 3600.0  # the longest deadline that a scenario may state
 COMPLETE = 64  # shapes up to which every number is tried: `candidates.counts`
@@ -94,14 +95,13 @@ def relaxed(candidates: Candidates, search: Search) -> Relaxed:
     """Search once more with deadlines, quotas, device limits and owned counts lifted."""
     scenario = candidates.scenario
     lifted = search(with_settings(scenario, list(_lifting(scenario))), patience_s=PATIENCE_S)
-    built = program_of(scenario, lifted.catalog, lifted.tables, lifted.questions, lifted.pools)
-    rows = tuple(_closed(row, scenario) for row in built.program.rows)
-    whole = replace(built.program, rows=rows, objective=("cost",))
-    found = replace(lifted, scenario=scenario, whole=whole, whole_rows=built.rows, whole_calendar=built.calendar)
+    rows = tuple(_restored(lifted.whole.rows, scenario))
+    whole = replace(lifted.whole, rows=rows, objective=("cost",))
+    found = replace(lifted, scenario=scenario, whole=whole)
     needs = tuple(_deadlines(found))
     kept = prune(replace(whole, rows=(*_always(rows), *(_as_row(one) for one in needs))))
     program = restrict(whole, np.isin(np.arange(whole.column_count), kept))[0]
-    at_once = built.calendar is None
+    at_once = found.whole_calendar is None
     limited = Limited(
         program=program,
         filters=tuple(replace(one, need=one.need[kept]) for one in needs),
@@ -115,16 +115,33 @@ def relaxed(candidates: Candidates, search: Search) -> Relaxed:
 def _lifting(scenario: Scenario) -> Iterator[str]:
     """Settings that put every limit out of the way that shapes the search, and ask for cost alone."""
     for one in stated_limits(scenario):
-        if one.unit in ("devices", "shapes"):
+        if one.unit in COUNTED:
             yield one.setting(LIFTED)
     yield "objective=cost"
 
 
-def _closed(row: Row, scenario: Scenario) -> Row:
-    """Owned hardware that is not there in a period stays away however much of it there is at other times."""
-    owned = OWNED.fullmatch(limit_of(row))
-    away = owned is not None and row.bound == 0 and scenario.hardware.owned[int(owned[1])].count > 0
-    return replace(row, name=STRUCTURE + row.name) if away else row
+def _restored(rows: Sequence[Row], scenario: Scenario) -> Iterator[Row]:
+    """Rows of the lifted search with the scenario's own bounds.
+
+    Owned hardware that is not there in a period stays away however much of it there is at other times.
+    """
+    values = {(one.name, one.unit): one.value for one in stated_limits(scenario) if one.unit in COUNTED}
+    lifted = {name for name, _ in values}
+    for row in rows:
+        name = limit_of(row)
+        if name in lifted and row.bound == LIFTED:
+            value = values[name, _unit(row, values)]
+            yield replace(row, bound=value, label=row.label.replace(str(LIFTED), str(value)))
+        else:
+            yield replace(row, name=STRUCTURE + row.name) if OWNED.fullmatch(name) else row
+
+
+def _unit(row: Row, values: Mapping[tuple[str, str], int]) -> str:
+    """What a limit counts: a quota may have a row for devices and one for shapes."""
+    shapes = (limit_of(row), "devices") not in values or (
+        (limit_of(row), "shapes") in values and " shapes of " in row.label
+    )
+    return "shapes" if shapes else "devices"
 
 
 def _always(rows: tuple[Row, ...]) -> tuple[Row, ...]:

@@ -17,6 +17,7 @@ from planner.units import format_duration, format_money
 
 DEADLINE = re.compile(r"training\[(\d+)\]\.deadline")
 QUOTA = re.compile(r"hardware\.quotas\[(\d+)\]")
+CONTRACT = re.compile(r"hardware\.contracts\[(\d+)\]\.max_shapes")
 OWNED = re.compile(r"hardware\.owned\[(\d+)\]")
 DAY_S = 86400
 
@@ -113,6 +114,8 @@ def stated_limits(scenario: Scenario) -> Iterator[Stated]:
             yield Stated(name=name, path=f"{name}.max_devices", unit="devices", value=quota.max_devices)
         if quota.max_shapes is not None:
             yield Stated(name=name, path=f"{name}.max_shapes", unit="shapes", value=quota.max_shapes)
+    for index, contract in enumerate(hardware.contracts):
+        yield from _plain(f"hardware.contracts[{index}].max_shapes", "shapes", contract.max_shapes)
     for index, owned in enumerate(hardware.owned):
         name = f"hardware.owned[{index}]"
         yield Stated(name=name, path=f"{name}.count", unit="shapes", value=owned.count)
@@ -130,6 +133,5 @@ def stated(scenario: Scenario, name: str) -> tuple[Stated, ...]:
 
 def shapes_the_search(name: str) -> bool:
     """Whether another value of a limit changes which ways are enumerated, not only which are chosen."""
-    return bool(DEADLINE.fullmatch(name) or QUOTA.fullmatch(name) or OWNED.fullmatch(name)) or (
-        name == "limits.max_devices"
-    )
+    lifted = (DEADLINE, QUOTA, OWNED, CONTRACT)
+    return any(one.fullmatch(name) for one in lifted) or name == "limits.max_devices"
