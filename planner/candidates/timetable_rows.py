@@ -234,7 +234,8 @@ def _offered(frame: _Frame) -> Iterator[Row]:
         name = f"hardware.contracts[{offer.id.split(':')[1]}].max_shapes" if own else f"{STRUCTURE}{offer.id}"
         for period in range(frame.grid.periods):
             here = columns[(frame.start[columns] <= period) & (period < frame.stop[columns])]
-            if len(here) > 1:
+            alone = 0 if frame.ways.latest_s else 1  # one column has its bound, unless limits are to be moved
+            if len(here) > alone:
                 yield Row(
                     name=name + frame.suffix(period),
                     label=frame.label(f"at most {offer.max_shapes} shapes of {offer.id}", period),

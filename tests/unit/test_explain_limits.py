@@ -202,6 +202,47 @@ def test_a_calendar_waits_for_its_turn() -> None:
     assert check_ways_out(plan, catalog(), facts) == 3
 
 
+def random_calendar(seed: int) -> tuple[Scenario, Catalog]:
+    """Jobs that wait for each other in periods of 2 h, on what is owned, granted on demand, or under a contract."""
+    rng = np.random.default_rng(seed)
+    jobs = [
+        job(
+            f"j{number}",
+            deadline=f"{int(rng.integers(2, 9))} h",
+            **({"start": "2 h"} if rng.random() < 0.3 else {}),
+            **({"after": "j0"} if number == 1 and rng.random() < 0.3 else {}),
+        )
+        for number in range(int(rng.integers(1, 4)))
+    ]
+    hardware: Document = {
+        "allow": ["plain"],
+        "quotas": [{"device": "plain", "price_model": "on_demand", "max_devices": int(rng.integers(0, 2))}],
+    }
+    if rng.random() < 0.6:
+        hardware["pricing"] = ["on_demand", "commitment_1y"]
+        hardware["contracts"] = [
+            {"shape": "north/one", "region": "r1", "price_model": "commitment_1y", "price": "$0.5/h", "max_shapes": 1}
+        ]
+    if rng.random() < 0.4:
+        hardware["owned"] = [{"shape": "north/one", "count": 1, "price": "$0.01/h"}]
+    plan = scenario(jobs, periods="2 h", horizon="12 h", hardware=hardware, limits={"max_devices": 3})
+    return plan, two_speeds()
+
+
+def test_random_calendars() -> None:
+    checked = ways = 0
+    for seed in range(24):
+        plan, world = random_calendar(seed)
+        if cost_of(plan, world) is not None:
+            continue
+        facts = api.repairs(plan, world)
+        assert facts is not None, seed
+        ways += check_ways_out(plan, world, facts)
+        checked += 1
+    assert checked >= 6
+    assert ways >= 6
+
+
 # ---- words and settings
 
 
@@ -233,6 +274,7 @@ def test_every_stated_limit_can_be_set_to_what_it_is() -> None:
     )  # fmt: skip
     limits = list(stated_limits(plan))
     assert len(limits) == 12
+    assert {one.name.split("[")[0] for one in limits} >= {"training", "limits.sites", "hardware.quotas", "limits.spend"}
     again = with_settings(plan, [one.setting(one.value + 1) for one in limits])
     assert [one.value for one in stated_limits(again)] == [one.value + 1 for one in limits]
 
