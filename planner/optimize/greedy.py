@@ -112,7 +112,7 @@ def greedy_plan(scope: Scope) -> IntArray | None:
     best: IntArray | None = None
     for worth in _values_of_supplies(scope, rows):
         for start in _starts(scope):
-            here = Scope.only(scope, start) if start is not None else scope
+            here = scope if start is None else scope.only(start)
             for order in _orders(here, asked, rows, worth):
                 units = _Try(scope=here, rows=rows, worth=worth, bundles=bundles).run(order)
                 if units is None or (best is not None and _cost(scope, units) >= _cost(scope, best)):
