@@ -39,7 +39,9 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 def kept_only(program: Program, kept: Any) -> Program:
     """The program with some of its columns."""
-    return restrict(program, np.isin(np.arange(program.column_count), kept))[0]
+    mask = np.zeros(program.column_count, dtype=bool)
+    mask[kept] = True
+    return restrict(program, mask)[0]
 
 
 def best_of_groups(program: Program) -> Any:
