@@ -116,6 +116,7 @@ def bound_of(
     label: IntArray,
     multipliers: FloatArray,
     *,
+    point: FloatArray | None = None,
     until: float | None = None,
     nodes: int | None = None,
 ) -> Bounded:
@@ -127,6 +128,8 @@ def bound_of(
         The block of each variable (`label_of`); lines that reach into several blocks are linking, whatever they are.
     multipliers
         Of all lines; only those of the linking ones are used.
+    point
+        A plan for the blocks to start from.
     until
         When to stop (`time.monotonic`).
     nodes
@@ -154,7 +157,8 @@ def bound_of(
         if seconds is not None and seconds <= LEAST_S:
             exact = False
             break
-        reply = solved(blocks[number].mip, seconds=seconds, nodes=nodes)
+        start = None if point is None else point[blocks[number].columns]
+        reply = solved(blocks[number].mip, start=start, seconds=seconds, nodes=nodes)
         values[number] = max(values[number], reply.bound)
         exact &= reply.optimal
     return Bounded(bound=total + sum(values), exact=exact, blocks=len(blocks), hard=len(hard))

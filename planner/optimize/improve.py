@@ -142,7 +142,11 @@ class _Work:
         self._prove(again.bound, _spread(self.mip.count, columns, reduced_of(tight, again.multipliers)))
         nodes = BLOCK_NODES if self.until is None else None
         if not self.done():
-            self._raise(bound_of(tight, label_of(part), again.multipliers, until=self.until, nodes=nodes).bound)
+            plan = self.best.point
+            given = None if plan is None else plan[columns]
+            label = label_of(part)
+            found = bound_of(tight, label, again.multipliers, point=given, until=self.until, nodes=nodes)
+            self._raise(found.bound)
 
     def _whole(self) -> None:
         """What is left, in one piece."""

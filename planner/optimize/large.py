@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -60,12 +59,13 @@ def decomposed(run: Running, scope: Scope, criterion: str, model: Model) -> Answ
     run.keep(units)
     if outcome.ending is Ending.INTERRUPT:
         raise KeyboardInterrupt
-    bound = -math.inf if outcome.bound is None else outcome.bound / model.scale
+    bound = 0.0 if outcome.bound is None else outcome.bound / model.scale  # no criterion has weights below zero
     if units is None:
         return None if outcome.values is not None else Answer(ending=Ending.LIMIT, bound=bound, detail="time-limit")
     if run.stop_at is None and outcome.ending is Ending.LIMIT:
         run.messages.append(STOPPED.format(PATIENT_S))
-    return Answer(ending=outcome.ending, units=units, bound=bound, solver=run.adapters[0].name)
+    ending = Ending.LIMIT if outcome.ending is Ending.HANG else outcome.ending
+    return Answer(ending=ending, units=units, bound=bound, solver=run.adapters[0].name)
 
 
 def _start(run: Running, scope: Scope, model: Model) -> FloatArray | None:

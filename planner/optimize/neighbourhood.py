@@ -1,8 +1,10 @@
 """A better plan from a good one: some jobs are free to move, all others stay, and what that leaves is solved.
 
-Which jobs are freed: those that use some neighbouring lines (a pool in some periods), together with those
-that could use them and do not; or a random handful of both kinds. Each of them keeps its present column
-and those that look best at the prices of the relaxation. Supplies, fleets and flows are always free.
+Which jobs are freed: those that use some lines that have a price, together with those that could use them
+and do not. The lines are neighbours (a pool in some periods) or those that one job could use (all pools,
+while it may run); or the jobs are a random handful of both kinds. As many are freed as can be settled in a
+few nodes. Each keeps its present column and those that look best at the prices of the relaxation. Supplies,
+fleets and flows are always free.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from planner.optimize.blocks import group_of, label_of
 from planner.optimize.status import FloatArray, IntArray
 
 BEST = 40  # columns that a free job keeps
-FREE = 22  # jobs that use the lines, and as many that do not
+FREE, LEAST, MOST = 16, 6, 40  # jobs that use the lines, and as many that do not: at first, at least, at most
 NODES = 60  # of one neighbourhood
 SLICE_S = 8.0  # of one neighbourhood
 STALE = 60  # neighbourhoods in a row without a better plan, after which there is little hope
@@ -63,6 +65,7 @@ class Search:
     order: FloatArray  # what a column seems to cost at the prices of the relaxation
     tight: IntArray  # lines that have a price
     rng: np.random.Generator
+    size: float = FREE
     group: IntArray = field(init=False)
     members: dict[int, IntArray] = field(init=False)  # columns of each job, best first
 
@@ -82,24 +85,35 @@ class Search:
             point = self.best.point
             chosen = [self._jobs(point) for _ in range(width)]
             replies = list(executor.map(partial(self._moved, point, until), chosen))
-            better = [self.best.offer(found) for found in replies]
+            better = [self.best.offer(found) for found, _ in replies]
             stale = 0 if any(better) else stale + width
+            for _, settled in replies:  # as large as can be settled
+                self.size = min(max(self.size * (1.1 if settled else 0.85), LEAST), MOST)
 
     def _jobs(self, point: FloatArray) -> IntArray:
         """The jobs to free: users of some lines, and others."""
-        using, could = self._near(point) if len(self.tight) and self.rng.random() < 0.67 else self._any(point)
-        chosen = [self.rng.permutation(each)[:FREE] for each in (using, could)]
+        way = int(self.rng.integers(3)) if len(self.tight) else 2
+        using, could = self._any(point) if way == 2 else self._users(self._range() if way else self._window(), point)
+        chosen = [self.rng.permutation(each)[: int(self.size)] for each in (using, could)]
         return np.unique(np.concatenate(chosen))
 
-    def _near(self, point: FloatArray) -> tuple[IntArray, IntArray]:
-        middle = int(self.rng.choice(self.tight))
-        wide = int(self.rng.choice(np.array(WIDTHS)))
-        rows = np.arange(max(middle - wide // 2, 0), min(middle + wide // 2 + 1, len(self.mip.low)))
-        rows = rows[self.mip.kinds[rows] == JOINT]
-        columns = np.unique(self.mip.matrix[rows].indices)
+    def _range(self) -> IntArray:
+        """Neighbouring lines: a pool for some periods."""
+        middle, wide = int(self.rng.choice(self.tight)), int(self.rng.choice(np.array(WIDTHS)))
+        return self.tight[np.abs(self.tight - middle) <= wide // 2]
+
+    def _window(self) -> IntArray:
+        """Lines that a job could use: all pools, while it may run."""
+        job = int(self.rng.choice(np.array(sorted(self.members))))
+        touched = np.intersect1d(self.mip.matrix[:, self.members[job][:BEST]].nonzero()[0], self.tight)
+        return touched if len(touched) else self._range()
+
+    def _users(self, lines: IntArray, point: FloatArray) -> tuple[IntArray, IntArray]:
+        """Jobs that use some of the lines, and jobs that would be good on them."""
+        columns = np.unique(self.mip.matrix[lines].indices)
         columns = columns[self.group[columns] >= 0]
         using = np.unique(self.group[columns[point[columns] > 0]])
-        promising = columns[np.argsort(self.order[columns], kind="stable")[: 12 * FREE]]
+        promising = columns[np.argsort(self.order[columns], kind="stable")[: 12 * MOST]]
         return using, np.setdiff1d(self.group[promising], using)
 
     def _any(self, point: FloatArray) -> tuple[IntArray, IntArray]:
@@ -119,13 +133,14 @@ class Search:
             kept.append(np.flatnonzero(freed & (point > 0)))
         return np.unique(np.concatenate(kept))
 
-    def _moved(self, point: FloatArray, until: float | None, jobs: IntArray) -> FloatArray | None:
+    def _moved(self, point: FloatArray, until: float | None, jobs: IntArray) -> tuple[FloatArray | None, bool]:
+        """The plan with some jobs moved, and whether it was settled how."""
         columns = self.columns_of(jobs, point)
         left = SLICE_S if until is None else min(SLICE_S, until - time.monotonic())
         if left <= 0:
-            return None
+            return None, False
         reply = solved(self.mip.part(columns, point), start=point[columns], seconds=left, nodes=NODES, gap=1e-4)
-        return _placed(point, columns, reply)
+        return _placed(point, columns, reply), reply.optimal
 
 
 def first_plan(search: Search, *, seconds: float | None, nodes: int | None) -> Reply:

@@ -268,6 +268,27 @@ class Broken(PulpAdapter):
         return Outcome(ending=Ending.OPTIMAL, values=np.zeros(model.variable_count), objective=0.0, bound=0.0)
 
 
+class CutShort(PulpAdapter):
+    """Is broken off with the dearest plan in hand."""
+
+    def improve(self, model: Model, options: Any, start: Any) -> Outcome | None:
+        units = dearest(scope_of(calendar()), calendar())[model.columns].astype(float)
+        return Outcome(ending=self.how, values=units, objective=float(model.objective @ units))
+
+
+@pytest.mark.parametrize(
+    ("how", "stopped_by"), [(Ending.INTERRUPT, "interrupt"), (Ending.HANG, "time-limit"), (Ending.LIMIT, "time-limit")]
+)
+def test_broken_off_the_plan_in_hand_is_kept(how: Ending, stopped_by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "LARGE", 1)
+    monkeypatch.setattr(large, "greedy_plan", lambda scope: None)
+    monkeypatch.setattr(CutShort, "how", how, raising=False)
+    answer = optimize(calendar(), cost_only=True, adapters=[CutShort(solver="highs")])
+    assert answer.status is Status.FEASIBLE
+    assert answer.stopped_by == stopped_by
+    assert answer.units.tolist() == dearest(scope_of(calendar()), calendar()).tolist()
+
+
 def test_an_answer_that_does_not_stand_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "LARGE", 1)
     question = calendar()
