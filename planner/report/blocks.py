@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-_LEFT, _RIGHT, _FULL, _FREE = "▕", "▏", "█", "·"
+_LEFT, _RIGHT, _FULL = "▕", "▏", "█"
+FIXED, EVEN = "· ", "▒░"  # in the window of a bar and outside; the second where letters differ in width and blanks melt
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
@@ -72,20 +73,20 @@ class Bar:
     window: tuple[float, float] = (0.0, 1.0)  # where spans might lie
     levels: tuple[float, ...] = ()  # 0 to 1, equally long parts of the axis; in place of spans
 
-    def drawn(self, size: int) -> str:
+    def drawn(self, size: int, empty: str = FIXED) -> str:
         """The bar in `size` characters, its two ends included; what is filled shows even where it is narrow."""
         inner = max(1, size - 2)
-        marks = [self._mark(number / inner, (number + 1) / inner) for number in range(inner)]
+        marks = [self._mark(number / inner, (number + 1) / inner, empty) for number in range(inner)]
         return _LEFT + "".join(marks) + _RIGHT
 
-    def _mark(self, begin: float, end: float) -> str:
+    def _mark(self, begin: float, end: float, empty: str) -> str:
         if self.levels:
             first, last = int(begin * len(self.levels)), math.ceil(end * len(self.levels) - 1e-9)
             height = max(self.levels[first : max(last, first + 1)], default=0.0)
-            return " " if height <= 0 else _HEIGHTS[min(len(_HEIGHTS) - 1, math.ceil(height * len(_HEIGHTS)) - 1)]
+            return empty[1] if height <= 0 else _HEIGHTS[min(len(_HEIGHTS) - 1, math.ceil(height * len(_HEIGHTS)) - 1)]
         if any(min(end, stop) - max(begin, start) > 1e-9 for start, stop in self.spans):
             return _FULL
-        return _FREE if min(end, self.window[1]) - max(begin, self.window[0]) > 1e-9 else " "
+        return empty[0] if min(end, self.window[1]) - max(begin, self.window[0]) > 1e-9 else empty[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,13 +101,13 @@ class Timeline:
     notes: tuple[str, ...] = field(default=())
     folded: bool = False
 
-    def grid(self, size: int) -> Grid:
+    def grid(self, size: int, empty: str = FIXED) -> Grid:
         """The table with bars of `size` characters."""
         first, last = self.axis
         head = first + " " * max(1, size - len(first) - len(last)) + last
         return Grid(
             columns=(*self.before, Column(head=head, right=True), *self.after),
-            rows=[[*before, bar.drawn(size), *after] for before, bar, after in self.rows],
+            rows=[[*before, bar.drawn(size, empty), *after] for before, bar, after in self.rows],
             title=self.title,
             notes=self.notes,
             folded=self.folded,

@@ -28,7 +28,7 @@ def _visible(character: str) -> str:
     return "" if category in ("Cc", "Cf", "Cs") else character
 
 
-_PLAIN = str.maketrans("·×→–−…▕▏█░▁▂▃▄▅▆▇≤≥±", ".x>--.||#.1234567<>~")
+_PLAIN = str.maketrans("·×→–−…▕▏█▒░▁▂▃▄▅▆▇≤≥±", ".x>--.||#:.1234567<>~")
 
 
 def plain(text: str, encoding: str | None) -> str:

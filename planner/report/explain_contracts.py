@@ -17,11 +17,16 @@ from planner.report.schedule_view import KINDS, moment
 Piece = Mapping[str, Any]
 
 
-def contract_blocks(document: Piece, workloads: Sequence[str]) -> list[Block]:
-    """What stands behind the contracts of the pools that some workloads run on; nothing without contracts."""
+def contracts_of(document: Piece, workloads: Sequence[str]) -> list[Piece]:
+    """What is bought for the pools that some workloads run on."""
     shares = (document.get("schedule") or {}).get("shares", [])
     pools = {share["pool"] for share in shares if share["workload"] in workloads}
-    mine = [one for one in document.get("contracts", []) if one["pool"] in pools and one["kind"] != "on_demand"]
+    return [one for one in document.get("contracts", []) if one["pool"] in pools]
+
+
+def contract_blocks(document: Piece, workloads: Sequence[str]) -> list[Block]:
+    """What stands behind the contracts of the pools that some workloads run on; nothing without contracts."""
+    mine = [one for one in contracts_of(document, workloads) if one["kind"] != "on_demand"]
     if not mine:
         return []
     reasons = tuple(line for contract in mine for line in _reasons(document, contract))

@@ -8,7 +8,7 @@ from typing import Any
 from planner.report import csv, json, markdown, text
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
-from planner.report.explain_contracts import contract_blocks
+from planner.report.explain_contracts import contract_blocks, contracts_of
 from planner.report.explain_limits import answer_blocks, answer_rows, columns_of
 from planner.report.explain_serving import rate_line, serving_blocks
 from planner.report.explain_training import training_blocks
@@ -34,10 +34,7 @@ def render_explanation(
     chosen = [entry for entry in document["workloads"] if workload in (None, entry["name"])]
     ledgers = {entry["name"]: document["rejected"].get(entry["name"]) for entry in chosen}
     if form == "json":
-        infeasible = {"infeasible": document["infeasible"]} if document["infeasible"] else {}
-        return json.render(
-            ({"rejected": ledgers} if rejected else {"workloads": chosen, **infeasible}) | (answers or {})
-        )
+        return json.render(({"rejected": ledgers} if rejected else _terms(document, chosen)) | dict(answers or {}))
     if form == "csv":
         rows = _rejected_rows(ledgers) if rejected else [row for entry in chosen for row in _term_rows(entry)]
         rows = answer_rows(answers) if answers else rows
@@ -47,6 +44,13 @@ def render_explanation(
     if form == "md":
         return markdown.draw(blocks)
     return text.draw(blocks, width=width, style=text.Style(colour))
+
+
+def _terms(document: Piece, chosen: Sequence[Piece]) -> dict[str, Any]:
+    """What an explanation is made of: rows, what they run on, or why there are none."""
+    infeasible = {"infeasible": document["infeasible"]} if document["infeasible"] else {}
+    contracts = contracts_of(document, [entry["name"] for entry in chosen])
+    return {"workloads": list(chosen), **infeasible, **({"contracts": contracts} if contracts else {})}
 
 
 def _explained(document: Piece, chosen: Sequence[Piece]) -> list[Block]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.report.blocks import Block, Grid, Headline, Items, Lines, Timeline
+from planner.report.blocks import EVEN, Block, Grid, Headline, Items, Lines, Timeline
 from planner.report.escape import markdown as safe
 
 _BAR = 40  # characters of a bar
@@ -33,7 +33,7 @@ def _draw(block: Block) -> str:
         if not block.items:
             return ""
         return "\n".join([f"**{safe(block.title)}**", "", *(f"- {safe(item)}" for item in block.items)])
-    return _grid(block.grid(_BAR) if isinstance(block, Timeline) else block)
+    return _grid(block.grid(_BAR, EVEN) if isinstance(block, Timeline) else block)
 
 
 def _grid(block: Grid) -> str:

@@ -120,6 +120,7 @@ def test_nothing_hostile_reaches_a_terminal(plan: Document) -> None:
 def test_nothing_hostile_breaks_a_markdown_table(plan: Document) -> None:
     text = render_plan(named(plan, HOSTILE), "md")
     assert "<script>" not in text
+    assert not [line for line in text.splitlines() if "▕" in line and " " in line[line.index("▕") : line.index("▏")]]
     table: list[int] = []
     for line in text.splitlines():
         pipes = len([at for at, mark in enumerate(line) if mark == "|" and line[at - 1 : at] != "\\"])
@@ -150,6 +151,7 @@ def test_explanations_compare_load_and_fee(plan: Document) -> None:
     assert "Why these contracts" in text
     assert "fee / price on demand is" in text
     assert "paid for under contracts" in text
+    assert json.loads(render_explanation(plan, "json", workload="chat"))["contracts"]
     alone = copy.deepcopy(plan)
     for contract in alone["contracts"]:
         contract["break_even_share"] = None
@@ -184,6 +186,8 @@ def test_plans_without_a_calendar_have_no_schedule(plan: Document) -> None:
 )
 def test_bars_by_hand(bar: Bar, drawn: str) -> None:
     assert bar.drawn(10) == drawn
+    even = bar.drawn(10, "▒░")  # no blanks, which Markdown would melt into one
+    assert (len(even), " " in even) == (10, False)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 13, 54, 120])
