@@ -139,10 +139,18 @@ class LineFile:
     """A text file that grows by whole lines, each forced to disk; one process at a time.
 
     A last line without its end is what a killed writer left: it is cut off. `lines` are those that
-    were there. A file that another run holds is waited for a little, then `OutputError`.
+    were there. A file that another run holds is waited for a little, then `OutputError`; one that does
+    not begin as ours do is not touched: `InputError`.
     """
 
-    def __init__(self, path: StrPath, *, wait_s: float = LOCK_WAIT_S, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+    def __init__(
+        self,
+        path: StrPath,
+        *,
+        begins: str = "",
+        wait_s: float = LOCK_WAIT_S,
+        limit_bytes: int = DEFAULT_LIMIT_BYTES,
+    ) -> None:
         self.name = os.fspath(path)
         try:
             Path(self.name).parent.mkdir(parents=True, exist_ok=True)
@@ -154,6 +162,8 @@ class LineFile:
             _demand_regular(os.fstat(self._handle), self.name)
             _lock(self._handle, self.name, wait_s)
             data = os.pread(self._handle, limit_bytes, 0)
+            if data[: len(begins)] != begins.encode()[: len(data)]:
+                raise _refuse("not-a-journal", f"{self.name} is something else", self.name, "name another file")
             whole = data[: data.rfind(b"\n") + 1]
             if len(whole) < os.fstat(self._handle).st_size:
                 os.ftruncate(self._handle, len(whole))

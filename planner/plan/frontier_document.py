@@ -15,6 +15,7 @@ from planner.plan.frontier import Sweep, front
 from planner.plan.frontier_rows import unchanging
 from planner.plan.journal import Record
 from planner.plan.plan import EXIT_CODES
+from planner.scenario.schema import Scenario
 
 Document = dict[str, Any]
 SCHEMA = "plan/frontier/v1"
@@ -90,7 +91,7 @@ def frontier_document(
         "points": points,
         "unchanging": unchanging(points),
         "infeasible_below": _shown(_nothing_below(records), sweep.over),
-        "messages": _messages(records),
+        "messages": [*_messages(records), *_left_out(scenario)],
         "currency": scenario.currency,
         "provenance": {
             "planner": __version__,
@@ -127,6 +128,16 @@ def flat_rows(document: Mapping[str, Any]) -> list[Document]:
             )
         rows.append(row)
     return rows
+
+
+def _left_out(scenario: Scenario) -> list[str]:
+    """What a sweep does not look at."""
+    mixed = [job.name for job in scenario.training if job.mix_within_job]
+    return (
+        [f"{', '.join(mixed)}: a frontier trains each job on one offer; mixes within a job are left out"]
+        if mixed
+        else []
+    )
 
 
 def _messages(records: Sequence[Record]) -> list[str]:

@@ -19,6 +19,7 @@ from planner.candidates.program import Program
 
 Record = dict[str, Any]
 SCHEMA = "plan/frontier/journal/v1"
+BEGINS = json.dumps({"schema": SCHEMA})[:-1]  # every line, and so the file
 
 
 class Lines(Protocol):

@@ -14,7 +14,7 @@ import pytest
 
 from planner.errors import InputError, OutputError
 from planner.files import LineFile
-from planner.plan.journal import Journal, program_digest, question_key
+from planner.plan.journal import BEGINS, Journal, program_digest, question_key
 from tests.optimize.brute import random_program
 
 ROOT = Path(__file__).parents[2]
@@ -59,13 +59,34 @@ def test_a_journal_torn_anywhere_keeps_its_whole_lines(tmp_path: Path) -> None:
 
 def test_garbage_is_no_record(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b'\xff\xfe\n[]\n{"key": 3}\n' + b"[" * 50_000 + b"\n" + b'{"schema": "other", "key": "k"}\n')
-    with LineFile(path) as lines:
+    first = BEGINS.encode() + b', "key": 7}\n'
+    path.write_bytes(first + b'\xff\xfe\n[]\n{"key": 3}\n' + b"[" * 50_000 + b'\n{"schema": "other", "key": "k"}\n')
+    with LineFile(path, begins=BEGINS) as lines:
         journal = Journal("question", lines)
         assert journal.get(None) is None
         journal.add(None, {"status": "infeasible"})
     with LineFile(path) as lines:
         assert Journal("question", lines).get(None) == {"status": "infeasible"}
+
+
+@pytest.mark.parametrize("text", ["my notes", "my notes\nand more\n", '{"schema": "plan/result/v1"}', "{}\n"])
+def test_what_is_no_journal_is_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    with pytest.raises(InputError) as refused:
+        LineFile(path, begins=BEGINS)
+    assert refused.value.problems[0].reference == "not-a-journal"
+    assert path.read_text() == text
+
+
+def test_a_torn_first_line_is_a_journal(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    for size in range(len(BEGINS) + 1):
+        path.write_text(BEGINS[:size])
+        with LineFile(path, begins=BEGINS) as lines:
+            Journal("question", lines).add(3, {"status": "infeasible"})
+        assert path.read_text().startswith(BEGINS)
+        assert path.read_text().count("\n") == 1
 
 
 def test_a_second_run_waits_and_is_told(tmp_path: Path) -> None:

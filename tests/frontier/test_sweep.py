@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.candidates.program import Program
 from planner.optimize.solve import optimize
-from planner.plan.sweep import Point, Trade, best_under, columns_for, narrowed, steps, undominated
+from planner.plan.sweep import TOO_CLOSE, Point, Trade, best_under, columns_for, narrowed, steps, undominated
 from tests.frontier.brute import all_plans, key_of, pareto, small, with_times
 from tests.optimize.brute import random_program, value
 
@@ -121,3 +121,21 @@ def test_ties_go_by_the_tie_rule() -> None:
             units = np.zeros(question.column_count, dtype=np.int64)
             units[kept] = point.solution.units
             np.testing.assert_array_equal(units, best, err_msg=str(seed))
+
+
+def test_a_limit_that_no_solver_can_tell_is_lowered_and_said() -> None:
+    """Both solvers' answers may be refused one unit below a plan's value; then the next limit that can be told is."""
+    case = next(case for seed in range(0, 400) if (case := of_seed(seed)) and case[1].over == "cost")
+    question, trade = case[0], case[1]
+    limits: list[int] = []
+
+    def refused_once(program: Program, **given: Any) -> Any:
+        limits.append(int(program.rows[-1].bound))
+        answer = optimize(program, **given)
+        return replace(answer, status="failed") if len(limits) == 1 else answer
+
+    loose = int(question.cost_microusd.sum()) * 1000
+    point = best_under(question, trade, loose, refused_once)
+    assert isinstance(point, Point)
+    assert limits[:2] == [loose, loose - loose // 10**8]
+    assert TOO_CLOSE in point.solution.messages
