@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.offers import Site
+from planner.candidates.training_choice import busy_s
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import TrainingTable
-from planner.scenario.schema import Scenario, TrainingJob
+from planner.scenario.schema import Scenario
 
 FloatArray = NDArray[np.float64]
 FLEX = "flex"
@@ -53,20 +54,23 @@ def _of_job(
     scenario: Scenario, question: TrainingQuestion, table: TrainingTable, confidence: float | None
 ) -> FloatArray:
     """(3, rows): hold, wait and restart of every row."""
-    job, share = question.job, question.spec.confidence if confidence is None else confidence
-    of_site: dict[str, tuple[float, float, float]] = {}
+    share = question.spec.confidence if confidence is None else confidence
+    names = np.array([site.offer.id for site in table.sites], dtype=np.str_)
     figures = np.zeros((3, len(table)))
-    for row, site in enumerate(table.sites):
-        name = site.offer.id
-        if name not in of_site:
-            margin = question.band(site).time_margin(share)
-            of_site[name] = margin, wait_s(site, scenario), _restart_s(question, job, site)
-        margin, wait, restart = of_site[name]
-        run = float(table.finish_s[row]) * margin
+    for site in {site.offer.id: site for site in table.sites}.values():
+        rows = np.flatnonzero(names == site.offer.id)
+        run_s = table.finish_s[rows] * question.band(site).time_margin(share)
+        run_s = run_s * question.preemption_margin(site, _busy(table, rows), table.nodes[rows], share)
+        wait = wait_s(site, scenario)
         longest = site.offer.max_term_hours if site.offer.price_model == FLEX else None
-        fits = longest is None or run <= longest * 3600.0
-        figures[:, row] = (wait + run if fits else np.inf), wait, restart
+        fits = True if longest is None else run_s <= longest * 3600.0
+        figures[0, rows] = np.where(fits, wait + run_s, np.inf)
+        figures[1, rows], figures[2, rows] = wait, _restart_s(question, site)
     return figures
+
+
+def _busy(table: TrainingTable, rows: NDArray[np.int64]) -> FloatArray:
+    return np.asarray(busy_s(table.time))[rows]
 
 
 def wait_s(site: Site, scenario: Scenario) -> float:
@@ -80,7 +84,7 @@ def wait_s(site: Site, scenario: Scenario) -> float:
     return flex.wait_s
 
 
-def _restart_s(question: TrainingQuestion, job: TrainingJob, site: Site) -> float:
+def _restart_s(question: TrainingQuestion, site: Site) -> float:
     """What going on after a pause takes: as after a failure."""
     run = question.spec_on(site).run
-    return run.restart_s if run is not None and job.schedule == "elastic" else 0.0
+    return run.restart_s if run is not None and question.job.schedule == "elastic" else 0.0

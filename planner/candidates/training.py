@@ -285,7 +285,10 @@ def _note_memory(ledger: Ledger, site: Site, needed: NDArray[np.float64], level:
 
 def _on_time(question: TrainingQuestion, site: Site, timed: _Timed, rows: Rows, level: _Level, ledger: Ledger) -> Rows:
     finish_s, busy = timed.finish_s[rows], timed.busy_s[rows]
-    late = finish_s * level.time_margin - question.latest_s
+    chance = question.preemption_margin(
+        site, np.where(np.isfinite(busy), busy, 1.0), timed.nodes[rows], level.confidence
+    )
+    late = finish_s * level.time_margin * chance - question.latest_s
     on_time = late <= 0  # nan and inf (a group that crosses an unknown network) are not on time
     endless = np.isfinite(busy) & ~np.isfinite(finish_s)
     ledger.drop("failures", "layouts", int(endless.sum()), nearest=f"{site.shape.id}: fails faster than it restarts")

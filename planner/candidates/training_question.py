@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from planner.architecture.model import Architecture
 from planner.candidates.layouts import BATCH_TOLERANCE, RECOMPUTE, SHARDING, LayoutRules
 from planner.candidates.offers import Site
@@ -22,6 +25,7 @@ from planner.estimate.resolve import (
     training_machine,
     training_spec,
 )
+from planner.estimate.run import checkpoint_bytes_of, preemption_margin
 from planner.estimate.sources import training_equations
 from planner.estimate.training import TrainingSpec, training_memory
 from planner.scenario.schema import Scenario, TrainingJob
@@ -71,6 +75,17 @@ class TrainingQuestion:
         erring = errors_ratio(self.job, self.arch, site.device, self.catalog, calibrated=ratio is not None)
         ratio = ratio if erring == 1.0 else (ratio or 1.0) * erring
         return training_spec(self.job, self.arch, site.device, site.shape, ratio, spot)
+
+    def preemption_margin(
+        self, site: Site, busy_s: NDArray[np.float64], nodes: NDArray[np.int64], confidence: float
+    ) -> NDArray[np.float64]:
+        """What mean run times on shapes of a site are multiplied with to hold whatever is taken away; 1 off spot."""
+        spec = self.spec_on(site)
+        if not site.spot or spec.run is None:
+            return np.ones(len(busy_s))
+        devices = np.asarray(nodes) * site.shape.devices
+        busy_s = np.where(np.isfinite(busy_s), busy_s, 1.0)  # what is unknown is never on time
+        return preemption_margin(busy_s, devices, checkpoint_bytes_of(self.arch, spec), spec.run, confidence)
 
     def step_time_ratio(self, site: Site) -> float | None:
         """Measured over predicted step time on such devices; None where none was measured."""

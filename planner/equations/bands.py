@@ -14,7 +14,7 @@ def _inverse_normal(share: float) -> float:
     return NormalDist().inv_cdf(share) if 0.0 < share < 1.0 else np.copysign(np.inf, share - 0.5)
 
 
-_normal_quantile = np.vectorize(_inverse_normal, otypes=[np.float64])
+normal_quantile = np.vectorize(_inverse_normal, otypes=[np.float64])
 _Z90 = NormalDist().inv_cdf(0.9)
 _MEAN_OF_ABSOLUTE_NORMAL = np.sqrt(2.0 / np.pi)  # mean of |x| over the standard deviation
 
@@ -50,7 +50,7 @@ def band_quantile(p50: FloatOrArray, p90: FloatOrArray, confidence: FloatOrArray
     (1.2, 1.1007)
     """
     low, high = np.log(as_float(p50)), np.log(as_float(p90))
-    return np.asarray(np.exp(low + (high - low) * _normal_quantile(as_float(confidence)) / _Z90))
+    return np.asarray(np.exp(low + (high - low) * normal_quantile(as_float(confidence)) / _Z90))
 
 
 @equation("EQ-BAND-2")

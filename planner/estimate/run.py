@@ -18,6 +18,7 @@ from planner.equations import checkpoints as ckp
 from planner.equations import reliability as rel
 from planner.equations import scale
 from planner.equations.parameters import lora_layer_parameters
+from planner.equations.preemption import preempted_quantile
 from planner.equations.recipes import state_recipe
 from planner.estimate.terms import Terms
 
@@ -129,6 +130,33 @@ def run_figures(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec) 
         useful_s=np.asarray(useful),
         lost_share=lost,
         restart_share=restart,
+    )
+
+
+def preemption_margin(
+    busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec | None, confidence: float
+) -> Values:
+    """What a mean wall time is multiplied with so that it holds with a confidence whatever is taken away (EQ-REL-13).
+
+    1 where nothing is taken away: failures have their share in the error that whole runs showed. Parameters as in
+    `run_figures`.
+    """
+    busy = np.asarray(busy_s, dtype=np.float64)
+    if run is None or not run.preemptions_per_s:
+        return np.ones(np.broadcast(busy, devices).shape)
+    figures = run_figures(busy, devices, checkpoint_bytes, run)
+    taken = np.ceil(np.asarray(devices, dtype=np.float64) / run.devices_per_shape) * run.preemptions_per_s
+    undone = rel.preemption_lost_s(figures.interval_s, figures.checkpoint_s, run.preemption_warning_s)
+    warned = run.preemption_warning_s >= figures.checkpoint_s
+    return np.asarray(
+        preempted_quantile(
+            figures.useful_s / figures.goodput,
+            taken,
+            undone + run.preemption_restart_s,
+            np.where(warned, 0.0, figures.interval_s),
+            figures.lost_share + figures.restart_share,
+            confidence,
+        )
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from planner.architecture.model import Architecture
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Device, Offer
@@ -19,7 +21,8 @@ from planner.estimate.resolve import (
     training_spec,
     usable_bytes,
 )
-from planner.estimate.training import training_memory, training_time
+from planner.estimate.run import checkpoint_bytes_of, preemption_margin
+from planner.estimate.training import TrainingSpec, training_memory, training_time
 from planner.estimate.training_memory import host_bytes
 from planner.plan.check_bands import Margins, band_findings, margins_on
 from planner.plan.check_calendar import row_timing_findings, running_findings, training_cost
@@ -145,6 +148,17 @@ class AllocationCheck:
                 )
                 yield from check.findings(known)
 
+    def _chance(
+        self, job: TrainingJob, spec: TrainingSpec, facts: OfferFacts, layout: Layout, terms: Document
+    ) -> float:
+        """What a run on machines that are taken away is longer than its mean at the confidence of the job."""
+        spot, run = self.scenario.hardware.spot, spec.run
+        if facts.offer.price_model != "spot" or spot is None or run is None:
+            return 1.0
+        busy_s = sum(seconds for name, seconds in terms.items() if name not in RUN_TERMS)
+        size = checkpoint_bytes_of(self.arch, spec)
+        return float(np.max(preemption_margin(busy_s, layout.devices, size, run, job.confidence_share)))
+
     def _memory(
         self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts, margins: Margins
     ) -> Iterator[Finding]:
@@ -187,10 +201,12 @@ class AllocationCheck:
         if not math.isclose(row["hours"], hours, rel_tol=TOLERANCE):
             yield Finding("wrong-time", f"{job.name}: {row['hours']:.6g} h stated, {hours:.6g} h computed")
         restart_s = spec.run.restart_s if spec.run is not None else 0.0
-        yield from running_findings(job, row, facts, self.scenario, hours * margins.time, restart_s)
-        if hours * 3600.0 * margins.time > job.deadline_s * (1 + 1e-12):
-            at = f" at {job.confidence_share:.0%} confidence" if margins.time > 1 else ""
-            when = f"{hours * margins.time:.6g} h{at}"
+        margin = margins.time * self._chance(job, spec, facts, layout, time.row(0))
+        yield from cell_findings("wrong-time", job.name, row, {"held_hours": hours * margin})
+        yield from running_findings(job, row, facts, self.scenario, hours * margin, restart_s)
+        if hours * 3600.0 * margin > job.deadline_s * (1 + 1e-12):
+            at = f" at {job.confidence_share:.0%} confidence" if margin > 1 else ""
+            when = f"{hours * margin:.6g} h{at}"
             yield Finding("late", f"{job.name}: {when} is after the deadline of {job.deadline_s / 3600:.6g} h")
         yield from band_findings(job, row, margins, hours)
         yield from cell_findings("wrong-time", job.name, row, training_cells(job, row, time.row(0), hours))
