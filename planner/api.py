@@ -117,11 +117,14 @@ def solve(
         "seed": seed,
     }
     way = _Way(catalog=catalog, options=options, allow_suspect=allow_suspect)
+    listed = way.mixed(listed)
     staying = _staying(scenario, previous, options)
     if staying is not None:
         document = way.planned(staying.ready(listed), staying.solved, listed=listed, prepare=staying.ready)
+    elif scenario.uncertainty:
+        document = _solve_uncertain(scenario, listed, way)
     else:
-        document = _solve_uncertain(scenario, listed, way) if scenario.uncertainty else way.planned(listed, way.solved)
+        document = way.planned(listed, way.solved, prepare=way.mixed)
     problems = _verify(document, catalog, load_model) + certificate_problems(document, listed.whole)
     problems += _case_problems(document, catalog) if scenario.uncertainty else []
     if problems:
@@ -145,8 +148,21 @@ class _Way:
     allow_suspect: bool
 
     def solved(self, candidates: Candidates) -> Solution:
-        """The best plan of the columns as they are."""
-        return optimize(candidates.program, **self.options)
+        """The best plan of the columns as they are, proven as far as they are all."""
+        solution = optimize(candidates.program, **self.options)
+        if candidates.unlisted is None:
+            return solution
+        from planner.optimize.mixing import within_bound
+
+        return within_bound(solution, candidates.unlisted)
+
+    def mixed(self, candidates: Candidates) -> Candidates:
+        """The ways with every mix of offers within a job that a best plan may use."""
+        if not candidates.spaces or candidates.scenario.uncertainty:
+            return candidates
+        from planner.optimize.mixing import with_mixes_that_matter
+
+        return with_mixes_that_matter(candidates, **self.options)
 
     def search(self, scenario: Scenario, *, patience_s: float | None = None) -> Candidates:
         """The ways of a scenario, those past its deadlines too when there is patience."""
@@ -283,6 +299,7 @@ def frontier(
     """
     from planner.plan.frontier_question import sweep_of
     from planner.plan.frontier_run import run_sweep
+    from planner.plan.journal import BEGINS
 
     catalog = catalog or catalog_of(scenario)
     sweep = sweep_of(scenario, over=over, low=low, high=high, against=against, workload=workload, most=most)
@@ -297,7 +314,7 @@ def frontier(
         if problems:
             raise PlanError(*problems)
 
-    with LineFile(journal) if journal is not None else nullcontext() as lines:
+    with LineFile(journal, begins=BEGINS) if journal is not None else nullcontext() as lines:
         return run_sweep(scenario, sweep, enumerate_ways=enumerate_ways, verified=verified, options=asked, lines=lines)
 
 
@@ -316,7 +333,20 @@ def verify(document: Document, catalog: Catalog | None = None) -> list[Problem]:
     scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
     allow_suspect = bool(document["certificate"].get("allow_suspect"))
     listed = enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect)
-    return certificate_problems(document, listed.whole)
+    return certificate_problems(document, _with_stated_mixes(listed, document["certificate"]).whole)
+
+
+def _with_stated_mixes(listed: Candidates, certificate: Document) -> Candidates:
+    """The ways with the mixes that a plan says it found; as they are when it names what is not to be had."""
+    named = certificate.get("mixes")
+    if not named or not listed.spaces:
+        return listed
+    from planner.candidates.mixed_columns import with_named_mixes
+
+    try:
+        return with_named_mixes(listed, named)
+    except (LookupError, TypeError, ValueError):  # then the columns differ, which the certificate is asked
+        return listed
 
 
 def _case_problems(document: Document, catalog: Catalog) -> list[Problem]:

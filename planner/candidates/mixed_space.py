@@ -35,7 +35,7 @@ from planner.estimate.training import training_memory
 from planner.estimate.training_memory import host_bytes
 
 Rows = NDArray[np.int64]
-PRICE_MODELS = ("on_demand", "spot", "owned")  # paid by the hour that the job runs
+PRICE_MODELS = ("on_demand", "owned")  # paid by the hour; one group taken away would stop all of them
 FEWEST = 2  # groups of a mix
 
 
@@ -125,6 +125,7 @@ def _job(
         checkpoint_bytes=checkpoint_bytes_of(question.arch, spec),
         usage=np.array(usage, dtype=np.int64).reshape(len(limits), len(sources)),
         bounds=np.array([bound for _, _, bound, _ in limits], dtype=np.int64),
+        one_provider=question.scenario.limits.max_providers is not None,
     )
 
 

@@ -51,6 +51,7 @@ class MixedJob:
     checkpoint_bytes: float
     usage: IntArray  # (limits, sources) what one shape takes of each limit at the peak
     bounds: IntArray  # (limits,)
+    one_provider: bool = False  # providers are counted, and a column has one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +215,8 @@ class Walk:
         """Whether two offers may be in one mix: a known network, and not the same machines under two names."""
         one, two = self.job.sources[number], self.job.sources[other]
         near = one_zone(one.zone, two.zone)
+        if self.job.one_provider and one.zone[0] != two.zone[0]:
+            return False
         return (near or self.job.between is not None) and not (near and one.machines == two.machines)
 
     def _with(self, taken: _Taken, number: int) -> tuple[IntArray, _Taken]:

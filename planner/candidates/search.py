@@ -32,6 +32,7 @@ from planner.estimate.given import NO_MODEL
 from planner.estimate.market import market
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 
+MIXED = " + "  # between the devices of a mix
 SLICES = 8  # equal parts of a class of requests, where a router cannot split it as it likes
 ModelLoader = Callable[[ModelRef | None], Architecture]
 Question = TrainingQuestion | ServingQuestion
@@ -56,6 +57,7 @@ class Candidates:
     calendar: Calendar | None = None  # of `program`; None: everything runs at once
     whole_calendar: Calendar | None = None  # of `whole`
     spaces: Mapping[str, MixSpace] = field(default_factory=dict)  # of jobs that may be mixed: what of
+    unlisted: int | None = None  # bound of the criterion for mixes that are not among the ways; None: none matters
 
     @property
     def columns_before(self) -> int:
@@ -82,7 +84,7 @@ def _device_of(table: Table, row: int) -> str:
     mixed = table.mixes.get(row) if isinstance(table, TrainingTable) else None
     if mixed is None:
         return table.sites[row].device.id
-    return " + ".join(sorted({group.site.device.id for group in mixed.groups}))
+    return MIXED.join(sorted({group.site.device.id for group in mixed.groups}))
 
 
 def enumerate_candidates(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.program import Program, restrict
 from planner.candidates.prune import prune
-from planner.candidates.search import Candidates, Table, program_of
+from planner.candidates.search import MIXED, Candidates, Table, program_of
 from planner.estimate.bands import MEDIAN
 from planner.optimize.conflict import find_conflict
 from planner.optimize.solve import Solution, optimize
@@ -28,11 +28,15 @@ def best_single_kind(candidates: Candidates, solution: Solution, **options: Any)
     if candidates.calendar is not None:
         return None
     chosen = candidates.devices(candidates.program, candidates.rows)[solution.units > 0]
-    if len(set(chosen)) < 2 or candidates.program.objective[0] != "cost":
+    if (
+        len({device for names in chosen for device in str(names).split(MIXED)}) < 2
+        or candidates.program.objective[0] != "cost"
+    ):
         return None
     whole, device_of = candidates.whole, candidates.devices(candidates.whole, candidates.whole_rows)
     best: tuple[int, str] | None = None
-    floors = {str(device): _floor(whole, device_of == device) for device in np.unique(device_of)}
+    kinds = [str(device) for device in np.unique(device_of) if MIXED not in str(device)]
+    floors = {device: _floor(whole, device_of == device) for device in kinds}
     for floor, device in sorted((floor, device) for device, floor in floors.items() if floor is not None):
         if best is not None and floor >= best[0]:
             break

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from planner.candidates.mixed_columns import mixes_of
 from planner.candidates.program import DECODE, Program, Task
 from planner.candidates.search import Candidates
 from planner.optimize.bound import REQUEST_STEPS, prices_of
@@ -43,6 +44,8 @@ def certificate_of(candidates: Candidates, solution: Solution, *, allow_suspect:
             for number, price in sorted(prices.rows.items())
         ],
     }
+    if found := mixes_of(candidates):
+        certificate["mixes"] = {name: [[list(part) for part in mix] for mix in mixes] for name, mixes in found.items()}
     relaxed = [_entry(one.task, one.level, one.prefill, one.decode) for one in prices.requests]
     certificate["requests"] = list(_best_prices(candidates, solution, certificate, relaxed))
     value, bound = int(reached[criterion]), certified_bound(program, certificate)
