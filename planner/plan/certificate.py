@@ -24,8 +24,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,10 @@ from planner.errors import Problem
 from planner.plan.findings import Finding, problems_of
 
 Document = dict[str, Any]
+Item = tuple[int, int, int, int]  # weight, earned, most units, size of a replica
 STEPS = 1000  # prices of limits are whole thousandths of the criterion's unit
 MOST_STEPS = 20_000  # of the search for a least cover
+UNMET = 2**400  # weighs more than any plan
 ARRAYS = (
     "cost_microusd", "finish_s", "carbon_mg", "nodes", "replicas", "capacity_micro_per_s", "max_units", "provider",
     "role", "level", "spot", "domain",
@@ -179,15 +181,29 @@ def _least_fleet(
     replicas = [max(int(each), 1) for each in program.replicas[task.first : task.stop]]
     parts = math.lcm(*set(replicas))
     sizes = [earn * (parts // each) for earn, each in zip(earned, replicas)]  # of one replica, in 1 / parts
-    found = []
-    for largest in sorted({size for size, most in zip(sizes, upper) if most}):
-        open_ = [most if size <= largest else 0 for size, most in zip(sizes, upper)]
-        lost = task.spare_replicas * largest
-        found.append(_cover(weights, [earn * parts for earn in earned], open_, need * parts + lost))
-    known = [value for value in found if value is not None]
-    if not known:
+    items = _items(weights, [earn * parts for earn in earned], upper, sizes)
+    # the dearest type in use may be any: those that look cheapest first, until none can be cheaper
+    looks = sorted(
+        (_relaxed(_up_to(items, size), _need(task, need, parts, size)), size) for size in {i[3] for i in items}
+    )
+    best: int | None = None
+    for least, size in looks:
+        if least >= UNMET or (best is not None and least >= best):
+            break
+        found = _cover(list(_up_to(items, size)), _need(task, need, parts, size))
+        best = found if best is None or (found is not None and found < best) else best
+    if best is None:
         raise CertificateError(f"{task.name} has no way left: nothing to bound")
-    return min(known)
+    return best
+
+
+def _need(task: Task, need: int, parts: int, largest: int) -> int:
+    """What must be earned where replicas of up to a size are in use."""
+    return need * parts + task.spare_replicas * largest
+
+
+def _up_to(items: Sequence[Item], size: int) -> Iterator[Item]:
+    return (item for item in items if item[3] <= size)
 
 
 def _line(program: Program, task: Task, requests: Sequence[Mapping[str, Any]]) -> tuple[list[int], int]:
@@ -226,47 +242,53 @@ def least_cover(weights: Sequence[int], earned: Sequence[int], upper: Sequence[i
     >>> least_cover([2, 3], [3, 5], [9, 9], 5)
     3
     """
-    found = _cover(weights, earned, upper, need)
+    found = _cover(_items(weights, earned, upper, [0] * len(weights)), need)
     if found is None:
         raise CertificateError("a fleet has no way left: nothing to bound")
     return found
 
 
-def _cover(weights: Sequence[int], earned: Sequence[int], upper: Sequence[int], need: int) -> int | None:
-    """The least cover; None when there is none."""
-    items = [(w, e, u) for w, e, u in zip(weights, earned, upper) if e > 0 and u > 0]
-    if sum(e * u for _, e, u in items) < need:
+def _items(weights: Sequence[int], earned: Sequence[int], upper: Sequence[int], sizes: Sequence[int]) -> list[Item]:
+    """What earns something, the cheapest for what it earns first."""
+    items = [(w, e, u, s) for w, e, u, s in zip(weights, earned, upper, sizes) if e > 0 and u > 0]
+    # two ratios of whole numbers below 2^128 differ by more than 2^-256
+    return sorted(items, key=lambda item: ((item[0] << 256) // item[1], item[1]))
+
+
+def _cover(items: Sequence[Item], need: int) -> int | None:
+    """The least cover in whole units, or a bound below it; None when there is none."""
+    relaxed = _relaxed(items, need)
+    if relaxed >= UNMET:
         return None
-    items.sort(key=lambda item: (Fraction(item[0], item[1]), item[1]))
     best = _any_cover(items, need)
     stack, steps = [(0, 0, need)], 0
     while stack:
         at, paid, left = stack.pop()
         steps += 1
         if steps > MOST_STEPS:
-            return _relaxed(items, 0, need)
+            return relaxed
         if left <= 0:
             best = min(best, paid)
-        elif at < len(items) and paid + _relaxed(items, at, left) < best:
-            weight, earn, most = items[at]
+        elif at < len(items) and paid + _relaxed(islice(items, at, None), left) < best:
+            weight, earn, most, _ = items[at]
             for amount in range(min(most, -(-left // earn)) + 1):  # the largest is looked at first
                 stack.append((at + 1, paid + amount * weight, left - amount * earn))
     return best
 
 
-def _relaxed(items: Sequence[tuple[int, int, int]], at: int, need: int) -> int:
-    """The least weight in parts of units, rounded up; never more than in whole units."""
+def _relaxed(items: Iterable[Item], need: int) -> int:
+    """The least weight in parts of units, rounded up: never more than in whole units; `UNMET` without a cover."""
     total = 0
-    for weight, earn, most in items[at:]:
+    for weight, earn, most, _ in items:
         if need <= earn * most:
             return total + -(-need * weight // earn)
         total, need = total + weight * most, need - earn * most
-    return total if need <= 0 else 2**200
+    return total if need <= 0 else UNMET
 
 
-def _any_cover(items: Sequence[tuple[int, int, int]], need: int) -> int:
+def _any_cover(items: Iterable[Item], need: int) -> int:
     total = 0
-    for weight, earn, most in items:
+    for weight, earn, most, _ in items:
         amount = min(most, -(-need // earn))
         total, need = total + amount * weight, need - amount * earn
         if need <= 0:
