@@ -89,6 +89,8 @@ def _ties(candidates: Candidates, task: Task, cost: int, site: Site, allocations
 def because_of(candidates: Candidates, solution: Solution, task: Task, allocations: Sequence[Document]) -> list[str]:
     """What binds: the deadline, the memory, the peak load, a joint limit; and what comes next."""
     lines = [*_size_reasons(candidates, task, allocations), *_reserved_reasons(candidates, allocations)]
+    if any(row["reserved_pool"] is not None for row in allocations):
+        return lines  # what it costs is not its own to compare
     cost = sum(row["cost_microusd"] for row in allocations)
     lines += _joint_reasons(candidates, solution, task, cost)
     lines += _next_device(candidates, task, allocations, cost)

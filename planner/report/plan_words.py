@@ -264,7 +264,8 @@ def merged(document: Piece, sentences: list[str]) -> tuple[str, ...]:
 
 def alternative_row(document: Piece, workload: Piece, other: Piece) -> list[str]:
     """The best way on another device, and how much dearer it is."""
-    cost = workload["cost_microusd"]
+    reserved = any(row.get("funding") == "reserved" for row in workload["allocations"])
+    cost = 0 if reserved else workload["cost_microusd"]  # contracts are not this workload's alone
     dearer = f"{100 * (other['cost_microusd'] / cost - 1):+.1f} %" if cost else ""
     return [
         workload["name"],

@@ -92,8 +92,9 @@ def price_lines(document: Piece, workload: Piece) -> Iterator[str]:
     mean, full = fleet["usd_per_million_output_tokens_mean"], fleet["usd_per_million_output_tokens_full"]
     if mean is None or full is None:  # lengths that nobody gave
         return
-    apart = ", contracts apart" if any(row.get("funding") == "reserved" for row in workload["allocations"]) else ""
-    yield f" $ per 1M output tokens  {workload['name']} {mean:,.2f} at mean load, {full:,.2f} at full load{apart}"
+    if any(row.get("funding") == "reserved" for row in workload["allocations"]):
+        return  # what its nodes cost stands under the contracts
+    yield f" $ per 1M output tokens  {workload['name']} {mean:,.2f} at mean load, {full:,.2f} at full load"
     api = fleet["api"]
     if not api:
         return
