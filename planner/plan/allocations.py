@@ -16,7 +16,7 @@ from planner.estimate.binding import bound_by
 from planner.estimate.utilisation import achieved_mfu
 from planner.optimize.solve import Solution
 from planner.plan.band_rows import row_band
-from planner.plan.calendar_rows import timing_of
+from planner.plan.calendar_rows import held_hours, timing_of
 from planner.plan.given_rows import given_rows
 from planner.plan.mixed_rows import mixed_rows, shared_speed
 from planner.plan.place import energy_document, memory_document, place_document, usd
@@ -62,7 +62,8 @@ def _mixed_row(candidates: Candidates, question: TrainingQuestion, row: Document
     """A row of a mix with its speed and its energy."""
     alone = _speed(candidates, question, group.site, row["time_terms_s"], row["devices"] // row["jobs"])
     energy = energy_document(candidates.catalog, group.site, row["count"], row["hours"])
-    return {**row, **shared_speed(alone, row["mix"]["share"]), **energy}
+    held = row["hours"] * (row["error_band"]["time"]["margin"] if row["error_band"]["time"] else 1.0)
+    return {**row, "held_hours": held, **shared_speed(alone, row["mix"]["share"]), **energy}
 
 
 def _training(candidates: Candidates, solution: Solution, task: Task, table: TrainingTable, column: int) -> Document:
@@ -80,6 +81,7 @@ def _training(candidates: Candidates, solution: Solution, task: Task, table: Tra
         "jobs": jobs,
         "layout": split_document(table.layout, row),
         "hours": hours,
+        "held_hours": held_hours(candidates, task, column, site, hours),
         **timing.cells,
         "finish_hours": timing.cells["end_hours"],
         "deadline_hours": (question.job.start_s + question.job.deadline_s) / 3600.0,

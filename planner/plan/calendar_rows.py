@@ -15,6 +15,9 @@ from planner.candidates.money import cost_microusd
 from planner.candidates.offers import Site
 from planner.candidates.program import Task
 from planner.candidates.search import Candidates
+from planner.candidates.training import TrainingTable
+from planner.candidates.training_choice import busy_s
+from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
 from planner.plan.check_data import copy_cells, kept_hours
 from planner.plan.place import usd
@@ -63,6 +66,16 @@ def timing_of(
     runs = [_run(calendar, run, int(solution.units[run])) for run in taken]
     ends = {"start_hours": runs[0]["start_hours"], "end_hours": runs[-1]["end_hours"]}
     return Timing({**ends, **cells, "runs": runs}, cost)
+
+
+def held_hours(candidates: Candidates, task: Task, column: int, site: Site, hours: float) -> float:
+    """How long a job is planned to hold its machines: its run at the confidence asked for.  [h]"""
+    question, table = candidates.questions[task.name], candidates.tables[task.name]
+    assert isinstance(question, TrainingQuestion)
+    assert isinstance(table, TrainingTable)
+    row, share = [int(candidates.rows[column])], question.spec.confidence
+    chance = question.preemption_margin(site, np.asarray(busy_s(table.time))[row], table.nodes[row], share)
+    return hours * question.band(site).time_margin(share) * float(chance[0])
 
 
 def _running(candidates: Candidates, solution: Solution, name: str, row: int) -> Iterator[int]:
@@ -314,7 +327,7 @@ def _job(candidates: Candidates, workload: Document, row: Document) -> Document:
     scenario, training = candidates.scenario, workload["kind"] == "training"
     start, end = row["start_hours"], row["end_hours"]
     deadline = row["deadline_hours"] if training else None
-    late = row["error_band"]["hours"]["at_confidence"] - row["hours"] if training and row["runs"] is None else 0.0
+    late = row["held_hours"] - row["hours"] if training and row["runs"] is None else 0.0
     whole = [{"start_hours": start, "end_hours": end, "jobs": row.get("jobs", 1)}]
     return {
         "workload": workload["name"],

@@ -63,12 +63,6 @@ def grid_of(scenario: Scenario) -> Grid | None:
     return Grid(scenario.period_s / 3600.0, scenario.periods, horizon)
 
 
-def margin_of(row: Document) -> float:
-    """What the time of a row is multiplied with to hold at the confidence of its job."""
-    band = row["error_band"]
-    return float(band["time"]["margin"]) if band and band["time"] else 1.0
-
-
 def held_by(asked: TrainingJob | ServingFleet, row: Document, facts: OfferFacts, scenario: Scenario) -> list[Held]:
     """Periods in which a row holds nodes, and how many of its jobs run in them; a fleet holds all."""
     grid = grid_of(scenario)
@@ -81,7 +75,7 @@ def held_by(asked: TrainingJob | ServingFleet, row: Document, facts: OfferFacts,
     first = grid.at(row["start_hours"] - wait_hours(facts, scenario))
     if first is None:
         return []
-    return [Held(first, grid.touched(first, row["start_hours"] + row["hours"] * margin_of(row)), row["jobs"])]
+    return [Held(first, grid.touched(first, row["start_hours"] + row["held_hours"]), row["jobs"])]
 
 
 def row_timing_findings(
@@ -91,6 +85,10 @@ def row_timing_findings(
     reserved = facts.offer.price_model == RESERVED
     paid = {"funding": facts.offer.price_model, "reserved_pool": pool_of_row(row) if reserved else None}
     yield from cell_findings("wrong-funding", asked.name, row, paid)
+    if row.get("mix"):  # the groups hold their machines together, at the widest band, which their rows tell
+        band = row["error_band"]["time"]
+        held = {"held_hours": row["hours"] * (band["margin"] if band else 1.0)}
+        yield from cell_findings("wrong-time", asked.name, row, held)
     if isinstance(asked, ServingFleet):
         cells = {"start_hours": 0.0, "end_hours": scenario.horizon_s / 3600.0, "runs": None}
         yield from cell_findings("wrong-start", asked.name, row, cells)
@@ -116,7 +114,7 @@ def _started(job: TrainingJob, row: Document, facts: OfferFacts, scenario: Scena
         yield Finding("wrong-start", f"{job.name}: no period begins at {row['start_hours']:.6g} h, less any wait")
     elif grid.edge(first) * 3600.0 < job.start_s - _slack_s(grid):
         yield Finding("too-early", f"{job.name}: starts at {grid.edge(first):.6g} h, before {job.start_s / 3600:.6g} h")
-    until = row["start_hours"] + row["hours"] * margin_of(row)
+    until = row["start_hours"] + row["held_hours"]
     yield from _in_time(job, until, grid)
 
 
@@ -197,7 +195,7 @@ def order_findings(document: Document, scenario: Scenario) -> Iterator[Finding]:
 
 def _done_hours(row: Document, grid: Grid) -> float:
     """End of the last period that a row touches."""
-    until = row["end_hours"] if row["runs"] else row["start_hours"] + row["hours"] * margin_of(row)
+    until = row["end_hours"] if row["runs"] else row["start_hours"] + row["held_hours"]
     return grid.edge(math.ceil(until / grid.period_hours - _SHORT))
 
 
@@ -236,7 +234,7 @@ def _job_cells(asked: TrainingJob | ServingFleet, row: Document, scenario: Scena
     if isinstance(asked, ServingFleet):
         return {**cells, "release_hours": 0.0, "deadline_hours": None, "slack_hours": None}
     latest = (asked.start_s + asked.deadline_s) / 3600.0
-    late = 0.0 if row["runs"] else row["hours"] * (margin_of(row) - 1.0)
+    late = 0.0 if row["runs"] else row["held_hours"] - row["hours"]
     return {
         **cells,
         "release_hours": asked.start_s / 3600.0,
