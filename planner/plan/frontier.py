@@ -32,6 +32,7 @@ from planner.plan.tighten import solve_within_targets
 from planner.scenario.schema import Scenario
 
 Document = dict[str, Any]
+BROKEN_OFF = "broken off: points that are missing are looked for when it is run again"
 HELD = {"deadline": "time", "budget": "cost", "carbon": "carbon"}  # what a limit holds
 
 
@@ -68,12 +69,16 @@ def sweep_points(candidates: Candidates, sweep: Sweep, asked: Asked, journal: Jo
     """
     found: list[Record] = []
     ranges = [*_breaks(candidates, sweep), sweep.low]
-    for number, (high, low, part) in enumerate(_ranges(candidates, sweep, asked, ranges)):
-        name = f"range {number} of {ranges}" if len(ranges) > 1 else ""
-        inside = replace(sweep, high=high, low=low, most=sweep.most - len(found))
-        found += _in_range(part, inside, asked, journal, name)
-        if len(found) >= sweep.most:
-            break
+    try:
+        for number, (high, low, part) in enumerate(_ranges(candidates, sweep, asked, ranges)):
+            name = f"range {number} of {ranges}" if len(ranges) > 1 else ""
+            _in_range(part, replace(sweep, high=high, low=low), asked, journal, name, found)
+            if len(found) >= sweep.most:
+                break
+    except KeyboardInterrupt:  # what was found is worth something
+        if not found:
+            raise
+        found[-1] = {**found[-1], "messages": [*found[-1].get("messages", ()), BROKEN_OFF]}
     return found
 
 
@@ -85,11 +90,15 @@ def journal_key(candidates: Candidates, sweep: Sweep, version: str, options: Map
     return question_key(*parts, program=candidates.whole)
 
 
-def _in_range(candidates: Candidates, sweep: Sweep, asked: Asked, journal: Journal, name: str) -> list[Record]:
-    found: list[Record] = []
+def _in_range(
+    candidates: Candidates, sweep: Sweep, asked: Asked, journal: Journal, name: str, found: list[Record]
+) -> None:
+    """Add the records of one range to those found."""
     ready: list[Candidates] = []  # made only when something is left to be solved
 
     def at(limit: Value | None) -> Value | None:
+        if len(found) >= sweep.most:
+            return None
         record = journal.get(limit, name)
         if record is None:
             if not ready:
@@ -100,9 +109,8 @@ def _in_range(candidates: Candidates, sweep: Sweep, asked: Asked, journal: Journ
         found.append({"limit": limit, **record})
         return record.get("over")
 
-    for _ in steps(sweep.low, sweep.high, lambda limit: at(limit) if len(found) < sweep.most else None):
+    for _ in steps(sweep.low, sweep.high, at):
         pass
-    return found
 
 
 def solve_at(candidates: Candidates, sweep: Sweep, limit: Value | None, asked: Asked) -> Record:

@@ -11,7 +11,7 @@ from typing import Any
 from planner import __version__
 from planner.candidates.search import Candidates
 from planner.plan.document import digest_of
-from planner.plan.frontier import Sweep, front
+from planner.plan.frontier import BROKEN_OFF, Sweep, front
 from planner.plan.frontier_rows import unchanging
 from planner.plan.journal import Record
 from planner.plan.plan import EXIT_CODES
@@ -192,6 +192,8 @@ def _complete(records: Sequence[Record], sweep: Sweep) -> bool:
     if not records or any(record["status"] not in ("optimal", "infeasible") for record in records):
         return False
     last = records[-1]
+    if BROKEN_OFF in last.get("messages", ()):
+        return False
     return bool(last["status"] == "infeasible" or last["over"] <= sweep.low)
 
 

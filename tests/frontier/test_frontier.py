@@ -198,6 +198,30 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytes
         assert path.read_bytes() == whole.read_bytes()
 
 
+def test_a_sweep_that_is_broken_off_gives_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from planner.plan import frontier
+
+    expected, kept_optimize, solves = swept(), frontier.optimize, []
+
+    def interrupted(*given: Any, **asked: Any) -> Any:
+        solves.append(1)
+        answer = kept_optimize(*given, **asked)
+        return replace(answer, stopped_by="interrupt") if len(solves) == after else answer
+
+    monkeypatch.setattr(frontier, "optimize", interrupted)
+    path = tmp_path / "a.jsonl"
+    after = 3
+    part = swept(path)
+    assert (part.status, part.exit_code) == ("feasible", 5)
+    assert [point["over"] for point in part.points] == [point["over"] for point in expected.points[-2:]]
+    assert part.document["messages"] == [frontier.BROKEN_OFF]
+    after = 0
+    assert swept(path).to_json() == expected.to_json()
+    after, solves[:] = 1, []
+    with pytest.raises(KeyboardInterrupt):
+        swept()
+
+
 def test_another_question_finds_nothing_in_the_journal(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     scenario, catalog = random_world(2)
