@@ -11,7 +11,6 @@ step closing the columns that end later.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +25,8 @@ from planner.optimize.stage import Answer, Found, Run
 from planner.optimize.status import Ending
 
 RADIX = 10**6  # weights of one block of the canonical order stay below this
-MOST_BLOCKS = 40
+MOST_BLOCKS = 400
+QUIET, MANY = 2, 100  # blocks that change nothing before so many columns are asked about at once
 UNTOLD = "plans of equal value were not told apart by {}"
 
 
@@ -134,13 +134,7 @@ def _without_rivals(run: Run, scope: Scope, units: IntArray) -> Scope:
     One question in place of many: most often the plan has no rival, and all later stages are
     settled at a glance.
     """
-    strange = (units == 0) & (scope.upper > 0)
-    if not strange.any():
-        return scope
-    answer = run.ask(scope, "offers", -strange.astype(np.int64))
-    if answer.units is None or answer.ending is not Ending.OPTIMAL or answer.units[strange].any():
-        return scope
-    return scope.only(units > 0)
+    return scope if _without(run, scope, units, scope.open.tolist()) is None else scope.only(units > 0)
 
 
 def _value_without_solving(scope: Scope, criterion: str, units: IntArray | None) -> int | None:
@@ -189,40 +183,57 @@ def _try(run: Run, scope: Scope) -> Answer:
 
 
 def _first_in_order(run: Run, scope: Scope, units: IntArray | None) -> IntArray | None:
-    """Among equal plans the one first in canonical order, block by block of columns."""
+    """Among equal plans the one first in canonical order, block by block of columns.
+
+    Where blocks stay as they are, many columns to come are asked about at once: most often no equal
+    plan uses any of those that this plan does not use.
+    """
     if units is None:
         return None
-    for number, block in enumerate(_blocks(scope)):
-        columns = [k for k in block if scope.upper[k] > 0]
-        if not columns:
-            continue
-        if number >= MOST_BLOCKS:
-            run.messages.append(UNTOLD.format("offers"))
+    ahead, unchanged, many = canonical_order(scope.program, scope.open).tolist(), 0, MANY
+    for _ in range(MOST_BLOCKS):
+        ahead = [k for k in ahead if scope.upper[k] > 0]
+        if not ahead or decided(scope):
             return units
-        answer = run.ask(scope, "offers", _radix_weights(scope, columns))
+        if unchanged >= QUIET:
+            narrower = _without(run, scope, units, ahead[:many])
+            unchanged, many = (unchanged, 2 * many) if narrower else (0, MANY)
+            scope = narrower or scope
+            if narrower:
+                continue
+        block = _block(scope, ahead)
+        answer = run.ask(scope, "offers", _radix_weights(scope, block))
         if answer.units is None:
-            run.messages.append(UNTOLD.format("offers"))
-            return units
-        units = answer.units
-        scope = scope.fix_all({column: int(units[column]) for column in columns})
-        if decided(scope):
             break
+        unchanged = unchanged + 1 if (answer.units[block] == units[block]).all() else 0
+        units = answer.units
+        scope = scope.fix_all({column: int(units[column]) for column in block})
+        ahead = ahead[len(block) :]
+    run.messages.append(UNTOLD.format("offers"))
     return units
 
 
-def _blocks(scope: Scope) -> Iterator[list[int]]:
-    """Open columns in canonical order, as many at a time as one objective can tell apart."""
-    block: list[int] = []
+def _block(scope: Scope, columns: list[int]) -> list[int]:
+    """As many of the first columns as one objective can tell apart."""
     size = 1
-    for column in canonical_order(scope.program, scope.open).tolist():
-        radix = int(scope.upper[column]) + 1
-        if block and size * radix > RADIX:
-            yield block
-            block, size = [], 1
-        block.append(column)
-        size *= radix
-    if block:
-        yield block
+    for place, column in enumerate(columns):
+        size *= int(scope.upper[column]) + 1
+        if place and size > RADIX:
+            return columns[:place]
+    return columns
+
+
+def _without(run: Run, scope: Scope, units: IntArray, columns: list[int]) -> Scope | None:
+    """The scope without those of some columns that a plan does not use, when no equal plan uses any of them."""
+    mask = np.zeros(scope.program.column_count, dtype=bool)
+    mask[columns] = True
+    strange = mask & (units == 0) & (scope.upper > 0)
+    if not strange.any():
+        return None
+    answer = run.ask(scope, "offers", -strange.astype(np.int64))
+    if answer.units is None or answer.ending is not Ending.OPTIMAL or answer.units[strange].any():
+        return None
+    return scope.only(~strange)
 
 
 def _radix_weights(scope: Scope, columns: list[int]) -> IntArray:
