@@ -14,12 +14,12 @@ Document = Mapping[str, Any]
 def others_blocks(document: Document) -> list[Block]:
     """Blocks of what was asked for beside the plan; none when nothing was."""
     others = document.get("others")
-    if not others:
+    if not others or document["summary"]["cost_microusd"] is None:
         return []
     blocks: list[Block] = []
     if others["previous"]:
         blocks.append(_previous(document, others["previous"]))
-    if others["decisions"]:
+    if others["decisions"] and others["decisions"]["plans"]:
         blocks.append(_decisions(document, others["decisions"]))
     if others["near_optimal"]:
         blocks.append(_near_optimal(document, others["near_optimal"]))
