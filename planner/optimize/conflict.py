@@ -5,6 +5,8 @@ out. What is left at the end is infeasible, and each of its members was kept bec
 leaving it out of a larger set gave a plan, so leaving it out of the final set does too.
 Groups are left out many at a time while that goes well, since most have nothing to do with
 it: what can be left out together can be left out one by one, so the set found is the same.
+Of many groups those are ruled out first without which the relaxation alone is infeasible;
+the integer programs that are left to solve are then small.
 
 Groups go by the names of business limits (`limited.limit_of`): all rows of one quota, the
 provider limit, deadlines and other limits on single columns (`limited.Filter`), and workloads.
@@ -13,12 +15,18 @@ Purchases and rows that define the plan belong to no group and are always there.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from planner.candidates.program import Program
 from planner.optimize.limited import PROVIDERS, Asker, Limited
+from planner.optimize.slack import surely_infeasible
 from planner.optimize.solve import optimize
 from planner.optimize.status import Status, uninterrupted
+
+MANY = 12  # groups, beyond which most are ruled out by relaxations before any integer program is solved
+Names = tuple[str, ...]
 
 __all__ = ["PROVIDERS", "Conflict", "find_conflict", "groups_of", "minimal_conflict", "without_others"]
 
@@ -64,9 +72,16 @@ def find_conflict(
         return None if met is None else not met
 
     groups = groups_of(limited)
-    whole = infeasible(groups)
-    if not whole:
+    if len(groups) > MANY and surely_infeasible(limited.only(groups)):
+        groups = _deleted(groups, lambda rest: _in_time(asker) and surely_infeasible(limited.only(rest)))[0]
+    elif not (whole := infeasible(groups)):
         return Conflict(names=(), minimal=whole is not None)
+    names, minimal = _deleted(groups, infeasible)
+    return Conflict(names=names, minimal=minimal)
+
+
+def _deleted(groups: tuple[str, ...], infeasible: Callable[[tuple[str, ...]], bool | None]) -> tuple[Names, bool]:
+    """What is left of infeasible groups when all that can be left out is, and whether every step was answered."""
     minimal, place, size = True, 0, max(1, len(groups) // 2)
     while place < len(groups):
         rest = groups[:place] + groups[place + size :]
@@ -78,7 +93,11 @@ def find_conflict(
         else:
             place, minimal = place + 1, minimal and answer is not None
         size = max(1, min(size, len(groups) - place))
-    return Conflict(names=groups, minimal=minimal)
+    return groups, minimal
+
+
+def _in_time(asker: Asker | None) -> bool:
+    return asker is None or asker.stop_at is None or time.monotonic() < asker.stop_at
 
 
 def groups_of(program: Program | Limited) -> tuple[str, ...]:
