@@ -200,6 +200,9 @@ def _staying(scenario: Scenario, previous: Previous | None, options: dict[str, A
         raise UsageError.of(
             "not-together", "staying with a plan is weighed against the least cost of one future", hint=hint
         )
+    if any(job.mix_within_job for job in scenario.training):
+        hint = "leave --previous out, or mix_within_job"
+        raise UsageError.of("not-together", "what a mix within a job changes is not counted yet", hint=hint)
     return Staying(previous=previous, options=options)
 
 

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from planner.candidates.offers import Site
 from planner.candidates.program import IntArray, Program
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
+from planner.candidates.training import TrainingTable
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.added import trimmed
@@ -48,15 +50,29 @@ class Labels:
                     labels[column] = self.numbers.setdefault(key, len(self.numbers))
         return labels
 
-    def names(self) -> dict[int, Key]:
-        """Number -> what it stands for."""
-        return {number: key for key, number in self.numbers.items()}
+
+def parts_of(candidates: Candidates, workload: str, row: int) -> list[tuple[Site, int]]:
+    """Where one unit of a row runs, and on how many nodes there; several places for a mix within a job."""
+    table = candidates.tables[workload]
+    mixed = table.mixes.get(row) if isinstance(table, TrainingTable) else None
+    if mixed is not None:
+        return [(group.site, group.nodes) for group in mixed.groups]
+    return [(table.sites[row], int(table.nodes[row]))]
 
 
 def choice_key(candidates: Candidates, workload: str, row: int) -> Key:
-    """Device, price model and place."""
-    site = candidates.tables[workload].sites[row]
-    return site.device.id, site.offer.price_model, site.offer.provider, site.offer.region
+    """Device, price model and place; those of every group of a mix."""
+    sites = [site for site, _ in parts_of(candidates, workload, row)]
+    places = sorted((site.device.id, site.offer.price_model, site.offer.provider, site.offer.region) for site in sites)
+    return tuple(word for place in places for word in place)
+
+
+def device_key(candidates: Candidates, workload: str, row: int) -> Key:
+    """Devices, each with how many there are of it."""
+    counts: dict[str, int] = {}
+    for site, nodes in parts_of(candidates, workload, row):
+        counts[site.device.id] = counts.get(site.device.id, 0) + nodes * site.shape.devices
+    return tuple(f"{count} {device}" for device, count in sorted(counts.items()))
 
 
 def offer_key(candidates: Candidates, workload: str, row: int) -> Key:
@@ -137,19 +153,12 @@ def near_optimal_document(listed: Candidates, share: float, options: Mapping[str
     if cheapest is None:
         return None
     tightened, best = cheapest
-    labels = Labels(key=lambda candidates, name, row: (candidates.tables[name].sites[row].device.id,))
-    part = told_apart(tightened, labels, nodes=True)
-    most, kinds = most_microusd(best.cost_microusd, share), labels.of(part)
-    devices = np.zeros(part.program.column_count, dtype=np.int64)
-    for task in part.program.tasks:
-        for column in range(task.first, task.stop) if task.kind != "optional" else ():
-            site = part.tables[task.name].sites[int(part.rows[column])]
-            devices[column] = int(part.program.nodes[column]) * site.shape.devices
-    chosen = _devices_of(tightened, best)
+    part = told_apart(tightened, Labels(key=device_key), nodes=True)
+    most, amounts = most_microusd(best.cost_microusd, share), device_amounts(part)
+    chosen = {name: int(each @ best.units) for name, each in device_amounts(tightened).items()}
     rows = []
-    for number, (name,) in sorted(labels.names().items(), key=lambda item: item[1]):
-        amounts = np.where(kinds == number, devices, 0)
-        found = range_of(part.program, amounts, most, lambda asked, **given: _asked(asked, options, **given))
+    for name, each in sorted(amounts.items()):
+        found = range_of(part.program, each, most, lambda asked, **given: _asked(asked, options, **given))
         if found.most != 0:
             rows.append({"device": name, "fewest": found.fewest, "most": found.most, "best": chosen.get(name, 0)})
     return {
@@ -161,16 +170,16 @@ def near_optimal_document(listed: Candidates, share: float, options: Mapping[str
     }
 
 
-def _devices_of(candidates: Candidates, solution: Solution) -> dict[str, int]:
-    """Devices of each kind in a plan."""
-    counts: dict[str, int] = {}
+def device_amounts(candidates: Candidates) -> dict[str, IntArray]:
+    """(columns of `candidates.program`,) devices of each kind that one unit of each column has."""
+    found: dict[str, IntArray] = {}
     for task in candidates.program.tasks:
         for column in range(task.first, task.stop) if task.kind != "optional" else ():
-            if units := int(solution.units[column]):
-                site = candidates.tables[task.name].sites[int(candidates.rows[column])]
-                nodes = int(candidates.program.nodes[column]) * units
-                counts[site.device.id] = counts.get(site.device.id, 0) + nodes * site.shape.devices
-    return counts
+            for site, nodes in parts_of(candidates, task.name, int(candidates.rows[column])):
+                if site.device.id not in found:
+                    found[site.device.id] = np.zeros(candidates.program.column_count, dtype=np.int64)
+                found[site.device.id][column] += nodes * site.shape.devices
+    return found
 
 
 def _cheapest(listed: Candidates, options: Mapping[str, Any]) -> tuple[Candidates, Solution] | None:

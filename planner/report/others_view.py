@@ -36,12 +36,19 @@ def _decisions(document: Document, found: Document) -> Block:
     notes = ["each gives up at least one device, price model or place of every plan above it; each is proven"]
     if any(not plan["proven"] for plan in found["plans"]):
         notes = ["not all were proven before their time was up: better ones may exist"]
-    if found["ended"] == "infeasible":
+    if found["ended"] == "infeasible" and not _mixes(document):
         notes.append("there is no other one (proven)")
+    elif found["ended"] == "infeasible":
+        notes.append("there is no other one among the ways that were listed; mixes within a job are more than those")
     elif found["ended"]:
         notes.append(f"the search for more ended: {found['ended']}")
     heads = columns("Decision", "Workload", "Rents", ">Devices", ">Cost", ">dearer")
     return Grid(columns=heads, rows=rows, notes=tuple(notes), grouped=True)
+
+
+def _mixes(document: Document) -> bool:
+    """Whether a job may be trained on several offers at once."""
+    return any(job.get("mix_within_job") for job in document["scenario"].get("training", ()))
 
 
 def rented(workload: Document) -> str:
@@ -57,10 +64,12 @@ def _totals(document: Document, plan: Document) -> list[str]:
 def _near_optimal(document: Document, found: Document) -> Block:
     rows = [[row["device"], _count(row["fewest"]), _count(row["most"]), f"{row['best']:,}"] for row in found["devices"]]
     most = words.money(document, found["most_microusd"])
-    notes = (
+    notes: tuple[str, ...] = (
         f"devices in plans of at most {most}, {_percent(found['share'])} more than the cheapest; each figure is proven",
         "the most is what that money allows, needed or not; devices that are not named cannot be in such a plan",
     )
+    if _mixes(document):
+        notes = (*notes, "of mixes within a job only those count that the search for the cheapest plan listed")
     heads = columns(f"Within {_percent(found['share'])}", ">fewest", ">most", ">cheapest plan")
     return Grid(columns=heads, rows=rows, notes=notes)
 
