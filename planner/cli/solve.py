@@ -10,6 +10,7 @@ import typer
 
 from planner.cli import options
 from planner.cli.frame import Form, Frame, command, usage
+from planner.cli.interrupts import answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +72,7 @@ def solve(
     from planner import api
 
     started = time.monotonic()
-    with frame.progress(f"solving {question.name}"):
+    with answered(quiet=frame.quiet), frame.progress(f"solving {question.name}"):
         asked |= {"threads": threads, "seed": seed, "simulate": simulate}
         plan = api.solve(question, catalog, **asked, allow_suspect=allow_suspect)
     elapsed_s = time.monotonic() - started
