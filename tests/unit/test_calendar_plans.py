@@ -174,6 +174,22 @@ def test_a_job_that_pauses_counts_once_against_budget_and_carbon() -> None:
         assert "limit-exceeded" in references(sealed(forged), there)
 
 
+def test_what_may_be_taken_away_is_held_for_longer_than_its_mean() -> None:
+    """Spot machines are planned to be held up to the quantile of the preemptions that the job asks for."""
+    noisy = {"mtbf_per_device": "100 h", "checkpoint_bandwidth": "14 GB/s", "restart": "10 min", "stragglers": 0}
+    asked = scenario(
+        [job("a", tokens="28B", deadline="9 days", failures=noisy, confidence="p90")],
+        horizon="10 days",
+        periods="1 day",
+        hardware={"pricing": "spot", "spot": {"interruptions": "0.05 /h"}, "quotas": [{"max_shapes": 1}]},
+    )
+    there = catalog([device()], [shape("north/one")], [offer("north/one", 0.4, price_model="spot")])
+    document = solved(asked, there)
+    row, told = row_of(document, "a"), document["schedule"]["jobs"][0]
+    assert row["held_hours"] > row["hours"] > 28e9 * 6e-6 / 3600
+    assert told["slack_hours"] == pytest.approx(9 * 24 - row["start_hours"] - row["held_hours"])
+
+
 def test_sunk_cost_stands_beside_the_total(everything: Document) -> None:
     """Two machines, six days, $0.4 an hour."""
     (owned,) = everything["owned"]
@@ -403,6 +419,7 @@ FORGERIES: list[tuple[str, Callable[[Document], None], set[str]]] = [
     ("the use of a pool", edit("schedule", "use", 0, "used", 3, to=0), {"wrong-schedule"}),
     ("what is contracted", edit("schedule", "use", 0, "reserved", 3, to=9), {"wrong-schedule"}),
     ("who bears a pool", edit("schedule", "shares", 0, "cost_microusd", to=0), {"wrong-schedule"}),
+    ("a shorter hold", edit("workloads", 2, "allocations", 0, "held_hours", to=1.0), {"wrong-time"}),
     ("no schedule", edit("schedule", to=None), {"wrong-schedule", "malformed-plan"}),
     ("sunk cost", edit("owned", 0, "sunk_microusd", to=1), {"wrong-total"}),
     ("variable spend", edit("spend", "variable_microusd", to=lambda n: n - 1), {"wrong-total"}),
