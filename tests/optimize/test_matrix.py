@@ -74,14 +74,16 @@ def of_highs(solver: Any, columns: list[str], rows: list[str]) -> Matrix:
 
 @pytest.mark.parametrize("criterion", ["cost", "providers"])
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_pulp_hands_over_the_arrays(name: str, criterion: str, tmp_path: Path) -> None:
+def test_pulp_hands_over_the_arrays(name: str, criterion: str) -> None:
     model = _model(QUESTIONS[name], criterion)
     problem, _ = to_pulp(model)
     problem.solve(pulp.HiGHS(msg=False, timeLimit=0.01))
     table = model.table()
     rows = [table.name(number) for number in range(model.line_count)]
     expected = of_arrays(model)
-    assert of_highs(problem.solverModel, [v.name for v in problem.variables()], rows) == expected
+    # what stands in no line and costs nothing is not handed over, though PuLP 4 lists it
+    columns = [v.name for v in problem.variables() if v.name in expected["costs"]]
+    assert of_highs(problem.solverModel, columns, rows) == expected
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
