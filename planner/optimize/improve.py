@@ -102,14 +102,10 @@ class _Work:
         self._prove(self.base.bound, reduced_of(self.mip, self.base.multipliers))
         order, tight = standing(self.mip, self.base)
         search = Search(mip=self.mip, best=self.best, order=order, tight=tight, rng=np.random.default_rng(self.seed))
-        if self.best.point is None:
-            self.best.offer(first_plan(search, seconds=self._share(FIRST_SHARE), nodes=FIRST_NODES).point)
-        if self.done():
-            return
-        if len(self.open()) <= FEW:
-            self._whole()
-            return
-        self._side_by_side(executor, search)
+        if len(self.open()) > FEW:
+            self._side_by_side(executor, search)
+        elif self.best.point is None:
+            self._begin(search)
         if not self.done() and self._left() != 0.0:
             self._whole()
 
@@ -117,13 +113,19 @@ class _Work:
         """Neighbourhoods and proof at once; with one thread one after the other."""
         if self.threads > 1:
             proof = executor.submit(self._proof)
+            self._begin(search)
             search.run(executor, self.threads - 1, until=self.until, done=self.done)
             proof.result()
             return
+        self._begin(search)
         left = self._left()
         half = None if left is None else time.monotonic() + left * SEARCH_SHARE
         search.run(executor, 1, until=half, done=self.done)
         self._proof()
+
+    def _begin(self, search: Search) -> None:
+        """A plan from the best columns of every job, in case it is better than the one to start from."""
+        self.best.offer(first_plan(search, seconds=self._share(FIRST_SHARE), nodes=FIRST_NODES).point)
 
     def _proof(self) -> None:
         """The program at its root, tightened by cuts; then block by block at the prices that this gives."""

@@ -80,8 +80,9 @@ class Search:
     def run(self, executor: Executor, width: int, *, until: float | None, done: Callable[[], bool]) -> None:
         """Solve neighbourhoods, `width` at a time, until there is no time or little hope left."""
         stale = 0
-        while stale < STALE and not done() and (until is None or time.monotonic() < until):
-            assert self.best.point is not None
+        while (
+            self.best.point is not None and stale < STALE and not done() and (until is None or time.monotonic() < until)
+        ):
             point = self.best.point
             chosen = [self._jobs(point) for _ in range(width)]
             replies = list(executor.map(partial(self._moved, point, until), chosen))
