@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -497,3 +498,35 @@ def test_finer_periods_never_cost_more_without_contracts(tiny: Tiny) -> None:
 
 def plain(data: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in data.items() if key not in ("schema", "name")}
+
+
+@given(tiny_calendars(), st.randoms(use_true_random=False))
+@settings(max_examples=15, deadline=None, derandomize=True)
+def test_the_order_of_jobs_and_offers_changes_nothing(tiny: Tiny, random: Any) -> None:
+    """Same cost, same jobs at the same time, same purchases."""
+    data, own = plain(tiny.scenario.resolved), tiny.catalog
+    shuffled = [dict(random.sample(list(one.items()), len(one))) for one in data["training"]]
+    random.shuffle(shuffled)
+    found = []
+    for jobs, offers in ((data["training"], own.offers), (shuffled, own.offers[::-1])):
+        candidates = enumerate_candidates(
+            scenario(**{**data, "training": jobs}), replace(own, offers=tuple(offers)), api.load_model
+        )
+        solution = optimize(candidates.program)
+        kinds = [taken(candidates, solution, kind) for kind in (CONTRACT, ON_DEMAND)] if solution.has_plan else []
+        when = dict(sorted(jobs_of(candidates, solution).items())) if solution.has_plan else {}
+        found.append((solution.status, solution.cost_microusd, when, kinds))
+    assert found[0] == found[1]
+
+
+def test_the_shipped_portfolio_is_of_a_size_that_can_be_proven() -> None:
+    asked_plan = api.load_scenario(Path(__file__).parents[2] / "scenarios" / "portfolio.yaml")
+    assert (len(asked_plan.training), len(asked_plan.serving), asked_plan.periods) == (20, 5, 26)
+    found = enumerate_candidates(asked_plan, api.load_catalog(), api.load_model)
+    assert found.calendar is not None
+    assert {pool.shape for pool in found.calendar.pools} == {"aws/p4d.24xlarge", "aws/p5.48xlarge"}
+    kinds = {one.kind for one in found.calendar.purchases if one}
+    assert kinds == {CONTRACT, ON_DEMAND, "copy", RUN}
+    assert {o.price_model for pool in found.calendar.pools for o in pool.contracts} == {"block", "commitment_1y"}
+    assert found.program.column_count < 20_000
+    assert all(task.first < task.stop for task in found.program.tasks)
