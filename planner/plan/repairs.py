@@ -9,7 +9,7 @@ other ways than the lifted one (`Relaxed.covers`), the repair is put to the whol
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.candidates.search import Candidates
@@ -20,7 +20,7 @@ from planner.optimize.repair import Repair, single_repair
 from planner.optimize.solve import Solution
 from planner.optimize.status import Status
 from planner.plan.place import usd
-from planner.plan.relaxed import LIFTED, Relaxed, Search, relaxed
+from planner.plan.relaxed import LIFTED, PATIENCE_S, Relaxed, Search, relaxed
 from planner.plan.settings import Stated, shapes_the_search, stated, stated_limits
 from planner.plan.widen import wider_choices
 from planner.scenario.load import with_settings
@@ -79,10 +79,16 @@ def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, 
         if more not in answers:
             applied = with_settings(scenario, [limit.setting(limit.value + more) for limit in limits])
             answers[more] = asker.cheapest(search(applied).program)
-        return verdict(answers[more]) is True
+        found = verdict(answers[more])
+        if found is None:
+            raise _Unknown
+        return found
 
-    most = LIFTED - max(limit.value for limit in limits) if limits[0].unit != "s" else None
-    more = least_that_works(one.more, works, most)
+    most = (PATIENCE_S if limits[0].unit == "s" else LIFTED) - max(limit.value for limit in limits)
+    try:
+        more = least_that_works(one.more, works, int(most))
+    except _Unknown:
+        return replace(one, proven=False)
     if more is None:
         return Repair(name=one.name, more=None, proven=False)
     below = answers.get(more - 1)
@@ -100,22 +106,26 @@ def _certain(one: Repair, scenario: Scenario, loose: Relaxed) -> bool:
     return all(loose.covers(with_settings(scenario, settings)) for settings in values)
 
 
-def least_that_works(guess: int, works: Callable[[int], bool], most: int | None = None) -> int | None:
+class _Unknown(Exception):
+    """Neither a plan nor a proof that there is none."""
+
+
+def least_that_works(guess: int, works: Callable[[int], bool], most: int) -> int | None:
     """The least whole number from 1 on that works, 0 known not to, from a guess that is most often right.
 
-    Monotone: what works for a number works for every larger one. None when nothing up to `most` does.
+    Monotone: what works for a number works for every larger one. None when not even `most` does.
     """
-    low, high = 0, guess
     if works(guess):
         if guess == 1 or not works(guess - 1):
             return guess
-        high = guess - 1
+        low, high = 0, guess - 1
     else:
-        low, step = guess, 1
-        while not works(high := guess + step):
-            low, step = high, step * 2
-            if (most is not None and high >= most) or step > 2**31:
+        low, high, step = guess, min(guess + 1, most), 1
+        while not works(high):
+            if high >= most:
                 return None
+            low, step = high, step * 2
+            high = min(guess + step, most)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if works(middle) else (middle, high)

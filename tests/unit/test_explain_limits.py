@@ -14,6 +14,7 @@ import pytest
 from planner import api
 from planner.catalog.model import Catalog
 from planner.errors import InputError
+from planner.plan.repairs import least_that_works
 from planner.plan.settings import in_words, stated_limits, written
 from planner.report.explanation import render_explanation
 from planner.report.plan import render_plan
@@ -241,6 +242,24 @@ def test_random_calendars() -> None:
         checked += 1
     assert checked >= 6
     assert ways >= 6
+
+
+@pytest.mark.parametrize("least", [1, 2, 5, 37, 100])
+@pytest.mark.parametrize("guess", [1, 2, 5, 6, 36, 37, 38, 99])
+def test_a_wrong_guess_is_mended(least: int, guess: int) -> None:
+    asked: list[int] = []
+
+    def works(number: int) -> bool:
+        asked.append(number)
+        return number >= least
+
+    assert least_that_works(guess, works, 100) == least
+    assert max(asked) <= 100
+    assert len(asked) == len(set(asked))
+
+
+def test_no_guess_helps_where_nothing_works() -> None:
+    assert least_that_works(7, lambda number: False, 100) is None
 
 
 # ---- words and settings
