@@ -9,9 +9,8 @@ paces of its groups, the one that takes least time per sequence is meant (a tie:
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.layouts import nearest_multiple
 from planner.equations.mixed import least_group_s, mixed_step_s
+from planner.equations.registry import as_float
 from planner.equations.rules import critical_batch_token_factor
 from planner.estimate.mixed import Between, GroupFacts, synchronisation_s
 from planner.estimate.run import RunSpec
@@ -95,15 +95,18 @@ class Batches:
     allowed: tuple[float, float]  # [sequences]
     critical: float | None = None  # [sequences]
 
-    def of(self, quantum: int) -> list[int]:
-        """The multiples of a least share nearest to what was asked, ascending."""
-        steps = np.full(len(self.asked), quantum, dtype=np.int64)
-        found = nearest_multiple(np.asarray(self.asked, dtype=np.float64), steps, self.allowed)
-        return sorted({int(batch) for batch in found if batch > 0})
+    def each(self, quantum: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+        """For each batch that was asked the nearest multiples of some least shares; 0 where none is allowed."""
+        for asked in self.asked:
+            yield nearest_multiple(np.full(len(quantum), asked), quantum, self.allowed)
 
-    def factor(self, batch: int) -> float:
-        """Tokens of a run at a batch over those of a small one."""
+    def factor(self, batch: float) -> float:
+        """Tokens of a run at a batch over those of a small one; never less at a larger batch."""
         return 1.0 if self.critical is None else float(critical_batch_token_factor(batch, self.critical))
+
+    def factors(self, batch: NDArray[np.int64]) -> NDArray[np.float64] | float:
+        """`factor` of many batches."""
+        return 1.0 if self.critical is None else np.asarray(critical_batch_token_factor(as_float(batch), self.critical))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,44 +135,61 @@ def best_split(
     """
     best: Split | None = None
     limit = within_s_per_sequence * (1 + ROUNDING)
-    for bound, _, paces, batch, sync_s in sorted(_choices(chosen, batches, between, limit), key=lambda one: one[:2]):
-        if bound > (best.s_per_sequence if best else limit):
+    for choice in _choices(chosen, batches, between, limit):
+        if choice.bound > (best.s_per_sequence if best else limit):
             break
-        found = fewest_seconds(paces, batch)
+        found = fewest_seconds(choice.paces, choice.batch)
         if found is None:
             continue
         compute_s, units = found
-        value = float(mixed_step_s(compute_s, sync_s)) / batch * batches.factor(batch)
+        value = float(mixed_step_s(compute_s, choice.sync_s)) / choice.batch * batches.factor(choice.batch)
         if value <= limit and (best is None or value < best.s_per_sequence):
             best = Split(
-                paces=paces, units=units, batch=batch, compute_s=compute_s, synchronisation_s=sync_s,
-                s_per_sequence=value,
+                paces=choice.paces, units=units, batch=choice.batch, compute_s=compute_s,
+                synchronisation_s=choice.sync_s, s_per_sequence=value,
             )  # fmt: skip
     return best
 
 
-Choice = tuple[float, int, tuple[Pace, ...], int, float]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    """Paces and a batch, with the least that a sequence can take with them."""
+
+    bound: float
+    paces: tuple[Pace, ...]
+    batch: int
+    sync_s: float
 
 
 def _choices(
     chosen: Sequence[tuple[Source, Block]], batches: Batches, between: Between | None, limit: float
-) -> Iterator[Choice]:
-    """Every choice of paces and batch whose bound is within the limit."""
-    sync_of: dict[float, float] = {}
-    for number, paces in enumerate(itertools.product(*(block.paces for _, block in chosen))):
-        message = max(pace.gradient_bytes for pace in paces)
-        if message not in sync_of:
-            sync_of[message] = synchronisation_s(facts_of(chosen, message), between)
-        if not math.isfinite(sync_of[message]):
-            continue
-        rate = sum(pace.quantum / pace.more_s for pace in paces)
-        done = sum(pace.fixed_s * pace.quantum / pace.more_s for pace in paces)
-        first = max(pace.first_s for pace in paces)
-        for batch in batches.of(math.gcd(*(pace.quantum for pace in paces))):
-            least = max(float(least_group_s(batch, done, rate)), first) * (1 - ROUNDING)
-            bound = float(mixed_step_s(least, sync_of[message])) / batch * batches.factor(batch)
-            if bound <= limit:
-                yield bound, number, paces, batch, sync_of[message]
+) -> Iterator[_Choice]:
+    """Every choice of paces and batch whose bound is within the limit, from the lowest on."""
+    every = [block.paces for _, block in chosen]
+    index = np.indices([len(paces) for paces in every]).reshape(len(every), -1)
+
+    def of(read: Callable[[Pace], float]) -> list[NDArray[np.float64]]:
+        """A figure of each group's pace, for every combination."""
+        return [np.array([read(pace) for pace in paces])[at] for paces, at in zip(every, index)]
+
+    rates = of(lambda pace: pace.quantum / pace.more_s)
+    done = np.sum([r * a for r, a in zip(rates, of(lambda pace: pace.fixed_s))], axis=0)
+    first, sent = np.max(of(lambda pace: pace.first_s), axis=0), np.max(of(lambda pace: pace.gradient_bytes), axis=0)
+    quantum = np.gcd.reduce([steps.astype(np.int64) for steps in of(lambda pace: pace.quantum)])
+    sync_of = {size: synchronisation_s(facts_of(chosen, size), between) for size in np.unique(sent).tolist()}
+    sync = np.array([sync_of[size] for size in sent.tolist()])
+    found: list[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]] = []
+    for batch in batches.each(quantum):
+        whole = np.maximum(batch, 1)
+        least = np.maximum(least_group_s(whole, done, np.sum(rates, axis=0)), first) * (1 - ROUNDING)
+        bound = np.asarray(mixed_step_s(least, sync)) / whole * batches.factors(whole)
+        kept = np.flatnonzero((batch > 0) & (bound <= limit) & np.isfinite(bound))
+        found.append((bound[kept], batch[kept], kept))
+    joined, batch, number = (np.concatenate([part[k] for part in found]) for k in range(3))
+    for k in np.lexsort((batch, number, joined)).tolist():
+        at = index[:, number[k]].tolist()
+        paces = tuple(own[place] for own, place in zip(every, at))
+        yield _Choice(bound=float(joined[k]), paces=paces, batch=int(batch[k]), sync_s=float(sync[number[k]]))
 
 
 def facts_of(chosen: Sequence[tuple[Source, Block]], message_bytes: float = 0.0) -> list[GroupFacts]:

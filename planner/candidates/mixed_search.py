@@ -37,6 +37,8 @@ from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
 from planner.estimate.mixed import joined_run, traffic_usd_per_step
 from planner.estimate.run import run_overheads
 
+MOST_VAIN = 400  # mixes that are evaluated, from the least v on, before one is legal
+
 __all__ = ["Mix", "MixedJob", "Prices", "cheapest", "evaluate", "least_bound", "listed", "wall_time_s"]
 
 
@@ -108,9 +110,11 @@ def cheapest(job: MixedJob, prices: Prices, cutoff: float) -> tuple[Mix | None, 
     value = min(cutoff, best.value(job, prices) if best else math.inf)
     best = best if best and best.value(job, prices) < cutoff else None
     found, complete = listed(job, prices, value)  # a walk that was given up says so itself
-    for bound, choice in found:
+    for number, (bound, choice) in enumerate(found):
         if bound > value * (1 + ROUNDING):
             return best, value
+        if best is None and number == MOST_VAIN:  # all of them late, or without whole shares
+            return None, min(value, bound)
         mix = evaluate(job, choice)
         if mix is not None and mix.value(job, prices) < value:
             best, value = mix, mix.value(job, prices)

@@ -179,7 +179,8 @@ class Walk:
     def __post_init__(self) -> None:
         """Put the blocks under each other."""
         self.blocks, self.sizes = _Blocks.of(self.job, self.prices), _Sizes.of(self.job)
-        self.per_hour, self.complete = self.job.sequences / 3600.0, self.guess
+        least = self.job.batches.factor(self.job.batches.allowed[0]) * (1 - ROUNDING)
+        self.per_hour, self.complete = self.job.sequences * least / 3600.0, self.guess
         every = [pace.gradient_bytes for source in self.job.sources for block in source.blocks for pace in block.paces]
         self.message = min(every, default=0.0)
 
