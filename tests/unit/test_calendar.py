@@ -530,3 +530,39 @@ def test_the_shipped_portfolio_is_of_a_size_that_can_be_proven() -> None:
     assert {o.price_model for pool in found.calendar.pools for o in pool.contracts} == {"block", "commitment_1y"}
     assert found.program.column_count < 20_000
     assert all(task.first < task.stop for task in found.program.tasks)
+
+
+@given(tiny_calendars(), st.integers(min_value=1, max_value=2))
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_a_job_that_may_pause_never_costs_more(tiny: Tiny, count: int) -> None:
+    """Without restarts every plan of rigid jobs is one of jobs that may pause; also of several alike."""
+    data = plain(tiny.scenario.resolved)
+    if tiny.order and len(tiny.jobs) > 1:
+        count = 1  # jobs with a count stand in no order
+    rigid = [{**one, "count": count} for one in data["training"]]
+    before = cost(scenario(**{**data, "training": rigid}), tiny.catalog)
+    loose = [{**one, "schedule": "elastic"} for one in rigid]
+    after = cost(scenario(**{**data, "training": loose}), tiny.catalog)
+    assert before is None or (after is not None and after <= before)
+
+
+def test_a_contract_counts_as_spending_in_every_hour_of_its_term() -> None:
+    """Two nodes at 40 cents are 80 cents an hour; 79 leave one node, which is too slow."""
+    own = catalog(offers=[offer(), offer(price_model="commitment_1y", dollars=0.4)])
+    hardware = {"pricing": ["on_demand", "commitment_1y"], "beyond_horizon": "prorate",
+                "quotas": [{"price_model": "on_demand", "max_shapes": 0}]}  # fmt: skip
+    jobs = [job(failures="none", deadline="3000 s")]
+    for spend, fits in (("$0.8/h", True), ("$0.79/h", False)):
+        found, solution = solved(asked(jobs, 3, hardware=hardware, limits={"spend": spend}), own)
+        assert solution.has_plan == fits
+        names = [row.name for row in found.program.rows if row.name.startswith("limits")]
+        assert names == ["limits.spend@0", "limits.spend@1"]  # the third period is as the second
+
+
+def test_the_budget_counts_whole_fees() -> None:
+    own = catalog(offers=[offer(), offer(price_model="commitment_1y", dollars=0.0001)])
+    hardware = {"pricing": ["on_demand", "commitment_1y"], "quotas": [{"price_model": "on_demand", "max_shapes": 0}]}
+    jobs = [job(failures="none", deadline="3000 s")]
+    fee = 2 * 8760 * 0.0001
+    assert cost(asked(jobs, 3, hardware=hardware, limits={"budget": f"${fee:.3f}"}), own) == round(fee * 1e6)
+    assert cost(asked(jobs, 3, hardware=hardware, limits={"budget": f"${fee - 0.001:.3f}"}), own) is None
