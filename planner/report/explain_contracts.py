@@ -12,7 +12,7 @@ from typing import Any
 
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Items, columns
-from planner.report.schedule_view import KINDS, moment
+from planner.report.schedule_view import KINDS, chains, mean_of, moment
 
 Piece = Mapping[str, Any]
 
@@ -29,37 +29,45 @@ def contract_blocks(document: Piece, workloads: Sequence[str]) -> list[Block]:
     mine = [one for one in contracts_of(document, workloads) if one["kind"] != "on_demand"]
     if not mine:
         return []
-    reasons = tuple(line for contract in mine for line in _reasons(document, contract))
+    reasons = tuple(line for chain in chains(mine) for line in _reasons(document, chain))
     return [_quantiles(mine), Items(title="Why these contracts", items=tuple(dict.fromkeys(reasons)))]
 
 
 def _quantiles(contracts: Sequence[Piece]) -> Block:
     rows = [
         [
-            contract["pool"],
-            KINDS.get(contract["kind"], contract["kind"]),
-            f"{moment(contract['start_hours'])} → {moment(contract['end_hours'])}",
-            *(_percent(contract[name]) for name in ("last_node_share", "break_even_share", "next_node_share")),
+            chain[0]["pool"],
+            _kind(chain),
+            f"{moment(chain[0]['start_hours'])} → {moment(chain[-1]['end_hours'])}",
+            *(_percent(mean_of(chain, name)) for name in ("last_node_share", "break_even_share", "next_node_share")),
         ]
-        for contract in contracts
+        for chain in chains(contracts)
     ]
     heads = columns("Pool", "Contract", "From → to", ">Last node in use", ">Even at", ">One more would be")
     return Grid(title="Load against fee", columns=heads, rows=rows, grouped=True)
+
+
+def _kind(chain: Sequence[Piece]) -> str:
+    many = f"{len(chain)} × " if len(chain) > 1 else ""
+    return many + str(KINDS.get(chain[0]["kind"], chain[0]["kind"]))
 
 
 def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f} %"
 
 
-def _reasons(document: Piece, contract: Piece) -> Iterator[str]:
-    """One sentence a contract: what the last node does, and what one more would do."""
-    kind, even = KINDS.get(contract["kind"], contract["kind"]), contract["break_even_share"]
-    head = f"{contract['pool']}, {contract['count']} × {kind}"
-    if even is None:
+def _reasons(document: Piece, chain: Sequence[Piece]) -> Iterator[str]:
+    """One sentence a contract, or a row of them: what the last node does, and what one more would do."""
+    shares = {name: mean_of(chain, name) for name in ("last_node_share", "break_even_share", "next_node_share")}
+    last, even, more = (shares[name] or 0.0 for name in shares)
+    nodes = f"{chain[0]['count']} node" + ("s" if chain[0]["count"] > 1 else "")
+    head = f"{chain[0]['pool']}, {nodes}, {_kind(chain)}"
+    if shares["break_even_share"] is None:
         yield f"{head}: nobody sells such nodes on demand there, so whoever runs there needs a contract"
         return
-    last, more = contract["last_node_share"], contract["next_node_share"]
-    cost, rented = (words.money(document, contract[name]) for name in ("cost_microusd", "on_demand_microusd"))
+    cost, rented = (
+        words.money(document, sum(one[name] for one in chain)) for name in ("cost_microusd", "on_demand_microusd")
+    )
     pays = "pays" if last >= even else "does not pay by itself"
     yield (
         f"{head}: fee / price on demand is {_percent(even)}; all contracted nodes are in use {_percent(last)} of the "

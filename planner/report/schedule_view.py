@@ -132,24 +132,24 @@ def _use_cells(use: Piece) -> list[str]:
 def contract_block(document: Piece) -> Block:
     """What is bought, for how long, at what fee, how full it is, and what it saves against renting by the hour."""
     period = (document.get("schedule") or {}).get("period_hours", 0.0)
-    rows = [_contract_row(document, chain, period) for chain in _chains(document.get("contracts", []))]
+    rows = [_contract_row(document, chain, period) for chain in chains(document.get("contracts", []))]
     heads = columns("Bought", "Pool", ">Nodes", ">From → to", ">Cost", ">Used", ">Even at", ">Saves")
     return Grid(columns=heads, rows=rows, notes=tuple(_contract_notes(document)), grouped=True)
 
 
-def _chains(contracts: Sequence[Piece]) -> list[list[Piece]]:
-    """Purchases that follow each other and differ in nothing but their time."""
-    chains: list[list[Piece]] = []
-    for contract in contracts:
-        last = chains[-1][-1] if chains else None
+def chains(contracts: Sequence[Piece]) -> list[list[Piece]]:
+    """Purchases that follow each other and differ in nothing but their time, pool by pool."""
+    found: list[list[Piece]] = []
+    for contract in sorted(contracts, key=lambda one: (one["pool"], one["kind"], one["offer"], one["first_period"])):
+        last = found[-1][-1] if found else None
         same = last is not None and all(
             last[name] == contract[name] for name in ("offer", "pool", "count", "fee_microusd")
         )
         if same and last is not None and last["end_period"] == contract["first_period"]:
-            chains[-1].append(contract)
+            found[-1].append(contract)
         else:
-            chains.append([contract])
-    return chains
+            found.append([contract])
+    return found
 
 
 def share_block(document: Piece) -> Block:
@@ -164,7 +164,7 @@ def share_block(document: Piece) -> Block:
 
 def _contract_row(document: Piece, chain: Sequence[Piece], period_hours: float) -> list[str]:
     first, last = chain[0], chain[-1]
-    shares = {name: _mean(chain, name) for name in ("used_share", "break_even_share")}
+    shares = {name: mean_of(chain, name) for name in ("used_share", "break_even_share")}
     saved = [one["saved_microusd"] for one in chain if one["saved_microusd"] is not None]
     many = f"{len(chain)} × " if len(chain) > 1 else ""
     kind = str(_SHORT.get(first["kind"], first["kind"]))
@@ -180,7 +180,7 @@ def _contract_row(document: Piece, chain: Sequence[Piece], period_hours: float) 
     ]
 
 
-def _mean(chain: Sequence[Piece], name: str) -> float | None:
+def mean_of(chain: Sequence[Piece], name: str) -> float | None:
     """Of purchases that last for different times, by their time."""
     if any(one[name] is None for one in chain):
         return None
