@@ -20,8 +20,8 @@ def with_columns(program: Program, name: str, most: Iterable[int]) -> tuple[Prog
     first, count = program.column_count, len(upper)
     nothing = np.zeros(count, dtype=np.int64)
     width = program.capacity_micro_per_s.shape[1]
-    added: dict[str, Any] = dict.fromkeys(("cost_microusd", "carbon_mg", "nodes", "replicas", "offer"), nothing)
-    added |= dict.fromkeys(OPTIONAL, nothing)
+    added: dict[str, Any] = dict.fromkeys(("cost_microusd", "carbon_mg", "nodes", "replicas", *OPTIONAL), nothing)
+    added["offer"] = nothing + int(program.offer.max(initial=0)) + 1  # last in order: ties are not theirs to break
     added |= {"max_units": upper, "provider": nothing + NOBODY, "finish_s": np.zeros(count)}
     arrays: dict[str, Any] = {key: np.concatenate([getattr(program, key), values]) for key, values in added.items()}
     arrays["capacity_micro_per_s"] = np.concatenate(

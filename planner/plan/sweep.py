@@ -75,7 +75,8 @@ def steps(low: Value, high: Value | None, at: Callable[[Value | None], Value | N
 def best_under(program: Program, trade: Trade, limit: Value | None, solve: Solve) -> Point | Solution:
     """The Pareto point at a limit of the held objective, or the solution that says why there is none."""
     found = _least(program, trade, limit, solve)
-    if found.status == "failed" and isinstance(limit, int):
+    untold = found.status == "failed" or (found.status == "feasible" and found.stopped_by == "solver-failure")
+    if untold and isinstance(limit, int):
         found = _least(program, trade, limit - max(1, limit // TOLD_APART), solve)
         found = replace(found, messages=(*found.messages, TOO_CLOSE))
     if not found.has_plan:

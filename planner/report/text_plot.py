@@ -20,9 +20,9 @@ def scatter(
 ) -> list[str]:
     """Lines of a plot of at most `width` characters; a mark per point, later ones on top.
 
-    >>> for line in scatter([0, 1], [0, 10], "xo", width=20, x_label="{:.0f}".format, y_label="{:.0f}".format):
+    >>> for line in scatter([0, 9], [0, 10], "xo", width=20, x_label="{:.0f}".format, y_label="{:.0f}".format):
     ...     print(line.rstrip())
-     10┤             o
+     10┤            o
        │
        │
        │
@@ -30,8 +30,8 @@ def scatter(
        │
        │
       0┤x
-       └┬─────────────┬─
-        0             1
+       └┬─────┬─────┬─
+        0     4     9
     """
     low_x, high_x, low_y, high_y = min(xs), max(xs), min(ys), max(ys)
     labels = (

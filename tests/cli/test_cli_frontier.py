@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import doctest
 import io
 import json
 import re
@@ -16,6 +17,7 @@ from conftest import HERE, Run, check_golden
 
 from planner import api
 from planner.plan.frontier_document import flat_rows
+from planner.report import text_plot
 from planner.report.frontier import plot_lines, render_frontier
 from planner.report.text import cells
 
@@ -200,6 +202,10 @@ def test_the_plot_shows_every_point(document: dict[str, Any]) -> None:
     marks = sum(line.count("x") + line.count("*") for line in lines[1:9]) - 1  # the legend has one
     assert 1 <= marks <= len(document["points"])
     assert len({len(line.split("│")[0].split("┤")[0]) for line in lines[1:9]}) == 1  # one margin
+
+
+def test_the_plot_of_the_docstring() -> None:
+    assert doctest.testmod(text_plot).failed == 0
 
 
 def test_other_plans_of_a_scenario(run: Run, here: Path) -> None:

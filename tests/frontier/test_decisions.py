@@ -66,6 +66,13 @@ def test_best_decisions_are_those_of_enumeration() -> None:
     assert several >= CASES // 5
 
 
+def test_columns_that_only_ask_break_no_ties() -> None:
+    ((seed, question, plans),) = cases(50_155, 1)
+    labels = labels_of(question, seed)
+    best = best_decisions(question, labels, 5, optimize)
+    assert [tuple(s.units.tolist()) for s in best.solutions] == decisions_of(question, labels, plans, 5)
+
+
 def test_a_decision_adds_nothing_to_another() -> None:
     for seed, question, _ in cases(3000, 20):
         labels = labels_of(question, seed)

@@ -90,6 +90,14 @@ def test_a_sweep_finds_every_pareto_point() -> None:
     assert several >= SWEEPS // 4
 
 
+def test_a_point_that_solvers_take_for_the_one_before_it() -> None:
+    """HiGHS keeps a plan one micro-dollar over the limit: its answer is refused, the next point is found."""
+    case = of_seed(40_333)
+    assert case is not None
+    question, trade, points, low, high = case
+    assert [(p.over, p.against) for p in reversed(sweep(question, trade, low, high))] == pareto(points, low, high)
+
+
 def test_both_anchors_are_contained() -> None:
     for seed in seeds(9000, 20):
         case = of_seed(seed)
