@@ -12,7 +12,6 @@ from planner.candidates.program import Program, restrict
 from planner.candidates.prune import prune
 from planner.candidates.search import MIXED, Candidates, Table, program_of
 from planner.estimate.bands import MEDIAN
-from planner.optimize.conflict import find_conflict
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.place import usd
@@ -91,7 +90,7 @@ def median_cost(candidates: Candidates, solution: Solution | None, **options: An
     """
     if candidates.program.objective[0] != "cost" or (solution is not None and solution.status != "optimal"):
         return None
-    if solution is not None and _same(candidates):
+    if solution is not None and same_at_median(candidates):
         return solution.cost_microusd
     if candidates.calendar is not None:  # one more program of this kind is no small thing to solve
         return None
@@ -102,7 +101,7 @@ def median_cost(candidates: Candidates, solution: Solution | None, **options: An
     return answer.cost_microusd if answer.status == "optimal" else None
 
 
-def _same(candidates: Candidates) -> bool:
+def same_at_median(candidates: Candidates) -> bool:
     """Whether no margin changed what there is to choose from."""
     asked, median = candidates.tables, candidates.median_tables
     if candidates.calendar is not None:
@@ -112,30 +111,3 @@ def _same(candidates: Candidates) -> bool:
 
 def _columns(table: Table) -> list[tuple[str, int, int]]:
     return [(site.offer.id, int(n), cost) for site, n, cost in zip(table.sites, table.nodes, table.cost_microusd)]
-
-
-def infeasibility(candidates: Candidates, **options: Any) -> Document:
-    """Nearest misses of each workload that has no column, and the smallest set of joint limits in conflict."""
-    empty = [task.name for task in candidates.program.tasks if task.first == task.stop and task.kind != "optional"]
-    scenario, program = candidates.scenario, candidates.program
-    found = None if empty else find_conflict(program)
-    names = found.names if found else ()
-    labels = {row.name: row.label for row in program.rows}
-    conflict = []
-    median = None if _same(candidates) else median_cost(candidates, None, **options)
-    for name in names:
-        place = scenario.places.get(name.split("@")[0]) if "." in name else None
-        conflict.append({"name": name, "label": labels.get(name, name), "place": str(place) if place else ""})
-    return {
-        "workloads": {name: _misses(candidates, name) for name in empty},
-        "conflict": conflict,
-        "minimal": found.minimal if found else True,
-        "median_cost_usd": None if median is None else usd(median),
-    }
-
-
-def _misses(candidates: Candidates, name: str) -> list[str]:
-    drops = [drop for drop in candidates.ledgers[name] if drop.what != "offers" or drop.nearest]
-    lines = [f"{drop.reason}: {drop.nearest}" for drop in drops if drop.nearest]
-    refused = [f"{drop.count} offers: {drop.reason}" for drop in candidates.ledgers[name] if drop.what == "offers"]
-    return [*lines, *refused]

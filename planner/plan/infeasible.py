@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.candidates.search import Candidates
 from planner.optimize.limited import Asker
-from planner.plan.alternatives import _same, median_cost
+from planner.plan.alternatives import median_cost, same_at_median
 from planner.plan.place import usd
 from planner.plan.relaxed import Search
 from planner.plan.repairs import diagnose, infeasible_document
@@ -35,7 +35,7 @@ def infeasibility(candidates: Candidates, search: Search, **options: Any) -> Doc
         options={key: value for key, value in options.items() if key in ASKED},
         stop_at=None if limit_s is None else time.monotonic() + limit_s,
     )
-    median = None if _same(candidates) else median_cost(candidates, None, **options)
+    median = None if same_at_median(candidates) else median_cost(candidates, None, **options)
     tasks = [task for task in candidates.program.tasks if task.kind != "optional"]
     return {
         "workloads": {task.name: misses(candidates, task.name) for task in tasks if task.first == task.stop},

@@ -27,6 +27,8 @@ from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 
 Document = dict[str, Any]
+BOTH = "; "  # between the two limits of a quota that counts devices and shapes
+TEXTS = ("from_text", "to_text", "more_text", "setting")
 CONFLICT_SHARE = 0.5  # of the time, when there is a limit; the ways out have the rest
 
 
@@ -174,15 +176,22 @@ def place_of(scenario: Scenario, name: str) -> str:
 
 
 def _way_out(one: Repair, scenario: Scenario) -> Iterator[Document]:
-    for limit in stated(scenario, one.name):
-        yield {
-            "limit": one.name,
-            "place": place_of(scenario, one.name),
-            **_moved(limit, one.more, scenario.currency),
-            "cost_microusd": one.cost_microusd,
-            "cost_usd": None if one.cost_microusd is None else usd(one.cost_microusd),
-            "proven": one.proven,
-        }
+    """The limit from what to what; a quota that counts devices and shapes moves in both."""
+    moved = [_moved(limit, one.more, scenario.currency) for limit in stated(scenario, one.name)]
+    if not moved:
+        return
+    yield {
+        "limit": one.name,
+        "place": place_of(scenario, one.name),
+        **moved[0],
+        **{
+            key: BOTH.join(filter(None, (other[key] for other in moved)))
+            for key in ("from_text", "to_text", "more_text", "setting")
+        },
+        "cost_microusd": one.cost_microusd,
+        "cost_usd": None if one.cost_microusd is None else usd(one.cost_microusd),
+        "proven": one.proven,
+    }
 
 
 def _moved(limit: Stated, more: int | None, currency: str) -> Document:
@@ -218,4 +227,4 @@ def _combined(combined: Combined | None, scenario: Scenario) -> Document | None:
 
 def settings_of(document: Sequence[Document]) -> list[str]:
     """The --set texts of some changes."""
-    return [one["setting"] for one in document if one["setting"]]
+    return [setting for one in document if one["setting"] for setting in one["setting"].split(BOTH)]

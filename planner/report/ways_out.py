@@ -40,7 +40,7 @@ def _row(document: Piece, way: Piece) -> list[str]:
         return [name, "alone not enough" if way["proven"] else "none found", "", ""]
     unproven = "" if way["proven"] else ", not proven least"
     cost = "" if way["cost_microusd"] is None else words.money(document, way["cost_microusd"])
-    return [name, change(way) + unproven, cost, f"--set '{way['setting']}'"]
+    return [name, change(way) + unproven, cost, " ".join(f"--set '{one}'" for one in way["setting"].split("; "))]
 
 
 def change(way: Piece) -> str:

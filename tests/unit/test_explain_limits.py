@@ -14,7 +14,7 @@ import pytest
 from planner import api
 from planner.catalog.model import Catalog
 from planner.errors import InputError
-from planner.plan.repairs import least_that_works
+from planner.plan.repairs import least_that_works, settings_of
 from planner.plan.settings import in_words, stated_limits, written
 from planner.report.explanation import render_explanation
 from planner.report.plan import render_plan
@@ -63,7 +63,7 @@ def check_ways_out(plan: Scenario, world: Catalog, facts: Document) -> int:
         assert way["proven"], way
         if way["to"] is None:
             continue
-        assert cost_of(plan, world, way["setting"]) == way["cost_microusd"], way
+        assert cost_of(plan, world, *settings_of([way])) == way["cost_microusd"], way
         if way["unit"] != "choices":
             assert cost_of(plan, world, one_less(plan, way)) is None, way
         count += 1
@@ -96,6 +96,14 @@ def test_deadline_quota_or_another_device() -> None:
     assert ways["hardware.allow"]["cost_microusd"] == 2_500_000
     assert check_ways_out(plan, two_speeds(), facts) == 3
     assert facts["ways_out"][0]["place"].startswith("test.yaml:")
+
+
+def test_a_quota_of_devices_and_shapes_moves_in_both() -> None:
+    plan = scenario([job(deadline="3000 s")], hardware={"quotas": [{"max_devices": 1, "max_shapes": 1}]})
+    facts = solved(plan, catalog())["infeasible"]
+    (quota,) = [one for one in facts["ways_out"] if one["limit"] == "hardware.quotas[0]"]
+    assert settings_of([quota]) == ["hardware.quotas[0].max_devices=2", "hardware.quotas[0].max_shapes=2"]
+    assert cost_of(plan, catalog(), *settings_of([quota])) == quota["cost_microusd"]
 
 
 def test_one_limit_alone_may_not_be_enough() -> None:
