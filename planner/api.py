@@ -16,7 +16,7 @@ from planner.errors import PlanError, Problem, UsageError
 from planner.files import LineFile, StrPath, read_package_text
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import STOPS, uninterrupted
-from planner.plan.beside import beside_plan
+from planner.plan.beside import beside_plan, despite_ctrl_c
 from planner.plan.certificate import certificate_problems
 from planner.plan.document import build_document, resealed, with_simulation
 from planner.plan.plan import Plan
@@ -125,7 +125,9 @@ def solve(
         document = _solve_uncertain(scenario, listed, way)
     else:
         document = way.planned(listed, way.solved, prepare=way.mixed)
-    problems = _verify(document, catalog, load_model) + certificate_problems(document, listed.whole)
+    problems = despite_ctrl_c(
+        lambda: _verify(document, catalog, load_model) + certificate_problems(document, listed.whole)
+    )
     problems += _case_problems(document, catalog) if scenario.uncertainty else []
     if problems:
         raise PlanError(*problems)
@@ -184,9 +186,8 @@ class _Way:
         beside, solution = beside_plan(
             listed, candidates, solution, search=self.search, allow_suspect=self.allow_suspect, **options
         )
-        return build_document(
-            candidates, solution, **beside, seed=options["seed"], threads=options["threads"], gap=options["gap"]
-        )
+        told = {name: options[name] for name in ("seed", "threads", "gap")}
+        return despite_ctrl_c(lambda: build_document(candidates, solution, **beside, **told))
 
 
 def _staying(scenario: Scenario, previous: Previous | None, options: dict[str, Any]) -> Staying | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from planner.candidates.search import Candidates
 from planner.optimize.solve import Solution
@@ -14,6 +15,7 @@ from planner.plan.infeasible import infeasibility
 from planner.plan.relaxed import Search
 
 Document = dict[str, Any]
+Made = TypeVar("Made")
 LATE = ("time-limit", "hang")
 LEFT_OUT = "interrupted after the plan was found: what is compared with it and its certificate may be missing"
 
@@ -50,3 +52,17 @@ def beside_plan(
             raise
         solution = replace(solution, messages=(*solution.messages, LEFT_OUT))
     return found, solution
+
+
+def despite_ctrl_c(make: Callable[[], Made]) -> Made:
+    """What is made, begun anew when Ctrl-C broke it off once: writing down and checking a plan takes moments.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        The second Ctrl-C.
+    """
+    try:
+        return make()
+    except KeyboardInterrupt:
+        return make()

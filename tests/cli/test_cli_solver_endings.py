@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
+from planner import api  # noqa: F401 - parts of it are replaced
 from planner.optimize import child, process
 from tests.faults import stand_in
 
@@ -125,3 +126,27 @@ def test_ctrl_c_keeps_the_plan_that_is_known(
     else:
         assert answer.err.endswith("interrupted\n")
     assert not any(process.usable for process in child._current)
+
+
+@pytest.mark.parametrize(
+    "where", ["planner.api.build_document", "planner.api._verify", "planner.plan.beside.median_cost"]
+)
+def test_ctrl_c_after_the_plan_was_found_leaves_it(
+    where: str, behaves: Behaves, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is proven stays proven; only what would be worked out beside it is left out."""
+    scenario = behaves("optimal")
+    room, _, name = where.rpartition(".")
+    real, times = getattr(sys.modules[room], name), iter([True])
+
+    def broken_off(*arguments: object, **options: object) -> object:
+        if next(times, False):
+            os.kill(os.getpid(), signal.SIGINT)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(where, broken_off)
+    answer = run("solve", str(scenario), "-v")
+    assert answer.code == 0, answer.out + answer.err
+    assert "optimal, proven" in words(answer.out)
+    assert ("interrupted after the plan was found" in words(answer.out)) == (name == "median_cost")
+    assert Path(".plan/three-jobs.plan.json").exists()
