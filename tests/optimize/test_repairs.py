@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.candidates.program import Row, Task
+from planner.candidates.program import Row, Task, restrict
+from planner.optimize import conflict
 from planner.optimize.conflict import minimal_conflict
 from planner.optimize.elastic import combined_repair
-from planner.optimize.limited import PROVIDERS, Filter, Limited
+from planner.optimize.limited import PROVIDERS, Asker, Filter, Limited
 from planner.optimize.repair import single_repair
+from planner.optimize.slack import surely_infeasible
+from tests.optimize.brute import best
 from tests.optimize.instances import ints, program, row
-from tests.optimize.repair_cases import checked, infeasible_instances
+from tests.optimize.repair_cases import cheapest_by_brute_force, checked, infeasible_instances, limited_program
 
 TASKS = [Task(name=n, kind="training", first=f, stop=f + 2) for n, f in (("a", 0), ("b", 2))]
 
@@ -115,3 +118,46 @@ def test_what_is_fixed_is_neither_loosened_nor_left_out(name: str) -> None:
     assert limited.limits == ()
     assert name in minimal_conflict(limited) or name == "quota"
     assert limited.only(()).rows[0].bound == 2
+
+
+def test_relaxations_rule_out_groups_and_the_set_stays_minimal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with many groups: first those without which the relaxation is infeasible, then integer programs."""
+    monkeypatch.setattr(conflict, "MANY", 0)
+    seen = 0
+    for seed, limited in infeasible_instances(range(30)):
+        names = minimal_conflict(limited)
+        assert best(limited.only(names)) is None, seed
+        for name in names:
+            assert best(limited.only([other for other in names if other != name])) is not None, (seed, name)
+        seen += 1
+    assert seen >= 12
+
+
+def test_what_the_relaxation_calls_infeasible_is() -> None:
+    sure = 0
+    for seed in range(120):
+        limited = limited_program(seed)
+        program, mask = limited.at({})
+        if surely_infeasible(restrict(program, mask)[0]):
+            sure += 1
+            assert cheapest_by_brute_force(limited, {}) is None, seed
+    assert sure >= 50
+
+
+def test_integrality_is_beyond_the_relaxation() -> None:
+    """Jobs on 3, 3 and 2 nodes in two pools of 4: in parts they fill them, whole no two fit into one."""
+    three = [Task(name=n, kind="training", first=f, stop=f + 2) for n, f in (("a", 0), ("b", 2), ("c", 4))]
+    pools = (row("p", 4, [3, 0, 3, 0, 2, 0]), row("q", 4, [0, 3, 0, 3, 0, 2]))
+    question = program(three, cost=[1] * 6, rows=pools)
+    assert not surely_infeasible(question)
+    assert set(minimal_conflict(question)) == {"a", "b", "c", "p", "q"}
+
+
+def test_out_of_time_nothing_is_claimed() -> None:
+    limited = Limited(program=program(TASKS, cost=[3, 4, 5, 6], rows=(row("limits.budget", 7, [3, 4, 5, 6]),)))
+    late = Asker(stop_at=0.0)
+    repair = single_repair(limited, "limits.budget", late)
+    assert (repair.more, repair.proven) == (None, False)
+    assert combined_repair(limited, limited.limits, late) is None
+    found = conflict.find_conflict(limited, asker=late)
+    assert (found.names, found.minimal) == ((), False)
