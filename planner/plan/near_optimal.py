@@ -20,6 +20,7 @@ from planner.optimize.solve import Solution
 from planner.plan.added import row_of, with_columns
 
 WITHIN = "within the share"
+TOLD_APART = 10**8  # a cost and what differs from it by this part of it are two to any solver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +48,30 @@ def range_of(program: Program, amounts: IntArray, most: int, solve: Callable[...
     solve
         As `planner.optimize.solve.optimize`.
     """
+    return Range(
+        fewest=_bracketed(lambda limit: _least(_paying(program, limit, amounts), solve), most),
+        most=_bracketed(lambda limit: _most(_paying(program, limit, program.carbon_mg), amounts, solve), most),
+    )
+
+
+def _bracketed(value: Callable[[int], int | None], most: int) -> int | None:
+    """A value at a limit on the cost; where no solver can tell the limit, that of a little less and of a little more.
+
+    Both values are monotone in the limit: when the two are equal, so is the one between.
+    """
+    found = value(most)
+    if found is not None:
+        return found
+    step = max(1, most // TOLD_APART)
+    below, above = value(most - step), value(most + step)
+    return below if below == above else None
+
+
+def _paying(program: Program, most: int, weights: IntArray) -> Program:
+    """The program with plans of at most a cost, and weights in the place of carbon."""
     paid = np.flatnonzero(program.cost_microusd)
-    held = replace(program, rows=(*program.rows, row_of(WITHIN, most, (paid, program.cost_microusd[paid]))))
-    fewest = _least(replace(held, carbon_mg=amounts), solve)
-    return Range(fewest=fewest, most=_most(held, amounts, solve))
+    row = row_of(WITHIN, most, (paid, program.cost_microusd[paid]))
+    return replace(program, rows=(*program.rows, row), carbon_mg=weights)
 
 
 def _most(program: Program, amounts: IntArray, solve: Callable[..., Solution]) -> int | None:

@@ -75,8 +75,7 @@ def steps(low: Value, high: Value | None, at: Callable[[Value | None], Value | N
 def best_under(program: Program, trade: Trade, limit: Value | None, solve: Solve) -> Point | Solution:
     """The Pareto point at a limit of the held objective, or the solution that says why there is none."""
     found = _least(program, trade, limit, solve)
-    untold = found.status == "failed" or (found.status == "feasible" and found.stopped_by == "solver-failure")
-    if untold and isinstance(limit, int):
+    if _untold(found) and isinstance(limit, int):
         found = _least(program, trade, limit - max(1, limit // TOLD_APART), solve)
         found = replace(found, messages=(*found.messages, TOO_CLOSE))
     if not found.has_plan:
@@ -90,6 +89,15 @@ def best_under(program: Program, trade: Trade, limit: Value | None, solve: Solve
     settled = solve(replace(program, objective=(linear,)), columns=trade.ends_s <= time_s)
     chosen = settled if settled.has_plan else found
     return Point(limit=limit, over=over, against=against, solution=chosen, solves=2)
+
+
+def _untold(found: Solution) -> bool:
+    """Whether answers were refused on the way to one that is none, or that is not proven."""
+    if found.status == "feasible":
+        return found.stopped_by == "solver-failure"
+    return found.status == "failed" or (
+        found.status == "infeasible" and any("refused" in message for message in found.messages)
+    )
 
 
 def _least(program: Program, trade: Trade, limit: Value | None, solve: Solve) -> Solution:
