@@ -136,7 +136,7 @@ def _compared(
     share = None if found.share is None else float(found.share)
     regret = cost - solution.cost_microusd
     return {
-        "state": "dearer" if regret > 0 else "as cheap",
+        "state": "dearer" if regret > 0 else "as cheap" if regret == 0 else "cheaper",
         "rows": rows,
         "alone": all(row["device"] == device for row in rows),
         "plan_microusd": cost,

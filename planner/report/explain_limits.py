@@ -149,7 +149,9 @@ def _dearer(document: Piece, entry: Piece) -> str:
 def _would_win(document: Piece, entry: Piece) -> list[str]:
     if entry["share"] is None:
         return ["would win  at no price: not even free"]
-    if entry["share"] >= 1:
+    if entry["share"] > 1:
+        return ["would win  at the price that it has, were it allowed"]
+    if entry["share"] == 1:
         return ["would win  as cheap as what is chosen: a tie"]
     price, now = (_per_hour(document, entry[f"{name}usd_per_device_hour"]) for name in ("break_even_", "price_"))
     mfu = entry["break_even_mfu"]

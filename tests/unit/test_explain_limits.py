@@ -414,6 +414,16 @@ def test_why_not_what_is_chosen_and_what_is_not_allowed() -> None:
     assert (other["state"], other["allowed"]) == ("dearer", False)
 
 
+def test_a_device_that_is_not_allowed_may_be_cheaper() -> None:
+    """fast alone is allowed, at $2.50; plain would do it for $1.67."""
+    plan = scenario([job(deadline="2 h")], hardware={"allow": ["fast"]})
+    (entry,) = api.why_not(plan, "plain", two_speeds())
+    assert (entry["state"], entry["allowed"], entry["regret_microusd"]) == ("cheaper", False, 1_666_667 - 2_500_000)
+    assert entry["share"] == pytest.approx(1.5, rel=1e-6)
+    text = render_explanation(solved(plan, two_speeds()), "table", answers={"why_not": [entry]})
+    assert "would win  at the price that it has, were it allowed" in text
+
+
 def test_why_not_what_cannot_do_it() -> None:
     world = catalog(
         [device(), device("old", peak_flop_per_s={"fp32": PEAK_FLOP_PER_S})],
