@@ -154,7 +154,8 @@ def mixed_of(space: MixSpace, mix: Mix) -> Mixed:
         time = _group_time(question, site, layout, mix)
         carbon = round(source.carbon_mg_per_hour * block.nodes * mix.wall_s / 3600.0)
         step_s = split.paces[k].step_s(split.units[k])
-        terms = {name: np.array([float(value)]) for name, value in (*time.items(), *overheads.items())}
+        own = {name: np.array([value]) for name, value in time.items()}
+        terms = {**own, **{name: np.reshape(value, 1) for name, value in overheads.items()}}
         groups.append(
             Group(
                 site=site, nodes=block.nodes, layout=layout, step_s=step_s, time=Terms(terms), carbon_mg=carbon,

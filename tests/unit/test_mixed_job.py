@@ -225,3 +225,30 @@ def test_what_is_not_planned_with_mixes_is_refused(line: str) -> None:
     text = TEXT.format(tier="analytic", model="llama-3.1-8b") + line + "\n"
     with pytest.raises(InputError, match="mixes within a job are not planned together with"):
         enumerate_candidates(parse_scenario(text, file="m.yaml"), CATALOG)
+
+
+def test_zones_are_mixed_over_the_network_that_is_given() -> None:
+    """Two regions, one node each: without a network between them there is no plan, with one its traffic is paid."""
+    text = """
+schema: plan/v1
+name: far
+training:
+  - {name: job, model: llama-3.1-8b, tokens: 100B, deadline: 12 days, sequence_length: 4096, mix_within_job: true}
+hardware:
+  allow: [h100-sxm-80gb]
+  regions: [us-east-2, us-west-2]
+  quotas:
+    - {device: h100-sxm-80gb, region: us-east-2, max_devices: 8}
+    - {device: h100-sxm-80gb, region: us-west-2, max_devices: 8}
+  assume_between_zones: {bandwidth: 100 Gbit/s, latency: 20 ms, price: $0.0002/GB}
+"""
+    near = parse_scenario(text.replace("  assume_between", "  # assume_between"), file="near.yaml")
+    assert len(enumerate_candidates(near, CATALOG).tables["job"]) == 0
+    document = solve(parse_scenario(text, file="far.yaml"), CATALOG).document
+    rows = rows_of(document)
+    assert {row["region"] for row in rows} == {"us-east-2", "us-west-2"}
+    # 8.03e9 parameters, gradients reduced in 4 bytes; two groups send all of them once in each of the steps
+    steps = 100e9 / (rows[0]["mix"]["batch_sequences"] * 4096)
+    dollars = steps * 8.03e9 * 4 / 1e9 * 0.0002
+    assert all(row["mix"]["traffic_microusd"] == pytest.approx(dollars * 1e6, rel=0.01) for row in rows)
+    assert verify(document, CATALOG) == []
