@@ -173,7 +173,7 @@ def register(parent: typer.Typer) -> None:
     command(app, "diff", examples=comparing)(diff)
     skypilot = (
         "plan catalog import skypilot catalogs/v8/lambda/vms.csv",
-        "plan catalog import skypilot catalogs/v8/*/vms.csv --into my-hardware --as-of 2026-11-21",
+        "plan catalog import skypilot catalogs/v8/lambda/vms.csv --into my-hardware --as-of 2026-11-21",
     )
     gpuhunt = ("plan catalog import gpuhunt catalog/", "plan catalog import gpuhunt catalog/ --into my-hardware")
     command(imports, "skypilot", examples=skypilot)(import_skypilot)

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from planner.report.text import cells
 
 COMMANDS = [
     ("solve",), ("explain",), ("frontier",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
-    ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("models", "list"), ("models", "show"),
+    ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("catalog", "diff"),
+    ("catalog", "import", "skypilot"), ("catalog", "import", "gpuhunt"), ("models", "list"), ("models", "show"),
     ("validate", "training"), ("validate", "serving"), ("validate", "totals"),
     ("calibrate", "training"), ("calibrate", "serving"),
 ]  # fmt: skip
@@ -36,6 +38,7 @@ def test_no_command_is_forgotten() -> None:
     groups = {"catalog": catalog.app, "models": models.app, "validate": validate.app, "calibrate": calibrate.app}
     known = {(entry.name,) for entry in app.registered_commands}
     known |= {(name, entry.name) for name, group in groups.items() for entry in group.registered_commands}
+    known |= {("catalog", "import", entry.name) for entry in catalog.imports.registered_commands}
     assert known == set(COMMANDS)
 
 
@@ -70,9 +73,23 @@ def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_example_runs(run: Run, here: Path, plan_file: Path, command: tuple[str, ...], number: int) -> None:
     (here / ".plan").mkdir()
     (here / ".plan/llama.plan.json").write_bytes(plan_file.read_bytes())
+    _price_lists(here)
     answer = run(*shlex.split(examples(run, command)[number])[1:])
     assert answer.code == 0, answer.err
     assert answer.out or "--out" in examples(run, command)[number]
+
+
+def _price_lists(here: Path) -> None:
+    """Two lists of other tools, and catalogs to hold against each other."""
+    (here / "catalogs/v8/lambda").mkdir(parents=True)
+    head = "InstanceType,AcceleratorName,AcceleratorCount,Price,SpotPrice,Region"
+    row = "gpu_1x_a10,A10,1,1.29,,us-east-1"
+    (here / "catalogs/v8/lambda/vms.csv").write_text(f"{head}\n{row}\n", encoding="utf-8")
+    (here / "catalog").mkdir()
+    head = "instance_name,location,price,gpu_count,gpu_name,spot"
+    (here / "catalog/lambdalabs.csv").write_text(f"{head}\ngpu_1x_a10,us-east-1,1.29,1,A10,False\n", encoding="utf-8")
+    for name in ("hardware", "my-hardware"):
+        shutil.copytree(Path(__file__).parents[2] / "hardware", here / name)
 
 
 PRINTING = [

@@ -224,8 +224,8 @@ def test_two_equal_groups_share_evenly_and_save_no_money() -> None:
     block = Block(nodes=1, devices=8, hosts=1, paces=(pace,), network_bytes_per_s=1e9)
     sources = tuple(
         Source(
-            name=name, machines=name, site=k, zone=("p", "east", ""), price_microusd_per_hour=1_000_000, carbon_mg_per_hour=0.0,
-            time_margin=1.0, spot=False, network_scale=0.0, run=None, blocks=(block,),
+            name=name, machines=name, site=k, zone=("p", "east", ""), price_microusd_per_hour=1_000_000,
+            carbon_mg_per_hour=0.0, time_margin=1.0, spot=False, network_scale=0.0, run=None, blocks=(block,),
         )
         for k, name in enumerate("ab")
     )  # fmt: skip

@@ -18,7 +18,7 @@ import pytest
 
 from planner import api
 from planner.catalog.model import Catalog
-from planner.errors import PlanError
+from planner.errors import InputError, PlanError
 from planner.plan.document import digest_of
 from planner.plan.plan import EXIT_CODES, Plan
 from planner.scenario.schema import Scenario
@@ -75,7 +75,7 @@ CASES: dict[str, tuple[Scenario, Catalog]] = {
 def test_documents_follow_the_schema(name: str) -> None:
     plan, world = CASES[name]
     if name == "nothing to choose from":
-        with pytest.raises(api.InputError):
+        with pytest.raises(InputError):
             api.solve(plan, world)
         return
     document = solved(plan, world)
