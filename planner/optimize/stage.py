@@ -245,6 +245,7 @@ class Run:
         are known, and those that the answers teach. Where that takes many rounds, flows come in.
         """
         doubted: Answer | None = None
+        pointed = False  # whether a solver came with a point that does not quite stand
         flows = len(scope.open) <= ROUTED or not _any_split(scope)
         if model is not None and model.routes and (not flows or any(not cut.lossless for cut in scope.cuts)):
             model = None
@@ -263,6 +264,11 @@ class Run:
                 return answer
             else:
                 self.messages.append(f"{adapter.name}: the answer {why}")
+                pointed |= why.startswith(("(optimal)", "(gap)", "(limit)"))
+        if doubted is not None and pointed:  # a no beside a point that misses by a micro-dollar proves nothing
+            return Answer(
+                ending=Ending.ERROR, detail=f"{doubted.solver} called infeasible what another has a point for"
+            )
         return doubted or Answer(ending=Ending.ERROR, detail="no solver gave an answer that stands")
 
     def _ask_one(
