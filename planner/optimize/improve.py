@@ -154,7 +154,8 @@ class _Work:
         """What is left, in one piece."""
         columns = self.open()
         given = None if self.best.point is None else self.best.point[columns]
-        reply = solved(self.mip.part(columns), start=given, seconds=self._left(), gap=self.gap, threads=self.threads)
+        # one thread: HiGHS refuses another number of threads than its first run in a process had
+        reply = solved(self.mip.part(columns), start=given, seconds=self._left(), gap=self.gap)
         if reply.point is not None:
             self.best.offer(_spread(self.mip.count, columns, reply.point))
         if reply.infeasible:
