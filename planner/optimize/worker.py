@@ -47,12 +47,28 @@ def main() -> None:
     solvers = [name for name in pulp_adapter.SOLVERS if pulp_adapter.installed_here(name)]
     say({"say": "ready", "solvers": solvers, "versions": pulp_adapter.versions_here()})
     answers = {"solve": solve, "relax": relax, "improve": improve}
+    threads = 0
     while True:
         header, arrays = unpacked(letters.get())
         try:
+            threads = _with_threads(header, threads)
             answers[header["do"]](say, header, arrays)
         except Exception as error:  # the planner asks elsewhere
             tell(say, Outcome(ending=Ending.ERROR, detail=f"{type(error).__name__}: {error}"[:300]))
+
+
+def _with_threads(header: Header, before: int) -> int:
+    """The threads that HiGHS runs with on a question; it answers none with other threads than its last had.
+
+    Parts of large models are solved with one thread each, whatever there are.
+    """
+    wanted = 1 if header["do"] == "improve" else int(header["threads"])
+    if before not in (0, wanted):
+        with contextlib.suppress(ImportError):
+            import highspy
+
+            highspy.Highs.resetGlobalScheduler(True)
+    return wanted
 
 
 def solve(say: Say, header: Header, arrays: Arrays) -> None:

@@ -337,3 +337,13 @@ def test_rows_with_most_of_a_job_do_not_join_pools() -> None:
     answer = optimize(tied, cost_only=True)
     assert answer.status is Status.OPTIMAL
     assert answer.cost_microusd >= optimize(question, cost_only=True).cost_microusd
+
+
+def test_other_questions_are_answered_with_as_many_threads_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts are solved with one thread each; HiGHS must still answer what comes before and after with two."""
+    monkeypatch.setattr(large, "LARGE", 4)
+    for seed in range(6):
+        answers = [optimize(random_supplied(seed), threads=threads) for threads in (2, 1)]
+        assert answers[0].status is answers[1].status
+        assert (answers[0].units == answers[1].units).all()
+        assert not any("refused" in message for answer in answers for message in answer.messages)
