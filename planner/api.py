@@ -27,9 +27,9 @@ from planner.scenario.load import load_scenario, parse_scenario
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
-    from planner.plan.asked import Asked
-    from planner.plan.frontier_document import Frontier
-    from planner.plan.other_plans import Previous, Staying
+    from planner.plan.frontier.document import Frontier
+    from planner.plan.others.other_plans import Previous, Staying
+    from planner.plan.why.asked import Asked
 
 __all__ = [
     "Plan",
@@ -194,7 +194,7 @@ def _staying(scenario: Scenario, previous: Previous | None, options: dict[str, A
     """The way to solve that stays with a plan, when one is given."""
     if previous is None:
         return None
-    from planner.plan.other_plans import Staying
+    from planner.plan.others.other_plans import Staying
 
     if scenario.uncertainty or scenario.objective[0] != "cost":
         hint = "leave --previous out, or solve the scenario without uncertainty and with cost first"
@@ -211,7 +211,7 @@ def _with_others(
     document: Document, listed: Candidates, way: _Way, staying: Staying | None, best: int, within: float | None
 ) -> Document:
     """The plan with what else could be done, under a new seal."""
-    from planner.plan.other_plans import decisions_document, near_optimal_document, previous_document
+    from planner.plan.others.other_plans import decisions_document, near_optimal_document, previous_document
 
     def verified(plan: Document) -> None:
         problems = _verify(plan, way.catalog, load_model)
@@ -301,9 +301,9 @@ def frontier(
     InputError, StoppedError, OutputError
         As `solve`; the journal is in use, or cannot be written.
     """
-    from planner.plan.frontier_question import sweep_of
-    from planner.plan.frontier_run import run_sweep
-    from planner.plan.journal import BEGINS
+    from planner.plan.frontier.journal import BEGINS
+    from planner.plan.frontier.question import sweep_of
+    from planner.plan.frontier.run import run_sweep
 
     catalog = catalog or catalog_of(scenario)
     sweep = sweep_of(scenario, over=over, low=low, high=high, against=against, workload=workload, most=most)
@@ -358,7 +358,7 @@ def _case_problems(document: Document, catalog: Catalog) -> list[Problem]:
     scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
     if not scenario.uncertainty and document.get("uncertainty") is None:
         return []
-    from planner.plan.check_uncertain import uncertainty_problems
+    from planner.plan.checks.uncertain import uncertainty_problems
 
     return uncertainty_problems(document, scenario, lambda plan: _verify(plan, catalog, load_model))
 
@@ -371,7 +371,7 @@ def asked(scenario: Scenario, catalog: Catalog | None = None, *, allow_suspect: 
     options
         Of the solver, as for `solve`; a time limit is that of each program.
     """
-    from planner.plan.asked import Asked
+    from planner.plan.why.asked import Asked
 
     way = _Way(catalog=catalog or catalog_of(scenario), options=options, allow_suspect=allow_suspect)
     listed = enumerate_candidates(scenario, way.catalog, allow_suspect=allow_suspect)
@@ -409,7 +409,7 @@ def plan_schema() -> Document:
 
 def frontier_schema() -> Document:
     """JSON Schema of the frontier document."""
-    schema: Document = json.loads(read_package_text("plan/frontier.schema.json"))
+    schema: Document = json.loads(read_package_text("plan/frontier/frontier.schema.json"))
     return schema
 
 
@@ -417,6 +417,6 @@ def candidates_table(
     scenario: Scenario, catalog: Catalog, *, every: bool = False, allow_suspect: bool = False
 ) -> list[Document]:
     """One row a candidate: where, how, memory, time, cost."""
-    from planner.plan.candidate_rows import candidate_rows
+    from planner.plan.rows.candidates import candidate_rows
 
     return candidate_rows(enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect, every_layout=every))

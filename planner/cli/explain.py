@@ -11,7 +11,7 @@ from planner.cli import options
 from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
-    from planner.plan.asked import Asked
+    from planner.plan.why.asked import Asked
 
 _SCENARIO_SUFFIXES = (".yaml", ".yml")
 

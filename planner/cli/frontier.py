@@ -68,7 +68,7 @@ def frontier(
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": time_of(time_limit)}
     question, catalog = load(scenario, settings=settings, case=case, hardware=hardware)
     from planner import api
-    from planner.plan.frontier_document import flat_rows
+    from planner.plan.frontier.document import flat_rows
     from planner.report.frontier import render_frontier
 
     journal = None if fresh else journal_of(question.name, question.case)

@@ -11,7 +11,7 @@ from planner.cli import options
 from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
-    from planner.plan.memory_question import Card
+    from planner.plan.memory.question import Card
 
 
 class Attention(StrEnum):
@@ -133,7 +133,7 @@ def _ask_training(
 ) -> dict[str, Any]:
     from planner.architecture.load import load_model
     from planner.equations.memory import OPTIMIZERS
-    from planner.plan.memory_question import TrainingQuestion, training_document, variants
+    from planner.plan.memory.question import TrainingQuestion, training_document, variants
 
     optimizer = asked.get("optimizer", "adamw")
     if optimizer not in OPTIMIZERS:
@@ -173,7 +173,7 @@ def _ask_serving(
 ) -> dict[str, Any]:
     from planner.architecture.load import load_model
     from planner.estimate.serving_formats import FORMATS
-    from planner.plan.memory_serving import DEFAULT_FORMATS, ServingQuestion, serving_document
+    from planner.plan.memory.serving import DEFAULT_FORMATS, ServingQuestion, serving_document
 
     for name in (asked.get("weights"), asked.get("kv_cache")):
         if name is not None and name not in FORMATS:
@@ -196,7 +196,7 @@ def _ask_serving(
 def _card(text: str) -> Card:
     """A card by size or by name: "32 GB" as sold (32 × 2^30 bytes), "30 GiB" exactly, or a device of the catalog."""
     from planner import units
-    from planner.plan.memory_question import card, marketed_card
+    from planner.plan.memory.question import card, marketed_card
 
     try:
         size = units.parse_bytes(text)
@@ -211,7 +211,7 @@ def _card(text: str) -> Card:
 
 def _device_card(name: str) -> Card:
     from planner.catalog.load import find_device, load_catalog
-    from planner.plan.memory_question import card
+    from planner.plan.memory.question import card
 
     device = find_device(load_catalog(), name)
     return card(device.id, device.memory_bytes, device.reserved_memory_bytes)

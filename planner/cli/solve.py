@@ -93,7 +93,7 @@ def _others(best: int, within: str | None, previous: str | None, move_cost: str 
             )
         return {name: value for name, value in asked.items() if value}
     from planner.cli.planfile import read_plan
-    from planner.plan.other_plans import Previous
+    from planner.plan.others.other_plans import Previous
 
     money = None if move_cost is None else money_of(move_cost, "--move-cost")
     asked["previous"] = Previous(document=read_plan(previous), share=share or 0.0, move_microusd=money)

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from planner.candidates.search import Candidates
 from planner.optimize.solve import Solution
 from planner.optimize.status import uninterrupted
-from planner.plan.alternatives import best_single_kind, median_cost
 from planner.plan.certified import certificate_of
-from planner.plan.infeasible import infeasibility
-from planner.plan.relaxed import Search
+from planner.plan.why.alternatives import best_single_kind, median_cost
+from planner.plan.why.infeasible import infeasibility
+from planner.plan.why.relaxed import Search
 
 Document = dict[str, Any]
 Made = TypeVar("Made")

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task
 from planner.errors import Problem
-from planner.plan.findings import Finding, problems_of
+from planner.plan.checks.findings import Finding, problems_of
 
 Document = dict[str, Any]
 Item = tuple[int, int, int, int]  # weight, earned, most units, size of a replica

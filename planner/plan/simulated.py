@@ -14,8 +14,8 @@ import numpy as np
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
-from planner.plan.row_facts import facts_of_row
-from planner.plan.serving_point import ReplicaSite
+from planner.plan.rows.facts import facts_of_row
+from planner.plan.rows.serving_point import ReplicaSite
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, ServingFleet
 from planner.simulate import Workload, simulate_replica

@@ -19,8 +19,8 @@ from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.estimate.serving_spares import spares_for
 from planner.optimize.solve import Solution
 from planner.optimize.status import Status, uninterrupted
-from planner.plan.serving_point import Point
-from planner.plan.serving_rows import replica_site, routed_requests_per_s
+from planner.plan.rows.serving import replica_site, routed_requests_per_s
+from planner.plan.rows.serving_point import Point
 
 ROUNDS = 16  # a handful is enough, save where hardly anything keeps the targets
 PATIENCE = 8  # rounds after which a kind of replica that still misses one is not used

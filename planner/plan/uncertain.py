@@ -22,7 +22,7 @@ from planner.errors import InputError
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.document import digest_of
-from planner.plan.place import usd
+from planner.plan.rows.place import usd
 from planner.plan.tighten import solve_within_targets
 from planner.scenario.schema import Scenario
 

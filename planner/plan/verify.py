@@ -21,16 +21,16 @@ from planner.estimate.given import NO_MODEL, known
 from planner.estimate.market import market
 from planner.estimate.resolve import sequence_length_of
 from planner.estimate.serving_tiers import fleet_demand
-from planner.plan.check_allocation import AllocationCheck
-from planner.plan.check_bands import total_band_findings, workload_band_findings
-from planner.plan.check_calendar import order_findings, schedule_findings
-from planner.plan.check_cells import training_demand
-from planner.plan.check_contracts import contract_findings
-from planner.plan.check_data import data_findings
-from planner.plan.check_given import given_findings
-from planner.plan.check_limits import limit_findings
-from planner.plan.check_under_way import under_way_findings
-from planner.plan.findings import TOLERANCE, Finding, cell_findings, problems_of
+from planner.plan.checks.allocation import AllocationCheck
+from planner.plan.checks.bands import total_band_findings, workload_band_findings
+from planner.plan.checks.calendar import order_findings, schedule_findings
+from planner.plan.checks.cells import training_demand
+from planner.plan.checks.contracts import contract_findings
+from planner.plan.checks.data import data_findings
+from planner.plan.checks.findings import TOLERANCE, Finding, cell_findings, problems_of
+from planner.plan.checks.given import given_findings
+from planner.plan.checks.limits import limit_findings
+from planner.plan.checks.under_way import under_way_findings
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 

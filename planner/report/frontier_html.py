@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.files import read_package_text
-from planner.plan.frontier_figure import figure_of
+from planner.plan.frontier.figure import figure_of
 from planner.report.blocks import Grid, Headline, Lines
 from planner.report.escape import terminal
 from planner.report.frontier import frontier_blocks

@@ -16,7 +16,7 @@ import pytest
 from conftest import HERE, Run, check_golden
 
 from planner import api
-from planner.plan.frontier_document import flat_rows
+from planner.plan.frontier.document import flat_rows
 from planner.report import text_plot
 from planner.report.frontier import plot_lines, render_frontier
 from planner.report.text import cells
@@ -94,7 +94,7 @@ def test_a_fleet_alone_has_no_deadline(run: Run, here: Path) -> None:
 
 @pytest.mark.parametrize(("low", "high"), [("$10k", "$60k"), ("$10000", "$60000"), ("$0.01M", "$.06M")])
 def test_money_may_be_written_short(low: str, high: str) -> None:
-    from planner.plan.frontier_question import sweep_of
+    from planner.plan.frontier.question import sweep_of
 
     if high == "$.06M":
         high = "$0.06M"

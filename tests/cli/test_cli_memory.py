@@ -11,8 +11,7 @@ import pytest
 from conftest import Run, check_golden
 
 from planner.architecture.load import load_model
-from planner.plan import memory_question as question
-from planner.plan import memory_serving as serving
+from planner.plan.memory import question, serving
 
 GPT2 = ("memory", "gpt2-xl", "--batch", "32", "--sequence", "1000")
 

@@ -14,7 +14,7 @@ import pytest
 
 from planner.errors import InputError, OutputError
 from planner.files import LineFile
-from planner.plan.journal import BEGINS, Journal, program_digest, question_key
+from planner.plan.frontier.journal import BEGINS, Journal, program_digest, question_key
 from tests.optimize.brute import random_program
 
 ROOT = Path(__file__).parents[2]

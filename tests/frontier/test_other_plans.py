@@ -10,7 +10,7 @@ from planner import api
 from planner.candidates.search import Candidates
 from planner.catalog.model import Catalog
 from planner.errors import UsageError
-from planner.plan.other_plans import Previous, choice_key, held_nodes, offer_key
+from planner.plan.others.other_plans import Previous, choice_key, held_nodes, offer_key
 from planner.scenario.schema import Scenario
 from tests.frontier.random_worlds import random_world
 from tests.frontier.test_frontier import all_plans

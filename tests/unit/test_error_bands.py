@@ -25,8 +25,8 @@ from planner.estimate.binding import RESOURCE, bound_by
 from planner.estimate.run import TERMS as RUN_TERMS
 from planner.estimate.sources import time_equations
 from planner.estimate.step import STEP_TERMS
-from planner.plan.band_rows import tie
 from planner.plan.document import digest_of
+from planner.plan.rows.bands import tie
 from planner.report.plan import render_plan
 from planner.scenario.schema import Scenario
 from tests.unit.worlds import SEEN, catalog, device, fleet, job, offer, scenario, shape

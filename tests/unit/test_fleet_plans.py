@@ -16,7 +16,7 @@ from planner import api
 from planner.candidates.serving import ServingTable
 from planner.catalog.model import Catalog
 from planner.plan.document import digest_of
-from planner.plan.serving_point import Point
+from planner.plan.rows.serving_point import Point
 from planner.scenario.schema import Scenario
 from tests.unit.worlds import catalog, scenario, shape
 

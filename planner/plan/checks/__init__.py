@@ -1,0 +1,1 @@
+"""What a plan says, worked out again without the search and the program."""

@@ -1,0 +1,222 @@
+"""One chosen row of a plan against its scenario, its catalog and the equations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from planner.architecture.model import Architecture
+from planner.catalog.load import device_matches
+from planner.catalog.model import Catalog, Device, Offer
+from planner.catalog.regions import region_matches
+from planner.estimate.layout import Layout
+from planner.estimate.resolve import (
+    host_bytes_per_device,
+    training_machine,
+    training_spec,
+    usable_bytes,
+)
+from planner.estimate.run import checkpoint_bytes_of, preemption_margin
+from planner.estimate.training import TrainingSpec, training_memory, training_time
+from planner.estimate.training_memory import host_bytes
+from planner.plan.checks.bands import Margins, band_findings, margins_on
+from planner.plan.checks.calendar import row_timing_findings, running_findings, training_cost
+from planner.plan.checks.cells import energy_cells, memory_cells, place_cells, speed_cells, training_cells
+from planner.plan.checks.findings import Finding, cell_findings
+from planner.plan.checks.layout import training_layout_findings
+from planner.plan.checks.mixed import MixCheck
+from planner.plan.checks.run import RUN_TERMS, run_findings
+from planner.plan.checks.serving import serving_findings
+from planner.plan.checks.under_way import layout_of, ratio_on
+from planner.plan.rows.facts import RESERVED, OfferFacts, facts_of_row
+from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
+
+Document = dict[str, Any]
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationCheck:
+    """Checks the rows of one workload."""
+
+    scenario: Scenario
+    catalog: Catalog
+    arch: Architecture
+    under_way: Document | None = None  # of the plan: where a step time was measured, checked apart
+
+    def workload(self, asked: TrainingJob | ServingFleet, document: Document) -> Iterator[Finding]:
+        """Everything wrong with the rows of a workload."""
+        for row in document["allocations"]:
+            facts = facts_of_row(row, self.scenario, self.catalog)
+            if facts is None:
+                yield Finding("unknown-offer", f"{asked.name}: the catalog has no offer {row['offer']!r}")
+                continue
+            yield from self._offer(asked, row, facts)
+            yield from row_timing_findings(asked, row, facts, self.scenario)
+            if isinstance(asked, TrainingJob):
+                yield from self._training(asked, row, facts)
+        if isinstance(asked, TrainingJob):
+            yield from self._mixes(asked, document["allocations"])
+            jobs = sum(
+                Fraction(row["jobs"], row["mix"]["groups"] if "mix" in row else 1) for row in document["allocations"]
+            )
+            if jobs != asked.count:
+                yield Finding("wrong-count", f"{asked.name}: {jobs} jobs planned, {asked.count} asked for")
+        else:
+            pairs = [(row, facts_of_row(row, self.scenario, self.catalog)) for row in document["allocations"]]
+            yield from serving_findings(asked, self.scenario, self.catalog, self.arch, pairs, document["fleet"])
+
+    def _offer(self, asked: TrainingJob | ServingFleet, row: Document, facts: OfferFacts) -> Iterator[Finding]:
+        """Price, place and permission."""
+        offer, shape, device = facts.offer, facts.shape, facts.device
+        yield from cell_findings("wrong-offer", asked.name, row, place_cells(offer, shape))
+        if row["price_microusd_per_hour"] != offer.price_microusd_per_hour:
+            price = offer.price_microusd_per_hour
+            yield Finding(
+                "wrong-price", f"{asked.name}: {row['price_microusd_per_hour']} stated, the catalog has {price}"
+            )
+        if row["count"] < 1 or row["devices"] != row["count"] * shape.devices:
+            yield Finding(
+                "wrong-count", f"{asked.name}: {row['count']} × {shape.devices} is not {row['devices']} devices"
+            )
+        if facts.owned is None and not self._allowed(offer, device):
+            yield Finding("not-allowed", f"{asked.name}: the scenario does not allow {row['offer']}")
+        if offer.price_model == "spot" and isinstance(asked, ServingFleet) and not asked.max_spot_share:
+            yield Finding("not-allowed", f"{asked.name}: {row['offer']} is a spot offer, which does not serve")
+        use = "training" if isinstance(asked, TrainingJob) else "serving"
+        if use not in device.uses:
+            yield Finding("not-allowed", f"{asked.name}: {device.id} is not for {use}")
+        if offer.max_shapes is not None and row["count"] > offer.max_shapes * row.get("jobs", 1):
+            yield Finding("limit-exceeded", f"{asked.name}: {row['offer']} is sold up to {offer.max_shapes}")
+
+    def _allowed(self, offer: Offer, device: Device) -> bool:
+        hardware = self.scenario.hardware
+        return (
+            any(device_matches(device, pattern) for pattern in hardware.allow)
+            and not any(device_matches(device, pattern) for pattern in hardware.deny)
+            and any(region_matches(offer, pattern) for pattern in hardware.regions)
+            and offer.price_model in (*hardware.pricing, RESERVED)  # what reserves nodes is checked where it is bought
+        )
+
+    def _training(self, job: TrainingJob, row: Document, facts: OfferFacts) -> Iterator[Finding]:
+        per_job = row["count"] // max(row["jobs"], 1)
+        if row["jobs"] < 1 or per_job * row["jobs"] != row["count"]:
+            yield Finding("wrong-count", f"{job.name}: {row['count']} shapes for {row['jobs']} jobs")
+            return
+        if per_job > 1 and facts.inter_node_bytes_per_s is None:
+            yield Finding("network-unknown", f"{job.name}: {row['offer']} may run only what fits one shape")
+            return
+        if job.framework and job.framework not in facts.device.frameworks:
+            yield Finding("not-allowed", f"{job.name}: {job.framework} does not run on {facts.device.id}")
+        if not facts.device.peak_flop_per_s.get(job.precision):
+            yield Finding("not-allowed", f"{job.name}: {facts.device.id} has no {job.precision}")
+            return
+        layout = layout_of(row["layout"], per_job * facts.shape.devices)
+        ratio = ratio_on(self.under_way, facts.device.id)
+        margins = margins_on(job, self.arch, facts.device, self.catalog, ratio)
+        if facts.shape.max_shapes_per_job is not None and per_job > facts.shape.max_shapes_per_job:
+            most = facts.shape.max_shapes_per_job
+            yield Finding("limit-exceeded", f"{job.name}: {facts.shape.id} connects up to {most} to one job")
+        shared = "mix" in row
+        problems = list(
+            training_layout_findings(job, self.arch, row["layout"], facts.shape, layout.devices, shared=shared)
+        )
+        yield from problems
+        if not problems:
+            yield from self._memory(job, row, layout, facts, margins)
+        if not problems and not shared:
+            yield from self._time(job, row, layout, facts, per_job, margins)
+
+    def _mixes(self, job: TrainingJob, rows: list[Document]) -> Iterator[Finding]:
+        """Rows that share jobs among several offers, together."""
+        names = list(dict.fromkeys(row["mix"]["name"] for row in rows if "mix" in row))
+        for name in names:
+            pairs = [
+                (row, facts_of_row(row, self.scenario, self.catalog))
+                for row in rows
+                if "mix" in row and row["mix"]["name"] == name
+            ]
+            known = [(row, facts) for row, facts in pairs if facts is not None]
+            if len(known) == len(pairs):
+                check = MixCheck(
+                    scenario=self.scenario, catalog=self.catalog, arch=self.arch, job=job, under_way=self.under_way
+                )
+                yield from check.findings(known)
+
+    def _chance(
+        self, job: TrainingJob, spec: TrainingSpec, facts: OfferFacts, layout: Layout, terms: Document
+    ) -> float:
+        """What a run on machines that are taken away is longer than its mean at the confidence of the job."""
+        spot, run = self.scenario.hardware.spot, spec.run
+        if facts.offer.price_model != "spot" or spot is None or run is None:
+            return 1.0
+        busy_s = sum(seconds for name, seconds in terms.items() if name not in RUN_TERMS)
+        size = checkpoint_bytes_of(self.arch, spec)
+        return float(np.max(preemption_margin(busy_s, layout.devices, size, run, job.confidence_share)))
+
+    def _memory(
+        self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts, margins: Margins
+    ) -> Iterator[Finding]:
+        terms = training_memory(self.arch, training_spec(job, self.arch), layout)
+        needed, stated = float(terms.total), row["memory"]
+        usable = usable_bytes(facts.device, facts.shape)
+        if not math.isclose(stated["needed_bytes"], needed, rel_tol=TOLERANCE):
+            yield Finding("wrong-memory", f"{job.name}: {stated['needed_bytes']:.6g} B stated, {needed:.6g} B computed")
+        if not math.isclose(stated["usable_bytes"], usable, rel_tol=TOLERANCE):
+            yield Finding("wrong-memory", f"{job.name}: usable {stated['usable_bytes']:.6g} B stated, {usable:.6g} B")
+        yield from cell_findings("wrong-memory", job.name, stated, memory_cells(terms.row(0), usable), scale=usable)
+        if needed * margins.memory > usable * (1 + 1e-12):
+            at = f" at {job.confidence_share:.0%}" if margins.memory > 1 else ""
+            message = f"needs {needed * margins.memory:.6g} B{at} of {usable:.6g} B usable"
+            yield Finding("does-not-fit", f"{job.name}: {message}")
+
+        yield from self._hosts(job, layout, facts)
+
+    def _hosts(self, job: TrainingJob, layout: Layout, facts: OfferFacts) -> Iterator[Finding]:
+        """What is offloaded must be held by hosts of known memory."""
+        if not job.offload:
+            return
+        most = host_bytes_per_device(facts.shape)
+        asked = float(host_bytes(self.arch, training_spec(job, self.arch), layout).total)
+        if most is None or asked > most:
+            yield Finding("does-not-fit", f"{job.name}: offloads {asked:.6g} B a device, hosts hold {most or 0:.6g} B")
+
+    def _time(
+        self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts, per_job: int, margins: Margins
+    ) -> Iterator[Finding]:
+        machine = training_machine(
+            facts.device, facts.shape, job, self.arch, self.catalog, facts.inter_node_bytes_per_s
+        )
+        ratio = ratio_on(self.under_way, facts.device.id)
+        spot = self.scenario.hardware.spot if facts.offer.price_model == "spot" else None
+        scaled = ratio if margins.erring == 1.0 else (ratio or 1.0) * margins.erring
+        spec = training_spec(job, self.arch, facts.device, facts.shape, scaled, spot)
+        time = training_time(self.arch, spec, layout, machine)
+        hours = float(time.total) / 3600.0
+        if not math.isclose(row["hours"], hours, rel_tol=TOLERANCE):
+            yield Finding("wrong-time", f"{job.name}: {row['hours']:.6g} h stated, {hours:.6g} h computed")
+        restart_s = spec.run.restart_s if spec.run is not None else 0.0
+        margin = margins.time * self._chance(job, spec, facts, layout, time.row(0))
+        yield from cell_findings("wrong-time", job.name, row, {"held_hours": hours * margin})
+        yield from running_findings(job, row, facts, self.scenario, hours * margin, restart_s)
+        if hours * 3600.0 * margin > job.deadline_s * (1 + 1e-12):
+            at = f" at {job.confidence_share:.0%} confidence" if margin > 1 else ""
+            when = f"{hours * margin:.6g} h{at}"
+            yield Finding("late", f"{job.name}: {when} is after the deadline of {job.deadline_s / 3600:.6g} h")
+        yield from band_findings(job, row, margins, hours)
+        yield from cell_findings("wrong-time", job.name, row, training_cells(job, row, time.row(0), hours))
+        yield from cell_findings("wrong-time", job.name, row, {"step_time_ratio": ratio})
+        yield from run_findings(job, self.arch, spec, facts.shape, row, time.row(0), spot)
+        busy_s = sum(seconds for name, seconds in time.row(0).items() if name not in RUN_TERMS)
+        speed = speed_cells(job, self.arch, self.catalog, facts, float(machine.mfu), busy_s, layout.devices)
+        yield from cell_findings("wrong-time", job.name, row, speed)
+        yield from cell_findings("wrong-time", job.name, row["work"], speed["work"])  # each by its own size
+        yield from cell_findings("wrong-energy", job.name, row, energy_cells(self.catalog, facts, row["count"], hours))
+        cost = training_cost(row, facts, per_job, hours)
+        if row["cost_microusd"] != cost:
+            yield Finding("wrong-cost", f"{job.name}: {row['cost_microusd']} micro-dollars stated, {cost} computed")

@@ -1,0 +1,159 @@
+"""Error bands of a plan, worked out again from the catalog: quantiles, margins, sums, and what the margins cost.
+
+Shares EQ-BAND-1 and EQ-BAND-2 with the search, not the way they are put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planner.architecture.model import Architecture
+from planner.catalog.model import Band, Catalog, Device
+from planner.equations.bands import band_quantile, lognormal_p90
+from planner.estimate.resolve import measured_mfu
+from planner.plan.checks.findings import Finding, cell_findings
+from planner.scenario.schema import DEFAULT_ESTIMATOR, TrainingJob
+
+Document = dict[str, Any]
+QUANTILES = ("p10", "p50", "p90")
+CELLS = (*QUANTILES, "rows", "sources", "median_error", "mean_error", "p90_error")
+
+
+class Margins(NamedTuple):
+    """What time and memory are multiplied with to hold at the confidence of a job, and the bands they are from."""
+
+    time: float
+    memory: float
+    time_band: Document | None
+    memory_band: Document | None
+    names: Document
+    erring: float = 1.0  # what times are multiplied with, where the scenario says to which quantile they err
+
+
+def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, ratio: float | None) -> Margins:
+    """The margins of a job on a device; `ratio` is given where a step time was measured on such devices."""
+    tier = "rule" if not arch.layers else DEFAULT_ESTIMATOR if job.tier == "measured" else job.tier
+    tier = tier if measured_mfu(device, job.mfu) is None else "measured"
+    family = catalog.training_families.get(device.family)
+    time: Document | None = None
+    if ratio is None and tier == "analytic" and family:
+        time = _cells(family.time_band_of(experts=arch.is_moe))
+    if ratio is None and tier == "rule":
+        time = _rule(catalog, device.family)
+    memory = _cells(family.memory_band) if family else None
+    erring = 1.0
+    if job.errors_share is not None:
+        erring, time = _margin(time, job.errors_share), None
+    return Margins(
+        time=_margin(time, job.confidence_share),
+        memory=_margin(memory, job.confidence_share),
+        time_band=time,
+        memory_band=memory,
+        names={
+            "confidence": job.confidence_share,
+            "tier": tier,
+            "family": device.family,
+            "constants": family.constants_id if family and tier == "analytic" else "",
+            "inherited_from": family.inherited_from if family else "",
+        },
+        erring=erring,
+    )
+
+
+def _cells(band: Band) -> Document:
+    return {name: getattr(band, name) for name in CELLS}
+
+
+def _rule(catalog: Catalog, family: str) -> Document | None:
+    error = catalog.rule_error
+    if error is None:
+        return None
+    known = family == error.family
+    other = error.max if error.elsewhere_mean is None else error.elsewhere_mean
+    mean, runs = (error.mean, error.runs) if known else (other, 0)
+    high = float(lognormal_p90(mean))
+    return {
+        **{"p10": 1.0 / high, "p50": 1.0, "p90": high, "rows": runs, "sources": runs},
+        **{"median_error": error.median if known else mean, "mean_error": mean, "p90_error": high - 1.0},
+    }
+
+
+def _margin(band: Document | None, confidence: float) -> float:
+    return 1.0 if band is None else max(1.0, float(band_quantile(band["p50"], band["p90"], confidence)))
+
+
+def band_findings(job: TrainingJob, row: Document, margins: Margins, hours: float) -> Iterator[Finding]:
+    """Everything wrong with what a row says of its own errors."""
+    stated = row["error_band"]
+    if stated is None:
+        yield Finding("wrong-band", f"{job.name}: the error band is missing")
+        return
+    time, memory = margins.time_band, margins.memory_band
+    cells = {
+        **margins.names,
+        "time": None if time is None else {**time, "margin": margins.time},
+        "memory": None if memory is None else {**memory, "margin": margins.memory},
+        "hours": _spread(time, hours, margins.time),
+        "cost_usd": _spread(time, row["cost_microusd"] / 1e6, margins.time),
+        "needed_bytes": _spread(memory, row["memory"]["needed_bytes"], margins.memory),
+    }
+    yield from cell_findings("wrong-band", job.name, stated, cells)
+
+
+def _spread(band: Mapping[str, float] | None, value: float, margin: float) -> Document:
+    return {**{name: value * (band[name] if band else 1.0) for name in QUANTILES}, "at_confidence": value * margin}
+
+
+def workload_band_findings(name: str, workload: Document) -> Iterator[Finding]:
+    """The band of a workload is the sum of its rows, quantile by quantile; its time is that of the last row."""
+    rows = [row["error_band"] for row in workload["allocations"] if row.get("error_band")]
+    stated = workload["error_band"]
+    if not rows or stated is None:
+        if bool(rows) != (stated is not None):
+            yield Finding("wrong-band", f"{name}: rows and workload do not agree that there is an error band")
+        return
+    cells = {
+        "confidence": rows[0]["confidence"],
+        "tiers": sorted({row["tier"] for row in rows}),
+        "families": sorted({row["family"] for row in rows}),
+        "hours": _largest([row["hours"] for row in rows]),
+        "cost_usd": _summed([row["cost_usd"] for row in rows]),
+    }
+    yield from cell_findings("wrong-band", name, stated, cells)
+
+
+def _largest(parts: Sequence[Mapping[str, float]]) -> Document:
+    return {key: max(part[key] for part in parts) for key in parts[0]}
+
+
+def _summed(parts: Sequence[Mapping[str, float]]) -> Document:
+    return {key: sum(part[key] for part in parts) for key in parts[0]}
+
+
+def _bought(document: Document) -> Sequence[Document]:
+    """Contracts and copies of data: they cost what they cost."""
+    return [*document["contracts"], *document["copies"]]
+
+
+def total_band_findings(document: Document) -> Iterator[Finding]:
+    """The band of the total, and the cost of the margins as the difference of two costs."""
+    summary, workloads = document["summary"], document["workloads"]
+    plain = [dict.fromkeys((*QUANTILES, "at_confidence"), w["cost_usd"]) for w in workloads if not w["error_band"]]
+    banded = [workload["error_band"] for workload in workloads if workload["error_band"]]
+    bought = [dict.fromkeys((*QUANTILES, "at_confidence"), row["cost_usd"]) for row in _bought(document)]
+    parts = [*plain, *bought, *(band["cost_usd"] for band in banded)]
+    yield from cell_findings("wrong-band", "summary", summary, {"cost_band": _summed(parts)})
+    margins = summary["margins"]
+    if margins is None:
+        return
+    median = margins["median_cost_microusd"]
+    cells = {
+        "confidence": max((band["confidence"] for band in banded), default=0.0),
+        "median_cost_usd": median / 1e6,
+        "margins_microusd": summary["cost_microusd"] - median,
+        "margins_usd": (summary["cost_microusd"] - median) / 1e6,
+    }
+    yield from cell_findings("wrong-band", "margins", margins, cells)
+    if document["status"] == "optimal" and median > summary["cost_microusd"]:
+        yield Finding("wrong-band", f"margins: the plan without them costs more, {median} micro-dollars")

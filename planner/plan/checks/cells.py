@@ -1,0 +1,101 @@
+"""The cells of a row that follow from others, computed again: what people read but no limit asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.architecture.model import Architecture
+from planner.architecture.work import training_flop_per_token
+from planner.catalog.model import Catalog, Offer, Shape
+from planner.estimate.binding import bound_by
+from planner.estimate.resolve import sequence_length_of, tier_on
+from planner.plan.rows.facts import OfferFacts
+from planner.scenario.schema import TrainingJob
+
+Document = dict[str, Any]
+
+
+def place_cells(offer: Offer, shape: Shape) -> Document:
+    """Where a row stands, and where its price comes from."""
+    return {
+        "provider": offer.provider,
+        "region": offer.region,
+        "zone": offer.zone,
+        "country": offer.country,
+        "device": shape.device,
+        "shape": shape.id,
+        "devices_per_shape": shape.devices,
+        "price_model": offer.price_model,
+        "price_as_of": offer.provenance.as_of,
+        "price_status": offer.provenance.status,
+        "price_source": offer.provenance.source,
+    }
+
+
+def memory_cells(terms: dict[str, float], usable_bytes: float) -> Document:
+    """Terms of the memory of one device, and what they leave."""
+    return {"terms_bytes": terms, "free_bytes": usable_bytes - sum(terms.values())}
+
+
+def training_cells(job: TrainingJob, row: Document, terms: dict[str, float], hours: float) -> Document:
+    """When a job is done, and of what its time is made."""
+    others = dict.fromkeys(row["time_terms_s"], 0.0)  # terms of another tier, in a plan that mixes tiers
+    return {
+        "time_terms_s": {**others, **terms},
+        "binds": bound_by(terms),
+        "finish_hours": row["end_hours"],  # checked with the start of the row
+        "deadline_hours": (job.start_s + job.deadline_s) / 3600.0,
+        "device_hours": row["devices"] * hours,
+    }
+
+
+def speed_cells(
+    job: TrainingJob,
+    arch: Architecture,
+    catalog: Catalog,
+    facts: OfferFacts,
+    machine_mfu: float,
+    busy_s: float,
+    devices: int,
+) -> Document:
+    """The work of a run, the speed of one device in it, and the rule of thumb on the same devices."""
+    peak = facts.device.peak_flop_per_s[job.precision] * facts.shape.compute_share
+    per_token = float(training_flop_per_token(arch, sequence_length_of(job, arch)))
+    tokens = job.tokens * job.epochs - (job.progress_tokens or 0.0)
+    rate = per_token * tokens / busy_s / devices
+    analytic = tier_on(job, arch, facts.device) == "analytic"
+    rule = catalog.efficiencies[facts.device.family].mfu
+    return {
+        "mfu": rate / peak if analytic else machine_mfu,
+        "peak_flop_per_s": peak,
+        "work": {
+            "flop_per_token": per_token,
+            "tokens": tokens,
+            "flop_count": per_token * tokens,
+            "flop_per_s_per_device": rate,
+        },
+        "rule_hours": 6.0 * arch.active_parameters * tokens / (devices * peak * rule) / 3600.0,
+    }
+
+
+def energy_cells(catalog: Catalog, facts: OfferFacts, shapes: int, hours: float) -> Document:
+    """Rated power, and carbon over the hours; None where a fact is missing."""
+    watts = facts.device.tdp_w
+    if watts is None:
+        return {"power_w": None, "carbon_kg": None}
+    power_w = watts * facts.shape.devices * facts.shape.compute_share * shapes
+    grid = catalog.grids.get((facts.offer.provider, facts.offer.region))
+    grams_per_hour = power_w / 1000.0 * grid.gco2_per_kwh * grid.pue if grid else None
+    return {"power_w": power_w, "carbon_kg": None if grams_per_hour is None else grams_per_hour * hours / 1000.0}
+
+
+def training_demand(job: TrainingJob, sequence_length: float) -> Document:
+    """What a job asks for."""
+    return {
+        "tokens": job.tokens,
+        "epochs": job.epochs,
+        "progress_tokens": job.progress_tokens or 0.0,
+        "sequence_length": sequence_length,
+        "deadline_hours": job.deadline_s / 3600.0,
+        "start_hours": job.start_s / 3600.0,
+    }

@@ -1,0 +1,114 @@
+"""Cells of a fleet whose rates are given, and their check from the numbers of the file alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from planner.catalog.given import GIVEN
+from planner.estimate.given import given_offers, known
+from planner.estimate.resolve_serving import bucket_demands
+from planner.plan.checks.cells import place_cells
+from planner.plan.checks.exact import exact_cost
+from planner.plan.checks.findings import Finding, cell_findings
+from planner.plan.checks.routing import routing_findings
+from planner.plan.rows.fleet_cells import fleet_cells
+from planner.plan.rows.serving_cells import load_cells, price_cells
+from planner.scenario.schema import Scenario, ServingFleet
+
+Document = dict[str, Any]
+MICRO = 1_000_000
+TIER: Document = {
+    "tier": "measured",
+    "engine": "",
+    "family": GIVEN,
+    "constants": "",
+    "tag": GIVEN,
+    "inherited_from": "",
+    "tpot": None,
+    "ttft": None,
+}
+_UNKNOWN: Document = {
+    "batch": None,
+    "tpot_s": None,
+    "prefill_s": None,
+    "decode_terms_s": {},
+    "binds": "given rate",
+    "point": None,
+    "share_kept": 1.0,
+    "power_w": None,
+    "carbon_kg": None,
+}
+
+
+def given_cells(
+    fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float], units: int, needed: int, cost: int, hours: float
+) -> Document:
+    """Everything in a row that follows from the file and from what is sent to it."""
+    loads = load_cells(fleet, rates, sent, units)
+    found: Document = known(
+        {
+            "layout": {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1},
+            "role": "whole",
+            "devices_per_replica": 1,
+            "replicas": units,
+            "replicas_needed": needed,
+            "hours": hours,
+            "cost_microusd": cost,
+            "cost_usd": cost / 1e6,
+            "device_hours": units * hours,
+            **loads,
+            **price_cells(fleet, cost, loads, units, hours),
+            **_UNKNOWN,
+            "tier": {**TIER, "confidence": fleet.confidence_share},
+            "memory": {"needed_bytes": 0.0, "usable_bytes": 0.0, "free_bytes": 0.0, "terms_bytes": {}},
+        }
+    )
+    return found
+
+
+def given_fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, hours: float) -> Document:
+    """The figures of such a fleet over all its rows; None for those that need lengths that nobody gave."""
+    name = "output_tokens_per_s_per_replica"
+    numbers = [{**row, name: math.nan if row[name] is None else row[name]} for row in rows]
+    found: Document = known(fleet_cells(fleet, numbers, spares, hours))
+    return found
+
+
+def given_findings(
+    fleet: ServingFleet, scenario: Scenario, rows: Sequence[Document], stated: Document
+) -> Iterator[Finding]:
+    """Everything wrong with the rows of a fleet whose rates are given, from the file read again."""
+    rates = fleet.rates
+    assert rates is not None
+    offers = {one.offer.id: (one, place) for place, one in enumerate(_own(scenario, fleet))}
+    hours, spares = scenario.horizon_s / 3600.0, stated["spare_replicas"]
+    if fleet.availability is None and spares != fleet.spare_replicas:
+        yield Finding("demand-unmet", f"{fleet.name}: {spares} spares, {fleet.spare_replicas} asked for")
+    carried: list[tuple[Document, list[int]]] = []
+    for row in rows:
+        if row["offer"] not in offers:
+            yield Finding("unknown-offer", f"{fleet.name}: the table of rates has no offer {row['offer']!r}")
+            continue
+        one, place = offers[row["offer"]]
+        price = one.price_microusd_per_hour
+        if row["price_microusd_per_hour"] != price:
+            yield Finding("wrong-price", f"{fleet.name}: {row['price_microusd_per_hour']} stated, given is {price}")
+        each = [float(rate) for rate in rates.max_requests_per_s[place]]
+        cost = exact_cost(1, price, hours) * row["count"]
+        if row["cost_microusd"] != cost:
+            yield Finding("wrong-cost", f"{fleet.name}: {row['cost_microusd']} stated, {cost} computed")
+        needed = row["count"] - spares if len(rows) == 1 else row["count"]
+        cells = given_cells(fleet, each, row["routed_requests_per_s"], row["count"], needed, cost, hours)
+        placed = {**place_cells(one.offer, one.shape), "count": row["count"], "devices": row["count"]}
+        yield from cell_findings("wrong-load", fleet.name, row, {**placed, **cells})
+        carried.append((row, [math.floor(rate * fleet.target_load * MICRO + 1e-6) for rate in each]))
+    yield from routing_findings(fleet, bucket_demands(fleet), carried, spares)
+    if sum(row["replicas"] for row in rows) < fleet.min_replicas:
+        yield Finding("demand-unmet", f"{fleet.name}: fewer than {fleet.min_replicas} replicas")
+    yield from cell_findings("wrong-fleet", fleet.name, stated, given_fleet_cells(fleet, rows, spares, hours))
+
+
+def _own(scenario: Scenario, fleet: ServingFleet) -> list[Any]:
+    return [one for one in given_offers(scenario) if one.fleet == fleet.name]

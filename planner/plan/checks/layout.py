@@ -1,0 +1,141 @@
+"""Whether a split is legal, by rules written a second time: nothing here is shared with the search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from planner.architecture.model import Architecture
+from planner.catalog.model import Shape
+from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES
+from planner.estimate.frameworks import FRAMEWORKS
+from planner.estimate.resolve import batch_bounds, sequence_length_of
+from planner.estimate.serving_work import cache_heads
+from planner.plan.checks.findings import Finding
+from planner.scenario.schema import TrainingJob
+
+Document = dict[str, Any]
+BATCH_TOLERANCE = 0.10  # of one asked batch; a range is kept to
+TRAINING_SIZES = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "global_batch_sequences", "micro_batches")
+STAGES = ("none", "zero-1", "zero-2", "zero-3")
+SERVING_SIZES = ("tp", "pp", "dp", "ep", "cp")
+
+
+def training_layout_findings(
+    job: TrainingJob, arch: Architecture, split: Document, shape: Shape, devices: int, *, shared: bool = False
+) -> Iterator[Finding]:
+    """Everything illegal about the split of one job over a number of devices; `shared`: the batch is only a share."""
+    where = job.name
+    if not _whole(split, TRAINING_SIZES):
+        yield _illegal(where, "a size is not a positive whole number")
+        return
+    product = split["dp"] * split["tp"] * split["pp"] * split["cp"]
+    if product != devices:
+        yield _illegal(where, f"dp·tp·pp·cp = {product}, not {devices} devices")
+    if split["sharding"] not in job.sharding:
+        yield _illegal(where, f"sharding {split['sharding']} is not among {job.sharding}")
+    if split["recompute"] not in job.recompute:
+        yield _illegal(where, f"recompute {split['recompute']} is not among {job.recompute}")
+    yield from _framework_findings(where, job.framework or "", split)
+    yield from _tensor_findings(where, arch, split["tp"], shape)
+    yield from _pipeline_findings(where, arch, split)
+    yield from _sequence_findings(where, arch, split, sequence_length_of(job, arch))
+    yield from _expert_findings(where, arch, split["ep"], split["dp"] * split["cp"] * split["tp"])
+    yield from _batch_findings(job, arch, split, shared=shared)
+
+
+def serving_layout_findings(
+    where: str, arch: Architecture, split: Document, shape: Shape, engine: str
+) -> Iterator[Finding]:
+    """Everything illegal about the split of one replica."""
+    if not _whole(split, SERVING_SIZES):
+        yield _illegal(where, "a size is not a positive whole number")
+        return
+    yield from _tensor_findings(where, arch, split["tp"], shape)
+    if split["pp"] > max(arch.layer_count, 1):
+        yield _illegal(where, f"{split['pp']} stages, {arch.layer_count} layers")
+    if split["dp"] > 1 and not arch.is_moe:
+        yield _illegal(where, "attention is spread over data-parallel ranks only beside experts")
+    yield from _expert_findings(where, arch, split["ep"], split["tp"] * split["dp"])
+    yield from _cache_findings(where, arch, split, engine)
+
+
+def _cache_findings(where: str, arch: Architecture, split: Document, engine: str) -> Iterator[Finding]:
+    """Only tensor ranks that would hold the same heads may share out their tokens, and only where the engine can."""
+    if split["cp"] == 1:
+        return
+    if engine not in CONTEXT_PARALLEL_ENGINES:
+        yield _illegal(where, f"{engine} does not share out the tokens of a cache")
+    for group in arch.layers:
+        if group.attention == "linear":
+            continue
+        copies = split["tp"] // min(split["tp"], cache_heads(group))
+        if copies % split["cp"]:
+            yield _illegal(where, f"cp {split['cp']}, but only {copies} ranks hold the same heads")
+
+
+def _illegal(where: str, text: str) -> Finding:
+    return Finding("illegal-layout", f"{where}: {text}")
+
+
+def _whole(split: Document, names: tuple[str, ...]) -> bool:
+    return all(type(split[name]) is int and split[name] >= 1 for name in names)
+
+
+def _framework_findings(where: str, name: str, split: Document) -> Iterator[Finding]:
+    """What the table of frameworks says that a framework does not have."""
+    framework = FRAMEWORKS.get(name)
+    if framework is None:
+        return
+    stage, stages = STAGES.index(split["sharding"]), split["pp"]
+    if stage not in framework.stages:
+        yield _illegal(where, f"{name} has no {split['sharding']}")
+    if stages > 1 and not framework.pipeline:
+        yield _illegal(where, f"{name} has no pipeline")
+    if name == "deepspeed" and stages > 1 and stage >= 2:
+        yield _illegal(where, f"{name} shards no gradients under a pipeline")
+
+
+def _tensor_findings(where: str, arch: Architecture, tp: int, shape: Shape) -> Iterator[Finding]:
+    if tp > max(shape.devices, shape.scale_up_devices):
+        yield _illegal(where, f"tp {tp} leaves the fast domain of {shape.id}")
+    if tp > 1 and not arch.layers:
+        yield _illegal(where, "a model of unknown shape cannot be split inside its layers")
+    for group in arch.layers:
+        sizes = (group.query_heads, group.mlp_width, group.expert_width, group.shared_expert_width)
+        replicated = tp % group.kv_heads == 0  # fewer key-value heads than ranks: each has copies
+        if any(size % tp for size in sizes) or not (group.kv_heads % tp == 0 or replicated):
+            yield _illegal(where, f"tp {tp} does not divide heads and widths")
+            return
+
+
+def _pipeline_findings(where: str, arch: Architecture, split: Document) -> Iterator[Finding]:
+    pp, vpp, layers = split["pp"], split["vpp"], arch.layer_count
+    if pp * vpp > max(layers, 1):
+        yield _illegal(where, f"{pp} × {vpp} stages, {layers} layers")
+    elif vpp > 1 and (pp == 1 or layers % (pp * vpp) or split["micro_batches"] % pp):
+        yield _illegal(where, f"{vpp} chunks of {pp} stages want equal chunks and micro-batches in multiples of {pp}")
+
+
+def _sequence_findings(where: str, arch: Architecture, split: Document, sequence_length: int) -> Iterator[Finding]:
+    cp = split["cp"]
+    if cp > 1 and (not arch.layers or sequence_length % (2 * cp)):
+        yield _illegal(where, f"{sequence_length} tokens do not make two chunks for each of {cp} context ranks")
+
+
+def _expert_findings(where: str, arch: Architecture, ep: int, ranks: int) -> Iterator[Finding]:
+    experts = [group.experts for group in arch.layers if group.experts]
+    if ep > 1 and (not experts or ranks % ep or any(count % ep for count in experts)):
+        yield _illegal(where, f"ep {ep} does not divide the experts and the {ranks} ranks that share them")
+
+
+def _batch_findings(job: TrainingJob, arch: Architecture, split: Document, *, shared: bool) -> Iterator[Finding]:
+    step, batch = split["dp"] * split["micro_batch"], split["global_batch_sequences"]
+    if batch % step or batch // step != split["micro_batches"]:
+        yield _illegal(job.name, f"batch {batch} is not {split['micro_batches']} × {step}")
+    if shared:
+        return
+    low, high = batch_bounds(job, sequence_length_of(job, arch))
+    slack = BATCH_TOLERANCE if high <= low * (1 + 1e-12) else 0.0
+    if not low * (1 - slack) - 1e-6 <= batch <= high * (1 + slack) + 1e-6:
+        yield _illegal(job.name, f"batch {batch} is too far from {low:g} to {high:g} sequences")

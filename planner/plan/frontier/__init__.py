@@ -1,0 +1,1 @@
+"""Every plan that is best for some limit."""

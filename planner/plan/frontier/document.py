@@ -1,0 +1,203 @@
+"""The frontier as a document: points tightest first, what each step saves, and how sure all of it is."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planner import __version__
+from planner.candidates.search import Candidates
+from planner.plan.document import digest_of
+from planner.plan.frontier.journal import Record
+from planner.plan.frontier.points import BROKEN_OFF, Sweep, front
+from planner.plan.frontier.rows import unchanging
+from planner.plan.plan import EXIT_CODES
+from planner.scenario.schema import Scenario
+
+Document = dict[str, Any]
+SCHEMA = "plan/frontier/v1"
+# from base units to the units of the document: s to hours, micro-USD to USD, mg to kg
+UNITS = {"deadline": ("hours", 3600.0), "time": ("hours", 3600.0), "budget": ("usd", 1e6), "cost": ("usd", 1e6)}
+UNITS |= {"carbon": ("kg", 1e6)}
+STEPS = {"deadline": ("day", 24.0), "budget": ("1,000 USD", 1000.0), "carbon": ("t", 1000.0)}  # what a saving is per
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frontier:
+    """A frontier document and what it says; every number in it comes from the document."""
+
+    document: Document
+
+    @property
+    def points(self) -> list[Document]:
+        """Every Pareto point, tightest limit first."""
+        points: list[Document] = self.document["points"]
+        return points
+
+    @property
+    def status(self) -> str:
+        """optimal: every point of the range, proven; feasible: some are not; infeasible, stopped or failed: none."""
+        return str(self.document["status"])
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of `plan frontier` for this status."""
+        return EXIT_CODES[self.status]
+
+    def to_json(self) -> str:
+        """The document as stable JSON text."""
+        return json.dumps(self.document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_frame(self) -> Any:
+        """One row a point, as a pandas DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(flat_rows(self.document))
+
+    def plot(self) -> Any:
+        """The frontier as a plotly figure."""
+        from planner.plan.frontier.figure import figure_of
+
+        return figure_of(self.document)
+
+
+def frontier_document(
+    candidates: Candidates, sweep: Sweep, records: Sequence[Record], options: Mapping[str, Any], own: float | None
+) -> Document:
+    """The document of a sweep; nothing in it tells which points came from a journal.
+
+    Parameters
+    ----------
+    own
+        The limit that the scenario itself sets: s, micro-USD or mg; None = none.
+    """
+    scenario, kept = candidates.scenario, front(records)
+    points = [_point(record, sweep) for record in kept]
+    for before, point in itertools.pairwise(points):
+        point["saved"] = _saved(before, point, sweep)
+    here = [number for number, record in enumerate(kept) if own is not None and record["over"] <= own]
+    for number, point in enumerate(points):
+        point["here"] = bool(here) and number == here[-1]
+    document = {
+        "schema": SCHEMA,
+        "status": _status(records, sweep),
+        "complete": _complete(records, sweep),
+        "name": scenario.name,
+        "title": scenario.title or "",
+        "sweep": _sweep(sweep, own),
+        "points": points,
+        "unchanging": unchanging(points),
+        "infeasible_below": _shown(_nothing_below(records), sweep.over),
+        "messages": [*_messages(records), *_left_out(scenario)],
+        "currency": scenario.currency,
+        "provenance": {
+            "planner": __version__,
+            "catalog": {
+                "name": candidates.catalog.name,
+                "as_of": candidates.catalog.as_of,
+                "sha256": candidates.catalog.digest,
+            },
+            **{name: options.get(name) for name in ("solver", "gap", "seed", "threads")},
+            "columns": candidates.whole.column_count,
+            "solves": sum(record["solves"] for record in records),
+        },
+        "scenario": scenario.resolved,
+        "scenario_file": scenario.file,
+        "case": scenario.case,
+    }
+    return {**document, "sha256": digest_of(document)}
+
+
+def flat_rows(document: Mapping[str, Any]) -> list[Document]:
+    """One flat row a point, for frames and CSV."""
+    over = document["sweep"]["over"]
+    unit = UNITS[over][0]
+    rows = []
+    for point in document["points"]:
+        row = {f"{over}_from_{unit}": point["from"], "proven": point["status"] == "optimal"}
+        row |= {name: point[name] for name in ("cost_usd", "finish_hours", "carbon_kg", "devices", "device_hours")}
+        row |= {"saved": point["saved"], "saved_unit": document["sweep"]["saved_unit"], "here": point["here"]}
+        for workload in point["workloads"]:
+            row[f"{workload['name']} cost_usd"] = workload["cost_usd"]
+            row[f"{workload['name']} finish_hours"] = workload["finish_hours"]
+            row[f"{workload['name']} plan"] = " + ".join(
+                f"{cell['count']} × {cell['offer']}" for cell in workload["allocations"]
+            )
+        rows.append(row)
+    return rows
+
+
+def _left_out(scenario: Scenario) -> list[str]:
+    """What a sweep does not look at."""
+    mixed = [job.name for job in scenario.training if job.mix_within_job]
+    return (
+        [f"{', '.join(mixed)}: a frontier trains each job on one offer; mixes within a job are left out"]
+        if mixed
+        else []
+    )
+
+
+def _messages(records: Sequence[Record]) -> list[str]:
+    """What was said of points; of a program without a plan only when there is no other."""
+    told = [record for record in records if "point" in record] or records
+    return list(dict.fromkeys(text for record in told for text in record.get("messages", ())))
+
+
+def _point(record: Record, sweep: Sweep) -> Document:
+    point = dict(record["point"])
+    least = _shown(max(record["over"], sweep.low), sweep.over)
+    values = {"over": _shown(record["over"], sweep.over), "against": _shown(record["against"], sweep.against)}
+    return {"from": least, "status": record["status"], **values, "saved": None, **_without(point, "from")}
+
+
+def _without(point: Document, name: str) -> Document:
+    return {key: value for key, value in point.items() if key != name}
+
+
+def _saved(before: Document, point: Document, sweep: Sweep) -> float | None:
+    """What a looser limit saves, from the point before to this one, by the step of its unit."""
+    wider = (point["from"] - before["from"]) / STEPS[sweep.over][1]
+    return (before["against"] - point["against"]) / wider if wider > 0 else None
+
+
+def _shown(value: float | None, name: str) -> float | None:
+    return None if value is None else value / UNITS[name][1]
+
+
+def _sweep(sweep: Sweep, own: float | None) -> Document:
+    return {
+        "over": sweep.over,
+        "unit": UNITS[sweep.over][0],
+        "low": _shown(sweep.low, sweep.over),
+        "high": _shown(sweep.high, sweep.over),
+        "against": sweep.against,
+        "against_unit": UNITS[sweep.against][0],
+        "workload": sweep.workload,
+        "saved_unit": f"{UNITS[sweep.against][0]} per {STEPS[sweep.over][0]}",
+        "own": _shown(own, sweep.over),
+    }
+
+
+def _status(records: Sequence[Record], sweep: Sweep) -> str:
+    if not any("point" in record for record in records):
+        return str(records[-1]["status"]) if records else "stopped"
+    return "optimal" if _complete(records, sweep) else "feasible"
+
+
+def _complete(records: Sequence[Record], sweep: Sweep) -> bool:
+    """Whether every point of the range is there and proven."""
+    if not records or any(record["status"] not in ("optimal", "infeasible") for record in records):
+        return False
+    last = records[-1]
+    if BROKEN_OFF in last.get("messages", ()):
+        return False
+    return bool(last["status"] == "infeasible" or last["over"] <= sweep.low)
+
+
+def _nothing_below(records: Sequence[Record]) -> float | None:
+    """The held value below which nothing is left, proven; None when the range ended before."""
+    points = [record["over"] for record in records if "point" in record]
+    return min(points) if points and records[-1]["status"] == "infeasible" else None

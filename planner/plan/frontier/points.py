@@ -1,0 +1,261 @@
+"""What one limit trades for: every plan that is best for some deadline, budget or amount of carbon.
+
+The loosest question is enumerated once; the points are found in its columns (`sweep`). A point is
+solved and checked as a plan of its own: replicas keep their targets on what they are sent, the
+document is verified. Where several jobs run, whether two of them hold machines at the same time
+depends on their deadlines; the joint limits are then built for each range of deadlines in which that
+is the same, and what another range does better is left out at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.holding import hold_times
+from planner.candidates.program import FloatArray, IntArray, Program, restrict
+from planner.candidates.search import Candidates, program_of
+from planner.candidates.training import TrainingTable
+from planner.candidates.training_question import TrainingQuestion
+from planner.optimize.solve import Solution, optimize
+from planner.optimize.status import uninterrupted
+from planner.plan.document import build_document
+from planner.plan.frontier.journal import Journal, Record, question_key
+from planner.plan.frontier.rows import point_row
+from planner.plan.frontier.sweep import TOO_CLOSE, Point, Trade, Value, best_under, columns_for, steps
+from planner.plan.rows.calendar import calendar_of
+from planner.plan.tighten import solve_within_targets
+from planner.scenario.schema import Scenario
+
+Document = dict[str, Any]
+BROKEN_OFF = "broken off: points that are missing are looked for when it is run again"
+HELD = {"deadline": "time", "budget": "cost", "carbon": "carbon"}  # what a limit holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """A limit and its range, and what is made least under it."""
+
+    over: str  # deadline | budget | carbon
+    against: str  # cost | time | carbon
+    low: Value  # s, micro-USD or mg
+    high: Value | None  # None = no limit
+    workload: str | None = None  # whose deadline; None = of all jobs, each counted from its own start
+    most: int = 1000  # points to look for in this run
+
+    @property
+    def held(self) -> str:
+        """The objective that the limit holds."""
+        return HELD[self.over]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Everything a sweep needs from outside: the question at a deadline, the verifier, the options of the solver."""
+
+    at_deadline: Callable[[float], Scenario]
+    verified: Callable[[Document], None]  # raises PlanError
+    options: Mapping[str, Any]
+
+
+def sweep_points(candidates: Candidates, sweep: Sweep, asked: Asked, journal: Journal) -> list[Record]:
+    """Records of all points, loosest limit first, then one of how it ended; those of the journal are not solved again.
+
+    A record holds `limit`, `status`, `solves`, and for a point `over`, `against` and its `point`.
+    """
+    found: list[Record] = []
+    ranges = [*_breaks(candidates, sweep), sweep.low]
+    try:
+        for number, (high, low, part) in enumerate(_ranges(candidates, sweep, asked, ranges)):
+            name = f"range {number} of {ranges}" if len(ranges) > 1 else ""
+            _in_range(part, replace(sweep, high=high, low=low), asked, journal, name, found)
+            if len(found) >= sweep.most:
+                break
+    except KeyboardInterrupt:  # what was found is worth something
+        if not found:
+            raise
+        found[-1] = {**found[-1], "messages": [*found[-1].get("messages", ()), BROKEN_OFF]}
+    return found
+
+
+def journal_key(candidates: Candidates, sweep: Sweep, version: str, options: Mapping[str, Any]) -> str:
+    """What every point of a sweep depends on, its limit aside."""
+    asked = {name: options.get(name) for name in ("solver", "gap", "seed", "threads")}
+    scenario, about = candidates.scenario, [sweep.over, sweep.against, sweep.workload]
+    parts = (version, scenario.resolved, candidates.catalog.digest, about, asked)
+    return question_key(*parts, program=candidates.whole)
+
+
+def _in_range(
+    candidates: Candidates, sweep: Sweep, asked: Asked, journal: Journal, name: str, found: list[Record]
+) -> None:
+    """Add the records of one range to those found."""
+    ready: list[Candidates] = []  # made only when something is left to be solved
+
+    def at(limit: Value | None) -> Value | None:
+        if len(found) >= sweep.most:
+            return None
+        record = journal.get(limit, name)
+        if record is None:
+            if not ready:
+                ready.append(prepared(candidates, sweep))
+            record = solve_at(ready[0], sweep, limit, asked)
+            if record["status"] in ("optimal", "infeasible"):  # what is not proven is tried again
+                journal.add(limit, record, name)
+        found.append({"limit": limit, **record})
+        return record.get("over")
+
+    for _ in steps(sweep.low, sweep.high, at):
+        pass
+
+
+def solve_at(candidates: Candidates, sweep: Sweep, limit: Value | None, asked: Asked) -> Record:
+    """The point at a limit as a record of the journal."""
+    solves = 0
+
+    def solve(program: Program, **given: Any) -> Solution:
+        nonlocal solves
+        solves += 1
+        return uninterrupted(optimize(program, **given, **asked.options))
+
+    def best(part: Candidates) -> Solution:
+        answer = best_under(part.program, trade_of(part, sweep), limit, solve)
+        return answer.solution if isinstance(answer, Point) else answer
+
+    part, solution = solve_within_targets(candidates, best, prepare=lambda other: prepared(other, sweep))
+    if not solution.has_plan:
+        return {"status": str(solution.status), "solves": solves, "messages": list(solution.messages)}
+    trade = trade_of(part, sweep)
+    over, against = (trade.value(part.program, solution.units, name) for name in (sweep.held, sweep.against))
+    if sweep.over == "deadline":
+        part = moved(part, asked.at_deadline(_whole_s(max(over, sweep.low))))
+    document = build_document(part, solution)
+    asked.verified(document)
+    values = {"over": over, "against": against}
+    return {
+        "status": str(solution.status),
+        "solves": solves,
+        "messages": [message for message in solution.messages if message == TOO_CLOSE],
+        **values,
+        "point": point_row(part, solution, document, max(over, sweep.low)),
+    }
+
+
+def prepared(candidates: Candidates, sweep: Sweep) -> Candidates:
+    """With the columns that some point may need, of all that were listed."""
+    whole = select(candidates, np.arange(candidates.whole.column_count))
+    punctual = select(candidates, np.flatnonzero(_punctual(whole, sweep)))
+    kept = columns_for(punctual.program, trade_of(punctual, sweep))
+    return select(candidates, np.flatnonzero(_punctual(whole, sweep))[kept])
+
+
+def select(candidates: Candidates, kept: IntArray) -> Candidates:
+    """With these columns of `whole` in the program."""
+    mask = np.zeros(candidates.whole.column_count, dtype=bool)
+    mask[kept] = True
+    calendar = candidates.whole_calendar
+    return replace(
+        candidates,
+        program=restrict(candidates.whole, mask)[0],
+        rows=candidates.whole_rows[kept],
+        calendar=None if calendar is None else calendar.select(kept),
+    )
+
+
+def _punctual(candidates: Candidates, sweep: Sweep) -> NDArray[np.bool_]:
+    """Columns that keep the deadlines that are not swept: ways may have been listed with more patience."""
+    program, kept = candidates.program, np.ones(candidates.program.column_count, dtype=bool)
+    for task in program.tasks:
+        question = candidates.questions.get(task.name)
+        if isinstance(question, TrainingQuestion) and sweep.workload not in (None, task.name):
+            part = slice(task.first, task.stop)
+            kept[part] = deadline_s(candidates, task.name)[part] <= question.job.deadline_s
+    return kept
+
+
+def trade_of(candidates: Candidates, sweep: Sweep) -> Trade:
+    """The trade of a sweep over the columns of `candidates.program`."""
+    ends_s = deadline_s(candidates, sweep.workload) if sweep.over == "deadline" else candidates.program.finish_s
+    return Trade(over=sweep.held, against=sweep.against, ends_s=np.asarray(ends_s, dtype=np.float64))
+
+
+def deadline_s(candidates: Candidates, workload: str | None) -> FloatArray:
+    """What a deadline must be at least for each column: its end at the confidence asked for, from its job's start.
+
+    0 for columns that no swept deadline is about.  (columns,) [s]
+    """
+    program, least = candidates.program, np.zeros(candidates.program.column_count)
+    held = hold_times(candidates.scenario, candidates.questions, candidates.tables)
+    sizes = np.cumsum([0, *(len(table) for table in candidates.tables.values())])
+    starts = dict(zip(candidates.tables, sizes.tolist()))
+    for task in program.tasks:
+        table = candidates.tables.get(task.name)
+        if isinstance(table, TrainingTable) and workload in (None, task.name):
+            part = slice(task.first, task.stop)
+            rows = candidates.rows[part]
+            way = starts[task.name] + rows
+            begun = program.finish_s[part] - table.finish_s[rows] - held["wait_s"][way]  # a start that may be chosen
+            least[part] = np.maximum(begun, 0.0) + held["hold_s"][way]
+    return least
+
+
+def moved(candidates: Candidates, scenario: Scenario) -> Candidates:
+    """The same columns under a scenario that differs in deadlines alone."""
+    jobs = {job.name: job for job in scenario.training}
+    questions = {
+        name: replace(question, job=jobs[name], scenario=scenario)
+        if isinstance(question, TrainingQuestion)
+        else question
+        for name, question in candidates.questions.items()
+    }
+    return replace(candidates, scenario=scenario, questions=questions)
+
+
+def _ranges(
+    candidates: Candidates, sweep: Sweep, asked: Asked, edges: Sequence[Value]
+) -> Iterator[tuple[Value | None, Value, Candidates]]:
+    """Ranges of the limit in which the same workloads run at the same time, loosest first: high, low, candidates."""
+    high = sweep.high
+    if len(edges) == 1:
+        yield high, sweep.low, candidates
+        return
+    for low in edges:
+        assert high is not None
+        part = moved(candidates, asked.at_deadline(_whole_s(high)))
+        built = program_of(part.scenario, part.catalog, part.tables, part.questions, part.pools)
+        yield high, low, replace(part, whole=built.program, whole_rows=built.rows)
+        high = low
+
+
+def _breaks(candidates: Candidates, sweep: Sweep) -> list[float]:
+    """Deadlines above which a swept job begins to share its time with another workload, latest first.
+
+    The window of a job that starts at s is [s, s + deadline): it reaches another start at deadlines above their
+    distance. With a calendar, columns hold their machines period by period, whatever the deadlines.
+    """
+    if sweep.over != "deadline" or sweep.high is None or calendar_of(candidates) is not None:
+        return []
+    jobs = candidates.scenario.training
+    swept = [job.start_s for job in jobs if sweep.workload in (None, job.name)]
+    starts = [job.start_s for job in jobs]
+    gaps = {later - start for start in swept for later in starts if sweep.low < later - start < sweep.high}
+    return sorted(gaps, reverse=True)
+
+
+def _whole_s(seconds: float) -> float:
+    """A deadline in whole seconds, which a scenario can say exactly."""
+    return float(np.ceil(seconds))
+
+
+def front(records: Sequence[Record]) -> list[Record]:
+    """Points of the records, tightest first, without those that another is no worse than in both objectives."""
+    points = sorted((r for r in records if "point" in r), key=lambda r: (r["over"], r["against"]))
+    kept: list[Record] = []
+    for record in points:
+        if not kept or record["against"] < kept[-1]["against"]:
+            kept.append(record)
+    return kept

@@ -1,0 +1,1 @@
+"""What `plan memory` and `plan models` answer."""

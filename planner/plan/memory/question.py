@@ -1,0 +1,363 @@
+"""How much memory does a model need, what fits on a card, and how much of it would do?
+
+The question of `plan memory`, answered with the functions of `estimate/` alone, as a plain
+document (`plan/memory/v1`) that views only draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from planner.architecture.model import Architecture
+from planner.equations import activations as act
+from planner.equations import memory as mem
+from planner.errors import UsageError
+from planner.estimate.layout import Layout
+from planner.estimate.terms import Terms
+from planner.estimate.training import TrainingSpec, training_memory
+from planner.plan.memory.rules import training_rules
+
+Document = dict[str, Any]
+SCHEMA = "plan/memory/v1"
+SHARDING = ("none", "zero-1", "zero-2", "zero-3")
+RECOMPUTE = ("none", "selective", "full")
+CARDS_GIB = (16, 24, 32, 40, 80)
+_EQUATIONS = (
+    "EQ-MEM-2", "EQ-MEM-3", "EQ-MEM-4", "EQ-MEM-14", "EQ-MEM-15", "EQ-ACT-5", "EQ-ACT-6", "EQ-ACT-7", "EQ-ACT-17",
+)  # fmt: skip
+LARGEST = 2**20  # nothing is searched beyond
+MOST_DEVICES = 2**16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A device to fill: its label, its capacity, and what a process may use of it.  [B]"""
+
+    label: str
+    capacity_bytes: float
+    usable_bytes: float
+
+
+def card(label: str, capacity_bytes: float, reserved_bytes: float | None = None) -> Card:
+    """A card of a capacity, less what the driver and the context take."""
+    reserved = float("nan") if reserved_bytes is None else reserved_bytes
+    return Card(
+        label=label,
+        capacity_bytes=capacity_bytes,
+        usable_bytes=float(mem.usable_memory_bytes(capacity_bytes, reserved)),
+    )
+
+
+def marketed_card(gigabytes: float) -> Card:
+    """A card as it is sold: "80 GB" holds 80 × 2^30 bytes."""
+    return card(f"{gigabytes:g} GB", gigabytes * 2.0**30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One way to keep activations: a column of the answer."""
+
+    name: str
+    attention: str  # flash | eager
+    recompute: str  # none | selective | full
+
+
+DEFAULT_VARIANTS = (
+    Variant(name="no recompute", attention="eager", recompute="none"),
+    Variant(name="flash attention", attention="flash", recompute="none"),
+    Variant(name="full recompute", attention="eager", recompute="full"),
+    Variant(name="flash + full", attention="flash", recompute="full"),
+)
+
+
+def variants(attention: str | None, recompute: str | None) -> tuple[Variant, ...]:
+    """The columns asked for; the four usual ones when nothing is."""
+    if attention is None and recompute is None:
+        return DEFAULT_VARIANTS
+    attentions = [attention] if attention else ["eager", "flash"]
+    levels = [recompute] if recompute else list(RECOMPUTE)
+    return tuple(
+        Variant(name=f"{kind}, {level} recompute" if level != "none" else f"{kind}, no recompute",
+                attention=kind, recompute=level)
+        for level in levels
+        for kind in attentions
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingQuestion:
+    """What is trained and how it is split; `batch` is of one pass of one model copy, in sequences."""
+
+    arch: Architecture
+    batch: int = 1
+    sequence_length: int = 1024
+    optimizer: str = "adamw"
+    precision: str = "bf16"
+    dp: int = 1
+    tp: int = 1
+    pp: int = 1
+    cp: int = 1
+    ep: int = 1
+    sharding: str = "none"
+    variants: tuple[Variant, ...] = field(default=DEFAULT_VARIANTS)
+
+    def layout(self, variant: Variant, **changed: Any) -> Layout:
+        """The layout of a column; a pipeline is kept full with as many micro-batches as stages."""
+        batch, dp = changed.get("batch", self.batch), changed.get("dp", self.dp)
+        return Layout(
+            devices=dp * self.tp * self.pp * self.cp,
+            dp=dp,
+            tp=self.tp,
+            pp=self.pp,
+            vpp=1,
+            cp=self.cp,
+            ep=self.ep,
+            micro_batch=batch,
+            sharding=changed.get("sharding", SHARDING.index(self.sharding)),
+            recompute=RECOMPUTE.index(variant.recompute),
+            global_batch=batch * dp * self.pp,
+        )
+
+    def memory(self, variant: Variant, **changed: Any) -> Terms:
+        """Terms of one column, with batch, dp, sharding or sequence_length changed."""
+        spec = TrainingSpec(
+            tokens=1.0,
+            sequence_length=changed.get("sequence_length", self.sequence_length),
+            precision=self.precision,
+            optimizer=self.optimizer,
+            attention=variant.attention,
+        )
+        return training_memory(self.arch, spec, self.layout(variant, **changed))
+
+    def total_bytes(self, variant: Variant, **changed: Any) -> float:
+        """Bytes of the fullest device."""
+        return float(np.max(self.memory(variant, **changed).total))
+
+
+def check_training(question: TrainingQuestion) -> None:
+    """Refuse splits that the model does not allow."""
+    layers = max(question.arch.layer_count, 1)
+    if question.pp > layers:
+        raise UsageError.of("out-of-range", f"--pp {question.pp}: {question.arch.name} has {layers} layers")
+    heads = [group.query_heads for group in question.arch.layers]
+    if any(count % question.tp for count in heads):
+        raise UsageError.of("out-of-range", f"--tp {question.tp} does not divide {heads[0]} query heads")
+    experts = [group.experts for group in question.arch.layers if group.experts]
+    if question.ep > 1 and (not experts or any(count % question.ep for count in experts)):
+        what = f"{experts[0]} experts" if experts else "a model without experts"
+        raise UsageError.of("out-of-range", f"--ep {question.ep} does not divide {what}")
+    if (question.dp * question.cp * question.tp) % question.ep:
+        raise UsageError.of("out-of-range", f"--ep {question.ep} does not divide dp × cp × tp")
+
+
+def training_document(
+    question: TrainingQuestion, *, cards: Sequence[Card] = (), solve_for: str | None = None, per_layer: bool = False
+) -> Document:
+    """Memory of every column, what fits on which card, the answer asked for, and other tools' rules."""
+    check_training(question)
+    cards = tuple(cards) or tuple(marketed_card(size) for size in CARDS_GIB)
+    columns = [_column(question, variant) for variant in question.variants]
+    return {
+        "schema": SCHEMA,
+        "kind": "training",
+        "model": model_head(question.arch),
+        "asked": _asked(question),
+        "per_parameter_bytes": _recipe(question),
+        "columns": columns,
+        "cards": [_fit(question, one, columns) for one in cards],
+        "answer": _solve(question, cards, solve_for) if solve_for else None,
+        "rules": training_rules(question.arch, question.batch, question.sequence_length, _recipe(question)["total"]),
+        "layers": _layers(question) if per_layer else None,
+        "minimum": _minimum(question, columns),
+        "equations": list(_EQUATIONS),
+    }
+
+
+def model_head(arch: Architecture) -> Document:
+    """Name and shape of a model."""
+    attending = [group for group in arch.layers if group.attention != "linear"] or list(arch.layers)
+    first = attending[0] if attending else None
+    return {
+        "name": arch.name,
+        "parameters": arch.parameters,
+        "active_parameters": arch.active_parameters,
+        "layers": arch.layer_count,
+        "hidden_size": arch.hidden_size,
+        "query_heads": first.query_heads if first else 0,
+        "kv_heads": first.kv_heads if first else 0,
+        "max_positions": arch.max_positions,
+    }
+
+
+def _asked(question: TrainingQuestion) -> Document:
+    names = ("batch", "sequence_length", "optimizer", "precision", "dp", "tp", "pp", "cp", "ep", "sharding")
+    asked: Document = {name: getattr(question, name) for name in names}
+    return asked | {"devices": question.dp * question.tp * question.pp * question.cp}
+
+
+def _recipe(question: TrainingQuestion) -> Document:
+    recipe = mem.state_recipe(question.optimizer, question.precision)
+    return {
+        "weights": recipe.weight,
+        "gradients": recipe.gradient,
+        "optimizer": recipe.optimizer,
+        "total": recipe.total,
+        "source": recipe.source,
+    }
+
+
+def _column(question: TrainingQuestion, variant: Variant) -> Document:
+    terms = question.memory(variant)
+    stored = _stored_inputs(question) if variant.recompute == "full" else None
+    activations = float(np.max(terms["activations"]))
+    return {
+        "name": variant.name,
+        "attention": variant.attention,
+        "recompute": variant.recompute,
+        "terms_bytes": terms.row(0),
+        "total_bytes": float(np.max(terms.total)),
+        "stored_inputs_bytes": stored,
+        "live_layer_bytes": activations - stored if stored is not None else None,
+    }
+
+
+def _minimum(question: TrainingQuestion, columns: Sequence[Document]) -> Document:
+    """The least of the columns, and what it would be with one sequence at a time."""
+    least = min(range(len(columns)), key=lambda index: float(columns[index]["total_bytes"]))
+    return {
+        "column": columns[least]["name"],
+        "total_bytes": columns[least]["total_bytes"],
+        "one_sequence_bytes": question.total_bytes(question.variants[least], batch=1),
+    }
+
+
+def _stored_inputs(question: TrainingQuestion) -> float | None:
+    """What full recomputation keeps: the input of every layer; None when a pipeline keeps several."""
+    if question.pp > 1 or not question.arch.layers:
+        return None
+    tokens = question.batch * question.sequence_length / question.cp
+    width = 4 if question.precision == "fp32" else 2
+    one = act.layer_input_bytes(tokens, question.arch.hidden_size, question.tp, width)
+    return float(one) * question.arch.layer_count
+
+
+def _fit(question: TrainingQuestion, one: Card, columns: Sequence[Document]) -> Document:
+    return {
+        "label": one.label,
+        "capacity_bytes": one.capacity_bytes,
+        "usable_bytes": one.usable_bytes,
+        "columns": {
+            variant.name: {
+                "fits": column["total_bytes"] <= one.usable_bytes,
+                "largest_batch": _largest_batch(question, variant, one.usable_bytes)["value"] or 0,
+            }
+            for variant, column in zip(question.variants, columns)
+        },
+    }
+
+
+def largest(needed_bytes: Callable[[int], float], usable_bytes: float) -> int:
+    """The largest whole number whose need fits; 0 when not even 1 does, at most `LARGEST`."""
+    if needed_bytes(1) > usable_bytes:
+        return 0
+    low, high = 1, 2
+    while high <= LARGEST and needed_bytes(high) <= usable_bytes:
+        low, high = high, high * 2
+    high = min(high, LARGEST + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if needed_bytes(middle) <= usable_bytes else (low, middle)
+    return low
+
+
+def _solve(question: TrainingQuestion, cards: Sequence[Card], solve_for: str) -> list[Document]:
+    """The answer for each card and column."""
+    solvers: Mapping[str, Callable[..., Document]] = {
+        "batch": _largest_batch,
+        "context": _largest_context,
+        "devices": _fewest_devices,
+    }
+    if solve_for not in solvers:
+        hint = "training: batch, context or devices; bits is a question of serving"
+        raise UsageError.of("unknown-goal", f"training cannot be solved for {solve_for}", hint=hint)
+    return [
+        {"card": one.label, "column": variant.name, "solve_for": solve_for}
+        | solvers[solve_for](question, variant, one.usable_bytes)
+        for one in cards
+        for variant in question.variants
+    ]
+
+
+def _largest_batch(question: TrainingQuestion, variant: Variant, usable_bytes: float) -> Document:
+    batch = largest(lambda n: question.total_bytes(variant, batch=n), usable_bytes)
+    return {"value": batch or None, "unit": "sequences per device", "note": _beyond(batch)}
+
+
+def _largest_context(question: TrainingQuestion, variant: Variant, usable_bytes: float) -> Document:
+    tokens = largest(lambda n: question.total_bytes(variant, sequence_length=n), usable_bytes)
+    limit = question.arch.max_positions
+    over = f"the model itself ends at {limit:,}" if 0 < limit < tokens else ""
+    return {"value": tokens or None, "unit": "tokens", "note": _beyond(tokens) or over}
+
+
+def _beyond(value: int) -> str:
+    return f"not searched beyond {LARGEST:,}" if value >= LARGEST else ""
+
+
+def _fewest_devices(question: TrainingQuestion, variant: Variant, usable_bytes: float) -> Document:
+    """Fewest data-parallel copies of the split such that the states are sharded thin enough."""
+    counts = np.arange(1, MOST_DEVICES + 1)
+    split = question.tp * question.pp * question.cp
+    best: tuple[int, str] | None = None
+    for stage, name in enumerate(SHARDING):
+        total = question.memory(variant, dp=counts, sharding=stage).total
+        fits = np.flatnonzero(np.broadcast_to(total, counts.shape) <= usable_bytes)
+        if len(fits) and (best is None or int(counts[fits[0]]) * split < best[0]):
+            best = (int(counts[fits[0]]) * split, name)
+    if best is None:
+        return {"value": None, "unit": "devices", "note": "does not fit, however thin the states are sharded"}
+    return {"value": best[0], "unit": "devices", "note": f"sharding {best[1]}"}
+
+
+def single_layers(arch: Architecture) -> list[tuple[str, int, Architecture]]:
+    """A model cut up: each kind of layer alone, and what stands around the layers."""
+    parts = []
+    for group in arch.layers:
+        feed = f"{group.experts} experts" if group.experts else f"dense {group.mlp_width}"
+        window = f", window {group.window_tokens}" if group.window_tokens else ""
+        name = f"{group.attention} {group.query_heads}/{group.kv_heads} heads, {feed}{window}"
+        alone = replace(
+            arch, layers=(replace(group, count=1),), input_embedding_parameters=0, position_parameters=0,
+            output_head_parameters=0, final_norm_parameters=0, vocab_size=0, parameters=group.parameters,
+            active_parameters=group.active_parameters,
+        )  # fmt: skip
+        parts.append((name, group.count, alone))
+    return parts
+
+
+def _layers(question: TrainingQuestion) -> list[Document]:
+    """One row a kind of layer, of one layer, not split and not sharded; the rest of the model last."""
+    plain = replace(question, dp=1, tp=1, pp=1, cp=1, ep=1, sharding="none")
+    rows = [_layer_row(replace(plain, arch=alone), name, count) for name, count, alone in single_layers(question.arch)]
+    whole = _layer_row(plain, "", 1)
+    rest = {key: whole[key] - sum(row["count"] * row[key] for row in rows) for key in ("parameters", "states_bytes")}
+    logits = float(plain.memory(DEFAULT_VARIANTS[1])["logits"])
+    around = {"name": "embeddings, head, final norm; logits", "count": 1, "stored_input_bytes": 0.0}
+    return [*rows, around | rest | {"eager_bytes": logits, "flash_bytes": logits}]
+
+
+def _layer_row(alone: TrainingQuestion, name: str, count: int) -> Document:
+    eager, flash, full = (alone.memory(DEFAULT_VARIANTS[index]) for index in (0, 1, 3))
+    return {
+        "name": name,
+        "count": count,
+        "parameters": alone.arch.parameters,
+        "states_bytes": float(flash["weights"] + flash["gradients"] + flash["optimizer"]),
+        "eager_bytes": float(eager["activations"]),
+        "flash_bytes": float(flash["activations"]),
+        "stored_input_bytes": float(full["activations"]) - float(flash["activations"]),
+    }

@@ -1,0 +1,203 @@
+"""Memory of a serving replica: weights by format, cache for so many requests, what fits where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planner.architecture.model import Architecture
+from planner.errors import UsageError
+from planner.estimate.machine import Machine
+from planner.estimate.serving import (
+    ReplicaLayout,
+    ServingMemory,
+    ServingSpec,
+    kv_cache_bytes_of_token,
+    serving_memory,
+    weight_bytes_of_model,
+)
+from planner.estimate.serving_formats import FORMATS
+from planner.estimate.serving_step import sequence_cache_bytes
+from planner.plan.memory.question import SCHEMA, Card, largest, marketed_card, model_head, single_layers
+from planner.plan.memory.rules import serving_rules
+
+Document = dict[str, Any]
+CARDS_GIB = (16, 24, 40, 48, 80)
+DEFAULT_FORMATS = ("bf16", "fp8", "int4")
+PLENTY_BYTES = 2.0**60
+_DEGREES = tuple(2**exponent for exponent in range(11))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingQuestion:
+    """What one replica must hold: `concurrency` requests that each fill `context` tokens."""
+
+    arch: Architecture
+    context: int = 4096
+    concurrency: int = 1
+    formats: tuple[str, ...] = DEFAULT_FORMATS
+    kv_cache: str | None = None  # None: 16 bits
+    tp: int = 1
+    pp: int = 1
+    ep: int = 1
+    memory_fraction: float = 0.9
+
+    def cache_format(self) -> str:
+        """Storage of keys and values."""
+        return self.kv_cache or "bf16"
+
+    def memory(self, weights: str, memory_bytes: float, **changed: Any) -> ServingMemory:
+        """The replica's fullest device, of a capacity; context, concurrency and tp may be changed."""
+        tp = changed.get("tp", self.tp)
+        spec = ServingSpec(
+            weights=weights,
+            kv_cache=self.cache_format(),
+            input_tokens=changed.get("context", self.context),
+            output_tokens=0,
+            max_num_seqs=changed.get("concurrency", self.concurrency),
+            memory_fraction=self.memory_fraction,
+        )
+        layout = ReplicaLayout(devices=tp * self.pp, tp=tp, pp=self.pp, ep=self.ep)
+        return serving_memory(self.arch, spec, layout, _machine(memory_bytes))
+
+    def fits(self, weights: str, one: Card, **changed: Any) -> bool:
+        """Whether all requests fit together."""
+        held = self.memory(weights, one.capacity_bytes, **changed)
+        return bool(held.feasible) and float(held.batch) >= changed.get("concurrency", self.concurrency)
+
+
+def _machine(memory_bytes: float) -> Machine:
+    return Machine(peak_flop_per_s=1.0, mfu=1.0, memory_bytes=memory_bytes, pair_bytes_per_s=1.0, all_bytes_per_s=1.0)
+
+
+def serving_document(
+    question: ServingQuestion, *, cards: Sequence[Card] = (), solve_for: str | None = None, per_layer: bool = False
+) -> Document:
+    """Memory by weight format, what fits on which card, and the answer asked for."""
+    arch = question.arch
+    if not arch.layers:
+        raise UsageError.of("no-layers", f"the cache of {arch.name} is unknown: only its size is given")
+    _check_split(question)
+    cards = tuple(cards) or tuple(marketed_card(size) for size in CARDS_GIB)
+    names = ("context", "concurrency", "tp", "pp", "ep", "memory_fraction")
+    asked = {name: getattr(question, name) for name in names}
+    token_bytes = float(kv_cache_bytes_of_token(arch, question.cache_format(), 1))
+    return {
+        "schema": SCHEMA,
+        "kind": "serving",
+        "model": model_head(arch),
+        "asked": asked | {"kv_cache": question.cache_format(), "devices": question.tp * question.pp},
+        "kv_bytes_per_token": token_bytes,
+        "columns": [_column(question, weights) for weights in question.formats],
+        "cards": [_fit(question, one) for one in cards],
+        "answer": _solve(question, cards, solve_for) if solve_for else None,
+        "rules": serving_rules(arch),
+        "layers": _layers(question) if per_layer else None,
+        "minimum": None,
+        "equations": ["EQ-SRV-1", "EQ-SRV-2", "EQ-SRV-3", "EQ-SRV-4", "EQ-SRV-6", "EQ-KV-1", "EQ-KV-3"],
+    }
+
+
+def _check_split(question: ServingQuestion) -> None:
+    heads = question.arch.layers[0].query_heads
+    if heads % question.tp:
+        raise UsageError.of("out-of-range", f"--tp {question.tp} does not divide {heads} query heads")
+    if question.pp > question.arch.layer_count:
+        raise UsageError.of("out-of-range", f"--pp {question.pp}: there are {question.arch.layer_count} layers")
+
+
+def _column(question: ServingQuestion, weights: str) -> Document:
+    held = question.memory(weights, PLENTY_BYTES)
+    return {
+        "name": weights,
+        "weights": weights,
+        "whole_model_bytes": weight_bytes_of_model(question.arch, weights),
+        "terms_bytes": held.terms.row(0),
+        "total_bytes": float(held.terms.total),
+    }
+
+
+def _fit(question: ServingQuestion, one: Card) -> Document:
+    columns = {}
+    for weights in question.formats:
+        most = int(float(question.memory(weights, one.capacity_bytes, concurrency=None).max_sequences))
+        columns[weights] = {"fits": question.fits(weights, one), "largest_batch": most}
+    usable = question.memory_fraction * one.capacity_bytes
+    return {
+        "label": one.label,
+        "capacity_bytes": one.capacity_bytes,
+        "usable_bytes": usable,
+        "columns": columns,
+    }
+
+
+def _solve(question: ServingQuestion, cards: Sequence[Card], solve_for: str) -> list[Document]:
+    if solve_for == "bits":
+        return [_formats_that_fit(question, one) for one in cards]
+    solvers: Mapping[str, Callable[..., Document]] = {
+        "batch": _most_requests,
+        "context": _longest_context,
+        "devices": _fewest_devices,
+    }
+    return [
+        {"card": one.label, "column": weights, "solve_for": solve_for} | solvers[solve_for](question, weights, one)
+        for one in cards
+        for weights in question.formats
+    ]
+
+
+def _most_requests(question: ServingQuestion, weights: str, one: Card) -> Document:
+    most = int(float(question.memory(weights, one.capacity_bytes, concurrency=None).max_sequences))
+    return {"value": most or None, "unit": "requests at once", "note": "" if most else "not even one fits"}
+
+
+def _longest_context(question: ServingQuestion, weights: str, one: Card) -> Document:
+    # a context that does not fit counts as needing more than any card has
+    tokens = largest(lambda n: 0.0 if question.fits(weights, one, context=n) else 1.0, 0.5)
+    limit = question.arch.max_positions
+    note = f"the model itself ends at {limit:,}" if 0 < limit < tokens else ""
+    return {"value": tokens or None, "unit": "tokens", "note": note if tokens else "not even one token fits"}
+
+
+def _fewest_devices(question: ServingQuestion, weights: str, one: Card) -> Document:
+    for tp in _DEGREES:
+        legal = all(group.query_heads % tp == 0 for group in question.arch.layers)
+        if legal and question.fits(weights, one, tp=tp):
+            return {"value": tp * question.pp, "unit": "devices", "note": f"tp{tp}"}
+    return {"value": None, "unit": "devices", "note": "no tensor split that the heads allow is enough"}
+
+
+def _formats_that_fit(question: ServingQuestion, one: Card) -> Document:
+    fitting = [name for name in FORMATS if question.fits(name, one)]
+    widest = max(fitting, key=lambda name: FORMATS[name].bits, default=None)
+    return {
+        "card": one.label,
+        "column": "",
+        "solve_for": "bits",
+        "value": FORMATS[widest].bits if widest else None,
+        "unit": "bits a weight",
+        "note": f"fit: {', '.join(fitting)}" if fitting else "no weight format fits",
+    }
+
+
+def _layers(question: ServingQuestion) -> list[Document]:
+    """One row a kind of layer, of one layer; the rest of the model last."""
+    cache, weights = question.cache_format(), question.formats[0]
+    rows: list[Document] = []
+    for name, count, alone in single_layers(question.arch):
+        rows.append(
+            {
+                "name": name,
+                "count": count,
+                "parameters": alone.parameters,
+                "weight_bytes": weight_bytes_of_model(alone, weights),
+                "kv_bytes_per_token": float(kv_cache_bytes_of_token(alone, cache, 1)),
+                "kv_bytes_per_request": float(sequence_cache_bytes(alone, cache, question.context)),
+            }
+        )
+    whole = question.arch
+    rest = weight_bytes_of_model(whole, weights) - sum(row["count"] * row["weight_bytes"] for row in rows)
+    parameters = whole.parameters - sum(row["count"] * row["parameters"] for row in rows)
+    around = {"name": "embeddings, head, final norm", "count": 1, "parameters": parameters, "weight_bytes": rest}
+    return [*rows, around | {"kv_bytes_per_token": 0.0, "kv_bytes_per_request": 0.0}]

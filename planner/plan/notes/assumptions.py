@@ -1,0 +1,263 @@
+"""What the plan takes for granted: defaults that were filled in, facts it rests on, warnings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from planner.candidates.calendar import RESERVED
+from planner.candidates.counts import EVERY_COUNT_TO, SLACK_COUNTS, SMALLEST_WINDOW
+from planner.candidates.layouts import BATCH_TOLERANCE, SHARDING
+from planner.candidates.rates import RatesQuestion
+from planner.candidates.search import Candidates
+from planner.candidates.serving import ServingQuestion
+from planner.candidates.training_question import TrainingQuestion
+from planner.catalog.model import Device, Provenance
+from planner.equations.communication import LINK_EFFICIENCY
+from planner.estimate.frameworks import planned_framework
+from planner.estimate.resolve import DEFAULT_BATCH_TOKENS
+from planner.estimate.serving import TEXTBOOK
+from planner.estimate.training import activations_known
+from planner.estimate.training_memory import FRAGMENTATION_SHARE
+from planner.plan.notes.calendar import bought_facts, bought_warnings, calendar_assumptions
+from planner.plan.notes.run import run_assumptions
+from planner.plan.notes.serving import serving_assumptions, serving_warnings
+from planner.plan.rows.given import given_assumptions
+from planner.plan.rows.mixed import mix_assumptions
+from planner.units import format_count
+
+Document = dict[str, Any]
+
+
+def assumptions_of(candidates: Candidates, workloads: Sequence[Document], bought: Document) -> list[str]:
+    """Everything that was not in the scenario and shaped the plan."""
+    lines: list[str] = []
+    for question in candidates.questions.values():
+        lines += _training(question) if isinstance(question, TrainingQuestion) else _serving(question)
+    lines += [*_hardware(candidates, workloads), *calendar_assumptions(candidates, bought)]
+    return list(dict.fromkeys(lines))
+
+
+def _training(question: TrainingQuestion) -> Iterator[str]:
+    job, given = question.job, question.job.model_fields_set
+    if job.sequence_length is None:
+        yield f"{job.name}: sequence length {question.spec.sequence_length}"
+    if job.global_batch is None:
+        yield f"{job.name}: global batch {DEFAULT_BATCH_TOKENS / 1e6:g} M tokens"
+    if "precision" not in given:
+        yield f"{job.name}: precision {job.precision}"
+    if "optimizer" not in given:
+        yield f"{job.name}: optimizer {job.optimizer}"
+    yield from run_assumptions(question)
+    share = FRAGMENTATION_SHARE[job.stack.allocator]
+    yield f"{job.name}: {job.stack.attention} attention, {job.stack.cross_entropy} loss, fragmentation {share:.0%}"
+    if len(question.rules.batches) > 1:
+        tried = ", ".join(f"{batch:g}" for batch in question.rules.batches)
+        yield f"{job.name}: global batches tried: {tried} sequences"
+    if job.mix_within_job:
+        yield from mix_assumptions(question)
+    if job.critical_batch_tokens is None:
+        yield f"{job.name}: every token counts the same at any batch (no critical_batch given)"
+
+
+def _serving(question: ServingQuestion) -> Iterator[str]:
+    if isinstance(question, RatesQuestion):
+        yield from given_assumptions(question)
+        return
+    fleet, given = question.fleet, question.fleet.model_fields_set
+    if fleet.peak_factor_given is None:
+        yield f"{fleet.name}: peak {fleet.peak_factor:g} × the mean rate"
+    if "target_load" not in given:
+        yield f"{fleet.name}: replicas planned to {fleet.target_load:.0%} of what they can"
+    if "weights" not in given:
+        yield f"{fleet.name}: weights {fleet.weights}"
+    if question.tier == "analytic":
+        yield from serving_assumptions(question)
+    elif fleet.throughput_tokens_per_s_per_device is None:
+        yield f"{fleet.name}: roofline at 80 % of bandwidth, 50 % of compute, batch as large as memory allows"
+    if not fleet.targets_s:
+        yield f"{fleet.name}: no latency target"
+    yield f"{fleet.name}: a shape hosts replicas of one fleet"
+
+
+def _hardware(candidates: Candidates, workloads: Sequence[Document]) -> Iterator[str]:
+    scenario = candidates.scenario
+    yield "month = 730 h"
+    yield (
+        f"counts of shapes: every one to {EVERY_COUNT_TO}, then steps of 1/{EVERY_COUNT_TO}, up to {SLACK_COUNTS} "
+        f"times the devices that deadline and memory need (at least {SMALLEST_WINDOW}); "
+        f"a batch may move by {BATCH_TOLERANCE:.0%} to what a layout allows"
+    )
+    analytic = [row for row in _rows(workloads) if row.get("error_band") and row["error_band"]["tier"] == "analytic"]
+    if len(analytic) < len(list(_rows(workloads))):
+        told = " outside the analytic tier" if analytic else ""
+        yield f"links carry {LINK_EFFICIENCY:.0%} of their one-way rate{told}"
+    if scenario.hardware.assume_inter_node_bytes_per_s is not None:
+        rate = scenario.hardware.assume_inter_node_bytes_per_s * 8 / 1e9
+        yield f"inter-node network of shapes without a sourced one: {rate:g} Gbit/s each (assume_inter_node)"
+    for row in _rows(workloads):
+        shape = candidates.catalog.shapes[row["shape"]]
+        if row.get("mfu_source", "").startswith("analytic"):
+            yield f"{row['device']}: step times from the {row['mfu_source']}: {_constants(candidates, row)}"
+            yield _software(candidates, workloads, row)
+        if row.get("mfu_source", "").startswith("rule"):
+            yield f"{row['device']}: {row['mfu']:.1%} of peak in training ({row['mfu_source'].split(':')[0]})"
+        if shape.cluster_required and row["count"] > row.get("jobs", 1):
+            yield f"{shape.id}: its network holds inside one placement group or cluster product"
+
+
+def _software(candidates: Candidates, workloads: Sequence[Document], row: Document) -> str:
+    """The software whose kernels and overlap a step time is predicted with."""
+    name = next(one["name"] for one in workloads if any(mine is row for mine in one["allocations"]))
+    question = candidates.questions[name]
+    given = question.job.framework if isinstance(question, TrainingQuestion) else None
+    device, stage = candidates.catalog.devices[row["device"]], SHARDING.index(row["layout"]["sharding"])
+    software = planned_framework(given, "tpu" if device.kind == "tpu" else "gpu", device.family, stage).name
+    return f"{name}: software as {software} does by default"
+
+
+def _constants(candidates: Candidates, row: Document) -> str:
+    """The fitted shares that matter most, in words."""
+    found = candidates.catalog.training_families.get(row["error_band"]["family"])
+    if found is None:
+        return "starting values, fitted to nothing"
+    named = {"gemm": "matrix products", "memory": "memory bandwidth", "network": "network", "link": "fast links"}
+    shares = [f"{text} {found.constants[name]:.0%}" for name, text in named.items() if name in found.constants]
+    return "shares of vendor rates: " + ", ".join(shares)
+
+
+def _rows(workloads: Sequence[Document]) -> Iterator[Document]:
+    for workload in workloads:
+        yield from workload["allocations"]
+
+
+def warnings_of(candidates: Candidates, workloads: Sequence[Document], bought: Document) -> list[str]:
+    """What a reader should not overlook."""
+    lines = []
+    for name, question in candidates.questions.items():
+        if isinstance(question, TrainingQuestion) and not activations_known(question.arch):
+            lines.append(
+                f"{name}: only the parameter count is known; activations are not counted in memory, and time is the "
+                "rule of thumb's"
+            )
+        if isinstance(question, ServingQuestion) and not isinstance(question, RatesQuestion):
+            lines += serving_warnings(question, workloads)
+    for workload in workloads:
+        lines += [line for row in workload["allocations"] for line in _beyond(candidates, workload, row)]
+    for row in _rows(workloads):
+        if row["price_status"] == "date-unknown":
+            lines.append(f"{row['offer']}: the price has no date of its own (transcribed {row['price_as_of']})")
+        if row["price_status"] == "recalled":
+            lines.append(f"{row['offer']}: the price was recalled, not seen")
+        lines += [f"{fact}" for fact in _recalled(candidates.catalog.devices[row["device"]])]
+    return list(dict.fromkeys([*lines, *bought_warnings(bought)]))
+
+
+def _beyond(candidates: Candidates, workload: Document, row: Document) -> Iterator[str]:
+    """What of a row lies outside the range of the measurements behind its constants and band."""
+    band = row.get("error_band")
+    if not band or band["tier"] != "analytic" or band["family"] not in candidates.catalog.training_families:
+        return
+    seen = candidates.catalog.training_families[band["family"]].validity
+    sizes = {
+        "devices": ("devices", row["devices"] / row["jobs"]),
+        "parameters": ("parameters", workload["parameters"]),
+        "sequence_length": ("tokens in a sequence", workload["demand"]["sequence_length"]),
+    }
+    outside = []
+    for name, (noun, value) in sizes.items():
+        low, high = seen.get(name, (0.0, math.inf))
+        if not low <= value <= high:
+            outside.append(f"{format_count(value)} {noun} ({format_count(low)} to {format_count(high)})")
+    if outside:
+        yield (
+            f"{workload['name']} on {row['device']} lies outside the measurements behind its constants: "
+            f"{', '.join(outside)}; the error band may be too narrow"
+        )
+
+
+def _recalled(device: Device) -> Iterator[str]:
+    """Facts that decide a plan and were written from memory."""
+    deciding = ("memory", "memory_bandwidth", "peak")
+    names = sorted(
+        name
+        for name, provenance in device.facts.items()
+        if provenance.status == "recalled" and name.startswith(deciding)
+    )
+    if names:
+        yield f"{device.id}: recalled, not seen at a source: {', '.join(names)}"
+
+
+def notes_of(candidates: Candidates, workloads: Sequence[Document]) -> list[str]:
+    """Remarks on how to read the plan."""
+    lines = [rule for row in _rows(workloads) for rule in _claims(candidates, row)]
+    tasks = candidates.program.tasks
+    lines += _rule_error(candidates)
+    if candidates.calendar is None and len([task for task in tasks if task.kind == "training"]) > 1:
+        lines.append("jobs whose start–deadline windows overlap are concurrent; others share no capacity")
+    return list(dict.fromkeys(lines))
+
+
+def _rule_error(candidates: Candidates) -> Iterator[str]:
+    """What the rule tier is known to err by."""
+    error = candidates.catalog.rule_error
+    ruled = [
+        q for q in candidates.questions.values() if isinstance(q, TrainingQuestion) and q.base_tier == "rule"
+    ]  # fmt: skip
+    if error is not None and ruled:
+        yield (
+            f"training times{_named(candidates, ruled)} are the rule tier's: on {error.runs} published {error.device} "
+            f"runs it errs by {error.median:.1%} in the median and {error.max:.0%} at most, "
+            f"elsewhere by {error.elsewhere}"
+        )
+    if any(
+        isinstance(q, ServingQuestion) and q.estimator == "rule (roofline T1)" for q in candidates.questions.values()
+    ):
+        errors = ", ".join(f"{name.replace('_', ' ')} {value:.0%}" for name, value in TEXTBOOK.error)
+        yield f"serving speeds are a roofline's; medians of its error: {errors} ({TEXTBOOK.error_source})"
+
+
+def _named(candidates: Candidates, ruled: Sequence[TrainingQuestion]) -> str:
+    jobs = [q for q in candidates.questions.values() if isinstance(q, TrainingQuestion)]
+    return "" if len(jobs) == len(ruled) else " of " + ", ".join(question.job.name for question in ruled)
+
+
+def _claims(candidates: Candidates, row: Document) -> Iterator[str]:
+    for claim in candidates.catalog.devices[row["device"]].claims:
+        yield f"{row['device']}: its vendor says: {claim}"
+
+
+def facts_of(candidates: Candidates, workloads: Sequence[Document], bought: Document) -> list[Document]:
+    """Catalog facts behind the chosen rows and what is bought, each with its source and date."""
+    facts: dict[tuple[str, str], Document] = {}
+    for row in _rows(workloads):
+        price = Provenance(source=row["price_source"], as_of=row["price_as_of"], status=row["price_status"])
+        value = f"{row['price_microusd_per_hour'] / 1e6:g} USD/h per shape"
+        if row["price_model"] != RESERVED:  # whose price is the contract's
+            facts[row["offer"], "price"] = _fact(row["offer"], "price", value, price)
+        device, shape = candidates.catalog.devices[row["device"]], candidates.catalog.shapes[row["shape"]]
+        for name, provenance in sorted({**device.facts}.items()):
+            facts[device.id, name] = _fact(device.id, name, _value(device, name), provenance)
+        for name, provenance in sorted({**shape.facts}.items()):
+            facts[shape.id, name] = _fact(shape.id, name, str(getattr(shape, name, "")), provenance)
+    for subject, fact, told, origin in bought_facts(candidates, bought):
+        facts[subject, fact] = _fact(subject, fact, told, origin)
+    return [facts[key] for key in sorted(facts)]
+
+
+def _value(device: Device, name: str) -> str:
+    head, _, key = name.partition(".")
+    value = getattr(device, head, "")
+    return str(value.get(key, "") if isinstance(value, dict) and key else value)
+
+
+def _fact(subject: str, fact: str, value: str, provenance: Provenance) -> Document:
+    return {
+        "subject": subject,
+        "fact": fact,
+        "value": value,
+        "source": provenance.source,
+        "as_of": provenance.as_of,
+        "status": provenance.status,
+    }

@@ -1,0 +1,276 @@
+"""What else could be done: other decisions, how much of each device is nearly as good, staying with the plan before.
+
+All of these look at plans that a search for the best one may leave out, so the columns are chosen anew from all that
+were listed: those not dominated by a column *of the same label*, a label being what the question tells apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from planner.candidates.offers import Site
+from planner.candidates.program import IntArray, Program
+from planner.candidates.prune import prune
+from planner.candidates.search import Candidates
+from planner.candidates.training import TrainingTable
+from planner.optimize.solve import Solution, optimize
+from planner.optimize.status import uninterrupted
+from planner.plan.document import build_document
+from planner.plan.frontier.points import select
+from planner.plan.frontier.rows import workload_row
+from planner.plan.others.added import trimmed
+from planner.plan.others.decisions import NONE, Decision, decision_of, unlike
+from planner.plan.others.near_optimal import most_microusd, range_of
+from planner.plan.others.stability import Stay, fewest_changes, with_move_cost
+from planner.plan.rows.place import usd
+from planner.plan.tighten import solve_within_targets
+
+Document = dict[str, Any]
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """Numbers for what columns are, the same whatever columns are left."""
+
+    key: Callable[[Candidates, str, int], Key]  # of a row of a workload's table
+    numbers: dict[Key, int] = field(default_factory=dict)
+
+    def of(self, candidates: Candidates) -> IntArray:
+        """(columns of `candidates.program`,) the number of each; -1 of what is bought ahead."""
+        labels = np.full(candidates.program.column_count, NONE, dtype=np.int64)
+        for task in candidates.program.tasks:
+            if task.kind != "optional":
+                for column in range(task.first, task.stop):
+                    key = self.key(candidates, task.name, int(candidates.rows[column]))
+                    labels[column] = self.numbers.setdefault(key, len(self.numbers))
+        return labels
+
+
+def parts_of(candidates: Candidates, workload: str, row: int) -> list[tuple[Site, int]]:
+    """Where one unit of a row runs, and on how many nodes there; several places for a mix within a job."""
+    table = candidates.tables[workload]
+    mixed = table.mixes.get(row) if isinstance(table, TrainingTable) else None
+    if mixed is not None:
+        return [(group.site, group.nodes) for group in mixed.groups]
+    return [(table.sites[row], int(table.nodes[row]))]
+
+
+def choice_key(candidates: Candidates, workload: str, row: int) -> Key:
+    """Device, price model and place; those of every group of a mix."""
+    sites = [site for site, _ in parts_of(candidates, workload, row)]
+    places = sorted((site.device.id, site.offer.price_model, site.offer.provider, site.offer.region) for site in sites)
+    return tuple(word for place in places for word in place)
+
+
+def device_key(candidates: Candidates, workload: str, row: int) -> Key:
+    """Devices, each with how many there are of it."""
+    counts: dict[str, int] = {}
+    for site, nodes in parts_of(candidates, workload, row):
+        counts[site.device.id] = counts.get(site.device.id, 0) + nodes * site.shape.devices
+    return tuple(f"{count} {device}" for device, count in sorted(counts.items()))
+
+
+def offer_key(candidates: Candidates, workload: str, row: int) -> Key:
+    """Workload and offer."""
+    return workload, candidates.tables[workload].sites[row].offer.id
+
+
+def told_apart(candidates: Candidates, labels: Labels, *, nodes: bool) -> Candidates:
+    """With the columns that are not dominated by one of the same label.
+
+    Parameters
+    ----------
+    nodes
+        Also tell different numbers of nodes apart, and units of fleets always: for questions that count them.
+    """
+    whole = select(candidates, np.arange(candidates.whole.column_count))
+    within = labels.of(whole)
+    if nodes:
+        serving = np.zeros(len(within), dtype=np.int64)
+        for task in whole.program.tasks:
+            if task.kind == "serving":
+                serving[task.first : task.stop] = np.arange(1, task.stop - task.first + 1)
+        stacked = np.stack([within, whole.program.nodes, serving])
+        within = np.unique(stacked, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return select(candidates, prune(whole.program, within=within))
+
+
+def decisions_document(
+    listed: Candidates, count: int, verified: Callable[[Document], None], options: Mapping[str, Any]
+) -> Document:
+    """The `count` best different decisions, each with its plan in short; what ended the list when it is shorter."""
+    labels = Labels(key=choice_key)
+
+    def ready(candidates: Candidates) -> Candidates:
+        return told_apart(candidates, labels, nodes=False)
+
+    taken: list[Decision] = []
+    rows: list[Document] = []
+    ended = ""
+
+    def next_best(part: Candidates) -> Solution:
+        asked = unlike(part.program, labels.of(part), taken)
+        return trimmed(uninterrupted(optimize(asked, **options)), part.program.column_count)
+
+    while len(rows) < count:
+        part, solution = solve_within_targets(ready(listed), next_best, prepare=ready)
+        if not solution.has_plan:
+            ended = str(solution.status)
+            break
+        document = build_document(part, solution)
+        verified(document)
+        decision = decision_of(part.program, labels.of(part), solution.units)
+        rows.append(_decision_row(document, solution, rows))
+        if not decision:
+            break
+        taken.append(decision)
+    return {"asked": count, "ended": ended, "plans": rows}
+
+
+def _decision_row(document: Document, solution: Solution, before: Sequence[Document]) -> Document:
+    summary = document["summary"]
+    cost = summary["cost_microusd"]
+    first = before[0]["cost_microusd"] if before else cost
+    return {
+        "proven": solution.status == "optimal",
+        "cost_microusd": cost,
+        "cost_usd": summary["cost_usd"],
+        "dearer_usd": usd(cost - first),
+        "dearer": cost / first - 1.0 if first else 0.0,
+        "devices": summary["devices"],
+        "workloads": [workload_row(workload) for workload in document["workloads"]],
+    }
+
+
+def near_optimal_document(listed: Candidates, share: float, options: Mapping[str, Any]) -> Document | None:
+    """For each device the fewest and the most of it in plans of at most (1 + share) times the least cost."""
+    cheapest = _cheapest(listed, options)
+    if cheapest is None:
+        return None
+    tightened, best = cheapest
+    part = told_apart(tightened, Labels(key=device_key), nodes=True)
+    most, amounts = most_microusd(best.cost_microusd, share), device_amounts(part)
+    chosen = {name: int(each @ best.units) for name, each in device_amounts(tightened).items()}
+    rows = []
+    for name, each in sorted(amounts.items()):
+        found = range_of(part.program, each, most, lambda asked, **given: _asked(asked, options, **given))
+        if found.most != 0:
+            rows.append({"device": name, "fewest": found.fewest, "most": found.most, "best": chosen.get(name, 0)})
+    return {
+        "share": share,
+        "cost_microusd": best.cost_microusd,
+        "most_microusd": most,
+        "most_usd": usd(most),
+        "devices": rows,
+    }
+
+
+def device_amounts(candidates: Candidates) -> dict[str, IntArray]:
+    """(columns of `candidates.program`,) devices of each kind that one unit of each column has."""
+    found: dict[str, IntArray] = {}
+    for task in candidates.program.tasks:
+        for column in range(task.first, task.stop) if task.kind != "optional" else ():
+            for site, nodes in parts_of(candidates, task.name, int(candidates.rows[column])):
+                if site.device.id not in found:
+                    found[site.device.id] = np.zeros(candidates.program.column_count, dtype=np.int64)
+                found[site.device.id][column] += nodes * site.shape.devices
+    return found
+
+
+def _cheapest(listed: Candidates, options: Mapping[str, Any]) -> tuple[Candidates, Solution] | None:
+    """The plan of least cost, and the candidates with the rates that it was planned with; None unless proven."""
+
+    def least(part: Candidates) -> Solution:
+        return _asked(replace(part.program, objective=("cost",)), options)
+
+    part, solution = solve_within_targets(listed, least)
+    return (part, solution) if solution.status == "optimal" else None
+
+
+def _asked(program: Program, options: Mapping[str, Any], **given: Any) -> Solution:
+    return uninterrupted(optimize(program, **given, **options))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Previous:
+    """A plan to stay with, and what staying may cost: a share of the least cost, or money for every node changed."""
+
+    document: Mapping[str, Any]
+    share: float = 0.0
+    move_microusd: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Staying:
+    """A way to solve candidates that stays with a plan where that costs little."""
+
+    previous: Previous
+    options: Mapping[str, Any]
+    labels: Labels = field(default_factory=lambda: Labels(key=offer_key))
+    best_microusd: int | None = None  # what the cheapest plan costs, once known
+    changed: int | None = None
+
+    def ready(self, candidates: Candidates) -> Candidates:
+        """With the columns that a plan that stays may need."""
+        return told_apart(candidates, self.labels, nodes=True)
+
+    def solved(self, candidates: Candidates) -> Solution:
+        """The plan that stays, of candidates made `ready`."""
+        program, groups = candidates.program, self.labels.of(candidates)
+        held = held_nodes(self.previous.document)
+        known = {self.labels.numbers[key]: n for key, n in held.items() if key in self.labels.numbers}
+        lost = sum(n for key, n in held.items() if key not in self.labels.numbers)
+        best = _asked(replace(program, objective=("cost",)), self.options, cost_only=True)
+        if not best.has_plan:
+            return best
+        self.best_microusd = best.cost_microusd if best.status == "optimal" else None
+
+        def solve(asked: Program, **given: Any) -> Solution:
+            return _asked(asked, self.options, **given)
+
+        move = self.previous.move_microusd
+        stay: Stay
+        if move is not None:
+            stay = with_move_cost(replace(program, objective=("cost",)), groups, known, move, solve)
+        else:
+            stay = fewest_changes(program, groups, known, most_microusd(best.cost_microusd, self.previous.share), solve)
+        self.changed = None if stay.changed is None else stay.changed + lost
+        return stay.solution  # proven for what was asked: of the plans that stay the best one
+
+
+def held_nodes(document: Mapping[str, Any]) -> dict[Key, int]:
+    """Nodes of each workload and offer in a plan document."""
+    held: dict[Key, int] = {}
+    for workload in document["workloads"]:
+        for row in workload["allocations"]:
+            key = (str(workload["name"]), str(row["offer"]))
+            held[key] = held.get(key, 0) + int(row["count"])
+    return held
+
+
+def previous_document(staying: Staying, document: Document) -> Document:
+    """What a plan changes of the one before, and what staying costs beside the cheapest."""
+    before, after = held_nodes(staying.previous.document), held_nodes(document)
+    cost, best = document["summary"]["cost_microusd"], staying.best_microusd
+    changes: list[Document] = [
+        {"workload": key[0], "offer": key[1], "before": before.get(key, 0), "after": after.get(key, 0)}
+        for key in sorted({*before, *after})
+        if before.get(key, 0) != after.get(key, 0)
+    ]
+    move = staying.previous.move_microusd
+    return {
+        "sha256": staying.previous.document.get("sha256", ""),
+        "share": staying.previous.share if move is None else None,
+        "move_usd": None if move is None else usd(move),
+        "changed_nodes": sum(abs(row["before"] - row["after"]) for row in changes),
+        "proven": staying.changed is not None,
+        "changes": changes,
+        "cheapest_microusd": best,
+        "cheapest_usd": None if best is None else usd(best),
+        "staying_usd": None if best is None or cost is None else usd(cost - best),
+    }

@@ -1,0 +1,94 @@
+"""Staying with the plan before, where that costs little: the fewest nodes changed among nearly best plans.
+
+With r the nodes that a plan has of each (workload, offer) and r' those of the plan before, the nodes changed are
+sum |r - r'|. Since |a - b| = a - b + 2 max(0, b - a), one optional column v >= r' - r per pair that had nodes is
+enough: sum |r - r'| = sum of nodes + 2 sum of v - sum of r'. Either the changes are made fewest among the plans of
+at most (1 + d) times the least cost, then the scenario's own objective decides; or every change costs something and
+cost and changes are made least together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.candidates.program import IntArray, Program
+from planner.optimize.solve import Solution
+from planner.plan.others.added import row_of, trimmed, with_columns
+
+Held = Mapping[int, int]  # nodes of the plan before, by group of columns
+STAYED = "changed nodes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stay:
+    """The plan chosen, and how many nodes it changes of those that the program knows."""
+
+    solution: Solution
+    changed: int | None  # None = not proven fewest
+
+
+def changed_nodes(program: Program, groups: IntArray, held: Held, units: IntArray) -> int:
+    """Sum of |r - r'| over the groups of columns (-1 = none)."""
+    now: dict[int, int] = dict.fromkeys(held, 0)
+    for column in np.flatnonzero(units):
+        group = int(groups[column])
+        if group >= 0:
+            now[group] = now.get(group, 0) + int(units[column]) * int(program.nodes[column])
+    return sum(abs(nodes - held.get(group, 0)) for group, nodes in now.items())
+
+
+def fewest_changes(program: Program, groups: IntArray, held: Held, most: int, solve: Callable[..., Solution]) -> Stay:
+    """The plan of fewest changed nodes that costs at most `most` micro-dollars, best by the program's objective.
+
+    Parameters
+    ----------
+    groups
+        (columns,) a number for each (workload, offer); -1 where nothing is held.
+    held
+        Nodes that the plan before had of each group.
+    """
+    grown, weights, known = _with_losses(program, groups, held)
+    paid = np.flatnonzero(program.cost_microusd)
+    within = replace(grown, rows=(*grown.rows, row_of("within", most, (paid, program.cost_microusd[paid]))))
+    first = solve(replace(within, carbon_mg=weights, objective=("carbon",)), cost_only=True)
+    if first.status != "optimal":
+        return Stay(solution=trimmed(first, program.column_count), changed=None)
+    least = sum(int(a) * int(u) for a, u in zip(weights, first.units) if u)
+    some = np.flatnonzero(weights)
+    settled = replace(within, rows=(*within.rows, row_of(STAYED, least, (some, weights[some]))))
+    second = solve(settled)
+    chosen = second if second.has_plan else first
+    return Stay(solution=trimmed(chosen, program.column_count), changed=least - known)
+
+
+def with_move_cost(
+    program: Program, groups: IntArray, held: Held, microusd: int, solve: Callable[..., Solution]
+) -> Stay:
+    """The plan of least cost + `microusd` for every node changed."""
+    grown, weights, known = _with_losses(program, groups, held)
+    charged = replace(grown, cost_microusd=grown.cost_microusd + microusd * weights)
+    found = trimmed(solve(charged), program.column_count)
+    if not found.has_plan:
+        return Stay(solution=found, changed=None)
+    cost = sum(int(c) * int(u) for c, u in zip(program.cost_microusd, found.units) if u)
+    bound = None if found.bound_microusd is None else found.bound_microusd - (found.cost_microusd - cost)
+    changed = changed_nodes(program, groups, held, found.units)
+    assert found.cost_microusd - cost == microusd * (changed + known)
+    stages = tuple((name, cost if name == "cost" else value) for name, value in found.stages)
+    return Stay(solution=replace(found, cost_microusd=cost, bound_microusd=bound, stages=stages), changed=changed)
+
+
+def _with_losses(program: Program, groups: IntArray, held: Held) -> tuple[Program, IntArray, int]:
+    """The program with a column for the nodes lost of each group, the weight of every column, and sum of r'."""
+    kept = sorted(group for group, nodes in held.items() if nodes > 0)
+    grown, losses = with_columns(program, "~nodes given back", [held[group] for group in kept])
+    rows = []
+    for place, group in enumerate(kept):
+        columns = np.flatnonzero(groups == group)
+        mine = losses[place : place + 1]
+        rows.append(row_of("given back", -held[group], (columns, -program.nodes[columns]), (mine, -1)))
+    weights = np.concatenate([np.where(groups >= 0, program.nodes, 0), np.full(len(kept), 2, dtype=np.int64)])
+    return replace(grown, rows=(*grown.rows, *rows)), weights, sum(held[group] for group in kept)

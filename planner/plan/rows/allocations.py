@@ -1,0 +1,129 @@
+"""What was chosen, workload by workload: the rows of the candidates' own arrays, never recomputed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.candidates.offers import Site
+from planner.candidates.program import Task
+from planner.candidates.rates import RatesTable
+from planner.candidates.search import Candidates
+from planner.candidates.training import TrainingTable
+from planner.candidates.training_question import TrainingQuestion
+from planner.candidates.training_table import Group
+from planner.estimate.binding import bound_by
+from planner.estimate.utilisation import achieved_mfu
+from planner.optimize.solve import Solution
+from planner.plan.rows.bands import row_band
+from planner.plan.rows.calendar import held_hours, timing_of
+from planner.plan.rows.given import given_rows
+from planner.plan.rows.mixed import mixed_rows, shared_speed
+from planner.plan.rows.place import energy_document, memory_document, place_document, usd
+from planner.plan.rows.run import run_document, split_document
+from planner.plan.rows.serving import serving_rows
+from planner.plan.rows.work import busy_s_of, rule_hours, work_document
+
+Document = dict[str, Any]
+
+
+def allocations_of(candidates: Candidates, solution: Solution, task: Task) -> list[Document]:
+    """The chosen columns of one workload, dearest first, as rows of the plan document."""
+    chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
+    table = candidates.tables[task.name]
+    if isinstance(table, TrainingTable):
+        rows = [row for c in chosen for row in _training_rows(candidates, solution, task, table, c)]
+    elif isinstance(table, RatesTable):
+        rows = given_rows(candidates, solution, task, table)
+    else:
+        rows = serving_rows(candidates, solution, task, table)
+    return sorted(rows, key=lambda row: (-row["cost_microusd"], row["offer"], row["start_hours"]))
+
+
+def _training_rows(
+    candidates: Candidates, solution: Solution, task: Task, table: TrainingTable, column: int
+) -> list[Document]:
+    """One row of a job on one offer, one for each group of a mix."""
+    row, question = int(candidates.rows[column]), candidates.questions[task.name]
+    mixed = table.mixes.get(row)
+    if mixed is None:
+        return [_training(candidates, solution, task, table, column)]
+    assert isinstance(question, TrainingQuestion)
+    jobs = int(solution.units[column])
+    hours = float(table.finish_s[row]) / 3600.0
+    timing = timing_of(candidates, solution, task, column, table.sites[row], question.job.start_s, hours).cells
+    return [
+        _mixed_row(candidates, question, one, group)
+        for one, group in zip(mixed_rows(question, mixed, jobs, hours, timing), mixed.groups)
+    ]
+
+
+def _mixed_row(candidates: Candidates, question: TrainingQuestion, row: Document, group: Group) -> Document:
+    """A row of a mix with its speed and its energy."""
+    alone = _speed(candidates, question, group.site, row["time_terms_s"], row["devices"] // row["jobs"])
+    energy = energy_document(candidates.catalog, group.site, row["count"], row["hours"])
+    held = row["hours"] * (row["error_band"]["time"]["margin"] if row["error_band"]["time"] else 1.0)
+    return {**row, "held_hours": held, **shared_speed(alone, row["mix"]["share"]), **energy}
+
+
+def _training(candidates: Candidates, solution: Solution, task: Task, table: TrainingTable, column: int) -> Document:
+    row, jobs = int(candidates.rows[column]), int(solution.units[column])
+    site, question = table.sites[row], candidates.questions[task.name]
+    assert isinstance(question, TrainingQuestion)
+    hours = float(table.finish_s[row]) / 3600.0
+    shapes, devices = int(table.nodes[row]) * jobs, int(table.nodes[row]) * site.shape.devices
+    timing = timing_of(candidates, solution, task, column, site, question.job.start_s, hours)
+    cost, terms = timing.cost_microusd, table.time.row(row)
+    memory = memory_document(table.memory.row(row), site.usable_bytes)
+    figures = {"hours": hours, "cost_usd": usd(cost), "needed_bytes": memory["needed_bytes"]}
+    return {
+        **place_document(site, shapes),
+        "jobs": jobs,
+        "layout": split_document(table.layout, row),
+        "hours": hours,
+        "held_hours": held_hours(candidates, task, column, site, hours),
+        **timing.cells,
+        "finish_hours": timing.cells["end_hours"],
+        "deadline_hours": (question.job.start_s + question.job.deadline_s) / 3600.0,
+        "cost_microusd": cost,
+        "cost_usd": usd(cost),
+        "memory": memory,
+        "time_terms_s": terms,
+        "binds": bound_by(terms),
+        "run": run_document(question, site, terms, devices, jobs),
+        "step_time_ratio": question.step_time_ratio(site),
+        **_speed(candidates, question, site, terms, devices),
+        "error_band": row_band(question, site, figures),
+        "device_hours": shapes * site.shape.devices * hours,
+        **energy_document(candidates.catalog, site, shapes, hours),
+    }
+
+
+def _speed(
+    candidates: Candidates, question: TrainingQuestion, site: Site, terms: Mapping[str, float], devices: int
+) -> Document:
+    """The share of the peak that is sustained: asked of the rule, measured, or what the predicted time amounts to."""
+    spec, machine = question.spec_on(site), question.machine(site)
+    peak = site.device.peak_flop_per_s[question.job.precision] * site.shape.compute_share
+    band, tier = question.band(site), question.tier(site)
+    busy = busy_s_of(terms)
+    mfu = float(machine.mfu)
+    source = "scenario (measured)" if tier == "measured" else _rule_source(candidates, site)
+    if tier == "analytic":
+        mfu = achieved_mfu(question.arch, spec, busy, devices, peak)
+        heir = f", inherited from {band.inherited_from}" if band.inherited_from else ""
+        source = f"analytic tier, constants {band.family} {band.constants_id}{heir}"
+    return {
+        "mfu": mfu,
+        "mfu_source": source,
+        "peak_flop_per_s": peak,
+        "work": work_document(question.arch, spec, busy, devices),
+        "rule_hours": rule_hours(question.arch, spec, candidates.catalog, site.device.family, devices * peak),
+    }
+
+
+def _rule_source(candidates: Candidates, site: Site) -> str:
+    rule = candidates.catalog.efficiencies[site.device.family]
+    if rule.inherited_from:
+        return f"rule tier, inherited from {rule.inherited_from}: {rule.provenance.source}"
+    return f"rule tier, {rule.family}: {rule.provenance.source}"

@@ -1,0 +1,372 @@
+"""The calendar of a plan as it stands in the document: when rows run, what is bought ahead, how full each pool is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.calendar import CONTRACT, COPY, NO_POOL, ON_DEMAND, RESERVED, RUN, Calendar, Purchase
+from planner.candidates.holding import wait_s
+from planner.candidates.money import cost_microusd
+from planner.candidates.offers import Site
+from planner.candidates.program import Task
+from planner.candidates.search import Candidates
+from planner.candidates.training import TrainingTable
+from planner.candidates.training_choice import busy_s
+from planner.candidates.training_question import TrainingQuestion
+from planner.optimize.solve import Solution
+from planner.plan.checks.data import copy_cells, kept_hours
+from planner.plan.rows.place import usd
+from planner.plan.rows.pool_use import PoolUse, contract_figures, on_demand_price, share_rows
+from planner.plan.rows.when import date_after, owned_periods, owned_window_s
+from planner.scenario.schema import TrainingJob
+
+Document = dict[str, Any]
+
+
+def calendar_of(candidates: Candidates) -> Calendar | None:
+    """The calendar of a program; None where everything runs at once."""
+    return candidates.calendar
+
+
+class Timing(NamedTuple):
+    """When one row of the plan runs and what its units cost, the running periods of a job that pauses included."""
+
+    cells: Document
+    cost_microusd: int
+
+
+def timing_of(
+    candidates: Candidates, solution: Solution, task: Task, column: int, site: Site, start_s: float, hours: float
+) -> Timing:
+    """Cells of a row that say when it runs and who pays.
+
+    Parameters
+    ----------
+    start_s
+        Where its workload may start; with a calendar the column knows better.  [s]
+    hours
+        How long one unit of it runs.  [h]
+    """
+    calendar, start = candidates.calendar, start_s / 3600.0
+    cost = int(candidates.program.cost_microusd[column]) * int(solution.units[column])
+    cells: Document = {"funding": site.offer.price_model, "reserved_pool": None, "runs": None}
+    if calendar is None:
+        return Timing({"start_hours": start, "end_hours": start + hours, **cells}, cost)
+    if calendar.pool[column] != NO_POOL:
+        cells |= {"funding": RESERVED, "reserved_pool": calendar.pools[int(calendar.pool[column])].name}
+    if not calendar.pausable[column]:
+        first = float(calendar.edges_s()[calendar.start[column]]) / 3600.0 + wait_s(site, candidates.scenario) / 3600.0
+        return Timing({"start_hours": first, "end_hours": first + hours, **cells}, cost)
+    taken = list(_running(candidates, solution, task.name, int(candidates.rows[column])))
+    runs = [_run(calendar, run, int(solution.units[run])) for run in taken]
+    ends = {"start_hours": runs[0]["start_hours"], "end_hours": runs[-1]["end_hours"]}
+    return Timing({**ends, **cells, "runs": runs}, cost)
+
+
+def held_hours(candidates: Candidates, task: Task, column: int, site: Site, hours: float) -> float:
+    """How long a job is planned to hold its machines: its run at the confidence asked for.  [h]"""
+    question, table = candidates.questions[task.name], candidates.tables[task.name]
+    assert isinstance(question, TrainingQuestion)
+    assert isinstance(table, TrainingTable)
+    row, share = [int(candidates.rows[column])], question.spec.confidence
+    chance = question.preemption_margin(site, np.asarray(busy_s(table.time))[row], table.nodes[row], share)
+    return hours * question.band(site).time_margin(share) * float(chance[0])
+
+
+def _running(candidates: Candidates, solution: Solution, name: str, row: int) -> Iterator[int]:
+    """Columns of the running periods of a job that pauses, first period first."""
+    calendar = candidates.calendar
+    assert calendar is not None
+    found = [c for c in _taken(calendar, solution, RUN) if _of(calendar, c).workload == name]
+    mine = [c for c in found if _of(calendar, c).row == row]
+    yield from sorted(mine, key=lambda column: int(calendar.start[column]))
+
+
+def _run(calendar: Calendar, column: int, jobs: int) -> Document:
+    edges = calendar.edges_s()[[calendar.start[column], calendar.stop[column]]] / 3600.0
+    return {"start_hours": float(edges[0]), "end_hours": float(edges[1]), "jobs": jobs}
+
+
+def _taken(calendar: Calendar, solution: Solution, kind: str) -> list[int]:
+    """Optional columns of a kind that were taken."""
+    bought = enumerate(calendar.purchases)
+    return [column for column, one in bought if one is not None and one.kind == kind and solution.units[column] > 0]
+
+
+def _of(calendar: Calendar, column: int) -> Purchase:
+    found = calendar.purchases[column]
+    assert found is not None
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bought:
+    """What a solution buys, pool by pool and period by period."""
+
+    candidates: Candidates
+    calendar: Calendar
+    solution: Solution
+
+    def uses(self) -> list[PoolUse]:
+        """Nodes of every pool that is bought or used, and of what is owned, in the order of the pools."""
+        calendar = self.calendar
+        pools = sorted((self._pool(index) for index in range(len(calendar.pools))), key=lambda use: use.pool)
+        owned = [self._owned(index) for index in range(len(self.candidates.scenario.hardware.owned))]
+        return [use for use in (*pools, *owned) if any(use.used) or any(use.on_demand) or any(use.reserved)]
+
+    def _pool(self, index: int) -> PoolUse:
+        pool = self.calendar.pools[index]
+        place = {"provider": pool.provider, "region": pool.region, "zone": pool.zone, "shape": pool.shape}
+        mine = self.calendar.pool == index
+        return PoolUse(
+            pool=pool.name,
+            kind=RESERVED,
+            place=place,
+            edges_s=self.calendar.edges_s().tolist(),
+            reserved=self._supplied(CONTRACT, index),
+            on_demand=self._supplied(ON_DEMAND, index),
+            used=self._held(mine),
+            on_demand_microusd_per_hour=on_demand_price(self.candidates.catalog, place),
+        )
+
+    def _owned(self, index: int) -> PoolUse:
+        scenario, owned = self.candidates.scenario, self.candidates.scenario.hardware.owned[index]
+        edges, sites = self.calendar.edges_s().tolist(), self._sites()
+        mine = np.array([site is not None and site.owned == index for site in sites], dtype=np.bool_)
+        there = [owned.count if present else 0 for present in owned_periods(scenario, owned, edges)]
+        region = owned.region or "owned"
+        return PoolUse(
+            pool=f"owned/{region}/{owned.shape.rsplit('/', 1)[-1]}",
+            kind="owned",
+            place={"provider": "owned", "region": region, "zone": "", "shape": owned.shape},
+            edges_s=edges,
+            reserved=there,
+            on_demand=[0] * len(there),
+            used=self._held(mine),
+            on_demand_microusd_per_hour=None,
+        )
+
+    def _sites(self) -> list[Site | None]:
+        """Where each column stands; None for what is bought."""
+        found: list[Site | None] = [None] * self.candidates.program.column_count
+        for task, column in self._columns():
+            found[column] = self.candidates.tables[task.name].sites[int(self.candidates.rows[column])]
+        return found
+
+    def _columns(self) -> Iterator[tuple[Task, int]]:
+        """Columns of workloads that were taken."""
+        for task in self.candidates.program.tasks:
+            if task.kind != "optional":
+                yield from ((task, c) for c in range(task.first, task.stop) if self.solution.units[c] > 0)
+
+    def _supplied(self, kind: str, pool: int) -> list[int]:
+        calendar, supplied = self.calendar, np.zeros(self.calendar.periods, dtype=np.int64)
+        for column in _taken(calendar, self.solution, kind):
+            if calendar.pool[column] == pool:
+                supplied[calendar.start[column] : calendar.stop[column]] += int(self.solution.units[column])
+        return [int(nodes) for nodes in supplied]
+
+    def _held(self, mine: NDArray[np.bool_]) -> list[int]:
+        """Nodes that the masked columns of workloads hold in each period."""
+        held = [self.held_by(task, column) for task, column in self._columns() if mine[column]]
+        return [sum(counts) for counts in zip(*held)] if held else [0] * self.calendar.periods
+
+    def held_by(self, task: Task, column: int) -> list[int]:
+        """Nodes that a column holds in each period; of a job that pauses in its running periods."""
+        calendar, held = self.calendar, np.zeros(self.calendar.periods, dtype=np.int64)
+        row = int(self.candidates.rows[column])
+        nodes = int(self.candidates.tables[task.name].nodes[row])
+        paused = bool(calendar.pausable[column])
+        for one in _running(self.candidates, self.solution, task.name, row) if paused else (column,):
+            held[calendar.start[one] : calendar.stop[one]] += nodes * int(self.solution.units[one])
+        return [int(count) for count in held]
+
+    def users(self, pool: str) -> dict[str, list[int]]:
+        """Nodes of a reserved pool that each workload holds in each period."""
+        found: dict[str, list[int]] = {}
+        for task, column in self._columns():
+            index = int(self.calendar.pool[column])
+            if index != NO_POOL and self.calendar.pools[index].name == pool:
+                before = found.get(task.name, [0] * self.calendar.periods)
+                found[task.name] = [sum(pair) for pair in zip(before, self.held_by(task, column))]
+        return found
+
+    def contracts(self, uses: Sequence[PoolUse]) -> list[Document]:
+        """What is bought: contracts, then nodes on demand by runs of equal periods; in the order of the pools."""
+        by_pool = {use.pool: use for use in uses}
+        rows = [self._contract(column, by_pool) for column in _taken(self.calendar, self.solution, CONTRACT)]
+        rows += [row for index in range(len(self.calendar.pools)) for row in self._top_ups(index, by_pool)]
+        return sorted(rows, key=lambda row: (row["pool"], row["kind"] == ON_DEMAND, row["start_hours"], row["offer"]))
+
+    def _contract(self, column: int, uses: Mapping[str, PoolUse]) -> Document:
+        calendar, bought = self.calendar, _of(self.calendar, column)
+        pool = calendar.pools[int(calendar.pool[column])]
+        count, span = int(self.solution.units[column]), (int(calendar.start[column]), int(calendar.stop[column]))
+        assert bought.offer is not None
+        begin = float(calendar.edges_s()[span[0]]) / 3600.0
+        within = min(bought.hours, calendar.horizon_s / 3600.0 - begin)
+        price = bought.offer.price_microusd_per_hour
+        money = {
+            "fee_microusd": bought.fee_microusd,
+            "prorated": bought.prorated,
+            "full_microusd": count * bought.fee_microusd,
+            "prorated_microusd": count * cost_microusd(1, price, within),
+            "cost_microusd": count * bought.cost_microusd,
+        }
+        return self._row(uses[pool.name], bought, count, span, begin, begin + within, money)
+
+    def _top_ups(self, pool: int, uses: Mapping[str, PoolUse]) -> Iterator[Document]:
+        """Nodes on demand for whole periods: one row a run of periods with equally many."""
+        calendar = self.calendar
+        mine = [c for c in _taken(calendar, self.solution, ON_DEMAND) if calendar.pool[c] == pool]
+        runs: list[list[int]] = []
+        for column in sorted(mine, key=lambda c: int(calendar.start[c])):
+            last = runs[-1][-1] if runs else None
+            joins = last is not None and calendar.stop[last] == calendar.start[column]
+            if joins and last is not None and self.solution.units[last] == self.solution.units[column]:
+                runs[-1].append(column)
+            else:
+                runs.append([column])
+        for run in runs:
+            bought, count = _of(calendar, run[0]), int(self.solution.units[run[0]])
+            span = (int(calendar.start[run[0]]), int(calendar.stop[run[-1]]))
+            fee = sum(_of(calendar, column).cost_microusd for column in run)
+            whole = dict.fromkeys(("full_microusd", "prorated_microusd", "cost_microusd"), count * fee)
+            begin, end = (float(calendar.edges_s()[edge]) / 3600.0 for edge in span)
+            money = {"fee_microusd": fee, "prorated": False, **whole}
+            yield self._row(uses[calendar.pools[pool].name], bought, count, span, begin, end, money)
+
+    def _row(
+        self,
+        use: PoolUse,
+        bought: Purchase,
+        count: int,
+        span: tuple[int, int],
+        begin: float,
+        end: float,
+        money: Document,
+    ) -> Document:
+        scenario, offer = self.candidates.scenario, bought.offer
+        assert offer is not None
+        kind = ON_DEMAND if bought.kind == ON_DEMAND else offer.price_model
+        return {
+            "kind": kind,
+            "offer": offer.id,
+            "pool": use.pool,
+            **use.place,
+            "device": self.candidates.catalog.shapes[offer.shape].device,
+            "count": count,
+            "devices": count * self.candidates.catalog.shapes[offer.shape].devices,
+            "first_period": span[0],
+            "end_period": span[1],
+            "start_hours": begin,
+            "end_hours": end,
+            "start_date": date_after(scenario, begin),
+            "end_date": date_after(scenario, end),
+            "term_hours": end - begin if kind == ON_DEMAND else bought.hours,
+            "price_microusd_per_hour": offer.price_microusd_per_hour,
+            "price_as_of": offer.provenance.as_of,
+            "price_status": offer.provenance.status,
+            "price_source": offer.provenance.source,
+            **money,
+            "cost_usd": usd(money["cost_microusd"]),
+            **contract_figures(use, kind, count, span, money["cost_microusd"]),
+        }
+
+
+def calendar_document(candidates: Candidates, solution: Solution, workloads: Sequence[Document]) -> Document:
+    """The top-level cells of a plan that say what is bought ahead and when everything runs."""
+    calendar, sunk = candidates.calendar, sunk_rows(candidates)
+    if calendar is None or not solution.has_plan:
+        nothing: Document = {"contracts": [], "copies": [], "schedule": None, "owned": sunk}
+        return {**nothing, "spend": spend_document(workloads, nothing) if solution.has_plan else None}
+    bought = Bought(candidates=candidates, calendar=calendar, solution=solution)
+    uses = bought.uses()
+    jobs = [_job(candidates, workload, row) for workload in workloads for row in workload["allocations"]]
+    contracts = bought.contracts(uses)
+    found: Document = {
+        "contracts": contracts,
+        "copies": list(copies_of(candidates, calendar, solution)),
+        "schedule": {
+            "begin": candidates.scenario.begin,
+            "period_hours": calendar.period_s / 3600.0,
+            "periods": calendar.periods,
+            "jobs": jobs,
+            "use": [use.document() for use in uses],
+            "shares": [row for use in uses for row in share_rows(use, bought.users(use.pool), contracts)],
+        },
+        "owned": sunk,
+    }
+    return {**found, "spend": spend_document(workloads, found)}
+
+
+def spend_document(workloads: Sequence[Document], found: Document) -> Document:
+    """The total by what it depends on: contracts are paid whether used or not, the rest by use."""
+    ran = sum(row["cost_microusd"] for workload in workloads for row in workload["allocations"])
+    bought = dict.fromkeys((False, True), 0)
+    for contract in found["contracts"]:
+        bought[contract["kind"] == ON_DEMAND] += contract["cost_microusd"]
+    copied = sum(copy["cost_microusd"] for copy in found["copies"])
+    return {
+        "workloads_microusd": ran,
+        "topped_up_microusd": bought[True],
+        "copies_microusd": copied,
+        "committed_microusd": bought[False],
+        "variable_microusd": ran + bought[True] + copied,
+        "sunk_microusd": sum(owned["sunk_microusd"] for owned in found["owned"]),
+    }
+
+
+def _job(candidates: Candidates, workload: Document, row: Document) -> Document:
+    """When one row runs, of the time that it has."""
+    scenario, training = candidates.scenario, workload["kind"] == "training"
+    start, end = row["start_hours"], row["end_hours"]
+    deadline = row["deadline_hours"] if training else None
+    late = row["held_hours"] - row["hours"] if training and row["runs"] is None else 0.0
+    whole = [{"start_hours": start, "end_hours": end, "jobs": row.get("jobs", 1)}]
+    return {
+        "workload": workload["name"],
+        "place": " ".join(dict.fromkeys([row["device"], row["provider"], row["zone"] or row["region"]])),
+        "jobs": row.get("jobs", 1),
+        "release_hours": workload["demand"]["start_hours"] if training else 0.0,
+        "start_hours": start,
+        "finish_hours": end,
+        "deadline_hours": deadline,
+        "slack_hours": None if deadline is None else deadline - end - late,
+        "start_date": date_after(scenario, start),
+        "finish_date": date_after(scenario, end),
+        "runs": row["runs"] or whole,
+    }
+
+
+def copies_of(candidates: Candidates, calendar: Calendar, solution: Solution) -> Iterator[Document]:
+    """Data sets that are copied to where they are trained on; money is the column's, split by what it is for."""
+    readers: dict[str, list[TrainingJob]] = {}
+    for job in candidates.scenario.training:
+        if job.data is not None:
+            readers.setdefault(job.data.name or f"{job.name}:data", []).append(job)
+    for column in _taken(calendar, solution, COPY):
+        bought = _of(calendar, column)
+        jobs = readers[bought.workload]
+        data, cost = jobs[0].data, int(candidates.program.cost_microusd[column]) * int(solution.units[column])
+        cells = copy_cells(data, kept_hours(jobs), bought.provider, candidates.catalog) if data else None
+        where = {"data": bought.workload, "provider": bought.provider, "region": bought.region}
+        yield {**where, **(cells or {}), "cost_microusd": cost, "cost_usd": usd(cost)}
+
+
+def sunk_rows(candidates: Candidates) -> list[Document]:
+    """What owned hardware costs whether it runs or not, over the part of the horizon that it is there."""
+    scenario = candidates.scenario
+    rows = []
+    for owned in scenario.hardware.owned:
+        if owned.sunk_microusd_per_hour is not None:
+            begin, end = owned_window_s(scenario, owned)
+            sunk = cost_microusd(owned.count, owned.sunk_microusd_per_hour, (end - begin) / 3600.0)
+            rows.append({"shape": owned.shape, "region": owned.region or "owned", "count": owned.count,
+                         "hours": (end - begin) / 3600.0, "sunk_microusd": sunk, "sunk_usd": usd(sunk)})  # fmt: skip
+    return rows

@@ -1,0 +1,111 @@
+"""Candidates as plain rows, for inspection: what the optimiser chose from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from planner.candidates.layouts import RECOMPUTE, SHARDING
+from planner.candidates.search import Candidates
+from planner.candidates.serving import ServingTable
+from planner.candidates.training import TrainingTable
+from planner.candidates.training_question import TrainingQuestion
+from planner.estimate.bands import ErrorBand
+from planner.plan.rows.bands import spread, tie
+from planner.plan.rows.place import usd
+
+Document = dict[str, Any]
+_SPLIT = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "sharding", "recompute", "global_batch_sequences")
+
+
+def candidate_rows(candidates: Candidates) -> list[Document]:
+    """One row a column of every workload's table, cheapest first within a workload.
+
+    A table may have a million rows: each row costs the same, whatever their number.
+    """
+    rows: list[Document] = []
+    for name, table in candidates.tables.items():
+        question = candidates.questions[name]
+        if isinstance(table, TrainingTable) and isinstance(question, TrainingQuestion):
+            mine = _training(table, question)
+        else:
+            assert isinstance(table, ServingTable)
+            mine = _serving(table)
+        placed = [_place(name, table, index) | row for index, row in enumerate(mine)]
+        rows += sorted(placed, key=lambda row: (row["cost_microusd"], row["offer"], row["devices"]))
+    return rows
+
+
+def _place(name: str, table: TrainingTable | ServingTable, index: int) -> Document:
+    site, nodes = table.sites[index], int(table.nodes[index])
+    return {
+        "workload": name,
+        "offer": site.offer.id,
+        "provider": site.offer.provider,
+        "region": site.offer.region,
+        "device": site.device.id,
+        "count": nodes,
+        "devices": nodes * site.shape.devices,
+    }
+
+
+def _training(table: TrainingTable, question: TrainingQuestion) -> list[Document]:
+    if not len(table):
+        return []
+    bands = {site.device.id: question.band(site) for site in table.sites}
+    cheapest = min(range(len(table)), key=lambda row: table.cost_microusd[row])
+    best, least = bands[table.sites[cheapest].device.id], usd(table.cost_microusd[cheapest])
+    layout = table.layout
+    names = {"global_batch_sequences": "global_batch"}
+    split = {key: np.asarray(getattr(layout, names.get(key, key)), dtype=np.int64).tolist() for key in _SPLIT}
+    split["sharding"] = [SHARDING[stage] for stage in split["sharding"]]
+    split["recompute"] = [RECOMPUTE[level] for level in split["recompute"]]
+    needed = np.broadcast_to(table.memory.total, (len(table),)).tolist()
+    hours = (table.finish_s / 3600.0).tolist()
+    return [
+        {
+            **dict(zip(_SPLIT, parts, strict=True)),
+            "hours": hours[index],
+            **_hours_band(bands[table.sites[index].device.id], hours[index]),
+            "replicas": 0,
+            "requests_per_s": 0.0,
+            "needed_bytes": needed[index],
+            "usable_bytes": table.sites[index].usable_bytes,
+            **_cost(table.cost_microusd[index]),
+            "tie": index != cheapest
+            and tie(least, best, usd(table.cost_microusd[index]), bands[table.sites[index].device.id]),
+        }
+        for index, parts in enumerate(zip(*split.values(), strict=True))
+    ]
+
+
+def _hours_band(band: ErrorBand, hours: float) -> Document:
+    ends = spread(band.time, hours, 1.0)
+    return {"hours_p10": ends["p10"], "hours_p90": ends["p90"]}
+
+
+def _serving(table: ServingTable) -> list[Document]:
+    rows = []
+    for index in range(len(table)):
+        terms, usable = table.memory_row(index)
+        layout = table.layout_row(index)
+        rows.append(
+            {
+                **{key: layout.get(key, "") for key in _SPLIT},
+                "hours": table.horizon_hours,
+                "hours_p10": None,
+                "hours_p90": None,
+                "replicas": int(table.replicas[index]),
+                "requests_per_s": float(table.requests_per_s[index]),
+                "needed_bytes": sum(terms.values()),
+                "usable_bytes": usable,
+                **_cost(table.cost_microusd[index]),
+                "tie": False,
+            }
+        )
+    return rows
+
+
+def _cost(microusd: int) -> Document:
+    return {"cost_usd": usd(microusd), "cost_microusd": microusd}

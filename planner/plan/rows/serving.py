@@ -1,0 +1,145 @@
+"""The rows of a fleet in a plan: what is rented, what is sent to it, what it does at that load, what it costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.offers import Site
+from planner.candidates.program import Task
+from planner.candidates.search import Candidates
+from planner.candidates.serving import ServingQuestion, ServingTable
+from planner.estimate.serving_fleet import DECODE, PREFILL, ROLES, WHOLE
+from planner.optimize.solve import Solution
+from planner.plan.rows.calendar import timing_of
+from planner.plan.rows.place import energy_document, memory_document, place_document, usd
+from planner.plan.rows.serving_cells import load_cells, price_cells, speed_cells
+from planner.plan.rows.serving_point import ReplicaSite
+
+Document = dict[str, Any]
+MICRO = 1_000_000
+
+
+def serving_rows(candidates: Candidates, solution: Solution, task: Task, table: ServingTable) -> list[Document]:
+    """The chosen columns of a fleet as rows of the plan document."""
+    chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
+    routed = routed_requests_per_s(candidates, solution, task, chosen)
+    return [
+        _row(candidates, solution, task, table, column, routed[place], len(chosen))
+        for place, column in enumerate(chosen)
+    ]
+
+
+def routed_requests_per_s(
+    candidates: Candidates, solution: Solution, task: Task, chosen: Sequence[int]
+) -> NDArray[np.float64]:
+    """Peak requests of each bucket that go to each chosen column, (columns, buckets).  [1/s]
+
+    Requests of one bucket go to the replicas in proportion to what they can take.
+    """
+    demands = np.asarray(task.demand_micro_per_s, dtype=np.float64)
+    columns, program = list(chosen), candidates.program
+    if len(demands) == 1 and not program.role[columns].any():
+        capacity = program.capacity_micro_per_s[columns, :1].astype(np.float64) * solution.units[columns, None]
+        return np.asarray(capacity / max(capacity.sum(), 1.0) * (demands / MICRO))
+    flows = np.asarray(solution.flows, dtype=np.float64)[columns, : len(demands)]
+    table = candidates.tables[task.name]
+    assert isinstance(table, ServingTable)
+    rows = candidates.rows[columns]
+    kinds = table.places[rows] * len(ROLES) + table.role[rows]
+    flows = _exact(flows, table.role[rows], demands) / MICRO
+    replicas = (program.replicas[columns] * solution.units[columns]).astype(np.float64)
+    return flows if task.integer_slices else _evened(flows, kinds, replicas)
+
+
+def _exact(flows: NDArray[np.float64], role: NDArray[np.int64], demands: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Flows that add up to the demand of each bucket in each role, whatever the solver rounded."""
+    whole, exact = flows[role == WHOLE].sum(axis=0), flows.copy()
+    served = np.minimum(whole, demands)
+    if not role.any():
+        served = demands
+    for part, wanted in ((WHOLE, served), (PREFILL, demands - served), (DECODE, demands - served)):
+        mine = role == part
+        exact[mine] = flows[mine] / np.maximum(flows[mine].sum(axis=0), 1e-300) * wanted
+    return exact
+
+
+def _evened(flows: NDArray[np.float64], kinds: NDArray[np.int64], replicas: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Equal replicas take equal shares of what is sent to their kind, whatever they are rented from."""
+    shared = np.zeros_like(flows)
+    for kind in np.unique(kinds):
+        mine = kinds == kind
+        shared[mine] = flows[mine].sum(axis=0) * (replicas[mine] / replicas[mine].sum())[:, None]
+    return shared
+
+
+def replica_site(question: ServingQuestion, site: Site, split: dict[str, int], role: int) -> ReplicaSite:
+    """One replica of a fleet on a site."""
+    return ReplicaSite(
+        fleet=question.fleet,
+        arch=question.arch,
+        catalog=question.catalog,
+        device=site.device,
+        shape=site.shape,
+        inter_node_bytes_per_s=site.inter_node_bytes_per_s,
+        split=split,
+        role=role,
+    )
+
+
+def _row(
+    candidates: Candidates,
+    solution: Solution,
+    task: Task,
+    table: ServingTable,
+    column: int,
+    routed: NDArray[np.float64],
+    kinds: int,
+) -> Document:
+    question, row = candidates.questions[task.name], int(candidates.rows[column])
+    units = int(solution.units[column])
+    assert isinstance(question, ServingQuestion)
+    site, split = table.sites[row], table.layout_row(row)
+    shapes, replicas = units * int(table.nodes[row]), units * int(table.replicas[row])
+    timing = timing_of(candidates, solution, task, column, site, 0.0, table.horizon_hours)
+    cost, hours = timing.cost_microusd, table.hours(row)
+    needed = replicas - task.spare_replicas if kinds == 1 else replicas
+    role = int(table.role[row])
+    one = replica_site(question, site, split, role)
+    head = {
+        "role": ROLES[role],
+        "level": int(table.level[row]),
+        "layout": split,
+        "devices_per_replica": table.devices_per_replica(row),
+        "replicas": replicas,
+        "replicas_needed": needed,
+        "hours": hours,
+        "cost_microusd": cost,
+        "cost_usd": usd(cost),
+        "device_hours": shapes * site.shape.devices * hours,
+    }
+    rates = [float(rate) for rate in table.bucket_requests_per_s[row]]
+    loads = load_cells(question.fleet, rates, [float(rate) for rate in routed], replicas)
+    loads["share_kept"] = float(table.share_kept[row])
+    speed = speed_cells(one, loads["routed_requests_per_s"], needed)
+    terms, usable = speed.pop("memory")
+    tokens = price_cells(question.fleet, cost, loads, replicas, hours, table.horizon_hours)
+    return {
+        **place_document(site, shapes),
+        **timing.cells,
+        **head,
+        **loads,
+        **speed,
+        **tokens,
+        "memory": memory_document({name: _known(value) for name, value in terms.items()}, usable),
+        **energy_document(candidates.catalog, site, shapes, hours),
+    }
+
+
+def _known(value: float) -> float:
+    """A cache of unknown size counts as nothing."""
+    return value if math.isfinite(value) else 0.0

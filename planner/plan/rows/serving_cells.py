@@ -1,0 +1,117 @@
+"""Cells of a fleet's rows that follow from rates, routing and money; the verifier works them out from the document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from planner.estimate.serving import ServingSpec, serving_capacity
+from planner.plan.rows.serving_point import ReplicaSite, finite, tier_cells
+from planner.scenario.schema import ServingFleet
+
+Document = dict[str, Any]
+
+
+def load_cells(fleet: ServingFleet, rates: Sequence[float], routed: Sequence[float], replicas: int) -> Document:
+    """What a replica can take, what is sent to all of them, and how full that makes them.
+
+    Parameters
+    ----------
+    rates
+        Requests per second of one replica on each bucket alone, within the targets.
+    routed
+        Peak requests per second of each bucket that go to the row.
+    """
+    planned = float(sum(routed))
+    busy = sum(part / rate for part, rate in zip(routed, rates) if rate)
+    shares = [part / planned if planned else float(share) for part, share in zip(routed, fleet.traffic.share)]
+    load = sum(share / rate for share, rate in zip(shares, rates) if rate and share)
+    served = all(rate for share, rate in zip(shares, rates) if share)
+    each = 1.0 / load if load and served else 0.0
+    made = float(np.dot(shares, fleet.traffic.output_tokens))
+    return {
+        "bucket_requests_per_s": list(rates),
+        "routed_requests_per_s": list(routed),
+        "replica_requests_per_s": each,
+        "planned_requests_per_s": planned,
+        "load_at_peak": busy / replicas,
+        "output_tokens_per_s_per_replica": each * made,
+        "mean_output_tokens": made,
+    }
+
+
+def price_cells(
+    fleet: ServingFleet,
+    cost_microusd: int,
+    loads: Document,
+    replicas: int,
+    hours: float,
+    horizon_hours: float | None = None,
+) -> Document:
+    """Cost of a million output tokens at the mean load that is planned, and with every replica full.
+
+    `hours` is how long the replicas run; where they are scaled, that is less than the horizon.
+    """
+    made = loads["mean_output_tokens"]
+    mean = loads["planned_requests_per_s"] / fleet.peak_factor * (horizon_hours or hours) * 3600.0 * made
+    full = loads["replica_requests_per_s"] * replicas * hours * 3600.0 * made
+    return {
+        "usd_per_million_output_tokens_mean": cost_microusd / mean if mean else 0.0,
+        "usd_per_million_output_tokens_full": cost_microusd / full if full else 0.0,
+    }
+
+
+def speed_cells(one: ReplicaSite, routed: Sequence[float], replicas_needed: int) -> Document:
+    """What one replica does at its share of the peak, by the tier that predicts it."""
+    point = one.point([part / max(replicas_needed, 1) for part in routed])
+    memory = point.memory
+    document: Document = {
+        "tier": tier_cells(one),
+        "memory": (memory.terms.row(0), float(np.asarray(memory.usable_bytes).reshape(-1)[0])),
+        "batch": finite(float(np.asarray(memory.batch).reshape(-1)[0])),
+    }
+    if one.analytic:
+        cells = point.cells()
+        speed = {"tpot_s": cells["tpot_s"]["mean"], "prefill_s": cells["prefill_s"]}
+        binds = f"{_spaced(cells['binds'])}, batch by {cells['batch_limit_by']}"
+        return document | speed | {"decode_terms_s": cells["decode_terms_s"], "binds": binds, "point": cells}
+    if one.fleet.throughput_tokens_per_s_per_device is not None:
+        unknown: Document = {"tpot_s": None, "prefill_s": None, "decode_terms_s": {}, "binds": "given throughput"}
+        return document | unknown | {"point": None}
+    return document | _roofline(one) | {"point": None}
+
+
+def _roofline(one: ReplicaSite) -> Document:
+    """The roofline at the batch that memory allows."""
+    traffic, replicas = one.fleet.traffic, one.replicas
+    mixed = one.requests.mixed(np.asarray(traffic.share))
+    spec = ServingSpec(
+        weights=one.fleet.weights,
+        kv_cache=one.fleet.kv_cache,
+        input_tokens=mixed.input_tokens,
+        output_tokens=mixed.output_tokens,
+    )
+    found = serving_capacity(
+        one.arch,
+        spec,
+        replicas.replica.layout,
+        replicas.replica.machine,
+        peaks=replicas.replica.peaks,
+        memory=one.memory(mixed),
+    )
+
+    def first(value: Any) -> Any:
+        return np.asarray(value).reshape(-1)[0]
+
+    return {
+        "tpot_s": finite(float(first(found.tpot_s))),
+        "prefill_s": finite(float(first(found.prefill_s))),
+        "decode_terms_s": {name: float(first(value)) for name, value in found.decode_step.items()},
+        "binds": f"{first(found.binding)}, batch by {first(found.batch_limit)}",
+    }
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")

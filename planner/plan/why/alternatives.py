@@ -1,0 +1,113 @@
+"""The best plan on one kind of device, and why nothing works: both by solving again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.program import Program, restrict
+from planner.candidates.prune import prune
+from planner.candidates.search import MIXED, Candidates, Table, program_of
+from planner.estimate.bands import MEDIAN
+from planner.optimize.solve import Solution, optimize
+from planner.optimize.status import uninterrupted
+from planner.plan.rows.place import usd
+
+Document = dict[str, Any]
+
+
+def best_single_kind(candidates: Candidates, solution: Solution, **options: Any) -> Document | None:
+    """The cheapest plan that uses one kind of device throughout; None when the plan already does.
+
+    None too with a calendar, where one more program is no small thing to solve.
+    """
+    if candidates.calendar is not None:
+        return None
+    chosen = candidates.devices(candidates.program, candidates.rows)[solution.units > 0]
+    if (
+        len({device for names in chosen for device in str(names).split(MIXED)}) < 2
+        or candidates.program.objective[0] != "cost"
+    ):
+        return None
+    whole, device_of = candidates.whole, candidates.devices(candidates.whole, candidates.whole_rows)
+    best: tuple[int, str] | None = None
+    kinds = [str(device) for device in np.unique(device_of) if MIXED not in str(device)]
+    floors = {device: _floor(whole, device_of == device) for device in kinds}
+    for floor, device in sorted((floor, device) for device, floor in floors.items() if floor is not None):
+        if best is not None and floor >= best[0]:
+            break
+        alone = restrict(whole, (device_of == device) | (device_of == ""))[0]  # copies of data are of no device
+        small = restrict(alone, np.isin(np.arange(alone.column_count), prune(alone)))[0]
+        most = None if best is None else best[0] - 1
+        asked = replace(small, objective=("cost",))
+        answer = uninterrupted(optimize(asked, cost_only=True, most_microusd=most, **options))
+        if answer.status == "optimal" and (best is None or answer.cost_microusd < best[0]):
+            best = (answer.cost_microusd, device)
+    if best is None:
+        return None
+    cost, device = best
+    return {
+        "device": device,
+        "cost_microusd": cost,
+        "cost_usd": usd(cost),
+        "dearer": cost / solution.cost_microusd - 1.0 if solution.cost_microusd else 0.0,
+    }
+
+
+def _floor(program: Program, mask: NDArray[np.bool_]) -> int | None:
+    """What the tasks cost at least on the masked columns, each alone; None when one cannot run."""
+    total = 0
+    for task in program.tasks:
+        if task.kind == "optional":
+            continue
+        inside = np.flatnonzero(mask[task.first : task.stop]) + task.first
+        if not len(inside):
+            return None
+        if task.kind == "training":
+            total += int(program.cost_microusd[inside].min()) * task.count
+        else:
+            buckets = len(task.demand_micro_per_s)
+            capacity = program.capacity_micro_per_s[inside, :buckets].astype(np.float64)
+            with np.errstate(divide="ignore"):
+                each = program.cost_microusd[inside, None] / capacity  # of a request of each bucket
+            whole, prefill, decode = (
+                np.where((program.role[inside] == role)[:, None], each, np.inf).min(axis=0) for role in range(3)
+            )
+            least = np.minimum(whole, prefill + decode)
+            if not np.isfinite(least).all():
+                return None
+            total += int(least @ np.asarray(task.demand_micro_per_s) * (1 - 1e-9))
+    return total
+
+
+def median_cost(candidates: Candidates, solution: Solution | None, **options: Any) -> int | None:
+    """What the scenario would cost if times and memory had to hold at the median of their errors.  [micro-USD]
+
+    None when that was not proven, or when the cost is not what is minimised first.
+    """
+    if candidates.program.objective[0] != "cost" or (solution is not None and solution.status != "optimal"):
+        return None
+    if solution is not None and same_at_median(candidates):
+        return solution.cost_microusd
+    if candidates.calendar is not None:  # one more program of this kind is no small thing to solve
+        return None
+    asked, catalog, median = candidates.scenario, candidates.catalog, candidates.median_tables
+    whole = program_of(asked, catalog, median, candidates.questions, candidates.pools, confidence=MEDIAN).program
+    small = restrict(whole, np.isin(np.arange(whole.column_count), prune(whole)))[0]
+    answer = uninterrupted(optimize(replace(small, objective=("cost",)), cost_only=True, **options))
+    return answer.cost_microusd if answer.status == "optimal" else None
+
+
+def same_at_median(candidates: Candidates) -> bool:
+    """Whether no margin changed what there is to choose from."""
+    asked, median = candidates.tables, candidates.median_tables
+    if candidates.calendar is not None:
+        return False  # a margin may also cost a period
+    return all(_columns(asked[name]) == _columns(median[name]) for name in asked)
+
+
+def _columns(table: Table) -> list[tuple[str, int, int]]:
+    return [(site.offer.id, int(n), cost) for site, n, cost in zip(table.sites, table.nodes, table.cost_microusd)]

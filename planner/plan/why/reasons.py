@@ -1,0 +1,264 @@
+"""Why this plan: what binds each workload, and what the other devices would have cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from planner.candidates.calendar import RESERVED
+from planner.candidates.counts import single_device
+from planner.candidates.offers import Site
+from planner.candidates.program import Row, Task
+from planner.candidates.search import Candidates
+from planner.candidates.serving import ServingTable
+from planner.candidates.training import TrainingTable, percentile
+from planner.candidates.training_question import TrainingQuestion
+from planner.optimize.solve import Solution
+from planner.plan.notes.run import run_reasons
+from planner.plan.rows.bands import tie
+from planner.plan.rows.mixed import mixed_reasons
+from planner.plan.rows.place import usd
+from planner.plan.rows.pool_use import on_demand_price
+from planner.units import format_duration, format_money
+
+Document = dict[str, Any]
+MOST_ALTERNATIVES = 8
+
+
+def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Document] = ()) -> list[Document]:
+    """The cheapest way on each device for this workload alone, cheapest first; ties with what is chosen marked."""
+    table = candidates.tables[task.name]
+    best: dict[str, tuple[int, int]] = {}
+    for row in range(len(table)):
+        if isinstance(table, TrainingTable) and row in table.mixes:
+            continue  # on several devices
+        if isinstance(table, ServingTable) and table.needed_units[row] > table.max_units[row]:
+            continue
+        if table.sites[row].offer.price_model == RESERVED:  # what it costs is the contract's
+            continue
+        device, cost = table.sites[row].device.id, workload_cost(candidates, task, row)
+        if device not in best or cost < best[device][0]:
+            best[device] = (cost, row)
+    ranked = sorted((cost, device, row) for device, (cost, row) in best.items())
+    return [_alternative(candidates, task, cost, row, allocations) for cost, _, row in ranked]
+
+
+def workload_cost(candidates: Candidates, task: Task, row: int) -> int:
+    """Cost of running a workload whole on one row of its table.  [micro-USD]"""
+    table = candidates.tables[task.name]
+    if isinstance(table, ServingTable):
+        return table.alone_cost_microusd(row)
+    return table.cost_microusd[row] * _units(task, table, row)
+
+
+def _units(task: Task, table: TrainingTable | ServingTable, row: int) -> int:
+    return task.count if isinstance(table, TrainingTable) else int(table.needed_units[row])
+
+
+def _alternative(candidates: Candidates, task: Task, cost: int, row: int, allocations: Sequence[Document]) -> Document:
+    table = candidates.tables[task.name]
+    site, units = table.sites[row], _units(task, table, row)
+    shapes = int(table.nodes[row]) * units
+    training = isinstance(table, TrainingTable)
+    return {
+        "device": site.device.id,
+        "offer": site.offer.id,
+        "count": shapes,
+        "devices": shapes * site.shape.devices,
+        "cost_microusd": cost,
+        "cost_usd": usd(cost),
+        "hours": float(table.finish_s[row]) / 3600.0 if isinstance(table, TrainingTable) else table.horizon_hours,
+        "note": "whole run" if training else "over the horizon",
+        "tie": _ties(candidates, task, cost, site, allocations),
+    }
+
+
+def _ties(candidates: Candidates, task: Task, cost: int, site: Site, allocations: Sequence[Document]) -> bool:
+    """Whether the errors of both leave open which is cheaper, this way or the one chosen."""
+    question = candidates.questions[task.name]
+    if not allocations or not isinstance(question, TrainingQuestion):
+        return False
+    table = candidates.tables[task.name]
+    dearest = next(one for one in table.sites if one.offer.id == allocations[0]["offer"])
+    whole = usd(sum(row["cost_microusd"] for row in allocations))
+    return tie(whole, question.band(dearest), usd(cost), question.band(site))
+
+
+def because_of(candidates: Candidates, solution: Solution, task: Task, allocations: Sequence[Document]) -> list[str]:
+    """What binds: the deadline, the memory, the peak load, a joint limit; and what comes next."""
+    lines = [*_size_reasons(candidates, task, allocations), *_reserved_reasons(candidates, allocations)]
+    if any(row["reserved_pool"] is not None for row in allocations):
+        return lines  # what it costs is not its own to compare
+    cost = sum(row["cost_microusd"] for row in allocations)
+    lines += _joint_reasons(candidates, solution, task, cost)
+    lines += _next_device(candidates, task, allocations, cost)
+    return lines
+
+
+def _reserved_reasons(candidates: Candidates, allocations: Sequence[Document]) -> list[str]:
+    """What rows on contracted nodes would cost by the hour."""
+    lines = []
+    for row in allocations:
+        if row["reserved_pool"] is None:
+            continue
+        price = on_demand_price(candidates.catalog, row)
+        priced = "which nobody rents by the hour there"
+        if price is not None:
+            rented = format_money(round(row["count"] * price * row["hours"]))
+            priced = f"which would cost {rented} on demand"
+        lines.append(f"runs on {row['count']} nodes of {row['reserved_pool']}, paid for under contracts, {priced}")
+    return list(dict.fromkeys(lines))
+
+
+def _size_reasons(candidates: Candidates, task: Task, allocations: Sequence[Document]) -> list[str]:
+    if task.kind == "serving":
+        return [_load_reason(candidates, task, row) for row in allocations]
+    question = candidates.questions[task.name]
+    assert isinstance(question, TrainingQuestion)
+    counts = [_count_reason(candidates, question, task, row) for row in allocations if "mix" not in row]
+    counts += _mix_reasons(candidates, task, allocations)
+    return [*counts, *(line for row in allocations for line in run_reasons(row))]
+
+
+def _mix_reasons(candidates: Candidates, task: Task, allocations: Sequence[Document]) -> list[str]:
+    """What each mix of a job shares out, and the cheapest single offer for as many jobs."""
+    mixes: dict[str, list[Document]] = {}
+    for row in allocations:
+        if "mix" in row:
+            mixes.setdefault(row["mix"]["name"], []).append(row)
+    table = candidates.tables[task.name]
+    assert isinstance(table, TrainingTable)
+    alone = min((cost for row, cost in enumerate(table.cost_microusd) if row not in table.mixes), default=None)
+    return [
+        line
+        for rows in mixes.values()
+        for line in mixed_reasons(rows, None if alone is None else alone * rows[0]["jobs"])
+    ]
+
+
+def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task, row: Document) -> str:
+    """Why not fewer shapes of the chosen offer."""
+    table = candidates.tables[task.name]
+    shapes = row["count"] // row["jobs"]
+    site = next(site for site in table.sites if site.offer.id == row["offer"])
+    if shapes == 1:
+        return f"one {row['shape']} is enough: done in {format_duration(row['hours'] * 3600)}"
+    ideal_s, least_devices = single_device(question, site)
+    fewer, margin = shapes - 1, question.band(site).time_margin(question.spec.confidence)
+    known_s = table.fastest_s.get(site.physics, {}).get(fewer) if isinstance(table, TrainingTable) else None
+    fewer_s = known_s or ideal_s / (fewer * site.shape.devices)
+    if fewer_s * margin > question.job.deadline_s:
+        took = format_duration(fewer_s) + ("" if known_s else " at best")
+        at = f", {format_duration(fewer_s * margin)} at {percentile(question.spec.confidence)}" if margin > 1 else ""
+        deadline = format_duration(question.job.deadline_s)
+        return f"{fewer} × {row['shape']} would take {took}{at}; the deadline is {deadline} → {shapes} is the fewest"
+    if fewer * site.shape.devices < least_devices:
+        return f"the model states need at least {least_devices:.1f} {row['device']}: {shapes} × {row['shape']}"
+    smaller = [r for r in range(len(table)) if table.sites[r].offer.id == row["offer"] and table.nodes[r] < shapes]
+    if smaller:
+        extra = min(workload_cost(candidates, task, r) for r in smaller) - row["cost_microusd"]
+        if extra < 0:
+            return f"fewer than {shapes} × {row['shape']} would cost {format_money(-extra)} less but finish later"
+        more = f"cost {format_money(extra)} more" if extra else "finish later at the same cost"
+        return f"fewer than {shapes} × {row['shape']} would meet the deadline but {more}"
+    return f"no layout on fewer than {shapes} × {row['shape']} both fits the memory and meets the deadline"
+
+
+def _load_reason(candidates: Candidates, task: Task, row: Document) -> str:
+    spare = f" + {row['replicas'] - row['replicas_needed']} spare" if row["replicas"] > row["replicas_needed"] else ""
+    carried = (
+        f"{row['replicas_needed']}{spare} replicas of {row['devices_per_replica']} × {row['device']} carry "
+        f"{row['planned_requests_per_s']:.3g} requests/s at peak, {row['load_at_peak']:.0%} of what they can"
+    )
+    if row["point"] is None:
+        return f"{carried} (limited by {row['binds']})"
+    kept = row["share_kept"]
+    mixed = "" if kept == 1 else f", planned for {kept:.0%} of their rates since requests are mixed"
+    return f"{carried} ({_sized_by(row['point'])}{mixed})"
+
+
+def _sized_by(point: Document) -> str:
+    """What stops a replica from carrying more: a target, or the sequences that it may run."""
+    target = next((one for one in point["targets"] if one["name"] == point["sized_by"]), None)
+    if target is None:
+        return f"sized by {point['sized_by'].replace('_', ' ')}: {point['batch_limit']:g} sequences at once"
+    return f"sized by {target['name']}, {target['at_confidence_s']:.3g} s of {target['target_s']:.3g} s at this load"
+
+
+def _joint_reasons(candidates: Candidates, solution: Solution, task: Task, cost: int) -> list[str]:
+    """When a shared limit keeps a workload from its own cheapest way."""
+    own = alternatives_of(candidates, task)
+    if not own or own[0]["cost_microusd"] >= cost:
+        return []
+    labels = ", ".join(
+        dict.fromkeys(row.name.split("@")[0] for row in _told(candidates, solution) if _binds(row, solution))
+    )
+    if not labels:
+        return []
+    best = own[0]
+    alone = f"{best['count']} × {best['offer']} at {format_money(best['cost_microusd'])}"
+    return [f"alone it would take {alone}; shared: {labels}"]
+
+
+def _binds(row: Row, solution: Solution) -> bool:
+    """A row binds when not even the smallest column in it could be added."""
+    used = int(np.dot(row.coefficients, solution.units[row.columns]))
+    return len(row.columns) > 0 and row.bound - used < int(row.coefficients.min())
+
+
+def _next_device(candidates: Candidates, task: Task, allocations: Sequence[Document], cost: int) -> list[str]:
+    chosen = {row["device"] for row in allocations}
+    others = [other for other in alternatives_of(candidates, task, allocations) if other["device"] not in chosen]
+    if not others or cost <= 0:
+        return []
+    other = others[0]
+    more = other["cost_microusd"] / cost - 1
+    return [
+        f"{other['device']} is next: {other['count']} × {other['offer']} at "
+        f"{format_money(other['cost_microusd'])} ({more:+.0%} for this workload alone"
+        f"{': a tie within the error bands' if other['tie'] else ''})"
+    ]
+
+
+_UNITS = {"limits.budget": "USD", "limits.power": "W", "limits.spend": "USD/h", "limits.carbon": "kg"}
+_SCALE = {"limits.budget": 1e6, "limits.power": 1e3, "limits.spend": 1e6, "limits.carbon": 1e6}
+
+
+def limits_of(candidates: Candidates, solution: Solution) -> list[Document]:
+    """Every joint limit with what the plan uses of it; with a calendar in the period that uses most of it."""
+    rows = []
+    for row in _told(candidates, solution):
+        base = row.name.split("@")[0]
+        kind = f"limits.{base.rpartition('.')[2]}" if base.startswith("limits.sites[") else base
+        divide = _SCALE.get(kind, 1.0)
+        rows.append(
+            {
+                "name": row.name,
+                "label": row.label,
+                "bound": row.bound / divide,
+                "used": _used(row, solution) / divide,
+                "unit": _UNITS.get(kind, "shapes" if "shapes" in row.label or "owned" in base else "devices"),
+                "binding": _binds(row, solution),
+            }
+        )
+    return rows
+
+
+def _used(row: Row, solution: Solution) -> int:
+    return int(np.dot(row.coefficients, solution.units[row.columns]))
+
+
+def _told(candidates: Candidates, solution: Solution) -> list[Row]:
+    """Rows that are limits of the scenario, not the meaning of columns or the order of jobs."""
+    rows = [row for row in candidates.program.rows if not row.name.startswith(("~", "training["))]
+    if candidates.calendar is None:
+        return rows
+    fullest: dict[str, Row] = {}
+    for row in rows:
+        known = fullest.setdefault(row.name.split("@")[0], row)
+        fuller = _used(row, solution) * known.bound > _used(known, solution) * row.bound
+        if row.bound > 0 and (fuller or known.bound == 0):  # what is not there yet is not full
+            fullest[row.name.split("@")[0]] = row
+    return list(fullest.values())
