@@ -1,0 +1,47 @@
+"""The library behind the command line: load, enumerate, optimise, verify; ask, sweep.
+
+solving.py plans; checking.py verifies; frontiers.py sweeps a limit; asking.py explains a solved scenario.
+"""
+
+from __future__ import annotations
+
+from planner.api.asking import asked, break_even, marginal_values, repairs, why_not
+from planner.api.checking import verify
+from planner.api.frontiers import frontier
+from planner.api.schemas import frontier_schema, plan_schema
+from planner.api.solving import (
+    best_decisions,
+    candidates_table,
+    catalog_of,
+    enumerate_candidates,
+    near_optimal,
+    solve,
+)
+from planner.catalog.load import load_catalog
+from planner.optimize.solve import optimize
+from planner.plan.plan import Plan
+from planner.plan.references import load_model
+from planner.scenario.load import load_scenario
+
+__all__ = [
+    "Plan",
+    "asked",
+    "best_decisions",
+    "break_even",
+    "candidates_table",
+    "catalog_of",
+    "enumerate_candidates",
+    "frontier",
+    "frontier_schema",
+    "load_catalog",
+    "load_model",
+    "load_scenario",
+    "marginal_values",
+    "near_optimal",
+    "optimize",
+    "plan_schema",
+    "repairs",
+    "solve",
+    "verify",
+    "why_not",
+]

@@ -1,0 +1,80 @@
+"""Every plan that is best for some deadline, budget or amount of carbon."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from planner.api.solving import catalog_of
+from planner.candidates.search import Candidates
+from planner.candidates.search import enumerate_candidates as _enumerate
+from planner.catalog.model import Catalog
+from planner.errors import PlanError
+from planner.files import LineFile, StrPath
+from planner.plan.references import check_references, load_model, loader_of
+from planner.plan.verify import verify as _verify
+from planner.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from planner.plan.frontier.document import Frontier
+
+Document = dict[str, Any]
+
+
+def frontier(
+    scenario: Scenario,
+    catalog: Catalog | None = None,
+    *,
+    over: str = "deadline",
+    low: str | None = None,
+    high: str | None = None,
+    against: str | None = None,
+    workload: str | None = None,
+    journal: StrPath | None = None,
+    allow_suspect: bool = False,
+    most: int = 1000,
+    **options: Any,
+) -> Frontier:
+    """Every plan that is best for some deadline, budget or amount of carbon, proven and verified.
+
+    Parameters
+    ----------
+    over, low, high
+        The limit that is swept, deadline, budget or carbon, from the tightest to the loosest: "7d", "60d".
+    against
+        What is made least under it: cost, time or carbon; default cost, under a budget time.
+    workload
+        The job whose deadline is swept; default all jobs, each from its own start.
+    journal
+        File of the points found so far: a run that was killed goes on from there.
+    most
+        Points to look for at most.
+    options
+        Of the solver, as for `solve`; the time limit is that of each program.
+
+    Raises
+    ------
+    UsageError
+        The scenario has nothing to trade in that way.
+    InputError, StoppedError, OutputError
+        As `solve`; the journal is in use, or cannot be written.
+    """
+    from planner.plan.frontier.journal import BEGINS
+    from planner.plan.frontier.question import sweep_of
+    from planner.plan.frontier.run import run_sweep
+
+    catalog = catalog or catalog_of(scenario)
+    sweep = sweep_of(scenario, over=over, low=low, high=high, against=against, workload=workload, most=most)
+    asked = {"solver": "highs", "gap": 0.0, "time_limit_s": None, "threads": 1, "seed": 0, **options}
+
+    def enumerate_ways(question: Scenario, patience_s: float | None) -> Candidates:
+        check_references(question, catalog)
+        return _enumerate(question, catalog, loader_of(question), allow_suspect=allow_suspect, patience_s=patience_s)
+
+    def verified(document: Document) -> None:
+        problems = _verify(document, catalog, load_model)
+        if problems:
+            raise PlanError(*problems)
+
+    with LineFile(journal, begins=BEGINS) if journal is not None else nullcontext() as lines:
+        return run_sweep(scenario, sweep, enumerate_ways=enumerate_ways, verified=verified, options=asked, lines=lines)
