@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from planner.optimize import highs
 from planner.optimize.model import Model
 from planner.optimize.status import FloatArray, IntArray
 
@@ -228,24 +229,8 @@ def _cuts(out: Any) -> Cuts:
 
 
 def _solver(mip: Mip, *, seconds: float | None, whole: bool = False, threads: int = 1) -> Any:
-    import highspy
-
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("threads", threads)
-    if seconds is not None:
-        solver.setOptionValue("time_limit", max(seconds, 0.01))
-    columns = mip.matrix.tocsc()
-    linear = highspy.HighsLp()
-    linear.num_col_, linear.num_row_ = mip.count, len(mip.low)
-    linear.col_cost_, linear.col_lower_, linear.col_upper_ = mip.cost, np.zeros(mip.count), mip.upper
-    linear.row_lower_ = np.where(np.isfinite(mip.low), mip.low, -highspy.kHighsInf)
-    linear.row_upper_ = np.where(np.isfinite(mip.high), mip.high, highspy.kHighsInf)
-    linear.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    linear.a_matrix_.start_, linear.a_matrix_.index_ = columns.indptr, columns.indices
-    linear.a_matrix_.value_ = columns.data
-    if whole:
-        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-        linear.integrality_ = [kinds[each] for each in mip.integer.tolist()]
-    solver.passModel(linear)
-    return solver
+    matrix = mip.matrix.tocsr()
+    lines = highs.Lines(starts=matrix.indptr, variables=matrix.indices, values=matrix.data, low=mip.low, high=mip.high)
+    time_limit_s = None if seconds is None else max(seconds, 0.01)
+    integer = mip.integer if whole else None
+    return highs.program(mip.cost, mip.upper, lines, integer=integer, threads=threads, time_limit_s=time_limit_s)

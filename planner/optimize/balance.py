@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray
+from planner.optimize import highs
 from planner.optimize.status import FloatArray
 
 
@@ -114,34 +115,19 @@ def _linear_program(
     starts = np.searchsorted(rows[order], np.arange(lines + 1))
     cost = np.zeros(count)
     cost[-1] = 1.0
-    try:
-        import highspy
-    except ImportError:
+    if not highs.available():
         return _scipy_program(rows, places, values, equal, lines, cost)
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("threads", 1)
-    solver.setOptionValue("primal_feasibility_tolerance", 1e-10)
-    solver.setOptionValue("dual_feasibility_tolerance", 1e-10)
-    empty = np.zeros(0, dtype=np.int32)
-    inf = highspy.kHighsInf
-    solver.addCols(count, cost, np.zeros(count), np.full(count, inf), 0, empty, empty, np.zeros(0))
-    low = np.where(np.arange(lines) < equal, 1.0, -inf)
-    high = np.where(np.arange(lines) < equal, inf, 0.0)
-    solver.addRows(
-        lines,
-        low,
-        high,
-        len(values),
-        starts[:-1].astype(np.int32),
-        places[order].astype(np.int32),
-        values[order],
+    first = np.arange(lines) < equal
+    sides = {"low": np.where(first, 1.0, -np.inf), "high": np.where(first, np.inf, 0.0)}
+    entries = highs.Lines(starts=starts, variables=places[order], values=values[order], **sides)
+    solver = highs.program(
+        cost,
+        np.full(count, np.inf),
+        entries,
+        primal_feasibility_tolerance=1e-10,
+        dual_feasibility_tolerance=1e-10,
     )
-    solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        return np.zeros(0), np.zeros(0)
-    solution = solver.getSolution()
-    return np.array(solution.col_value), np.array(solution.row_dual)
+    return highs.optimum(solver) or (np.zeros(0), np.zeros(0))
 
 
 def _scipy_program(

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import DECODE, PREFILL, IntArray, Program, Task
+from planner.optimize import highs
 from planner.optimize.criteria import weights_of
 from planner.optimize.status import FloatArray
 
@@ -146,17 +147,19 @@ class _Matrix:
         order = np.argsort(lines, kind="stable")
         starts = np.searchsorted(np.asarray(lines)[order], np.arange(len(self.low) + 1))
         extra = self.count - len(weights)
-        duals = _linear_program(
-            np.concatenate([weights, np.zeros(extra)]),
-            np.concatenate([upper, np.ones(extra)]),
-            starts,
-            np.asarray(variables)[order],
-            np.asarray(values)[order],
-            np.array(self.low),
-            np.array(self.high),
-        )
-        if duals is None:
+        cost, most = np.concatenate([weights, np.zeros(extra)]), np.concatenate([upper, np.ones(extra)])
+        if not len(self.low) or not len(cost):
+            return np.zeros(len(self.low))
+        if not highs.available():
             return None
+        sides = {"low": np.array(self.low), "high": np.array(self.high)}
+        entries = highs.Lines(
+            starts=starts, variables=np.asarray(variables)[order], values=np.asarray(values)[order], **sides
+        )
+        found = highs.optimum(highs.program(cost, most, entries))
+        if found is None:
+            return None
+        duals = found[1]
         duals[self.rows] /= np.array(self.sizes)
         return duals
 
@@ -180,39 +183,3 @@ class _Matrix:
                 ]
                 if any(map(any, sides)):
                     yield RequestPrices(task=task.name, level=level, prefill=sides[0], decode=sides[1])
-
-
-def _linear_program(
-    cost: FloatArray,
-    upper: FloatArray,
-    starts: IntArray,
-    variables: IntArray,
-    values: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-) -> FloatArray | None:
-    """Multipliers of the lines at the least cost; None without an answer."""
-    try:
-        import highspy
-    except ImportError:
-        return None
-    if not len(low) or not len(cost):
-        return np.zeros(len(low))
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("threads", 1)
-    empty, inf = np.zeros(0, dtype=np.int32), highspy.kHighsInf
-    solver.addCols(len(cost), cost, np.zeros(len(cost)), upper, 0, empty, empty, np.zeros(0))
-    solver.addRows(
-        len(low),
-        np.where(np.isfinite(low), low, -inf),
-        np.where(np.isfinite(high), high, inf),
-        len(variables),
-        starts[:-1].astype(np.int32),
-        variables.astype(np.int32),
-        values,
-    )
-    solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        return None
-    return np.array(solver.getSolution().row_dual)

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.optimize import pulp_adapter
+from planner.optimize import highs, pulp_adapter
 from planner.optimize.child import HEAD, PREFIX, SWEEP_S, exactly, write_all
 from planner.optimize.model import Model
 from planner.optimize.question import model_of
@@ -131,29 +131,13 @@ def left_s(header: Header) -> float | None:
 
 
 def _relaxed(model: Model, threads: int, time_limit_s: float | None) -> tuple[FloatArray, FloatArray] | None:
-    import highspy
-
-    table, empty, count = model.table(), np.zeros(0, dtype=np.int32), model.variable_count
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("threads", threads)
-    if time_limit_s is not None:
-        solver.setOptionValue("time_limit", max(time_limit_s, 0.0))
-    solver.addCols(count, model.objective, np.zeros(count), model.upper, 0, empty, empty, np.zeros(0))
-    solver.addRows(
-        model.line_count,
-        np.where(np.isfinite(table.low), table.low, -highspy.kHighsInf),
-        np.where(np.isfinite(table.high), table.high, highspy.kHighsInf),
-        len(table.variables),
-        table.starts[:-1].astype(np.int32),
-        table.variables.astype(np.int32),
-        table.coefficients,
+    table = model.table()
+    lines = highs.Lines(
+        starts=table.starts, variables=table.variables, values=table.coefficients, low=table.low, high=table.high
     )
-    solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        return None
-    point = solver.getSolution()
-    return np.array(point.row_dual), np.array(point.col_value)
+    solver = highs.program(model.objective, model.upper, lines, threads=threads, time_limit_s=time_limit_s)
+    found = highs.optimum(solver)
+    return None if found is None else (found[1], found[0])
 
 
 def _attach() -> tuple[io.FileIO, Say]:
