@@ -27,10 +27,6 @@ class Window:
     start_s: float
     end_s: float
 
-    def overlaps(self, other: Window) -> bool:
-        """Whether both may hold capacity at one moment."""
-        return self.start_s < other.end_s and other.start_s < self.end_s
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFacts:

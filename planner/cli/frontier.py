@@ -12,7 +12,6 @@ import typer
 from planner.cli import options
 from planner.cli.frame import Frame, command, usage
 from planner.cli.quantities import share_of, time_of
-from planner.cli.solve import Solver
 
 
 class FrontierForm(StrEnum):
@@ -53,13 +52,11 @@ def frontier(
     case: options.Case = None,
     hardware: options.HardwareFolder = None,
     allow_suspect: options.AllowSuspect = False,
-    solver: Annotated[Solver, typer.Option("--solver", help="Solver of the integer programs.")] = Solver.highs,
-    gap: Annotated[str, typer.Option("--gap", metavar="SHARE", help="Accept points proven this close.")] = "0",
-    time_limit: Annotated[
-        str | None, typer.Option("--time-limit", metavar="TIME", help="Stop each program then, as 60s.")
-    ] = None,
-    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of the solver.")] = 1,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the solver.")] = 0,
+    solver: options.SolverName = options.Solver.highs,
+    gap: options.Gap = "0",
+    time_limit: options.TimeLimit = None,
+    threads: options.Threads = 1,
+    seed: options.Seed = 0,
 ) -> None:
     """Find every plan that is best for some deadline, budget or amount of carbon; each is proven."""
     from planner.cli.find import load

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import time
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from planner.cli import options
 from planner.cli.frame import Form, Frame, command, usage
 from planner.cli.interrupts import answered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-class Solver(StrEnum):
-    """Solvers of the integer program."""
-
-    highs = "highs"
-    cbc = "cbc"
+from planner.cli.quantities import money_of, share_of, time_of
 
 
 def solve(
@@ -39,13 +29,11 @@ def solve(
     case: options.Case = None,
     hardware: options.HardwareFolder = None,
     allow_suspect: options.AllowSuspect = False,
-    solver: Annotated[Solver, typer.Option("--solver", help="Solver of the integer program.")] = Solver.highs,
-    gap: Annotated[str, typer.Option("--gap", metavar="SHARE", help="Accept a plan proven this close.")] = "0",
-    time_limit: Annotated[
-        str | None, typer.Option("--time-limit", metavar="TIME", help="Stop the solver then, as 60s.")
-    ] = None,
-    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of the solver.")] = 1,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the solver.")] = 0,
+    solver: options.SolverName = options.Solver.highs,
+    gap: options.Gap = "0",
+    time_limit: options.TimeLimit = None,
+    threads: options.Threads = 1,
+    seed: options.Seed = 0,
     simulate: Annotated[bool, typer.Option("--simulate", help="Check the replicas of fleets in a simulation.")] = False,
     accept_incumbent: Annotated[
         bool, typer.Option("--accept-incumbent", help="Exit 0 for a plan that is not proven.")
@@ -65,7 +53,7 @@ def solve(
     from planner.cli.find import load
     from planner.optimize import child
 
-    asked: dict[str, Any] = {"solver": solver.value, "gap": _share(gap), "time_limit_s": _seconds(time_limit)}
+    asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": time_of(time_limit)}
     asked |= _others(best, within, previous, move_cost)
     child.start_early(threads)  # it imports the solvers while the scenario is read
     question, catalog = load(scenario, settings=settings, case=case, hardware=hardware)
@@ -82,8 +70,6 @@ def solve(
 
 def _others(best: int, within: str | None, previous: str | None, move_cost: str | None) -> dict[str, Any]:
     """What else is asked for, as `api.solve` takes it."""
-    from planner.cli.quantities import money_of, share_of
-
     share = None if within is None else share_of(within, "--within")
     asked: dict[str, Any] = {"best": best, "within": share}
     if previous is None:
@@ -129,35 +115,6 @@ def _save(plan: Any, out: str | None) -> str:
 
 def _exit_code(plan: Any, accept_incumbent: bool) -> int:
     return 0 if plan.exit_code == 5 and accept_incumbent else int(plan.exit_code)
-
-
-def _share(text: str) -> float:
-    from planner import units
-
-    share = _quantity(units.parse_fraction, text, "--gap")
-    if not 0 <= share < 1:
-        raise usage("out-of-range", f"--gap is {text}; it must be at least 0 and below 1", 'write "0.1%"')
-    return share
-
-
-def _seconds(text: str | None) -> float | None:
-    from planner import units
-
-    if text is None:
-        return None
-    seconds = _quantity(units.parse_duration, text, "--time-limit")
-    if seconds <= 0:
-        raise usage("out-of-range", f"--time-limit is {text}; it must be above 0", 'write "60s"')
-    return seconds
-
-
-def _quantity(parse: Callable[..., float], text: str, flag: str) -> float:
-    from planner.units import UnitError
-
-    try:
-        return parse(text, field=flag)
-    except UnitError as error:
-        raise usage(error.reference, error.message, error.hint) from None
 
 
 def register(app: typer.Typer) -> None:

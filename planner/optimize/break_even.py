@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from planner.candidates.program import IntArray, Program, Row, restrict
 from planner.candidates.prune import prune
 from planner.optimize.limited import Asker, limit_of
-from planner.optimize.status import Solution, Status
+from planner.optimize.status import Status
 
 FORCED = "uses"
 BUDGET = "limits.budget"
@@ -131,9 +131,3 @@ def costs_at(program: Program, mine: Mask, share: Fraction) -> IntArray:
 
 def _spend(program: Program, columns: Mask, units: IntArray) -> int:
     return sum(int(program.cost_microusd[k]) * int(units[k]) for k in np.flatnonzero(columns & (units > 0)))
-
-
-def chosen_at(program: Program, priced: Mask, share: Fraction, asker: Asker | None = None) -> Solution:
-    """The best plan at a share of the price, with costs times the share's denominator where that fits."""
-    asker = asker or Asker()
-    return asker.cheapest(replace(program, cost_microusd=costs_at(program, priced, share)))
