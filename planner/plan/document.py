@@ -72,6 +72,7 @@ def build_document(
         "scenario": scenario.resolved,
         "scenario_file": scenario.file,
         "case": scenario.case,
+        **({"settings": list(scenario.settings)} if scenario.settings else {}),
     }
     return {**document, "sha256": digest_of(document)}
 

@@ -150,8 +150,9 @@ def _nothing(candidates: Candidates, solution: Solution) -> Solution:
 
 
 def _sealed(document: Document, scenario: Scenario, section: Document | None) -> Document:
-    content = {key: value for key, value in document.items() if key != "sha256"}
+    content = {key: value for key, value in document.items() if key not in ("sha256", "settings")}
     content |= {"scenario": scenario.resolved, "uncertainty": section}
+    content |= {"settings": list(scenario.settings)} if scenario.settings else {}
     return {**content, "sha256": digest_of(content)}
 
 

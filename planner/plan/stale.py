@@ -1,0 +1,77 @@
+"""Whether a plan still answers its scenario and its catalog, or one of them was edited since (reliability.md F7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.catalog.model import Catalog
+from planner.errors import InputError, Place, Problem
+from planner.scenario.load import load_scenario
+from planner.scenario.schema import Scenario
+
+
+def scenario_of(plan: Mapping[str, Any]) -> Scenario | None:
+    """The scenario file of a plan as it is now, with the case and the --set texts of the plan; None: not readable."""
+    try:
+        return load_scenario(plan["scenario_file"], settings=plan.get("settings", ()), case=plan["case"])
+    except InputError:
+        return None
+
+
+def stale_problems(plan: Mapping[str, Any], catalog: Catalog, scenario: Scenario | None) -> list[Problem]:
+    """What changed since the plan was made, a problem each; empty: nothing.
+
+    Parameters
+    ----------
+    scenario
+        Its scenario file as it is now; None: gone or no longer valid, and the plan is as good as its own copy.
+    """
+    found = []
+    if scenario is not None and scenario.resolved != plan["scenario"]:
+        keys = ", ".join(changed_keys(plan["scenario"], scenario.resolved))
+        found.append(_stale(f"the scenario changed since this plan was made: {keys}", plan["scenario_file"]))
+    made_with = plan["provenance"]["catalog"]
+    if catalog.digest != made_with["sha256"]:
+        found.append(
+            _stale(
+                f"the catalog changed since this plan was made: it was {made_with['name']} {made_with['as_of']} "
+                f"(sha256 {made_with['sha256'][:8]}…), it is {catalog.name} {catalog.as_of} "
+                f"(sha256 {catalog.digest[:8]}…)",
+                hint="or name the catalog that it was made with: --hardware DIR",
+            )
+        )
+    return found
+
+
+def changed_keys(before: Any, after: Any, path: str = "") -> list[str]:
+    """Paths at which two resolved scenarios differ, as --set writes them; parts of lists by name where they have one."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        keys = dict.fromkeys([*before, *after])
+        return [
+            line
+            for key in keys
+            for line in changed_keys(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))
+        ]
+    named = [_by_name(side) for side in (before, after)]
+    if named[0] is not None and named[1] is not None:
+        return changed_keys(*named, path)
+    return [] if before == after else [path]
+
+
+def _by_name(entries: Any) -> dict[str, Any] | None:
+    """A list of workloads by their names; None where they have none."""
+    if not isinstance(entries, list) or not entries:
+        return None
+    if not all(isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in entries):
+        return None
+    return {entry["name"]: entry for entry in entries}
+
+
+def _stale(message: str, file: str = "", hint: str = "") -> Problem:
+    return Problem(
+        reference="stale-plan",
+        message=message,
+        places=(Place(file=file),) if file else (),
+        hint="; ".join(filter(None, ["plan solve it again", hint, "or go on with the plan as it is: --allow-stale"])),
+    )
