@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 COMPILE := $(BIN)/python -m compileall -q planner
 JOBS ?= 2
 
-.PHONY: demo test install install-test lint types check schema calibrate validation clean
+.PHONY: demo test install install-test lint types check schema calibrate validation docs clean
 
 demo: install
 	$(BIN)/plan solve scenarios/llama.yaml
@@ -33,8 +33,8 @@ $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@ $(VENV)/.installed
 
 lint:
-	$(BIN)/ruff check planner tests benchmarks
-	$(BIN)/ruff format --check planner tests benchmarks
+	$(BIN)/ruff check planner tests benchmarks docs/generate
+	$(BIN)/ruff format --check planner tests benchmarks docs/generate
 
 types:
 	$(BIN)/mypy
@@ -49,6 +49,10 @@ calibrate: install
 
 validation: install
 	$(BIN)/python -m planner.report.validation_document
+
+# the pages of docs/ that are made from code; `make test` fails when one is stale
+docs: install
+	$(BIN)/python docs/generate
 
 clean:
 	rm -rf build dist .plan .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,46 @@
+"""`python docs/generate`: write the pages of docs/ that are made from code; with --check, name those that are stale."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from model_pages import model_pages
+
+from planner.files import write_text
+
+DOCS = Path(__file__).parents[1]
+
+
+def pages() -> dict[str, str]:
+    """Path below docs/ -> text, of every page that is made from code."""
+    return {**model_pages()}
+
+
+def stale() -> list[str]:
+    """Pages that are not what the generator gives now."""
+    found = []
+    for name, text in pages().items():
+        path = DOCS / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            found.append(name)
+    return found
+
+
+def main() -> int:
+    """Write the stale pages, or only name them with --check."""
+    names = stale()
+    if "--check" in sys.argv[1:]:
+        for name in names:
+            print(f"docs/{name} is stale: run make docs")
+        return int(bool(names))
+    made = pages()
+    for name in names:
+        (DOCS / name).parent.mkdir(parents=True, exist_ok=True)
+        write_text(DOCS / name, made[name])
+        print(f"wrote docs/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
