@@ -192,8 +192,8 @@ class Risk(Part):
 class ReportOptions(Part):
     """How budgets are reported."""
 
-    fiscal_year_start: Month = "january"
-    contingency: ShareOrZero = 0.0
+    fiscal_year_start: Month = Field("january", description="first month of the fiscal year")
+    contingency: ShareOrZero = Field(0.0, description="set aside beside the total; a line of its own, never in it")
 
 
 class Scenario(Part):
