@@ -37,8 +37,8 @@ def plan_blocks(
     blocks += [
         Items(title="Warnings", items=words.merged(document, document["warnings"]), tone="fair"),
         Items(title="Assumed (not in the scenario)", items=words.merged(document, document["assumed"]), folded=True),
-        _rejected(document, full),
-        Items(title="Cross-check, rules of thumb", items=tuple(_cross_checks(document)), folded=True),
+        rejected_grid(document, full),
+        Items(title="Cross-check, rules of thumb", items=tuple(cross_check_lines(document)), folded=True),
         Items(title="Notes", items=words.merged(document, document["notes"]), folded=True),
         _footer(document, saved),
     ]
@@ -73,28 +73,49 @@ def _allocations(document: Document) -> list[tuple[Mapping[str, Any], Mapping[st
 
 
 def _answer(document: Document) -> list[Block]:
-    rows = _allocations(document)
-    heads = columns("Workload", "Offer", ">Count", ">Devices", "Layout", "Finish / load", ">Cost")
-    table = Grid(
-        columns=heads,
-        rows=[words.allocation_row(document, workload, row) for workload, row in rows],
+    routing, latency = serving.routing_block(document), serving.latency_block(document)
+    simulated = serving.simulation_block(document)
+    return [
+        allocation_grid(document),
+        *schedule_blocks(document),
+        limit_grid(document),
+        memory_grid(document),
+        latency,
+        simulated,
+        routing,
+        _hours(document),
+        band_grid(document),
+        price_grid(document),
+    ]
+
+
+def allocation_grid(document: Document) -> Grid:
+    """The answer: what each workload runs on, how it is split, when it is done, what it costs."""
+    return Grid(
+        columns=columns("Workload", "Offer", ">Count", ">Devices", "Layout", "Finish / load", ">Cost"),
+        rows=[words.allocation_row(document, workload, row) for workload, row in _allocations(document)],
         notes=(words.LEGEND,),
         grouped=True,
     )
-    memory = Grid(
+
+
+def memory_grid(document: Document) -> Grid:
+    """Memory of the fullest device of each allocation."""
+    rows = [(workload, row) for workload, row in _allocations(document) if row["memory"]["terms_bytes"]]
+    return Grid(
         columns=columns("Memory per device (fullest)", "Device", ">needed", ">usable", ">free", "largest part"),
-        rows=_once(words.memory_row(workload, row) for workload, row in rows if row["memory"]["terms_bytes"]),
+        rows=_once(words.memory_row(workload, row) for workload, row in rows),
         grouped=True,
     )
-    prices = Grid(
+
+
+def price_grid(document: Document) -> Grid:
+    """What one shape costs by the hour, and where that is from."""
+    return Grid(
         columns=columns("Price of one shape", "Offer", ">per hour", "Model", "As of", "Source"),
         rows=_once(words.price_row(document, row) for row in _priced(document)),
         folded=True,
     )
-    routing, latency = serving.routing_block(document), serving.latency_block(document)
-    simulated = serving.simulation_block(document)
-    blocks: list[Block] = [table, *schedule_blocks(document), _limits(document), memory, latency, simulated, routing]
-    return [*blocks, _hours(document), _bands(document), prices]
 
 
 def _priced(document: Document) -> list[Document]:
@@ -103,7 +124,8 @@ def _priced(document: Document) -> list[Document]:
     return [*rows, *({"price_model": contract["kind"], **contract} for contract in document.get("contracts", []))]
 
 
-def _bands(document: Document) -> Block:
+def band_grid(document: Document) -> Grid:
+    """How far time, cost and memory may be off, and what is known of it."""
     heads = columns("Error bands (p10 to p90)", "Device", ">Time", ">Cost", ">Memory")
     rows = [bands.band_row(document, workload, row) for workload, row in bands.banded(document)]
     return Grid(columns=heads, rows=_once(rows), notes=tuple(bands.band_notes(document)) if rows else (), grouped=True)
@@ -113,7 +135,8 @@ def _once(rows: Iterable[list[str]]) -> list[list[str]]:
     return [list(row) for row in dict.fromkeys(map(tuple, rows))]
 
 
-def _limits(document: Document) -> Block:
+def limit_grid(document: Document) -> Grid:
+    """Joint limits with how much of them is used."""
     return Grid(
         columns=columns("Limit", ">used", ">of", "", "Share"),
         rows=[words.limit_row(document, limit) for limit in document["limits"]],
@@ -155,7 +178,8 @@ def _single_kind(document: Document) -> Block:
     return Lines(lines=tuple(words.single_kind(document)))
 
 
-def _rejected(document: Document, full: bool) -> Block:
+def rejected_grid(document: Document, full: bool) -> Grid:
+    """What was not considered, why, and what missed narrowly."""
     rows, notes = [], []
     for name, ledger in document["rejected"].items():
         told = [entry for entry in ledger["reasons"] if full or entry["nearest"]]
@@ -167,7 +191,8 @@ def _rejected(document: Document, full: bool) -> Block:
     return Grid(columns=heads, rows=rows, notes=tuple(notes), folded=folded, grouped=True)
 
 
-def _cross_checks(document: Document) -> list[str]:
+def cross_check_lines(document: Document) -> list[str]:
+    """Rules of thumb beside the answer, each with its equation."""
     lines = []
     for workload in document["workloads"]:
         for check in workload["cross_check"]:
