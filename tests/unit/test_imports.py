@@ -34,6 +34,7 @@ SIDEWAYS = {
     ("architecture", "equations"): "parameter counts are equations too",
     ("traffic", "equations"): "moments and burstiness are equations too",
     ("scenario", "traffic"): "a fleet carries its traffic (docs/decisions/0010-traffic.md)",
+    ("export", "report"): "the one escape of visible text (docs/decisions/0025-exports.md)",
 }
 PURE = {"equations", "estimate", "candidates"}
 IMPURE_MODULES = {"os", "pathlib", "random", "time", "datetime", "io", "shutil", "tempfile", "subprocess", "socket"}

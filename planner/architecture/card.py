@@ -1,0 +1,56 @@
+"""What a model's own files say of it, word for word: for launch files, which repeat it to a trainer or a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, parse_json
+from planner.architecture.load import PRESETS, list_presets
+from planner.errors import InputError
+from planner.files import read_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCard:
+    """A `config.json`, and the repository that it came from."""
+
+    hf_id: str  # "" unknown
+    config: Mapping[str, Any]  # the text model's part
+
+
+def preset_card(name: str) -> ModelCard:
+    """The card of a shipped model.
+
+    Raises
+    ------
+    InputError
+        There is no such preset.
+    """
+    if name not in list_presets():
+        raise InputError.of("unknown-model", f"no model preset '{name[:60]}'", hint="plan models list")
+    document = parse_json(read_text(PRESETS / f"{name}.json", limit_bytes=CONFIG_LIMIT_BYTES), f"{name}.json")
+    published = document["hf_id"] if "/" in document["hf_id"] else ""  # "(GPT-3)": its weights are not to be had
+    return ModelCard(hf_id=published, config=_text_part(document["config"]))
+
+
+def config_card(path: str) -> ModelCard:
+    """The card of a `config.json`, or of a folder that holds one.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or it is not JSON.
+    """
+    file = Path(path) / "config.json" if Path(path).is_dir() else Path(path)
+    document = parse_json(read_text(file, limit_bytes=CONFIG_LIMIT_BYTES), str(file))
+    named = document.get("_name_or_path")
+    return ModelCard(hf_id=named if isinstance(named, str) else "", config=_text_part(document))
+
+
+def _text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The config of the language model, that of a multimodal one over what stands around it."""
+    inside = next((config[key] for key in TEXT_CONFIGS if isinstance(config.get(key), Mapping)), None)
+    return {**config, **inside} if inside is not None else config

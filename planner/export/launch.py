@@ -1,0 +1,235 @@
+"""What a launch needs to know, read from a plan document: one `Launch` for each allocation.
+
+    Launch
+    ├── TrainingLaunch    a job, or the identical jobs of one allocation
+    └── ServingLaunch     the replicas of one allocation of a fleet
+
+Nothing here is computed anew: sizes come from the model's own config, the rest from the plan. A format module takes
+one launch and returns `ExportFile`s, or raises `NotExpressible` with the reason and with what to use instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from planner.architecture.model import Architecture
+from planner.scenario.schema import ServingFleet, TrainingJob
+
+
+class NotExpressible(Exception):
+    """A format has no words for a launch.
+
+    Parameters
+    ----------
+    reason
+        What the plan asks for that the target cannot do.
+    instead
+        What to use in its place; "" when there is nothing.
+    """
+
+    def __init__(self, reason: str, instead: str = "") -> None:
+        self.reason, self.instead = reason, instead
+        super().__init__(f"{reason}; {instead}" if instead else reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportFile:
+    """One text file of an export."""
+
+    name: str  # without folders; made of a safe stem
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """The plan that a launch was read from, and the command that reads it."""
+
+    command: str
+    plan_sha256: str
+    plan_name: str
+    status: str  # of the plan: optimal | feasible
+    scenario_file: str
+    case: str | None
+    planner: str  # version
+    catalog: str  # "default, 2026-11-21, sha256 ..."
+    prices_as_of: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """What is trained or served."""
+
+    name: str
+    hf_id: str  # repository of the weights, "" when unknown: a config of one's own, or a size alone
+    config_path: str  # config.json in the scenario, "" for a preset
+    config: Mapping[str, Any] | None  # the text model's part of config.json; None: only the size is known
+    arch: Architecture | None  # the same, as counts and layers
+    parameters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What is rented, of one allocation: `nodes` shapes of one offer."""
+
+    provider: str
+    region: str
+    zone: str
+    country: str
+    offer: str  # id
+    shape: str  # catalog id, provider/name
+    shape_name: str
+    shape_kind: str  # instance | slice | mig | share | onprem; "" unknown: not in this catalog any more
+    price_model: str  # on_demand | spot | owned | reserved ...
+    funding: str  # reserved: paid under a contract
+    usd_per_node_hour: float
+    device: str  # catalog id
+    device_kind: str  # gpu | tpu | npu ...
+    vendor: str  # lower case, "" unknown
+    family: str  # generation
+    memory_bytes: int  # of one device or of its slice; 0 unknown
+    devices_per_node: int
+    nodes: int  # of the allocation, all its jobs or replicas together
+    devices: int
+    vcpus: int | None  # of one node
+    host_memory_bytes: int | None
+    network_kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """When it runs.  [h]"""
+
+    hours: float  # predicted run time; of serving: the horizon
+    at_confidence_hours: float  # upper end of the error band
+    confidence: float
+    start_hours: float  # from the beginning of the plan
+    end_hours: float
+    begin: str | None  # date that hours count from
+    windows_hours: tuple[tuple[float, float], ...]  # of a job that pauses or waits: when it may run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingLayout:
+    """How one job is split; devices = dp·tp·pp·cp, experts split over ep of the dp·cp·tp ranks."""
+
+    dp: int
+    tp: int
+    pp: int
+    vpp: int
+    cp: int
+    ep: int
+    micro_batch: int
+    sharding: str  # none | zero-1 | zero-2 | zero-3
+    recompute: str  # none | selective | full
+    global_batch_sequences: int
+    micro_batches: int
+
+    @property
+    def devices(self) -> int:
+        """Devices of one job."""
+        return self.dp * self.tp * self.pp * self.cp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingLayout:
+    """How one replica is split; devices = dp·tp·pp·cp."""
+
+    tp: int
+    pp: int
+    dp: int
+    ep: int
+    cp: int
+
+    @property
+    def devices(self) -> int:
+        """Devices of one replica."""
+        return self.tp * self.pp * self.dp * self.cp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """What training and serving launches share."""
+
+    origin: Origin
+    workload: str  # its name in the scenario
+    stem: str  # safe part of a file name, unlike that of every other launch of the plan
+    model: Model
+    machine: Machine
+    timing: Timing
+    row: Mapping[str, Any] = field(repr=False)  # the allocation, as it stands in the plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """One offer's part of a job that runs on several at once."""
+
+    offer: str
+    nodes: int
+    sequences: int  # of each global batch
+    batch_sequences: int
+    groups: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingLaunch(Launch):
+    """One training job, or the `jobs` identical ones of an allocation: nodes and devices are of all of them."""
+
+    job: TrainingJob  # as the scenario says, defaults filled in
+    jobs: int
+    layout: TrainingLayout  # of one job
+    sequence_length: int
+    tokens: float  # of one epoch
+    epochs: float
+    progress_tokens: float  # trained already, all epochs together
+    checkpoint_every_s: float | None
+    group: Group | None  # of a mixed job
+
+    @property
+    def nodes_per_job(self) -> int:
+        """Shapes of one job."""
+        return self.machine.nodes // self.jobs
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps of the whole run, those done before included: tokens over those of a global batch."""
+        return -int(-(self.tokens * self.epochs) // self.tokens_per_step)
+
+    @property
+    def steps_done(self) -> int:
+        """Whole steps that a run under way has made."""
+        return int(self.progress_tokens // self.tokens_per_step)
+
+    @property
+    def tokens_per_step(self) -> int:
+        """Tokens of one global batch."""
+        return self.layout.global_batch_sequences * self.sequence_length
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingLaunch(Launch):
+    """The replicas of one allocation of a fleet."""
+
+    fleet: ServingFleet  # as the scenario says, defaults filled in
+    layout: ServingLayout  # of one replica
+    replicas: int
+    replicas_needed: int  # without those that are spare
+    devices_per_replica: int
+    role: str  # whole | prefill | decode
+    engine: str  # that the latencies were predicted for: vllm, sglang ...
+    pools: tuple[str, ...]  # stems of the fleet's other allocations
+    requests_per_s: float  # of one replica at the planned peak
+    batch: float | None  # sequences that a replica was planned to hold at once
+    mean_input_tokens: float
+    mean_output_tokens: float
+
+    @property
+    def replicas_per_node(self) -> int:
+        """Whole replicas on one shape; 0 when a replica spans several."""
+        return self.machine.devices_per_node // self.devices_per_replica
+
+    @property
+    def nodes_per_replica(self) -> int:
+        """Shapes of one replica; 1 when several replicas share a shape."""
+        return -(-self.devices_per_replica // self.machine.devices_per_node)

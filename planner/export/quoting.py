@@ -1,0 +1,175 @@
+"""One quoting a target language: what came from a file is text there and stays text.
+
+Values are quoted by emitters, never by formatting: shell words by `shlex`, YAML by PyYAML's safe dumper, JSON and
+TOML by writers that escape every character that could end a string. Comments take one line of visible text. Names
+of objects (Kubernetes, files, jobs) are cleaned, because there nothing can be quoted.
+"""
+
+from __future__ import annotations
+
+import json as _json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.report.escape import terminal
+
+DNS_LABEL_LENGTH = 63
+_TOML_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_TOML_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+
+
+def shell(value: object) -> str:
+    """One word of a POSIX shell, whatever is in it but NUL, which no argument can hold.
+
+    Examples
+    --------
+    >>> shell("$(reboot) it's")
+    '\\'$(reboot) it\\'"\\'"\\'s\\''
+    """
+    return shlex.quote(_encodable(str(value)).replace("\0", ""))
+
+
+def shell_double(text: str) -> str:
+    """The inside of a shell string in double quotes: nothing of it is expanded.
+
+    Examples
+    --------
+    >>> shell_double('say "$HOME"')
+    'say \\\\"\\\\$HOME\\\\"'
+    """
+    return re.sub(r'([\\"$`])', r"\\\1", _encodable(text).replace("\0", ""))
+
+
+def comment(text: str) -> str:
+    """Text of a comment: one line, without control characters, so that nothing of it leaves the comment.
+
+    Examples
+    --------
+    >>> comment("harmless\\nrm -rf /")
+    'harmless rm -rf /'
+    """
+    return " ".join(terminal(text).split())
+
+
+def yaml(value: Any) -> str:
+    """A document as YAML in the order given; aliases are never written.
+
+    Examples
+    --------
+    >>> yaml({"a": "yes", "b": ["1:30", 2]})
+    "a: 'yes'\\nb:\\n- '1:30'\\n- 2\\n"
+    """
+    import yaml as pyyaml
+
+    class Dumper(pyyaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    text: str = pyyaml.dump(
+        _plain(value), Dumper=Dumper, sort_keys=False, allow_unicode=False, default_flow_style=False, width=1000
+    )
+    return text
+
+
+def json(value: Any) -> str:
+    """A document as JSON, ASCII only; NaN and infinity are bugs and raise ValueError."""
+    return _json.dumps(_plain(value), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def toml(value: Mapping[str, Any]) -> str:
+    """A document as TOML: plain keys first, then one table for each mapping, in the order given.
+
+    Examples
+    --------
+    >>> print(toml({"a": 1, "b": {"c": ["x", True], "d e": 0.5}}), end="")
+    a = 1
+    <BLANKLINE>
+    [b]
+    c = ["x", true]
+    "d e" = 0.5
+    """
+    lines = _toml_lines(_plain(value), ())
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _toml_lines(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    plain = {key: value for key, value in table.items() if not isinstance(value, Mapping)}
+    lines = ["", f"[{'.'.join(map(_toml_key, path))}]"] if path and (plain or not table) else []
+    lines += [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in plain.items()]
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            lines += _toml_lines(value, (*path, key))
+    return lines
+
+
+def _toml_key(key: str) -> str:
+    return key if _TOML_BARE.fullmatch(key) else _toml_text(key)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            raise ValueError(f"{value} is not written to a TOML file")
+        return repr(value)
+    if isinstance(value, str):
+        return _toml_text(value)
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    raise TypeError(f"TOML has no {type(value).__name__}")
+
+
+def _toml_text(text: str) -> str:
+    return '"' + "".join(_toml_character(character) for character in text) + '"'
+
+
+def _toml_character(character: str) -> str:
+    if character in _TOML_ESCAPES:
+        return _TOML_ESCAPES[character]
+    if character.isascii() and character.isprintable():
+        return character
+    return f"\\u{ord(character):04X}" if ord(character) < 0x10000 else f"\\U{ord(character):08X}"
+
+
+def _plain(value: Any) -> Any:
+    """Mappings, lists and scalars only, every text one that UTF-8 can hold."""
+    if isinstance(value, str):
+        return _encodable(value)
+    if isinstance(value, Mapping):
+        return {_encodable(str(key)): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def _encodable(text: str) -> str:
+    """Lone surrogates, which a JSON file can carry in, become question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def dns_label(name: str, fallback: str = "workload") -> str:
+    """A DNS-1123 label made of a name: at most 63 of a-z, 0-9 and "-", which it neither begins nor ends with.
+
+    Examples
+    --------
+    >>> dns_label("Chat_Fleet.2")
+    'chat-fleet-2'
+    """
+    label = re.sub(r"[^a-z0-9]+", "-", name.lower())[:DNS_LABEL_LENGTH].strip("-")
+    return label or fallback
+
+
+def environment_name(name: str) -> str:
+    """A name as part of an environment variable: upper case, digits and "_".
+
+    Examples
+    --------
+    >>> environment_name("pretrain-8b")
+    'PRETRAIN_8B'
+    """
+    return re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")

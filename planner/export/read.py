@@ -1,0 +1,258 @@
+"""From a plan document to launches: what was chosen, with what the scenario says of the workload and its model."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from planner.architecture.card import ModelCard, config_card, preset_card
+from planner.catalog.model import Catalog
+from planner.errors import InputError
+from planner.export.launch import (
+    Group,
+    Launch,
+    Machine,
+    Model,
+    Origin,
+    ServingLaunch,
+    ServingLayout,
+    Timing,
+    TrainingLaunch,
+    TrainingLayout,
+)
+from planner.plan.references import load_model
+from planner.report.escape import file_stem
+from planner.scenario.schema import ModelRef, ServingFleet, TrainingJob
+
+Document = Mapping[str, Any]
+_FRAMES: dict[str, type[TrainingJob] | type[ServingFleet]] = {"training": TrainingJob, "serving": ServingFleet}
+
+
+def launches_of(document: Document, catalog: Catalog, *, command: str) -> list[Launch]:
+    """One launch for each allocation of a plan, in the plan's order.
+
+    Parameters
+    ----------
+    document
+        A plan document.
+    catalog
+        The hardware that the plan was made with: what a device is, and what stands in a shape.
+    command
+        That is run, for the header of each file.
+
+    Raises
+    ------
+    InputError
+        The document is not a whole plan, or names what is not there.
+    """
+    try:
+        origin = _origin(document, command)
+        rows = [(workload, row) for workload in document["workloads"] for row in workload["allocations"]]
+        stems = _stems([workload["name"] for workload, _ in rows])
+        return [_launch(document, catalog, origin, *pair, stem, stems, rows) for pair, stem in zip(rows, stems)]
+    except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError, OverflowError) as error:
+        message = f"the plan lacks what an export needs, or has it in another form ({type(error).__name__}: {error})"
+        raise InputError.of("bad-plan", message, hint="plan solve SCENARIO writes a whole plan") from None
+
+
+def _origin(document: Document, command: str) -> Origin:
+    made = document["provenance"]
+    catalog = made["catalog"]
+    return Origin(
+        command=command,
+        plan_sha256=str(document["sha256"]),
+        plan_name=str(document["name"]),
+        status=str(document["status"]),
+        scenario_file=str(document["scenario_file"]),
+        case=document["case"],
+        planner=str(made["planner"]),
+        catalog=f"{catalog['name']}, {catalog['as_of']}, sha256 {str(catalog['sha256'])[:16]}",
+        prices_as_of=str(made["prices_as_of"]),
+    )
+
+
+def _stems(names: Sequence[str]) -> list[str]:
+    """A file stem for each allocation: its workload's name, numbered where that has several; all of them different."""
+    stems: list[str] = []
+    for name in names:
+        base = file_stem(name).lower()
+        many = sum(other == name for other in names) > 1
+        number = 1 if many else 0
+        stem = f"{base}-{number}" if many else base
+        while stem in stems:
+            number += 1
+            stem = f"{base}-{number}"
+        stems.append(stem)
+    return stems
+
+
+def _launch(
+    document: Document,
+    catalog: Catalog,
+    origin: Origin,
+    workload: Document,
+    row: Document,
+    stem: str,
+    stems: Sequence[str],
+    rows: Sequence[tuple[Document, Document]],
+) -> Launch:
+    kind = workload["kind"]
+    asked = _asked(document, kind, workload["name"])
+    shared = {
+        "origin": origin,
+        "workload": str(workload["name"]),
+        "stem": stem,
+        "model": _model(asked.model, workload),
+        "machine": _machine(row, catalog),
+        "timing": _timing(document, row),
+        "row": row,
+    }
+    if isinstance(asked, TrainingJob):
+        return TrainingLaunch(job=asked, **_training(workload, row), **shared)
+    others = tuple(
+        other for other, (theirs, _) in zip(stems, rows) if theirs["name"] == workload["name"] and other != stem
+    )
+    return ServingLaunch(fleet=asked, pools=others, **_serving(workload, row), **shared)
+
+
+def _asked(document: Document, kind: str, name: str) -> TrainingJob | ServingFleet:
+    """What the scenario in the plan says of a workload, defaults filled in."""
+    entries = document["scenario"].get(kind) or []
+    found = next((entry for entry in _listed(entries) if entry.get("name") == name), None)
+    if found is None:
+        raise InputError.of("bad-plan", f"the scenario in the plan has no {kind} named '{name}'")
+    folder = os.path.dirname(document["scenario_file"] or "")  # noqa: PTH120 - "" for a bare name, not "."
+    try:
+        return _FRAMES[kind].model_validate(found, context={"folder": folder, "currency": "USD"})
+    except ValidationError as error:
+        told = json.dumps([".".join(map(str, one["loc"])) for one in error.errors(include_url=False)][:3])
+        raise InputError.of("bad-plan", f"the scenario in the plan is wrong about '{name}': {told}") from None
+
+
+def _listed(entries: Any) -> Iterator[Mapping[str, Any]]:
+    """One entry or a list of them, as scenarios may write it."""
+    yield from [entries] if isinstance(entries, Mapping) else entries
+
+
+def _model(ref: ModelRef | None, workload: Document) -> Model:
+    if ref is None:  # a fleet whose rates are given names no model
+        return Model(name=workload["model"], hf_id="", config_path="", config=None, arch=None, parameters=0)
+    card = preset_card(ref.preset) if ref.preset else _own_card(ref)
+    return Model(
+        name=str(workload["model"]),
+        hf_id=card.hf_id if card else "",
+        config_path=ref.config or "",
+        config=card.config if card else None,
+        arch=load_model(ref) if card else None,
+        parameters=int(workload["parameters"]),
+    )
+
+
+def _own_card(ref: ModelRef) -> ModelCard | None:
+    """The card of the user's own config.json; None where only a size is given, or the file is not here any more."""
+    if not ref.config:
+        return None
+    try:
+        return config_card(ref.config)
+    except InputError:
+        return None
+
+
+def _machine(row: Document, catalog: Catalog) -> Machine:
+    device, shape = catalog.devices.get(row["device"]), catalog.shapes.get(row["shape"])
+    sliced = shape.memory_bytes_per_device if shape else None
+    return Machine(
+        provider=row["provider"],
+        region=row["region"],
+        zone=row["zone"],
+        country=row["country"],
+        offer=row["offer"],
+        shape=row["shape"],
+        shape_name=shape.name if shape else str(row["shape"]).partition("/")[2] or row["shape"],
+        shape_kind=shape.kind if shape else "",
+        price_model=row["price_model"],
+        funding=row["funding"],
+        usd_per_node_hour=row["price_microusd_per_hour"] / 1e6,
+        device=row["device"],
+        device_kind=device.kind if device else ("tpu" if str(row["device"]).startswith("tpu-") else "gpu"),
+        vendor=device.vendor.lower() if device else "",
+        family=device.family if device else "",
+        memory_bytes=int(sliced or (device.memory_bytes if device else 0)),
+        devices_per_node=_whole(row["devices_per_shape"]),
+        nodes=_whole(row["count"]),
+        devices=_whole(row["devices"]),
+        vcpus=shape.vcpus if shape else None,
+        host_memory_bytes=shape.host_memory_bytes if shape else None,
+        network_kind=shape.network_kind if shape else "",
+    )
+
+
+def _timing(document: Document, row: Document) -> Timing:
+    band = row.get("error_band") or {}
+    upper = (band.get("hours") or {}).get("at_confidence") or row["hours"]
+    schedule = document.get("schedule") or {}
+    return Timing(
+        hours=float(row["hours"]),
+        at_confidence_hours=float(upper),
+        confidence=float(band.get("confidence") or 0.0),
+        start_hours=float(row["start_hours"]),
+        end_hours=float(row["end_hours"]),
+        begin=schedule.get("begin"),
+        windows_hours=tuple((one["start_hours"], one["end_hours"]) for one in row.get("runs") or ()),
+    )
+
+
+def _training(workload: Document, row: Document) -> dict[str, Any]:
+    split, demand, mix = row["layout"], workload["demand"], row.get("mix")
+    counts = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "global_batch_sequences", "micro_batches")
+    every = (row.get("run") or {}).get("checkpoint_every_s")
+    group = Group(
+        offer=row["offer"],
+        nodes=_whole(row["count"]),
+        sequences=_whole(mix["sequences"]),
+        batch_sequences=_whole(mix["batch_sequences"]),
+        groups=_whole(mix["groups"]),
+    ) if mix else None  # fmt: skip
+    return {
+        "jobs": _whole(row["jobs"]),
+        "layout": TrainingLayout(
+            **{name: _whole(split[name]) for name in counts},
+            sharding=str(split["sharding"]),
+            recompute=str(split["recompute"]),
+        ),
+        "sequence_length": _whole(demand["sequence_length"]),
+        "tokens": float(demand["tokens"]),
+        "epochs": float(demand["epochs"]),
+        "progress_tokens": float(demand["progress_tokens"]),
+        "checkpoint_every_s": float(every) if every and math.isfinite(every) else None,
+        "group": group,
+    }
+
+
+def _serving(workload: Document, row: Document) -> dict[str, Any]:
+    split = row.get("layout") or {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1}  # rates given: each offer is one device
+    demand, point = workload["demand"], row.get("point") or {}
+    return {
+        "layout": ServingLayout(**{name: _whole(split[name]) for name in ("tp", "pp", "dp", "ep", "cp")}),
+        "replicas": _whole(row["replicas"]),
+        "replicas_needed": _whole(row["replicas_needed"]),
+        "devices_per_replica": _whole(row.get("devices_per_replica", 1)),
+        "role": str(row.get("role", "whole")),
+        "engine": str((row.get("tier") or {}).get("engine", "")),
+        "requests_per_s": float(point.get("requests_per_s") or row["planned_requests_per_s"] / row["replicas"]),
+        "batch": row.get("batch"),
+        "mean_input_tokens": float(demand.get("input_tokens") or 0.0),
+        "mean_output_tokens": float(demand.get("output_tokens") or 0.0),
+    }
+
+
+def _whole(value: Any) -> int:
+    """A count, which must be a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value < 1:
+        raise ValueError(f"{value!r} is not a count")
+    return int(value)

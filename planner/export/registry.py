@@ -1,0 +1,90 @@
+"""The formats: one module each under `planner.export`, with one function `files(launch) -> list[ExportFile]`.
+
+A module is imported when its format is asked for. To add a format, write the module and a row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """One format: its name on the command line, its module, and the workloads that it launches."""
+
+    name: str
+    module: str
+    title: str
+    kinds: tuple[str, ...] = ("training", "serving")
+
+
+FORMATS = {
+    entry.name: entry
+    for entry in (
+        Format(
+            name="torchrun", module="torchrun", kinds=("training",), title="torchrun script with Megatron-LM arguments"
+        ),
+        Format(name="torchtitan", module="torchtitan", kinds=("training",), title="torchtitan job file (TOML)"),
+        Format(name="deepspeed", module="deepspeed", kinds=("training",), title="DeepSpeed configuration (JSON)"),
+        Format(name="slurm", module="slurm", kinds=("training",), title="Slurm batch script"),
+        Format(name="vllm", module="vllm", kinds=("serving",), title="vllm serve script"),
+        Format(name="sglang", module="sglang", kinds=("serving",), title="SGLang server script"),
+        Format(name="skypilot", module="skypilot", title="SkyPilot task (YAML)"),
+        Format(name="kubernetes", module="kubernetes", title="Kubernetes manifests (YAML)"),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """One allocation that a format cannot launch."""
+
+    workload: str
+    stem: str
+    reason: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """What came of it: files, and what could not be written with the reason."""
+
+    files: tuple[ExportFile, ...]
+    refusals: tuple[Refusal, ...]
+
+
+def export(form: str, launches: Sequence[Launch]) -> Export:
+    """Files of every launch that a format has words for.
+
+    Parameters
+    ----------
+    form
+        A name of FORMATS.
+    launches
+        Allocations of one plan.
+    """
+    entry = FORMATS[form]
+    files: list[ExportFile] = []
+    refusals = []
+    for launch in launches:
+        try:
+            files += _files_of(entry, launch)
+        except NotExpressible as error:
+            told = Refusal(workload=launch.workload, stem=launch.stem, reason=error.reason, instead=error.instead)
+            refusals.append(told)
+    names = [file.name.lower() for file in files]
+    assert len(set(names)) == len(names), "two files of one name"
+    return Export(files=tuple(files), refusals=tuple(refusals))
+
+
+def _files_of(entry: Format, launch: Launch) -> list[ExportFile]:
+    kind = "training" if isinstance(launch, TrainingLaunch) else "serving"
+    if kind not in entry.kinds:
+        fitting = ", ".join(other.name for other in FORMATS.values() if kind in other.kinds)
+        raise NotExpressible(f"{entry.name} launches {entry.kinds[0]}, and this is {kind}", f"use {fitting}")
+    write: Callable[[Launch], list[ExportFile]] = import_module(f"planner.export.{entry.module}").files
+    return write(launch)
