@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from planner.api.asking import asked, break_even, marginal_values, repairs, why_not
 from planner.api.checking import verify
-from planner.api.frontiers import frontier
+from planner.api.frontiers import frontier, tradeoffs
 from planner.api.schemas import frontier_schema, plan_schema
 from planner.api.solving import (
     best_decisions,
@@ -42,6 +42,7 @@ __all__ = [
     "plan_schema",
     "repairs",
     "solve",
+    "tradeoffs",
     "verify",
     "why_not",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -78,3 +79,29 @@ def frontier(
 
     with LineFile(journal, begins=BEGINS) if journal is not None else nullcontext() as lines:
         return run_sweep(scenario, sweep, enumerate_ways=enumerate_ways, verified=verified, options=asked, lines=lines)
+
+
+def tradeoffs(
+    scenario: Scenario,
+    catalog: Catalog | None = None,
+    *,
+    plan: Mapping[str, Any] | None = None,
+    allow_suspect: bool = False,
+) -> list[Document]:
+    """Cost against finish of each training job by itself, also past its deadline: instant, since nothing is solved.
+
+    Parameters
+    ----------
+    plan
+        A plan document of the scenario, whose choice is marked.
+    """
+    from planner.plan.frontier.alone import patience_s, tradeoffs_of
+
+    patience = patience_s([job.deadline_s for job in scenario.training])
+    if patience is None:
+        return []
+    catalog = catalog or catalog_of(scenario)
+    check_references(scenario, catalog)
+    loader = loader_of(scenario)
+    found = _enumerate(scenario, catalog, loader, allow_suspect=allow_suspect, pruned=False, patience_s=patience)
+    return tradeoffs_of(found, plan)

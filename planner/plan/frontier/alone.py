@@ -1,0 +1,117 @@
+"""Cost against finish of each training job by itself: the Pareto front of its candidates, without any solve.
+
+What workloads share (a budget, devices, contracts, the link that carries their data) is left out: `frontier` answers
+that, with a proof a point. Ways a while past the deadline are shown too, since what a later deadline would save is
+half of the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.candidates.calendar import RESERVED
+from planner.candidates.search import Candidates
+from planner.candidates.training import TrainingTable
+from planner.candidates.training_question import TrainingQuestion
+from planner.plan.rows.place import usd
+
+Document = dict[str, Any]
+PATIENCE = 2.0  # ways are looked at up to so many times the longest deadline
+
+
+def patience_s(deadlines_s: Sequence[float]) -> float | None:
+    """Up to which finish ways are worth showing; None: no job trains.  [s]"""
+    return PATIENCE * max(deadlines_s) if deadlines_s else None
+
+
+def tradeoffs_of(candidates: Candidates, plan: Mapping[str, Any] | None = None) -> list[Document]:
+    """One entry a training job: the ways that nothing is both cheaper and sooner than, soonest first.
+
+    Parameters
+    ----------
+    candidates
+        Of a search with patience past the deadlines.
+    plan
+        A plan document, whose own choice is marked.
+    """
+    chosen = {workload["name"]: workload["allocations"] for workload in (plan or {}).get("workloads", ())}
+    return [
+        _tradeoff(question, table, chosen.get(name, ()))
+        for name, table in candidates.tables.items()
+        if isinstance(table, TrainingTable) and isinstance(question := candidates.questions[name], TrainingQuestion)
+    ]
+
+
+def _tradeoff(question: TrainingQuestion, table: TrainingTable, rows: Sequence[Mapping[str, Any]]) -> Document:
+    job = question.job
+    points = [_point(question, table, row) for row in _front(table)]
+    for point in points:
+        point["here"] = len(rows) == 1 and _same(point, rows[0])
+    return {
+        "workload": job.name,
+        "jobs": job.count,
+        "start_hours": job.start_s / 3600.0,
+        "deadline_hours": (job.start_s + job.deadline_s) / 3600.0,
+        "confidence": question.spec.confidence,
+        "points": points,
+        "chosen": _chosen(rows),
+    }
+
+
+def _front(table: TrainingTable) -> list[int]:
+    """Rows that no other row beats in both: soonest first, each cheaper than those before."""
+    priced = [
+        row for row, site in enumerate(table.sites) if site.offer.price_model != RESERVED
+    ]  # the others' cost is the contract's
+    order = sorted(priced, key=lambda row: (float(table.finish_s[row]), table.cost_microusd[row]))
+    kept: list[int] = []
+    for row in order:
+        if not kept or table.cost_microusd[row] < table.cost_microusd[kept[-1]]:
+            kept.append(row)
+    return kept
+
+
+def _point(question: TrainingQuestion, table: TrainingTable, row: int) -> Document:
+    job, site, hours = question.job, table.sites[row], float(table.finish_s[row]) / 3600.0
+    mixed = table.mixes.get(row)
+    nodes = sum(group.nodes for group in mixed.groups) if mixed else int(table.nodes[row])
+    devices = sum(g.nodes * g.site.shape.devices for g in mixed.groups) if mixed else nodes * site.shape.devices
+    groups = [group.site for group in mixed.groups] if mixed else [site]
+    margin = mixed.time_margin if mixed else question.band(site).time_margin(question.spec.confidence)
+    late = hours * margin
+    start, cost = job.start_s / 3600.0, table.cost_microusd[row] * job.count
+    return {
+        "device": " + ".join(dict.fromkeys(one.device.id for one in groups)),
+        "offer": " + ".join(one.offer.id for one in groups),
+        "count": nodes * job.count,
+        "devices": devices * job.count,
+        "finish_hours": start + hours,
+        "finish_at_confidence_hours": start + late,
+        "cost_microusd": cost,
+        "cost_usd": usd(cost),
+        "on_time": late <= job.deadline_s / 3600.0 * (1 + 1e-9),
+    }
+
+
+def _same(point: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    return (
+        point["offer"] == row["offer"]
+        and point["count"] == row["count"]
+        and abs(point["finish_hours"] - row["finish_hours"]) <= 1e-6 * point["finish_hours"]
+    )
+
+
+def _chosen(rows: Sequence[Mapping[str, Any]]) -> Document | None:
+    """What the plan does, where its cost is its own and not a contract's."""
+    if not rows or any(row["funding"] == "reserved" for row in rows):
+        return None
+    cost = sum(row["cost_microusd"] for row in rows)
+    return {
+        "device": " + ".join(dict.fromkeys(row["device"] for row in rows)),
+        "count": sum(row["count"] for row in rows),
+        "devices": sum(row["devices"] for row in rows),
+        "finish_hours": max(row["finish_hours"] for row in rows),
+        "cost_microusd": cost,
+        "cost_usd": usd(cost),
+    }
