@@ -19,7 +19,7 @@ from planner.traffic.tables import Histogram, read_histogram, read_load_profile
 from planner.traffic.trace import read_trace
 
 if TYPE_CHECKING:
-    from planner.scenario.workloads import ServingFleet
+    from planner.scenario.serving_fleet import ServingFleet
 
 DEFAULT_PEAK_FACTOR = 2.0
 POISSON = 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from planner.scenario.fields import FIELD, Many, Share, Tokens, refuse
 from planner.scenario.part import Part
@@ -16,16 +16,18 @@ _RANGE = f"write a p95 of 1 to {HIGHEST_P95_OVER_MEAN:.2f} times the mean, or a 
 class Bucket(Part):
     """One class of a histogram of lengths."""
 
-    tokens: Tokens
-    share: Share
+    tokens: Tokens = Field(description="tokens of this class")
+    share: Share = Field(description="share of all requests; all classes add up to 1")
 
 
 class Lengths(Part):
     """Tokens of a request: a mean, with a percentile, or a histogram."""
 
-    mean: Tokens | None = None
-    p95: Tokens | None = None
-    histogram: Many[Bucket] | None = None
+    mean: Tokens | None = Field(None, description="mean tokens")
+    p95: Tokens | None = Field(
+        None, description="95th percentile, 1 to 3.87 times the mean; lengths are log-normal then"
+    )
+    histogram: Many[Bucket] | None = Field(None, description="classes of lengths with their shares")
 
     @model_validator(mode="after")
     def _one_way(self) -> Lengths:

@@ -21,6 +21,8 @@ from planner.scenario.fields import (
 from planner.scenario.part import Part
 
 Estimator = Literal["rule", "analytic", "measured"]
+DEFAULT_CONFIDENCE = 0.9
+DEFAULT_ESTIMATOR: Estimator = "analytic"
 Recompute = Literal["none", "selective", "full"]
 Sharding = Literal["none", "zero-1", "zero-2", "zero-3"]
 
@@ -39,8 +41,10 @@ class Failures(Part):
     checkpoint: Literal["sync", "async"] = Field("sync", description="async: only the copy to the host stops the job")
     stragglers: ShareOrZero | None = Field(None, description="spread of a device's step time, as a share of it")
     scale_loss: ShareOrZero | None = Field(None, description="share of the time that every doubling of hosts costs")
-    checkpoints_kept: Count | None = None
-    storage_usd_per_gb_month: StoragePrice | None = Field(None, alias="storage_price")
+    checkpoints_kept: Count | None = Field(None, description="checkpoints that storage holds at once; left out: 2")
+    storage_usd_per_gb_month: StoragePrice | None = Field(
+        None, alias="storage_price", description="price of keeping checkpoints, added to the cost; left out: free"
+    )
 
 
 def failures_branch(value: object) -> object:
@@ -56,24 +60,26 @@ def failures_branch(value: object) -> object:
 class GivenLayout(Part):
     """How a run under way is split; what is not given is taken to be the fastest that fits."""
 
-    dp: Count | None = None
-    tp: Count | None = None
-    pp: Count | None = None
-    vpp: Count | None = None
-    cp: Count | None = None
-    ep: Count | None = None
-    micro_batch: Count | None = None
-    sharding: Sharding | None = None
-    recompute: Recompute | None = None
+    dp: Count | None = Field(None, description="data-parallel replicas")
+    tp: Count | None = Field(None, description="tensor-parallel ranks")
+    pp: Count | None = Field(None, description="pipeline stages")
+    vpp: Count | None = Field(None, description="virtual stages of each pipeline rank")
+    cp: Count | None = Field(None, description="context-parallel ranks")
+    ep: Count | None = Field(None, description="expert-parallel ranks")
+    micro_batch: Count | None = Field(None, description="sequences of one pass of a replica")
+    sharding: Sharding | None = Field(None, description="ZeRO stage")
+    recompute: Recompute | None = Field(None, description="recomputation policy")
 
 
 class StepTime(Part):
     """Time of one optimizer step as measured, and where."""
 
-    measured_s: Duration = Field(alias="measured")
+    measured_s: Duration = Field(alias="measured", description="time of one optimizer step")
     shape: Pattern | None = Field(None, description="shape that it was measured on; else the one that is owned")
     count: Count | None = Field(None, description="shapes of the run; else all that are owned")
-    layout: GivenLayout = Field(default_factory=lambda: GivenLayout.model_validate({}))
+    layout: GivenLayout = Field(
+        default_factory=lambda: GivenLayout.model_validate({}), description="how the measured run is split"
+    )
 
 
 def step_time_branch(value: object) -> object:
@@ -84,5 +90,5 @@ def step_time_branch(value: object) -> object:
 class Lora(Part):
     """Low-rank adapters instead of all weights."""
 
-    rank: Count
-    base: Literal["bf16", "fp16", "nf4", "int8"] = "bf16"
+    rank: Count = Field(description="rank of the adapters")
+    base: Literal["bf16", "fp16", "nf4", "int8"] = Field("bf16", description="format of the frozen weights")

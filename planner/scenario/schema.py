@@ -40,21 +40,20 @@ from planner.scenario.fields import (
     parse_date,
     refuse,
 )
+from planner.scenario.model_ref import ModelRef
 from planner.scenario.part import Part
-from planner.scenario.runs import Estimator, Failures, GivenLayout, Lora, StepTime
-from planner.scenario.terms import Contract, Data, Discount, Flex, PriceModel, SiteLimit
-from planner.scenario.workloads import (
+from planner.scenario.runs import (
     DEFAULT_CONFIDENCE,
     DEFAULT_ESTIMATOR,
-    Batch,
-    EngineLimits,
-    Format,
-    ModelRef,
-    Optimizer,
-    ServingFleet,
-    Stack,
-    TrainingJob,
+    Estimator,
+    Failures,
+    GivenLayout,
+    Lora,
+    StepTime,
 )
+from planner.scenario.serving_fleet import EngineLimits, Format, ServingFleet
+from planner.scenario.terms import Contract, Data, Discount, Flex, PriceModel, SiteLimit
+from planner.scenario.training_job import Batch, Optimizer, Stack, TrainingJob
 
 if TYPE_CHECKING:
     from planner.yamlfile import Document
@@ -71,15 +70,17 @@ Month = Literal[
 class Owned(Part):
     """Hardware that is there already; the price is what running it costs."""
 
-    shape: Pattern
-    count: Count
-    price_microusd_per_hour: Price = Field(alias="price")
+    shape: Pattern = Field(description="shape of the catalog that you own")
+    count: Count = Field(description="shapes that are there")
+    price_microusd_per_hour: Price = Field(
+        alias="price", description="what running one shape costs: power and hosting; $0/h when it is free"
+    )
     sunk_microusd_per_hour: Price | None = Field(
         None, alias="sunk", description="what it costs whether it runs or not; told beside the plan, never minimised"
     )
-    region: Pattern | None = None
-    from_date: Date | None = Field(None, alias="from")
-    until_date: Date | None = Field(None, alias="until")
+    region: Pattern | None = Field(None, description="where it stands; it counts for regions, residency and carbon")
+    from_date: Date | None = Field(None, alias="from", description="first day that it may be used (wants periods)")
+    until_date: Date | None = Field(None, alias="until", description="day from which it is gone (wants periods)")
 
     @model_validator(mode="after")
     def _forwards(self) -> Owned:
@@ -92,12 +93,12 @@ class Owned(Part):
 class Quota(Part):
     """What a provider grants: devices or shapes of a kind, in a place, on a price model."""
 
-    provider: Pattern | None = None
-    device: Pattern | None = None
-    region: Pattern | None = None
-    price_model: PriceModel | None = None
-    max_devices: CountOrZero | None = None
-    max_shapes: CountOrZero | None = None
+    provider: Pattern | None = Field(None, description="of this provider; left out: of all")
+    device: Pattern | None = Field(None, description="for these devices")
+    region: Pattern | None = Field(None, description="in these regions")
+    price_model: PriceModel | None = Field(None, description="on this price model")
+    max_devices: CountOrZero | None = Field(None, description="most devices at any time")
+    max_shapes: CountOrZero | None = Field(None, description="most shapes at any time")
 
     @model_validator(mode="after")
     def _limits_something(self) -> Quota:
@@ -134,25 +135,25 @@ class Hardware(Part):
     """What may be used."""
 
     catalog: Annotated[FilePath | None, BeforeValidator(_catalog)] = Field(None, description="default, or a folder")
-    allow: OneOrMany[Pattern] = ("*",)
-    deny: Many[Pattern] = ()
-    regions: OneOrMany[Pattern] = ("*",)
-    pricing: OneOrMany[PriceModel] = ("on_demand",)
-    owned: Many[Owned] = ()
-    quotas: Many[Quota] = ()
+    allow: OneOrMany[Pattern] = Field(("*",), description="devices that may be used: names or patterns")
+    deny: Many[Pattern] = Field((), description="devices that may not, even where allowed")
+    regions: OneOrMany[Pattern] = Field(("*",), description="regions that may be used: names or patterns")
+    pricing: OneOrMany[PriceModel] = Field(("on_demand",), description="price models that may be used")
+    owned: Many[Owned] = Field((), description="hardware that is there already; cheaper than rent, or idle")
+    quotas: Many[Quota] = Field((), description="what providers grant you")
     assume_inter_node_bytes_per_s: DataRate | None = Field(
         None, alias="assume_inter_node", description="one direction, of one shape, where the network is unknown"
     )
     assume_between_zones: BetweenZones | None = Field(
         None, description="for groups of one job in different zones (mix_within_job)"
     )
-    discounts: Many[Discount] = ()
-    contracts: Many[Contract] = ()
+    discounts: Many[Discount] = Field((), description="shares off list prices; the first that matches counts")
+    contracts: Many[Contract] = Field((), description="prices that you negotiated, beside the catalog's")
     beyond_horizon: Literal["full", "prorate"] = Field(
         "full", description="what counts of a fee for time after the horizon: all of it, or the part before"
     )
-    flex: Flex | None = None
-    spot: Spot | None = None
+    flex: Flex | None = Field(None, description="terms of capacity that one queues for")
+    spot: Spot | None = Field(None, description="how often spot shapes are taken away, and what follows")
 
     @model_validator(mode="after")
     def _resolve(self, info: ValidationInfo) -> Hardware:
@@ -165,28 +166,36 @@ class Hardware(Part):
 class Limits(Part):
     """What the whole plan must stay within."""
 
-    budget_microusd: Money | None = Field(None, alias="budget")
-    max_devices: CountOrZero | None = None
-    power_w: Power | None = Field(None, alias="power")
-    max_providers: Count | None = None
-    spend_microusd_per_hour: Price | None = Field(None, alias="spend")
-    carbon_g: Mass | None = Field(None, alias="carbon")
-    sites: Many[SiteLimit] = ()
+    budget_microusd: Money | None = Field(
+        None, alias="budget", description="most that training and serving over the horizon may cost together"
+    )
+    max_devices: CountOrZero | None = Field(None, description="most devices at any time")
+    power_w: Power | None = Field(
+        None, alias="power", description="most power drawn at any time; offers of unknown power are left out then"
+    )
+    max_providers: Count | None = Field(None, description="most different providers")
+    spend_microusd_per_hour: Price | None = Field(None, alias="spend", description="most spent in any hour")
+    carbon_g: Mass | None = Field(
+        None,
+        alias="carbon",
+        description="most CO2-equivalent over the horizon; offers of unknown power are left out then",
+    )
+    sites: Many[SiteLimit] = Field((), description="limits of single sites")
 
 
 class Uncertainty(Part):
     """Something that may happen: settings that then hold."""
 
-    name: Name
-    probability: Share
-    settings: Mapping[str, Any] = Field(alias="set")
+    name: Name = Field(description="what the case is called")
+    probability: Share = Field(description="of the case; the rest belongs to the scenario as written")
+    settings: Mapping[str, Any] = Field(alias="set", description="settings that then hold: path -> value")
 
 
 class Risk(Part):
     """How much the bad cases weigh."""
 
-    cvar: Share
-    weight: ShareOrZero = 0.5
+    cvar: Share = Field(description="level of the bad cases: 95 % looks at the worst 5 %")
+    weight: ShareOrZero = Field(0.5, description="weight of their mean cost; the rest goes to the expected cost")
 
 
 class ReportOptions(Part):
@@ -199,24 +208,38 @@ class ReportOptions(Part):
 class Scenario(Part):
     """The question: workloads, hardware, limits, objective."""
 
-    schema_name: Literal["plan/v1"] = Field(alias="schema")
-    name: Name
-    title: Title = ""
-    currency: Literal["USD", "EUR"] = "USD"
+    schema_name: Literal["plan/v1"] = Field(alias="schema", description="version of this file's format")
+    name: Name = Field(description="what plan files are called")
+    title: Title = Field("", description="one line for people, printed above the plan")
+    currency: Literal["USD", "EUR"] = Field("USD", description="of every price; there is no conversion")
     horizon_s: Duration = Field(HORIZON_S, alias="horizon", description="how long serving is paid for")
-    estimator: Estimator = DEFAULT_ESTIMATOR
-    confidence: Confidence | None = None
+    estimator: Estimator = Field(
+        DEFAULT_ESTIMATOR,
+        description="rule (rules of thumb), analytic (fitted on published measurements), measured (what you measured)",
+    )
+    confidence: Confidence | None = Field(
+        None,
+        description="end of the error band at which deadlines, memory and latency targets must hold; left out: p90",
+    )
     errors: Confidence | None = Field(None, description="what if all predictions err to this quantile, together")
     periods_s: Duration | None = Field(None, alias="periods", description="calendar grid; left out: all runs at once")
     begin_date: Date | None = Field(None, alias="begin", description="of the plan; left out: the earliest start")
-    training: Many[TrainingJob] = ()
-    serving: Many[ServingFleet] = ()
-    hardware: Hardware = Field(default_factory=lambda: Hardware.model_validate({}))
-    limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
-    objective: OneOrMany[Objective] = ("cost",)
-    uncertainty: Many[Uncertainty] = ()
-    risk: Risk | None = None
-    report: ReportOptions | None = None
+    training: Many[TrainingJob] = Field((), description="training jobs")
+    serving: Many[ServingFleet] = Field((), description="serving fleets")
+    hardware: Hardware = Field(
+        default_factory=lambda: Hardware.model_validate({}), description="what may be rented or used"
+    )
+    limits: Limits = Field(
+        default_factory=lambda: Limits.model_validate({}), description="what the whole plan must stay within"
+    )
+    objective: OneOrMany[Objective] = Field(
+        ("cost",), description="what is minimised; a list is in order of importance"
+    )
+    uncertainty: Many[Uncertainty] = Field(
+        (), description="what may happen, each with its probability; contracts are chosen for all cases together"
+    )
+    risk: Risk | None = Field(None, description="how much the bad cases of uncertainty weigh")
+    report: ReportOptions | None = Field(None, description="how budgets are reported")
 
     _document: Document = PrivateAttr()
     _resolved: dict[str, Any] = PrivateAttr(default_factory=dict)

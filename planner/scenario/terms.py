@@ -33,11 +33,11 @@ COMMITMENT_HOURS = {"commitment_1y": 8760.0, "commitment_3y": 26280.0}
 class Discount(Part):
     """A share off the list price; where several match an offer, the first one counts."""
 
-    provider: Pattern | None = None
-    device: Pattern | None = None
-    region: Pattern | None = None
-    price_model: PriceModel | None = None
-    fraction: Share
+    provider: Pattern | None = Field(None, description="of this provider only")
+    device: Pattern | None = Field(None, description="for these devices only")
+    region: Pattern | None = Field(None, description="in these regions only")
+    price_model: PriceModel | None = Field(None, description="on this price model only")
+    fraction: Share = Field(description="share taken off the list price")
 
     @field_validator("fraction")
     @classmethod
@@ -57,16 +57,16 @@ class Flex(Part):
 class Contract(Part):
     """A price that was negotiated or read elsewhere: a shape in a place, on terms."""
 
-    shape: Pattern
-    region: Pattern
-    zone: Pattern | None = None
-    price_model: ContractModel
+    shape: Pattern = Field(description="shapes that the price is for")
+    region: Pattern = Field(description="region that it holds in")
+    zone: Pattern | None = Field(None, description="zone that it holds in; left out: any of the region")
+    price_model: ContractModel = Field(description="kind of contract")
     price_microusd_per_hour: Price = Field(alias="price", description="of one shape, for every hour of the term")
     term_s: Duration | None = Field(None, alias="term", description="the only length; else min_term to max_term")
-    min_term_s: Duration | None = Field(None, alias="min_term")
-    max_term_s: Duration | None = Field(None, alias="max_term")
-    term_step_s: Duration | None = Field(None, alias="term_step")
-    max_shapes: Count | None = None
+    min_term_s: Duration | None = Field(None, alias="min_term", description="shortest length")
+    max_term_s: Duration | None = Field(None, alias="max_term", description="greatest length")
+    term_step_s: Duration | None = Field(None, alias="term_step", description="lengths come in steps of this")
+    max_shapes: Count | None = Field(None, description="most shapes to be had on these terms")
     wait_s: Duration | None = Field(None, alias="wait", description="flex: expected wait in the queue")
     source: Title = Field("", description="where the price was read")
 
@@ -100,10 +100,12 @@ class Contract(Part):
 class SiteLimit(Part):
     """What a site may draw or emit: a region, a provider, or a provider's region."""
 
-    provider: Pattern | None = None
-    region: Pattern | None = None
-    power_w: Power | None = Field(None, alias="power")
-    carbon_g: Mass | None = Field(None, alias="carbon")
+    provider: Pattern | None = Field(None, description="of this provider")
+    region: Pattern | None = Field(None, description="in these regions")
+    power_w: Power | None = Field(None, alias="power", description="most power drawn there at any time")
+    carbon_g: Mass | None = Field(
+        None, alias="carbon", description="most CO2-equivalent emitted there over the horizon"
+    )
 
     @model_validator(mode="after")
     def _limits_something(self) -> SiteLimit:
@@ -118,7 +120,7 @@ class Data(Part):
     """Where the training data lie and may go; jobs that name the same data share its copies."""
 
     name: Name | None = Field(None, description="of the data set; left out: the job's own")
-    size_bytes: Size = Field(alias="size")
+    size_bytes: Size = Field(alias="size", description="size of the data set")
     at: Pattern = Field(description="provider/region, such as gcp/us-central1")
     residency: Many[Pattern] = Field((), description="regions that it may be copied to; left out: all")
     egress_usd_per_gb: TransferPrice | None = Field(

@@ -1,0 +1,299 @@
+"""One fleet of a scenario: a model served at a rate, within latency targets."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
+
+from planner.scenario.fields import (
+    FIELD,
+    ArrivalRate,
+    Confidence,
+    Count,
+    CountOrZero,
+    Duration,
+    Factor,
+    FilePath,
+    Length,
+    Name,
+    Pattern,
+    PricePerTokens,
+    Ratio,
+    RequestsPerMinute,
+    Share,
+    ShareOrZero,
+    TokenRate,
+    refuse,
+    written,
+)
+from planner.scenario.lengths import Lengths, lengths_branch
+from planner.scenario.model_ref import ModelRef, model_branch
+from planner.scenario.part import Part
+from planner.scenario.runs import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_ESTIMATOR,
+    Estimator,
+)
+
+if TYPE_CHECKING:
+    from planner.traffic import Traffic
+    from planner.traffic.rates import Rates
+
+
+_API_PRICE = re.compile(r"\$(?P<usd>\d+(?:\.\d+)?) ?/ ?1(?P<many>[kMB]) (?:(?P<kind>input|output) )?tokens")
+
+
+_MANY = {"k": 1e3, "M": 1e6, "B": 1e9}
+
+
+Format = Literal["fp32", "fp16", "bf16", "fp8", "fp8-block", "int8", "int4", "q4_k_m", "mxfp4", "nvfp4"]
+
+
+class Slo(Part):
+    """Latency targets: of the first token, and of the mean time between the others of a request."""
+
+    ttft_p50_s: Duration | None = Field(
+        None, alias="ttft_p50", description="time to the first token that half of requests stay within"
+    )
+    ttft_p95_s: Duration | None = Field(
+        None, alias="ttft_p95", description="time to the first token that 95 % of requests stay within"
+    )
+    ttft_p99_s: Duration | None = Field(
+        None, alias="ttft_p99", description="time to the first token that 99 % of requests stay within"
+    )
+    tpot_p50_s: Duration | None = Field(
+        None,
+        alias="tpot_p50",
+        description="mean time between the further tokens of a request that half of requests stay within",
+    )
+    tpot_p95_s: Duration | None = Field(
+        None,
+        alias="tpot_p95",
+        description="mean time between the further tokens of a request that 95 % of requests stay within",
+    )
+    tpot_p99_s: Duration | None = Field(
+        None,
+        alias="tpot_p99",
+        description="mean time between the further tokens of a request that 99 % of requests stay within",
+    )
+
+    @property
+    def given_s(self) -> dict[str, float]:
+        """The targets that are given, "ttft_p95" -> seconds."""
+        values = {name.removesuffix("_s"): getattr(self, name) for name in type(self).model_fields}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+class Speculative(Part):
+    """Speculative decoding."""
+
+    length: Count = Field(description="draft tokens proposed in one step")
+    acceptance: Share = Field(description="share of draft tokens that the model accepts")
+
+
+class EngineLimits(Part):
+    """Limits of the serving engine; what is not given is the engine's own default."""
+
+    max_num_seqs: Count | None = Field(
+        None, description="sequences that the engine runs at once; left out: its default for the device"
+    )
+    max_num_batched_tokens: Length | None = Field(
+        None, description="tokens of one step; left out: the engine's default for the device"
+    )
+    memory_fraction: Share | None = Field(None, description="as the engine means it; else its own default")
+
+
+class Autoscaling(Part):
+    """How replicas come and go."""
+
+    start_up_s: Duration = Field(
+        alias="start_up",
+        description="from the wish for a replica until it serves; capacity is held that long ahead of the load",
+    )
+
+
+def _disaggregated(value: object) -> object:
+    """Auto, true or false, as text: one type inside."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value in ("auto", "true", "false"):
+        return value
+    refuse("not-one-of", f"{FIELD} is {written(value)}; it must be one of auto, true, false", "write auto")
+
+
+class ServingFleet(Part):
+    """One fleet: a model served at a rate."""
+
+    name: Name = Field(description="what the fleet is called in the plan, in --set and in overrides")
+    model: Annotated[ModelRef | None, BeforeValidator(model_branch)] = Field(
+        None,
+        description="a preset, {config: path/to/config.json} or {parameters: 8B}; not needed with a profile",
+    )
+    estimator: Estimator | None = Field(
+        None, description="the tier that predicts this fleet; left out: that of the scenario"
+    )
+    confidence: Confidence | None = Field(
+        None, description="end of the error band at which latency targets must hold; left out: that of the scenario"
+    )
+    weights: Format = Field(
+        "bf16", description="storage format of the weights, and of the products where the device has such units"
+    )
+    kv_cache: Format = Field("bf16", description="storage format of keys and values")
+    requests_per_minute: RequestsPerMinute | None = Field(None, alias="qpm", description="mean requests per minute")
+    peak_factor_given: Factor | None = Field(
+        None, alias="peak_factor", description="peak over mean; default 2, with a profile or trace what that shows"
+    )
+    target_load: Share = Field(
+        0.8, description="share of the load at which a replica still meets its targets that may be planned"
+    )
+    input_length: Annotated[Lengths | None, BeforeValidator(lengths_branch)] = Field(
+        None, alias="input_tokens", description="prompt tokens of a request: a number, {mean:, p95:} or a histogram"
+    )
+    output_length: Annotated[Lengths | None, BeforeValidator(lengths_branch)] = Field(
+        None, alias="output_tokens", description="answer tokens of a request: a number, {mean:, p95:} or a histogram"
+    )
+    throughput_tokens_per_s_per_device: TokenRate | None = Field(
+        None, alias="throughput", description="output tokens per second and device that you measured"
+    )
+    speed_tokens_per_s_per_user: TokenRate | None = Field(
+        None, alias="speed", description="tokens per second of one user, for the rule of thumb printed beside the plan"
+    )
+    slo: Slo | None = Field(
+        None, description="latency targets; without any, replicas are sized by memory and load alone"
+    )
+    spare_replicas: CountOrZero = Field(
+        0, description="replicas beyond those that the load needs; availability takes their place"
+    )
+    min_replicas: CountOrZero = Field(0, description="fewest replicas, spares included, however small the load")
+    availability: Share | None = Field(
+        None,
+        description="share of the time that enough replicas must be up; spares are counted from the devices' failures",
+    )
+    max_spot_share: ShareOrZero | None = Field(
+        None,
+        description="greatest share of the capacity that may stand on spot shapes; left out: none",
+    )
+    integer_slices: bool = Field(
+        False, description="whole shares of the traffic for each kind of replica, as routers without weights give them"
+    )
+    engine: Pattern | None = Field(
+        None, description="serving engine whose memory, limits and speed are predicted; left out: vllm"
+    )
+    limits: EngineLimits = Field(
+        default_factory=lambda: EngineLimits.model_validate({}), description="limits of the engine that you run it with"
+    )
+    prefix_cached: ShareOrZero | None = Field(
+        None, description="share of the prompt tokens found in the prefix cache: not computed again"
+    )
+    speculative: Speculative | None = Field(
+        None, description="speculative decoding: a draft of several tokens checked in one step"
+    )
+    disaggregated: Annotated[Literal["auto", "true", "false"], BeforeValidator(_disaggregated)] = Field(
+        "false", description="separate pools for prefill and decode: never, always, or where it costs less"
+    )
+    variability_given: Ratio | None = Field(
+        None, alias="arrival_variability", description="c_a^2; default 1 (Poisson), with a trace what that shows"
+    )
+    load_profile: FilePath | None = Field(
+        None, description="CSV with hour and weight: the load over a day or week, for the peak and for autoscaling"
+    )
+    autoscaling: Autoscaling | None = Field(None, description="let the number of replicas follow the load profile")
+    api_price: PricePerTokens | None = Field(
+        None, description='price of an API to print beside ours, such as "$0.90 /1M output tokens"'
+    )
+    trace: FilePath | None = Field(
+        None, description="CSV with timestamp, input_tokens, output_tokens: in place of rate and lengths"
+    )
+    requests_per_s: ArrivalRate | None = Field(
+        None, alias="requests", description="mean requests as a rate, in place of qpm"
+    )
+    histogram: FilePath | None = Field(
+        None, description="CSV with input_bucket, output_bucket, fraction: in place of lengths"
+    )
+    profile: FilePath | None = Field(
+        None, description="CSV with measured rates of offers: no model or catalog is needed then"
+    )
+
+    _tier: Estimator = PrivateAttr(DEFAULT_ESTIMATOR)
+    _confidence: float = PrivateAttr(DEFAULT_CONFIDENCE)
+
+    @property
+    def tier(self) -> Estimator:
+        """The tier that predicts: a throughput that was measured wins, unless the rule is asked for."""
+        if self._tier != "rule" and self.throughput_tokens_per_s_per_device is not None:
+            return "measured"
+        return DEFAULT_ESTIMATOR if self._tier == "measured" else self._tier
+
+    @property
+    def confidence_share(self) -> float:
+        """Quantile of the error band at which the latency targets must hold."""
+        return self._confidence
+
+    @property
+    def targets_s(self) -> dict[str, float]:
+        """Latency targets that are given, "ttft_p95" -> seconds."""
+        return self.slo.given_s if self.slo else {}
+
+    @property
+    def api_usd_per_token(self) -> tuple[float, str] | None:
+        """Price of one token of an API, and which tokens it counts: input, output, or all."""
+        match = _API_PRICE.fullmatch(self.api_price or "")
+        if match is None:
+            return None
+        return float(match["usd"]) / _MANY[match["many"]], match["kind"] or "all"
+
+    _traffic: Traffic | None = PrivateAttr(None)
+    _rates: Rates | None = PrivateAttr(None)
+
+    @model_validator(mode="after")
+    def _resolve(self, info: ValidationInfo) -> ServingFleet:
+        folder = (info.context or {}).get("folder")
+        for key in ("trace", "histogram", "profile", "load_profile"):
+            path = getattr(self, key)
+            if path is not None and folder:
+                self.__dict__[key] = os.path.normpath(os.path.join(folder, path))  # noqa: PTH118
+        return self
+
+    @property
+    def traffic(self) -> Traffic:
+        """What the fleet is asked for; its files are read when the scenario is loaded, else on first use."""
+        from planner.scenario.demand import traffic_of
+
+        self._traffic = self._traffic or traffic_of(self)
+        return self._traffic
+
+    @property
+    def rates(self) -> Rates | None:
+        """Measured rates of offers, in the order of the traffic's buckets; None without a `profile:`."""
+        from planner.scenario.demand import rates_of
+
+        self._rates = self._rates or rates_of(self)
+        return self._rates
+
+    @property
+    def qpm(self) -> float:
+        """Mean requests per minute."""
+        return self.requests_per_minute if self.requests_per_minute is not None else self.traffic.requests_per_s * 60
+
+    @property
+    def peak_factor(self) -> float:
+        """Planned peak over the mean rate."""
+        return self.traffic.peak_factor
+
+    @property
+    def arrival_variability(self) -> float:
+        """Squared variation of the gaps between arrivals; 1 = Poisson."""
+        return self.traffic.arrival_variability
+
+    @property
+    def input_tokens(self) -> float:
+        """Mean prompt tokens of a request."""
+        return self.traffic.mean_input_tokens
+
+    @property
+    def output_tokens(self) -> float:
+        """Mean generated tokens of a request."""
+        return self.traffic.mean_output_tokens
