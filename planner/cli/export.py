@@ -1,0 +1,184 @@
+"""`plan export`: launch files from a plan, for the programs that run it."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from planner.cli import options
+from planner.cli.frame import Frame, command, usage
+from planner.cli.stale import AllowStale, fresh
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.catalog.model import Catalog
+    from planner.export import Export, ExportFile, Launch, Refusal
+
+_SCENARIO_SUFFIXES = (".yaml", ".yml")
+
+
+class Target(StrEnum):
+    """The formats of planner/export/registry.py, which a test holds against these."""
+
+    torchrun = "torchrun"
+    torchtitan = "torchtitan"
+    deepspeed = "deepspeed"
+    slurm = "slurm"
+    vllm = "vllm"
+    sglang = "sglang"
+    skypilot = "skypilot"
+    kubernetes = "kubernetes"
+
+
+def export(
+    frame: Frame,
+    form: Annotated[
+        Target,
+        typer.Argument(
+            metavar="FORMAT",
+            help="Of training: torchrun (Megatron-LM), torchtitan, deepspeed, slurm. Of serving: vllm, sglang. "
+            "Of both: skypilot, kubernetes.",
+        ),
+    ],
+    plan: Annotated[
+        str | None,
+        typer.Argument(metavar="[PLAN|SCENARIO]", help="Plan file, or a scenario, which is solved first."),
+    ] = None,
+    workload: Annotated[str | None, typer.Option("--workload", metavar="NAME", help="Only this one.")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="FILE|DIR", help="Write there: a folder where there are several files."),
+    ] = None,
+    allow_stale: AllowStale = False,
+    settings: options.Settings = None,
+    case: options.Case = None,
+    hardware: options.HardwareFolder = None,
+    allow_suspect: options.AllowSuspect = False,
+) -> None:
+    """Write the files that launch a plan: one for each workload and place that it rents."""
+    from planner.export import export as exported
+    from planner.export import launches_of
+
+    asked = {"settings": settings, "case": case, "hardware": hardware}
+    if plan is not None and PurePath(plan).suffix in _SCENARIO_SUFFIXES:
+        document, catalog = _solved(frame, plan, allow_suspect=allow_suspect, **asked)
+    else:
+        if settings or case or allow_suspect:
+            raise usage("not-a-scenario", "--set, --case and --allow-suspect want a scenario file")
+        plan, document, catalog = _read(frame, plan, hardware, allow_stale)
+    _demand_plan(document)
+    made = _command(form, plan, workload, allow_stale=allow_stale, allow_suspect=allow_suspect, **asked)
+    launches = _chosen(launches_of(document, catalog, command=made), workload)
+    result = exported(form, launches)
+    _tell(frame, form, result)
+    _emit(frame, result.files, out)
+
+
+def _solved(frame: Frame, scenario: str, *, allow_suspect: bool, **asked: Any) -> tuple[dict[str, Any], Catalog]:
+    """The plan of a scenario that is solved first."""
+    from planner.cli.find import load
+
+    question, catalog = load(scenario, **asked)
+    from planner import api
+
+    with frame.progress(f"solving {question.name}"):
+        return api.solve(question, catalog, allow_suspect=allow_suspect).document, catalog
+
+
+def _read(
+    frame: Frame, given: str | None, hardware: str | None, allow_stale: bool
+) -> tuple[str, dict[str, Any], Catalog]:
+    """A plan file that still answers its scenario and its catalog."""
+    from planner.cli.planfile import plan_file, read_plan
+
+    path = plan_file(given)
+    document = read_plan(path)
+    return path, document, fresh(frame, document, hardware=hardware, allow_stale=allow_stale)[1]
+
+
+def _demand_plan(document: dict[str, Any]) -> None:
+    """Without a plan there is nothing to launch."""
+    from planner.errors import InfeasibleError, StoppedError
+
+    if document["status"] in ("optimal", "feasible"):
+        return
+    kind = InfeasibleError if document["status"] == "infeasible" else StoppedError
+    raise kind.of("no-plan", f"'{document['name']}' is {document['status']}: there is nothing to launch",
+                  hint="plan explain says what is in the way")  # fmt: skip
+
+
+def _command(form: Target, plan: str, workload: str | None, **asked: Any) -> str:
+    """The command that makes these files again."""
+    words = ["plan", "export", form.value, plan]
+    words += ["--workload", workload] if workload else []
+    words += [word for setting in asked["settings"] or () for word in ("--set", setting)]
+    words += [word for name in ("case", "hardware") if asked[name] for word in (f"--{name}", asked[name])]
+    words += [f"--{name.replace('_', '-')}" for name in ("allow_stale", "allow_suspect") if asked[name]]
+    return shlex.join(words)
+
+
+def _chosen(launches: Sequence[Launch], workload: str | None) -> list[Launch]:
+    chosen = [launch for launch in launches if workload in (None, launch.workload)]
+    if not chosen:
+        names = ", ".join(dict.fromkeys(launch.workload for launch in launches))
+        raise usage("unknown-workload", f"the plan runs no workload '{workload}'", f"it runs {names}")
+    return chosen
+
+
+def _tell(frame: Frame, form: Target, result: Export) -> None:
+    """What could not be written, and why; an error when that is everything."""
+    if result.files:
+        for refusal in result.refusals:
+            frame.say(f"not exported: {_sentence(refusal)}")
+        return
+    from planner.errors import Problem, UsageError
+
+    raise UsageError(
+        *(
+            Problem(
+                reference="not-expressible",
+                message=f"{refusal.stem} cannot be launched with {form.value}: {refusal.reason}",
+                hint=refusal.instead,
+            )
+            for refusal in result.refusals
+        )
+    )
+
+
+def _sentence(refusal: Refusal) -> str:
+    from planner.report.escape import terminal
+
+    return terminal(f"{refusal.stem}: {refusal.reason}" + (f"; {refusal.instead}" if refusal.instead else ""))
+
+
+def _emit(frame: Frame, exported: Sequence[ExportFile], out: str | None) -> None:
+    """To stdout, each under its name where there are several; or into a file, or into a folder."""
+    if out is None or out == "-":
+        many = len(exported) > 1
+        frame.emit("".join((f"# ==> {file.name} <==\n" if many else "") + file.text for file in exported))
+        if many:
+            frame.say(f"{len(exported)} files: --out DIR writes them, --workload NAME takes those of one workload")
+        return
+    if len(exported) == 1 and not out.endswith(("/", "\\")) and not Path(out).is_dir():
+        frame.emit(exported[0].text, out)
+        return
+    from planner import files
+
+    for file in exported:
+        target = files.contained_path(out, file.name)
+        files.write_text(target, file.text)
+        frame.say(f"wrote {PurePath(out, file.name)}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    examples = (
+        "plan export torchrun .plan/llama.plan.json",
+        "plan export slurm scenarios/llama.yaml --workload pretrain-8b --out jobs/",
+    )
+    command(app, "export", examples=examples)(export)
