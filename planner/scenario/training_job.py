@@ -151,14 +151,15 @@ class TrainingJob(Part):
     )
     sharding: OneOrMany[Sharding] = Field(
         ("none", "zero-1", "zero-2", "zero-3"),
-        description="what data-parallel ranks share: optimizer state (1), gradients too (2), weights too (3); a list: choose",
+        description="what data-parallel ranks share: optimizer (1), gradients too (2), weights too (3); a list: choose",
     )
     framework: Framework | None = Field(
         None,
         description="software whose kernels and buffers are predicted; left out: the usual one of the device",
     )
     stack: Stack = Field(
-        default_factory=Stack, description="kernels and allocator, where they change the memory of a step"
+        default_factory=lambda: Stack.model_validate({}),
+        description="kernels and allocator, where they change the memory of a step",
     )
     mfu: Mapping[Pattern, Share] = Field(default_factory=dict, description="measured share of peak by device pattern")
     count: Count = Field(1, description="identical jobs of this kind, each planned alike")
