@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, NoReturn, TypeVar
 
-from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from planner import units
 from planner.units import UnitError
@@ -42,9 +44,19 @@ def written(value: object) -> str:
     return f"'{value}'" if isinstance(value, str) else f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
+@dataclass(frozen=True, slots=True)
+class _Bounded(BeforeValidator):
+    """A validator that says its range in the JSON Schema, too; it stands last, after what the text looks like."""
+
+    says: str = ""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), "$comment": self.says}
+
+
 def _quantity(
     parse: Callable[..., float], says: str, low: float, high: float, *, above: bool = False, hint: str = ""
-) -> BeforeValidator:
+) -> _Bounded:
     """Read a quantity and hold it to its range; `says` words the range."""
 
     def check(value: object) -> float:
@@ -57,7 +69,7 @@ def _quantity(
                    hint or f"write a value {says}")  # fmt: skip
         return number
 
-    return BeforeValidator(check)
+    return _Bounded(check, says=says)
 
 
 def _money(parse: Callable[..., int], most: int) -> BeforeValidator:
@@ -103,90 +115,86 @@ _PRICE_SCHEMA = WithJsonSchema(
 _positive_time = _quantity(
     units.parse_duration, "above 0 and at most 1200 months", 0, _CENTURY_S, above=True, hint='write "30 days"'
 )
-Duration = Annotated[float, _positive_time, _TIME_SCHEMA]
+Duration = Annotated[float, _TIME_SCHEMA, _positive_time]
 Hours = Annotated[
     float,
-    _quantity(units.parse_tokens, "above 0 and at most 876000", 0, 876_000, above=True, hint="write 720"),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
+    _quantity(units.parse_tokens, "above 0 and at most 876000", 0, 876_000, above=True, hint="write 720"),
 ]
 Tokens = Annotated[
     float,
-    _quantity(units.parse_tokens, "above 0 and at most 1e18", 0, MAX_TOKENS, above=True, hint='write "200B"'),
     _TOKEN_SCHEMA,
+    _quantity(units.parse_tokens, "above 0 and at most 1e18", 0, MAX_TOKENS, above=True, hint='write "200B"'),
 ]
 Epochs = Annotated[
     float,
-    _quantity(units.parse_tokens, "above 0 and at most 1000000", 0, MAX_COUNT, above=True),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
+    _quantity(units.parse_tokens, "above 0 and at most 1000000", 0, MAX_COUNT, above=True),
 ]
 Parameters = Annotated[
     int,
-    _quantity(units.parse_parameters, "at least 1 and at most 1e15", 1, 10**15),
     _text_schema("[kMBT]?( ?(parameters|params))?", "8B", bare=True),
+    _quantity(units.parse_parameters, "at least 1 and at most 1e15", 1, 10**15),
 ]
-Length = Annotated[int, _quantity(units.parse_count, "at least 1 and at most 1e9", 1, 10**9), _COUNT_SCHEMA]
-Count = Annotated[int, _quantity(units.parse_count, "at least 1 and at most 1000000", 1, MAX_COUNT), _COUNT_SCHEMA]
+Length = Annotated[int, _COUNT_SCHEMA, _quantity(units.parse_count, "at least 1 and at most 1e9", 1, 10**9)]
+Count = Annotated[int, _COUNT_SCHEMA, _quantity(units.parse_count, "at least 1 and at most 1000000", 1, MAX_COUNT)]
 CountOrZero = Annotated[
-    int, _quantity(units.parse_count, "at least 0 and at most 1000000", 0, MAX_COUNT), _COUNT_SCHEMA
+    int, _COUNT_SCHEMA, _quantity(units.parse_count, "at least 0 and at most 1000000", 0, MAX_COUNT)
 ]
 RequestsPerMinute = Annotated[
-    float, _quantity(units.parse_tokens, "above 0 and at most 1e12", 0, 1e12, above=True), _COUNT_SCHEMA
+    float, _COUNT_SCHEMA, _quantity(units.parse_tokens, "above 0 and at most 1e12", 0, 1e12, above=True)
 ]
 Factor = Annotated[
     float,
-    _quantity(units.parse_fraction, "at least 1 and at most 1000", 1, 1000),
     WithJsonSchema({"type": "number", "minimum": 1}),
+    _quantity(units.parse_fraction, "at least 1 and at most 1000", 1, 1000),
 ]
 Ratio = Annotated[
     float,
-    _quantity(units.parse_fraction, "at least 0 and at most 1000", 0, 1000),
     WithJsonSchema({"type": "number", "minimum": 0}),
+    _quantity(units.parse_fraction, "at least 0 and at most 1000", 0, 1000),
 ]
 Share = Annotated[
     float,
-    _quantity(units.parse_fraction, "above 0 and at most 1", 0, 1, above=True, hint='write "80 %" or 0.8'),
     _SHARE_SCHEMA,
+    _quantity(units.parse_fraction, "above 0 and at most 1", 0, 1, above=True, hint='write "80 %" or 0.8'),
 ]
 ShareOrZero = Annotated[
-    float,
-    _quantity(units.parse_fraction, "at least 0 and at most 1", 0, 1, hint='write "30 %" or 0.3'),
-    _SHARE_SCHEMA,
+    float, _SHARE_SCHEMA, _quantity(units.parse_fraction, "at least 0 and at most 1", 0, 1, hint='write "30 %" or 0.3')
 ]
-Size = Annotated[float, _quantity(units.parse_bytes, "above 0 and at most 1e21 B", 0, 1e21, above=True), _BYTES_SCHEMA]
+Size = Annotated[float, _BYTES_SCHEMA, _quantity(units.parse_bytes, "above 0 and at most 1e21 B", 0, 1e21, above=True)]
 DataRate = Annotated[
     float,
-    _quantity(units.parse_rate_bytes, "above 0 and at most 1 PB/s", 0, 1e15, above=True, hint='write "100 Gbit/s"'),
     _RATE_SCHEMA,
+    _quantity(units.parse_rate_bytes, "above 0 and at most 1 PB/s", 0, 1e15, above=True, hint='write "100 Gbit/s"'),
 ]
 Power = Annotated[
     float,
-    _quantity(units.parse_power, "above 0 and at most 1000 GW", 0, 1e12, above=True, hint='write "120 kW"'),
     _text_schema("[kMG]?W", "120 kW"),
+    _quantity(units.parse_power, "above 0 and at most 1000 GW", 0, 1e12, above=True, hint='write "120 kW"'),
 ]
 Mass = Annotated[
-    float,
-    _quantity(units.parse_mass, "at least 0 and at most 1e9 t", 0, 1e15),
-    _text_schema("g|kg|t|kt", "5 t"),
+    float, _text_schema("g|kg|t|kt", "5 t"), _quantity(units.parse_mass, "at least 0 and at most 1e9 t", 0, 1e15)
 ]
 TokenRate = Annotated[
     float,
+    _text_schema("([kMBT] )?tokens/(s|min|h|day)", "2100 tokens/s"),
     _quantity(
         units.parse_token_rate, "above 0 and at most 1e12 tokens/s", 0, 1e12, above=True, hint='write "2100 tokens/s"'
     ),
-    _text_schema("([kMBT] )?tokens/(s|min|h|day)", "2100 tokens/s"),
 ]
 RequestRate = Annotated[
     float,
-    _quantity(units.parse_request_rate, "at least 0 and at most 1e9 /s", 0, 1e9),
     _text_schema("(requests)?/(s|min|h|day)", "16 /s"),
+    _quantity(units.parse_request_rate, "at least 0 and at most 1e9 /s", 0, 1e9),
 ]
 ArrivalRate = Annotated[
     float,
-    _quantity(units.parse_request_rate, "above 0 and at most 1e9 /s", 0, 1e9, above=True, hint='write "16 /s"'),
     _text_schema("(requests)?/(s|min|h|day)", "16 /s"),
+    _quantity(units.parse_request_rate, "above 0 and at most 1e9 /s", 0, 1e9, above=True, hint='write "16 /s"'),
 ]
-Money = Annotated[int, _money(units.parse_money, 10**18), _MONEY_SCHEMA]
-Price = Annotated[int, _money(units.parse_price, 10**15), _PRICE_SCHEMA]
+Money = Annotated[int, _MONEY_SCHEMA, _money(units.parse_money, 10**18)]
+Price = Annotated[int, _PRICE_SCHEMA, _money(units.parse_price, 10**15)]
 
 
 # ---- text --------------------------------------------------------------------------------------

@@ -212,7 +212,9 @@ class Scenario(Part):
     name: Name = Field(description="what plan files are called")
     title: Title = Field("", description="one line for people, printed above the plan")
     currency: Literal["USD", "EUR"] = Field("USD", description="of every price; there is no conversion")
-    horizon_s: Duration = Field(HORIZON_S, alias="horizon", description="how long serving is paid for")
+    horizon_s: Duration = Field(
+        HORIZON_S, alias="horizon", description="how long serving is paid for", json_schema_extra={"default": "1 month"}
+    )
     estimator: Estimator = Field(
         DEFAULT_ESTIMATOR,
         description="rule (rules of thumb), analytic (fitted on published measurements), measured (what you measured)",
