@@ -157,7 +157,9 @@ def _copies(document: Mapping[str, Any]) -> Iterator[Charge]:
         sent = _sum_of_its_own(copy["egress_microusd"]) | {"spans": ((start, start, 1),)}
         yield Charge(**cells, provider=sender, item=f"egress of {copy['data']}", category="egress", **sent)
         stored = _sum_of_its_own(copy["storage_microusd"]) | {"spans": ((start, start + kept, 1),)}
-        yield Charge(**cells, provider=copy["provider"], item=f"storage of {copy['data']}", category="storage", **stored)
+        yield Charge(
+            **cells, provider=copy["provider"], item=f"storage of {copy['data']}", category="storage", **stored
+        )
 
 
 def _readers(document: Mapping[str, Any], data: str) -> list[str]:

@@ -233,6 +233,8 @@ def _checkpoints(document: Mapping[str, Any]) -> Iterator[Document]:
         for a, row in enumerate(workload["allocations"]):
             stored = (row.get("run") or {}).get("storage_usd")
             if stored:
-                yield {"what": f"storage of checkpoints of {workload['name']}",
-                       "source": f"workloads[{w}].allocations[{a}].run.storage_usd",
-                       "total_microusd": round(stored * 1e6)}  # fmt: skip
+                yield {
+                    "what": f"storage of checkpoints of {workload['name']}",
+                    "source": f"workloads[{w}].allocations[{a}].run.storage_usd",
+                    "total_microusd": round(stored * 1e6),
+                }

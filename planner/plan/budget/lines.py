@@ -36,11 +36,17 @@ def lines_of(document: Mapping[str, Any], charges: Sequence[Charge], months: Seq
     """Lines whose months add up to every charge, and whose workloads to every share of a pool that the plan states."""
     due = {charge: _due(charge, months) for charge in charges}
     own = [
-        Line(charge=charge, workload=charge.workload, kind=charge.kind, share=Fraction(1), month_hours=tuple(due[charge]),
-             months_microusd=tuple(by_time(charge.cost_microusd, due[charge])))
+        Line(
+            charge=charge,
+            workload=charge.workload,
+            kind=charge.kind,
+            share=Fraction(1),
+            month_hours=tuple(due[charge]),
+            months_microusd=tuple(by_time(charge.cost_microusd, due[charge])),
+        )
         for charge in charges
         if charge.pool is None
-    ]  # fmt: skip
+    ]
     pools = dict.fromkeys(charge.pool for charge in charges if charge.pool is not None)
     shared = [
         line
@@ -74,8 +80,14 @@ def _pool_lines(
         rows = table[c * size : (c + 1) * size]
         for b, (workload, kind, cost) in enumerate(bearers):
             amounts = tuple(row[b] for row in rows)
-            yield Line(charge=charge, workload=workload, kind=kind, share=Fraction(cost, whole),
-                       month_hours=tuple(due[charge]), months_microusd=amounts)  # fmt: skip
+            yield Line(
+                charge=charge,
+                workload=workload,
+                kind=kind,
+                share=Fraction(cost, whole),
+                month_hours=tuple(due[charge]),
+                months_microusd=amounts,
+            )
 
 
 def _bearers(document: Mapping[str, Any], pool: str, cost_microusd: int) -> list[tuple[str, str, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from planner.plan.rows.pool_use import parts_of
 
@@ -70,4 +70,4 @@ def weighed(parts: Sequence[Sequence[int]], weights: Sequence[Fraction]) -> list
     """
     columns = [sum((w * row[i] for row, w in zip(parts, weights)), start=Fraction(0)) for i in range(len(parts[0]))]
     ends = [0, *(int(end // 1) for end in accumulate(columns))]
-    return [end - begin for begin, end in zip(ends, ends[1:])]
+    return [end - begin for begin, end in pairwise(ends)]

@@ -1,0 +1,20 @@
+"""Rules behind figures that no equation of the physics gives: money, time, choice; each with an id and a sentence."""
+
+from __future__ import annotations
+
+COST, SUM, BY_MONTH, SHARED, RESERVE, HOURS, EXPECTED, CHOSEN, PROVEN, SOLVED = (
+    "ACC-1", "ACC-2", "ACC-3", "ACC-4", "ACC-5", "ACC-6", "ACC-7", "OPT-1", "OPT-2", "OPT-3",
+)  # fmt: skip
+
+RULES = {
+    COST: "nodes × hours × price, hours to ten significant digits, rounded once, half to even, to micro-dollars",
+    SUM: "a sum of integer micro-dollars",
+    BY_MONTH: "spread evenly over the hours that fall into a month; the running total is rounded down",
+    SHARED: "a pool's cost shared by the node-hours of those who run on it",
+    RESERVE: "the contingency's share of the total, rounded half to even; beside the total, never in it",
+    HOURS: "devices × hours that they are held",
+    EXPECTED: "the mean over all cases by their probability",
+    CHOSEN: "chosen by the integer program as cheapest within every limit, and verified apart from it",
+    PROVEN: "a lower bound that the certificate of the plan proves without a solver",
+    SOLVED: "the difference of two plans, each solved and proven",
+}

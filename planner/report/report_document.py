@@ -1,0 +1,64 @@
+"""Everything that a report shows, as one document: the plan, its budget, what margins cost, and where figures are from.
+
+Views (html, xlsx, md, csv, json, the terminal) read this document alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.catalog.model import Catalog
+from planner.errors import Place
+from planner.plan.budget.document import budget_document
+from planner.report.trace import trace_of
+
+Document = dict[str, Any]
+SCHEMA = "plan/report/v1"
+
+
+def report_document(
+    plan: Mapping[str, Any],
+    catalog: Catalog,
+    *,
+    margins: Document | None = None,
+    frontier: Mapping[str, Any] | None = None,
+    tradeoffs: Sequence[Mapping[str, Any]] = (),
+    fiscal_year_start: str | None = None,
+    contingency: float | None = None,
+    places: Mapping[str, Place] | None = None,
+) -> Document:
+    """The report of a plan.
+
+    Parameters
+    ----------
+    plan
+        A plan document; one without a plan has no budget.
+    catalog
+        That it was made with.
+    margins
+        What its margins cost (`planner.plan.budget.margins`).
+    frontier
+        A frontier document.
+    tradeoffs
+        Cost against finish of single jobs.
+    fiscal_year_start, contingency
+        In place of those of the scenario's `report`.
+    places
+        Path in the scenario -> where it is written (`Scenario.places`); without, lines are told by their path.
+
+    Raises
+    ------
+    InputError
+        The scenario's `report`, or what is asked for in its place, cannot be used.
+    """
+    budget = budget_document(plan, catalog, fiscal_year_start=fiscal_year_start, contingency=contingency)
+    report: Document = {
+        "schema": SCHEMA,
+        "plan": dict(plan),
+        "budget": budget,
+        "margins": margins,
+        "frontier": frontier,
+        "tradeoffs": [dict(one) for one in tradeoffs],
+    }
+    return {**report, "trace": trace_of(report, places)}
