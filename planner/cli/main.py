@@ -17,7 +17,9 @@ from planner.cli import (
     candidates,
     catalog,
     explain,
+    export,
     frontier,
+    init,
     memory,
     models,
     schema,
@@ -26,14 +28,17 @@ from planner.cli import (
     validate,
     verify,
 )
+from planner.cli.frame import Frame, guarded
 
+_START = ("plan init", "plan solve scenarios/llama.yaml", "plan memory gpt2-xl --batch 32 --sequence 1000")
 app = typer.Typer(
     name="plan",
     help="Which accelerators to rent for LLM training and serving, how to split each model, and what it costs.",
-    epilog="\b\nStart here:\n  plan solve scenarios/llama.yaml\n  plan memory gpt2-xl --batch 32 --sequence 1000",
+    epilog="\b\nStart here:\n" + "".join(f"  {line}\n" for line in _START),
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    no_args_is_help=True,
+    no_args_is_help=False,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 
@@ -46,14 +51,28 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def plan(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
 ) -> None:
     """Which accelerators to rent for LLM training and serving, how to split each model, and what it costs."""
+    if context.invoked_subcommand is None:
+        _show_next_steps(context)
+
+
+def _show_next_steps(context: typer.Context) -> None:
+    """`plan` alone: what lies here, and how to go on."""
+    from planner.cli.next_steps import next_steps
+
+    commands = getattr(context.command, "commands", {})
+    with guarded(Frame()):
+        Frame().emit(next_steps(commands))
 
 
 for room in (
+    init,
     solve,
     explain,
+    export,
     frontier,
     candidates,
     memory,

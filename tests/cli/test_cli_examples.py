@@ -17,6 +17,7 @@ from conftest import Run
 from planner.report.text import cells
 
 COMMANDS = [
+    ("init",),
     ("solve",), ("explain",), ("frontier",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("catalog", "diff"),
     ("catalog", "import", "skypilot"), ("catalog", "import", "gpuhunt"), ("models", "list"), ("models", "show"),
