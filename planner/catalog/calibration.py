@@ -75,7 +75,7 @@ def _error(fields: Fields, above: Origin) -> RuleError:
         elsewhere=fields.text("elsewhere"),
         family=fields.text("family"),
         elsewhere_mean=share("elsewhere_mean") if "elsewhere_mean" in fields.left else None,
-        provenance=Provenance(source=origin.source, as_of=origin.as_of, status=origin.status),
+        provenance=origin.provenance,
     )
     fields.done()
     return error
@@ -111,7 +111,7 @@ def read_fabrics(path: Path, problems: Problems) -> dict[str, Fabric]:
             id=item.what,
             title=item.text("title", required=True),
             rdma=item.text("rdma", required=True, among=("full", "partial", "no")),
-            provenance=Provenance(source=origin.source, as_of=origin.as_of, status=origin.status),
+            provenance=origin.provenance,
         )
         item.done()
     fields.done()

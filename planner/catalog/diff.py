@@ -13,6 +13,8 @@ from typing import Any
 
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
 
+TABLES = ("efficiencies", "grids", "fabrics", "training_families", "transfers", "training_stacks")  # by key
+WHOLE = ("serving", "rule_error")
 NOT_FACTS = ("id", "facts", "price_microusd_per_hour", "provenance", "quality", "note", "notes")
 WORSE = {"seen": 0, "measured": 0, "user": 0, "date-unknown": 1, "inferred": 2, "recalled": 3}  # by status
 
@@ -21,7 +23,7 @@ WORSE = {"seen": 0, "measured": 0, "user": 0, "date-unknown": 1, "inferred": 2, 
 class Change:
     """One fact that differs."""
 
-    kind: str  # device | shape | offer
+    kind: str  # device | shape | offer | table
     id: str
     field: str
     old: Any
@@ -120,6 +122,7 @@ def difference(old: Catalog, new: Catalog) -> Difference:
             flagged.append(offer)
         elif before_quality and not offer.quality:
             cleared.append(offer)
+    changes += _tables(old, new)
     return Difference(
         added={kind: tuple(sorted(after.keys() - before.keys())) for kind, (before, after) in parts.items()},
         removed={kind: tuple(sorted(before.keys() - after.keys())) for kind, (before, after) in parts.items()},
@@ -161,6 +164,35 @@ def _changed(kind: str, old: Any, new: Any) -> Iterator[Change]:
                 old_source=_source(old, name),
                 new_source=_source(new, name),
             )
+
+
+def _tables(old: Catalog, new: Catalog) -> Iterator[Change]:
+    """What is known of families, places and networks: one change an entry of a table, in its words."""
+    for table in TABLES:
+        before, after = getattr(old, table), getattr(new, table)
+        for key in sorted(before.keys() | after.keys(), key=str):
+            if before.get(key) != after.get(key):
+                yield _entry(table, key, before.get(key), after.get(key))
+    for table in WHOLE:
+        if getattr(old, table) != getattr(new, table):
+            yield _entry(table, "", getattr(old, table), getattr(new, table))
+
+
+def _entry(table: str, key: Any, old: Any, new: Any) -> Change:
+    name = "/".join(key) if isinstance(key, tuple) else str(key)
+    pair = [_told(one, other) for one, other in ((old, new), (new, old))]
+    sources = [getattr(getattr(one, "provenance", None), "source", "") for one in (old, new)]
+    return Change(
+        kind="table", id=table, field=name, old=pair[0], new=pair[1], old_source=sources[0], new_source=sources[1]
+    )
+
+
+def _told(item: Any, other: Any) -> Any:
+    """An entry by what sets it apart from the other one."""
+    if item is None or not hasattr(item, "__dataclass_fields__"):
+        return item
+    differing = (part.name for part in fields(item) if getattr(item, part.name) != getattr(other, part.name, None))
+    return ", ".join(f"{name} {getattr(item, name)}" for name in differing if name != "provenance")[:200] or "sourced"
 
 
 def _source(item: Any, name: str) -> str:

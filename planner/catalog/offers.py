@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -19,20 +19,47 @@ OPTIONAL = (
 )  # fmt: skip
 
 
-def read_offers(path: Path, shapes: Collection[str], taken: set[str], problems: Problems) -> list[Offer]:
-    """Every offer of one file; `taken` holds the ids of the files before, and grows."""
+def read_offers(
+    path: Path, shapes: Collection[str], taken: set[tuple[str, str]], problems: Problems, *, until: str = ""
+) -> list[Offer]:
+    """Every offer of one file, each at its newest price; one may be listed at the prices of several dates.
+
+    Parameters
+    ----------
+    shapes
+        Ids of the shapes that there are.
+    taken
+        Ids and dates of the files before; grows.
+    until
+        ISO date: only prices of that day or earlier count.
+    """
     offers = []
     for row in open_csv(path, REQUIRED, OPTIONAL, problems):
-        offer = _offer(row, shapes, problems)
-        if row["offer"] in taken:
-            problems.add("duplicate-id", f"offer {row['offer']} is given twice", row.place, "number them: ...:2")
-        taken.add(row["offer"])
+        offer = read_offer(row, shapes, problems)
+        key = (row["offer"], row["as_of"])
+        if key in taken:
+            hint = "number them: ...:2, or give each its date"
+            problems.add("duplicate-id", f"offer {row['offer']} is given twice", row.place, hint)
+        taken.add(key)
         if offer:
             offers.append(offer)
-    return offers
+    return list(newest(offers, until).values())
 
 
-def _offer(row: Row, shapes: Collection[str], problems: Problems) -> Offer | None:
+def newest(offers: Iterable[Offer], until: str = "") -> dict[str, Offer]:
+    """Offers by id, each at its newest price of the day `until` or earlier; one that has none is left out."""
+    found: dict[str, Offer] = {}
+    for offer in offers:
+        if until and offer.provenance.as_of > until:
+            continue
+        known = found.get(offer.id)
+        if known is None or offer.provenance.as_of > known.provenance.as_of:
+            found[offer.id] = offer
+    return found
+
+
+def read_offer(row: Row, shapes: Collection[str], problems: Problems) -> Offer | None:
+    """The offer of one line, or None after a problem with its price was noted."""
     shape = f"{row['provider']}/{row['shape']}"
     if shape not in shapes:
         problems.add("unknown-shape", f"there is no shape '{shape}'", row.place, "add it to hardware/shapes")
@@ -43,7 +70,7 @@ def _offer(row: Row, shapes: Collection[str], problems: Problems) -> Offer | Non
     if row["min_shapes"] not in ("", "1"):
         hint = "leave it out: any count of shapes can be planned"
         problems.add("not-yet", "a least number of shapes is not built yet", row.place, hint)
-    price = _micro_usd(row, problems)
+    price = read_price(row, problems)
     if price is None:
         return None
     return Offer(
@@ -66,7 +93,7 @@ def _offer(row: Row, shapes: Collection[str], problems: Problems) -> Offer | Non
     )
 
 
-def _micro_usd(row: Row, problems: Problems) -> int | None:
+def read_price(row: Row, problems: Problems) -> int | None:
     """The price, exactly; a price that no micro-dollar can hold is a slip of the pen."""
     text = row[PRICE]
     try:

@@ -47,6 +47,14 @@ class Origin:
     as_of: str = ""
     status: str = ""
 
+    @property
+    def provenance(self) -> Provenance:
+        """As a fact carries it."""
+        return Provenance(source=self.source, as_of=self.as_of, status=self.status)
+
+
+NOWHERE = Origin()
+
 
 class Fields:
     """A mapping whose keys are taken one by one; what is left over is a mistake."""
@@ -169,7 +177,7 @@ class Facts:
         """Record where a fact is from."""
         known = self._shared.get(origin)
         if known is None:
-            known = Provenance(source=origin.source, as_of=origin.as_of, status=origin.status)
+            known = origin.provenance
             self._shared[origin] = known
         self.found[name] = known
 
@@ -291,7 +299,7 @@ def open_csv(path: Path, required: Iterable[str], optional: Iterable[str], probl
         problems.add("bad-row", f"not CSV: {error}", Place(file=str(path), line=reader.line_num, column=1))
 
 
-def defaults_of(fields: Fields) -> tuple[Origin, Fields | None]:
-    """The defaults of a file: where its facts are from, and what else it says for all."""
+def defaults_of(fields: Fields, above: Origin = NOWHERE) -> tuple[Origin, Fields | None]:
+    """The defaults of a file, over what it inherits: where its facts are from, and what else it says for all."""
     below = fields.below("defaults", "defaults")
-    return (below.origin(Origin()), below) if below else (Origin(), None)
+    return (below.origin(above), below) if below else (above, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from planner.catalog.model import Device, Provenance, Shape
@@ -22,6 +24,8 @@ from planner.yamlfile import Node
 
 GBIT_BYTES = 1e9 / 8.0
 KINDS = ("instance", "slice", "mig", "share", "onprem")
+_RATE = "inter_node_bytes_per_s_per_device"
+_SHAPE_KEYS = ("kind", "device", "devices", "vcpus", "scale_up_devices", "network_kind", "max_shapes_per_job")
 REQUIRED = ("shape", "kind", "device", "devices", "as_of", "status", "source")
 OPTIONAL = (
     "compute_share", "memory_bytes_per_device", "vcpus", "host_memory_gib", "scale_up_devices",
@@ -148,6 +152,43 @@ def _box(name: str, count: int, device: Device | None, facts: Facts) -> Shape:
         scale_up_devices=min(count, device.scale_up.max_devices) if device and device.scale_up else 1,
         facts=facts.found,
     )
+
+
+def read_shape(fields: Fields, above: Origin, known: Mapping[str, Shape], devices: dict[str, Device]) -> Shape:
+    """A shape of catalog.yaml: a new one, or what is changed of a known one."""
+    name = fields.what = fields.text("id", required=True) or fields.what
+    provider, _, own_name = name.partition("/")
+    if not own_name:
+        fields.problems.add("unsafe-name", f"'{name}' is no id of a shape", fields.node.place, "PROVIDER/NAME")
+    base, facts = known.get(name), Facts(fields.origin(above))
+    blank = Shape(id=name, provider=provider, name=own_name, kind="instance", device="", devices=1)
+    shape = base or blank
+    written = [key for key in _SHAPE_KEYS if key in fields.left]
+    rate = facts.value(fields, "network", parse_rate_bytes, _RATE, "network")
+    host = facts.value(fields, "host_memory", parse_bytes, "host_memory_bytes", "host_memory")
+    memory = facts.value(fields, "memory_per_device", parse_bytes, "memory_bytes_per_device", "memory_per_device")
+    found = replace(
+        shape,
+        kind=fields.text("kind", shape.kind, among=KINDS),
+        device=known_device(fields, devices) if base is None or "device" in fields.left else shape.device,
+        devices=fields.whole("devices", shape.devices, required=base is None),
+        vcpus=fields.whole("vcpus") or shape.vcpus,
+        host_memory_bytes=shape.host_memory_bytes if host is None else round(host),
+        memory_bytes_per_device=shape.memory_bytes_per_device if memory is None else round(memory),
+        scale_up_devices=fields.whole("scale_up_devices") or shape.scale_up_devices,
+        inter_node_bytes_per_s_per_device=shape.inter_node_bytes_per_s_per_device
+        if rate is None
+        else known_rate(rate, facts.found[_RATE]),
+        network_kind=fields.text("network_kind", shape.network_kind),
+        max_shapes_per_job=fields.whole("max_shapes_per_job") or shape.max_shapes_per_job,
+    )
+    for key in (*written, *(() if base else ("devices",))):
+        facts.note(key, facts.origin)
+    fields.done()
+    device = devices.get(found.device)
+    if base is None and device and device.scale_up and "scale_up_devices" not in written:
+        found = replace(found, scale_up_devices=min(found.devices, device.scale_up.max_devices))
+    return replace(found, facts={**shape.facts, **facts.found})
 
 
 def known_device(fields: Fields, devices: dict[str, Device], key: str = "device") -> str:

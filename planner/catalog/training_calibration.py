@@ -119,7 +119,7 @@ def _own(fields: Fields, above: Origin) -> TrainingFamily | None:
         memory_band=memory,
         by_source=sources,
         validity=validity,
-        provenance=Provenance(source=origin.source, as_of=origin.as_of, status=origin.status),
+        provenance=origin.provenance,
     )
 
 

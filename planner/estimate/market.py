@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from decimal import ROUND_HALF_EVEN, Decimal
-from fnmatch import fnmatchcase
 
 from planner.catalog.given import GIVEN, with_given
-from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Catalog, Device, Offer, Provenance
-from planner.catalog.regions import region_matches
+from planner.catalog.names import find_shape
+from planner.catalog.pricing import OfferPattern, discounted
 from planner.errors import InputError
 from planner.estimate.given import given_offers
 from planner.scenario.schema import Contract, Discount, Scenario
@@ -74,20 +72,12 @@ def _contract(
 
 
 def _discounted(offer: Offer, device: Device, discounts: tuple[Discount, ...]) -> Offer:
-    """The offer at the price that the first matching discount leaves, rounded half to even."""
-    found = next((one for one in discounts if _applies(one, offer, device)), None)
+    """The offer at the price that the first matching discount leaves."""
+    found = next((one for one in discounts if _pattern(one).covers(offer, device)), None)
     if found is None or offer.price_model == GIVEN:
         return offer
-    left = Decimal(offer.price_microusd_per_hour) * (1 - Decimal(repr(found.fraction)))
-    price = max(int(left.to_integral_value(rounding=ROUND_HALF_EVEN)), 1)
-    source = f"{offer.provenance.source}, less {100 * found.fraction:g} % (scenario)"
-    return replace(offer, price_microusd_per_hour=price, provenance=replace(offer.provenance, source=source))
+    return discounted(offer, found.fraction, "scenario")
 
 
-def _applies(discount: Discount, offer: Offer, device: Device) -> bool:
-    return (
-        (discount.provider is None or fnmatchcase(offer.provider, discount.provider))
-        and (discount.device is None or device_matches(device, discount.device))
-        and (discount.price_model is None or offer.price_model == discount.price_model)
-        and (discount.region is None or region_matches(offer, discount.region))
-    )
+def _pattern(one: Discount) -> OfferPattern:
+    return OfferPattern(provider=one.provider, device=one.device, region=one.region, price_model=one.price_model)

@@ -83,7 +83,7 @@ FAULTS = [
     ("bad date", "devices/own.yaml", ("as_of: 2026-11-21", "as_of: yesterday"), "bad-date", 3),
     ("wrong schema", "devices/own.yaml", ("devices/v1", "devices/v9"), "wrong-schema", 1),
     ("two devices of one id", "devices/own.yaml", ("id: card", "id: card"), "", 0),
-    ("extends", "catalog.yaml", ("name: tiny", "name: tiny\nextends: default"), "not-yet", 3),
+    ("extends nothing", "catalog.yaml", ("name: tiny", "name: tiny\nextends: nowhere"), "no-catalog", 3),
     ("other money", "catalog.yaml", ("name: tiny", "currency: EUR"), "unknown-value", 2),
     ("unknown device", "shapes/acme.csv", (",card,", ",crad,"), "unknown-device", 2),
     ("half a device", "shapes/acme.csv", (",4,", ",0.5,"), "bad-number", 2),

@@ -1,0 +1,145 @@
+"""A catalog as one normalised file with its digest, and back.
+
+One entry a line in a stable order, so that two frozen catalogs can be compared line by line. The digest is the one
+that plans record: a folder and its frozen file have the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from planner.catalog.digest import digest_of
+from planner.catalog.layer import aliases_of
+from planner.catalog.model import Catalog
+from planner.catalog.offers import PRICE_MODELS, QUALITIES
+from planner.catalog.plain import PlainError, from_plain, to_plain
+from planner.catalog.reading import Problems
+from planner.errors import InputError, Place
+from planner.files import StrPath, read_text
+
+SCHEMA = "catalog/frozen/v1"
+MADE = ("path", "digest", "aliases")  # fields that follow from the place or the rest of the content
+_HINT = "freeze the folder again: plan catalog freeze --hardware DIR --out FILE"
+
+
+def frozen_text(catalog: Catalog) -> str:
+    """The catalog as the text of a frozen file: everything in it that is content, in a stable order."""
+    parts = [f'"schema": {json.dumps(SCHEMA)}', f'"sha256": {json.dumps(catalog.digest)}']
+    for part in sorted(fields(catalog), key=lambda part: part.name):
+        if part.name not in MADE:
+            parts.append(f"{json.dumps(part.name)}: {_lines(to_plain(getattr(catalog, part.name)))}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _lines(value: Any) -> str:
+    """Entries of a list or mapping on a line of their own."""
+    if isinstance(value, dict):
+        rows = [f"{_one(key)}: {_one(value[key])}" for key in sorted(value)]
+        return "{\n" + ",\n".join(rows) + "\n}" if rows else "{}"
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(map(_one, value)) + "\n]" if value else "[]"
+    return _one(value)
+
+
+def _one(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def read_frozen(path: StrPath) -> Catalog:
+    """The catalog of a frozen file.
+
+    Raises
+    ------
+    InputError
+        The file is no frozen catalog, was changed after it was frozen, or holds what no catalog may.
+    """
+    name, text = str(path), read_text(path)
+    document = _document(name, text)
+    stated = document.pop("sha256", None)
+    made = {"path": name, "digest": "", "aliases": {}}
+    try:
+        catalog: Catalog = from_plain(Catalog, document | made)
+    except PlainError as error:
+        where = ".".join(error.path) or "the file"
+        place = _place(name, text, error.path)
+        raise InputError.of("wrong-type", f"{where} of {name} {error}", place=place, hint=_HINT) from None
+    problems = Problems()
+    aliases = aliases_of(catalog.devices.values(), problems, Path(name))
+    catalog = replace(catalog, aliases=aliases)
+    for reference, message, path_of in _unsound(catalog):
+        problems.add(reference, message, _place(name, text, path_of), _HINT)
+    problems.demand_none()
+    digest = digest_of(catalog)
+    if digest != stated:
+        message = (
+            f"{name} holds catalog {digest[:12]} but says {str(stated)[:12]}: it was changed, or is of another version"
+        )
+        raise InputError.of("changed-catalog", message, place=Place(file=name, line=3, column=1), hint=_HINT)
+    return replace(catalog, digest=digest)
+
+
+def _document(name: str, text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        place = Place(file=name, line=error.lineno, column=error.colno)
+        message = f"{name} is neither a catalog folder nor a frozen catalog: {error.msg}"
+        raise InputError.of("bad-json", message, place=place, hint="name the folder that holds catalog.yaml") from None
+    except (ValueError, RecursionError):
+        raise InputError.of("bad-json", f"{name} is no frozen catalog", place=Place(file=name), hint=_HINT) from None
+    if not isinstance(document, dict) or document.pop("schema", None) != SCHEMA:
+        raise InputError.of("wrong-schema", f"{name} is no frozen catalog", place=Place(file=name), hint=_HINT)
+    return document
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+def _place(name: str, text: str, path: tuple[str, ...]) -> Place:
+    """The line on which an entry begins, where the file still has one entry a line."""
+    if path[:1] == ("offers",) and path[1:]:
+        begin = text.find('\n"offers": [\n')
+        lines = text[:begin].count("\n") + 3 + int(path[1]) if begin >= 0 and path[1].isdigit() else 0
+        return Place(file=name, line=lines, column=1)
+    for key in path[1::-1]:
+        begin = text.find(f"\n{json.dumps(key, ensure_ascii=False)}: ")
+        if begin >= 0:
+            return Place(file=name, line=text[: begin + 1].count("\n") + 1, column=1)
+    return Place(file=name)
+
+
+def _unsound(catalog: Catalog) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """What the reader of a folder would have refused: reference, sentence, way to the entry."""
+    for kind, found in (("devices", catalog.devices), ("shapes", catalog.shapes)):
+        yield from _misnamed(kind, found)
+    for device in catalog.devices.values():
+        if device.memory_bytes <= 0:
+            yield "out-of-range", f"device {device.id} has no memory", ("devices", device.id)
+    for shape in catalog.shapes.values():
+        if shape.device not in catalog.devices:
+            yield "unknown-device", f"{shape.id} is of '{shape.device}', which is no device", ("shapes", shape.id)
+        if shape.devices < 1 or not 0 < shape.compute_share <= 1:
+            yield "out-of-range", f"{shape.id} has {shape.devices} devices", ("shapes", shape.id)
+    ids: set[str] = set()
+    for number, offer in enumerate(catalog.offers):
+        here = ("offers", str(number))
+        if offer.shape not in catalog.shapes:
+            yield "unknown-shape", f"{offer.id}: there is no shape '{offer.shape}'", here
+        if offer.price_microusd_per_hour <= 0:
+            yield "bad-price", f"{offer.id} costs {offer.price_microusd_per_hour} micro-dollars", here
+        if offer.price_model not in PRICE_MODELS or offer.quality not in QUALITIES:
+            yield "unknown-value", f"{offer.id} is '{offer.price_model}', '{offer.quality}'", here
+        if offer.id in ids:
+            yield "duplicate-id", f"offer {offer.id} is given twice", here
+        ids.add(offer.id)
+
+
+def _misnamed(kind: str, found: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    for name, item in found.items():
+        if item.id != name:
+            yield "duplicate-id", f"{name} of {kind} says it is '{item.id}'", (kind, name)

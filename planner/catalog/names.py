@@ -1,0 +1,49 @@
+"""Finds devices and shapes of a catalog by id, alias or pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from planner.catalog.model import Catalog, Device, Shape
+from planner.errors import InputError, Problem
+
+
+def find_device(catalog: Catalog, name: str) -> Device:
+    """The device of an id or alias; capitals do not matter."""
+    known = catalog.aliases.get(name.lower())
+    if known is None:
+        raise _unknown("device", name, catalog.aliases)
+    return catalog.devices[known]
+
+
+def find_shape(catalog: Catalog, name: str) -> Shape:
+    """The shape of an id such as aws/p5.48xlarge; machines one owns may leave out onprem/."""
+    shape = catalog.shapes.get(name) or catalog.shapes.get(f"onprem/{name}")
+    if shape is None:
+        raise _unknown("shape", name, catalog.shapes)
+    return shape
+
+
+def match_devices(catalog: Catalog, pattern: str) -> list[Device]:
+    """Devices that a pattern covers, by id."""
+    return sorted((d for d in catalog.devices.values() if device_matches(d, pattern)), key=lambda d: d.id)
+
+
+def device_matches(device: Device, pattern: str) -> bool:
+    """Whether a pattern covers a device: its id or an alias, with wildcards, or the first words of its id.
+
+    "h100-*" and "H100" cover every H100, "a100-sxm" both memory sizes, "l40" not the L40S.
+    """
+    wanted = pattern.lower()
+    if device.id.startswith(f"{wanted}-"):
+        return True
+    return any(fnmatchcase(name.lower(), wanted) for name in (device.id, *device.aliases))
+
+
+def _unknown(noun: str, name: str, known: Iterable[str]) -> InputError:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
+    hint = "did you mean " + " or ".join(near) + "?" if near else f"plan catalog list shows every {noun}"
+    return InputError(Problem(reference=f"unknown-{noun}", message=f"there is no {noun} '{name}'", hint=hint))

@@ -1,0 +1,127 @@
+"""Prices of one's own on top of a catalog: from a file, or one device on the command line.
+
+A price file has the columns of a catalog's offers. A line that names only `offer`, the price and `as_of` gives
+an offer that the catalog has another price; a line with a `shape` is an offer of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from planner.catalog.digest import digest_of
+from planner.catalog.model import Catalog, Offer, Provenance
+from planner.catalog.names import device_matches
+from planner.catalog.offers import OPTIONAL, PRICE, PRICE_MODELS, REQUIRED, newest, read_offer, read_price
+from planner.catalog.pricing import repriced, shape_price
+from planner.catalog.reading import Problems, Row, open_csv
+from planner.errors import UsageError
+from planner.files import StrPath
+from planner.spelling import closest
+from planner.units import UnitError, format_money_rate, parse_price
+
+NEEDED = ("offer", PRICE, "as_of")
+_REST = tuple(name for name in (*REQUIRED, *OPTIONAL) if name not in NEEDED)
+
+
+def with_price_file(catalog: Catalog, path: StrPath, *, until: str = "") -> Catalog:
+    """The catalog at the prices of a file, under the digest of what it then holds.
+
+    Parameters
+    ----------
+    path
+        CSV file of prices.
+    until
+        ISO date: lines of later dates do not count.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or a line names no offer, has no price above zero, or no date.
+    """
+    file, problems = Path(path), Problems()
+    offers = {offer.id: offer for offer in catalog.offers}
+    found: dict[tuple[str, str], Offer] = {}
+    for row in open_csv(file, NEEDED, _REST, problems):
+        for offer in _line(row, catalog, offers, problems):
+            if (offer.id, offer.provenance.as_of) in found:
+                hint = "keep one line, or give each its date"
+                problems.add("duplicate-id", f"{offer.id} has two prices of one date", row.place, hint)
+            found[offer.id, offer.provenance.as_of] = offer
+    problems.demand_none()
+    return _with_offers(catalog, offers | newest(found.values(), until))
+
+
+def _line(row: Row, catalog: Catalog, offers: dict[str, Offer], problems: Problems) -> Iterator[Offer]:
+    row.cells["status"] = row["status"] or "user"
+    row.cells["source"] = row["source"] or Path(row.file).name
+    if row["shape"]:
+        offer = read_offer(row, catalog.shapes, problems)
+        if offer:
+            yield offer
+        return
+    known, price, provenance = offers.get(row["offer"]), read_price(row, problems), row.provenance(problems)
+    if known is None:
+        near = closest(row["offer"][:200], list(offers))
+        hint = f"did you mean '{near[0]}'?" if near else "a new offer needs provider, shape, region and price_model"
+        problems.add("unknown-offer", f"the catalog has no offer '{row['offer']}'", row.place, hint)
+    elif price is not None:
+        yield repriced(known, price, provenance)
+
+
+def with_device_price(catalog: Catalog, text: str) -> Catalog:
+    """The catalog with another price of a device-hour: "h100-sxm=$2.50/h", or "h100-sxm@spot=$1.10/h".
+
+    Offers on demand of every device that the pattern covers, or those of the price model after the @, cost that
+    much a device.
+
+    Raises
+    ------
+    UsageError
+        The text is no price of a device, or nothing of that kind is offered.
+    """
+    pattern, model, price = _asked(text)
+    said = f"{pattern}@{model}={format_money_rate(price, exact=True)}"
+    provenance = Provenance(source=f"--price {said}", as_of="", status="user")
+    ids = {device.id for device in catalog.devices.values() if device_matches(device, pattern)}
+    if not ids:
+        near = closest(pattern.lower()[:100], list(catalog.aliases))
+        hint = f"did you mean '{near[0]}'?" if near else "plan catalog list shows every device"
+        raise UsageError.of("unknown-device", f"--price: there is no device '{pattern}'", hint=hint)
+    mine = {offer.id: offer for offer in catalog.offers if catalog.shapes[offer.shape].device in ids}
+    changed = {
+        name: repriced(offer, shape_price(price, catalog.shapes[offer.shape]), provenance)
+        for name, offer in mine.items()
+        if offer.price_model == model
+    }
+    if not changed:
+        models = sorted({offer.price_model for offer in mine.values()})
+        hint = f"it is offered as {', '.join(models)}: write {pattern}@{models[0]}=..." if models else "nobody sells it"
+        raise UsageError.of("no-offer", f"--price: '{pattern}' is not offered as {model}", hint=hint)
+    return _with_offers(catalog, {offer.id: offer for offer in catalog.offers} | changed)
+
+
+def _asked(text: str) -> tuple[str, str, int]:
+    """Device pattern, price model and micro-USD a device-hour of "DEVICE@MODEL=PRICE"."""
+    left, equals, right = text.partition("=")
+    pattern, _, model = left.strip().partition("@")
+    model = model.strip() or "on_demand"
+    if not equals or not pattern.strip():
+        raise UsageError.of("bad-price", f"--price '{text[:80]}' is no price", hint="write --price 'h100-sxm=$2.50/h'")
+    if model not in PRICE_MODELS:
+        hint = "one of: " + ", ".join(PRICE_MODELS)
+        raise UsageError.of("unknown-value", f"--price: there is no price model '{model[:40]}'", hint=hint)
+    try:
+        price = parse_price(right.strip(), field="--price")
+    except UnitError as error:
+        raise UsageError.of(error.reference, error.message, hint=error.hint) from None
+    if price <= 0:
+        hint = "what costs nothing belongs under hardware.owned"
+        raise UsageError.of("bad-price", f"--price {text[:80]}: a price lies above zero", hint=hint)
+    return pattern.strip(), model, price
+
+
+def _with_offers(catalog: Catalog, offers: dict[str, Offer]) -> Catalog:
+    changed = replace(catalog, offers=tuple(offers[name] for name in sorted(offers)))
+    return replace(changed, digest=digest_of(changed))
