@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planner.architecture.model import Architecture
+from planner.estimate.engines import Limits
 from planner.scenario.schema import ServingFleet, TrainingJob
 
 
@@ -89,6 +90,7 @@ class Machine:
     vendor: str  # lower case, "" unknown
     family: str  # generation
     memory_bytes: int  # of one device or of its slice; 0 unknown
+    formats: frozenset[str]  # number formats of its matrix units; empty: unknown
     devices_per_node: int
     nodes: int  # of the allocation, all its jobs or replicas together
     devices: int
@@ -134,7 +136,7 @@ class TrainingLayout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingLayout:
-    """How one replica is split; devices = dp·tp·pp·cp."""
+    """How one replica is split; devices = dp·tp·pp, and cp of the tensor ranks share out the tokens of a cache."""
 
     tp: int
     pp: int
@@ -145,7 +147,7 @@ class ServingLayout:
     @property
     def devices(self) -> int:
         """Devices of one replica."""
-        return self.tp * self.pp * self.dp * self.cp
+        return self.tp * self.pp * self.dp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +225,8 @@ class ServingLaunch(Launch):
     batch: float | None  # sequences that a replica was planned to hold at once
     mean_input_tokens: float
     mean_output_tokens: float
+    buckets: tuple[Mapping[str, Any], ...]  # kinds of requests; row["routed_requests_per_s"] says how many come here
+    limits: Limits | None  # what the engine may run at once, as the latencies were predicted; None: device unknown
 
     @property
     def replicas_per_node(self) -> int:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from planner.architecture.card import ModelCard, config_card, preset_card
 from planner.catalog.model import Catalog
 from planner.errors import InputError
+from planner.estimate.engines import Limits, engine_limits
 from planner.export.launch import (
     Group,
     Launch,
@@ -103,7 +104,7 @@ def _launch(
 ) -> Launch:
     kind = workload["kind"]
     asked = _asked(document, kind, workload["name"])
-    shared = {
+    shared: dict[str, Any] = {
         "origin": origin,
         "workload": str(workload["name"]),
         "stem": stem,
@@ -117,7 +118,8 @@ def _launch(
     others = tuple(
         other for other, (theirs, _) in zip(stems, rows) if theirs["name"] == workload["name"] and other != stem
     )
-    return ServingLaunch(fleet=asked, pools=others, **_serving(workload, row), **shared)
+    limits = _limits(asked, row, catalog)
+    return ServingLaunch(fleet=asked, pools=others, limits=limits, **_serving(workload, row), **shared)
 
 
 def _asked(document: Document, kind: str, name: str) -> TrainingJob | ServingFleet:
@@ -183,6 +185,7 @@ def _machine(row: Document, catalog: Catalog) -> Machine:
         vendor=device.vendor.lower() if device else "",
         family=device.family if device else "",
         memory_bytes=int(sliced or (device.memory_bytes if device else 0)),
+        formats=frozenset(device.peak_flop_per_s) if device else frozenset(),
         devices_per_node=_whole(row["devices_per_shape"]),
         nodes=_whole(row["count"]),
         devices=_whole(row["devices"]),
@@ -248,7 +251,24 @@ def _serving(workload: Document, row: Document) -> dict[str, Any]:
         "batch": row.get("batch"),
         "mean_input_tokens": float(demand.get("input_tokens") or 0.0),
         "mean_output_tokens": float(demand.get("output_tokens") or 0.0),
+        "buckets": tuple((workload.get("fleet") or {}).get("buckets") or ()),
     }
+
+
+def _limits(fleet: ServingFleet, row: Document, catalog: Catalog) -> Limits | None:
+    """Sequences and tokens of a step of the engine on the row's device: given, or its own defaults there."""
+    device = catalog.devices.get(row["device"])
+    if device is None:
+        return None
+    engine = (row.get("tier") or {}).get("engine") or fleet.engine
+    return engine_limits(
+        engine,
+        device,
+        catalog.shapes.get(row["shape"]),
+        max_num_seqs=fleet.limits.max_num_seqs,
+        max_batched_tokens=fleet.limits.max_num_batched_tokens,
+        memory_fraction=fleet.limits.memory_fraction,
+    )
 
 
 def _whole(value: Any) -> int:

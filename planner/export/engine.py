@@ -1,0 +1,162 @@
+"""What a serving engine is told of one allocation, whatever its own options are called.
+
+The memory share is that of the plan, so that an engine finds the cache that the plan counted on; the step and the
+sequences at once are those that the latencies were predicted for.
+"""
+
+from __future__ import annotations
+
+import math
+
+from planner.estimate.resolve_serving import LONGEST_SPREADS
+from planner.export.header import Blank, Target
+from planner.export.launch import NotExpressible, ServingLaunch
+from planner.scenario.lengths import Lengths
+from planner.traffic.trace import LONGEST
+
+UNKNOWN_SPREAD = 4  # a request may be so many times as long as a mean that is given without a spread
+BLOCK = 16  # tokens of a page of the cache: limits are whole pages
+SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+# NVIDIA's compute capability of families before Ampere, which engines leave behind one by one
+OLD_CAPABILITY = {"kepler": 3.7, "maxwell": 5.2, "pascal": 6.0, "volta": 7.0, "turing": 7.5}
+MODEL = Blank(name="MODEL", meaning="the weights: a folder, or a repository of the Hugging Face hub")
+
+
+def refuse_old_fp8(launch: ServingLaunch, target: Target, least: float) -> None:
+    """NotExpressible where a version refuses 8-bit weights on a device.
+
+    Parameters
+    ----------
+    launch
+        The fleet's allocation.
+    target
+        The engine.
+    least
+        NVIDIA compute capability from which it serves them.
+    """
+    machine = launch.machine
+    capability = OLD_CAPABILITY.get(machine.family)
+    too_old = capability is not None and capability < least
+    lacks = machine.vendor == "amd" and bool(machine.formats) and "fp8" not in machine.formats
+    if launch.fleet.weights.startswith("fp8") and (too_old or lacks):
+        has = f"compute capability {capability}, and that begins at {least}" if too_old else "no fp8"
+        raise NotExpressible(
+            f"{target.name} {target.version} does not serve fp8 weights on {machine.device}: it has {has}",
+            f"plan again without it (hardware: deny: [{machine.device}]) or with weights: fp16",
+        )
+
+
+def dtype(launch: ServingLaunch) -> str:
+    """Number format of what is not quantised: 16-bit floats without bf16 where the device has none."""
+    asked = SIXTEEN_BITS.get(launch.fleet.weights, "auto")
+    known = launch.machine.formats
+    no_bf16 = bool(known) and "bf16" not in known
+    return "float16" if no_bf16 and asked != "float32" else asked
+
+
+def memory_share(launch: ServingLaunch) -> float | None:
+    """Share of a device's memory that the plan let the engine fill; None where the plan knows no memory."""
+    memory = launch.row.get("memory")
+    if not memory or not launch.machine.memory_bytes:
+        return None
+    return _share(memory["usable_bytes"] / launch.machine.memory_bytes)
+
+
+def static_share(launch: ServingLaunch) -> float | None:
+    """Share of a device's memory for weights and cache alone, without workspace and overhead."""
+    memory = launch.row.get("memory")
+    if not memory or not launch.machine.memory_bytes:
+        return None
+    terms = memory["terms_bytes"]
+    beside = terms.get("workspace", 0.0) + terms.get("overhead", 0.0)
+    return _share((memory["usable_bytes"] - beside) / launch.machine.memory_bytes)
+
+
+def _share(value: float) -> float:
+    return round(min(max(value, 0.01), 1.0), 4)
+
+
+def sequences(launch: ServingLaunch) -> int | None:
+    """Sequences that a replica runs at once, as planned; None where the plan knows none.  [count]"""
+    batch = launch.batch
+    return None if batch is None or not math.isfinite(batch) or batch < 1 else int(batch)
+
+
+def step_tokens(launch: ServingLaunch) -> int | None:
+    """Tokens of one step, never fewer than its sequences; None where no limit is known.  [tokens]"""
+    limits = launch.limits
+    if limits is None or not math.isfinite(limits.max_batched_tokens):
+        return None
+    return max(int(limits.max_batched_tokens), sequences(launch) or 0)
+
+
+def context_tokens(launch: ServingLaunch) -> int:
+    """Longest request that the engine takes, prompt and answer together: whole pages, at most the model's own context.
+
+    Requests by bucket: the upper edge of the largest that is sent here. Lengths with a spread: the mean and three
+    standard deviations, as the plan's memory holds. A mean without one: four times the mean, if the cache holds that.
+    """
+    wanted = max(_from_buckets(launch), _from_lengths(launch))
+    pages = math.ceil(wanted / BLOCK) * BLOCK
+    most = launch.model.arch.max_positions if launch.model.arch else 0
+    return min(pages, most) if most else pages
+
+
+def _from_buckets(launch: ServingLaunch) -> float:
+    routed = launch.row.get("routed_requests_per_s") or []
+    here = [bucket for bucket, rate in zip(launch.buckets, routed) if rate > 0] or list(launch.buckets)
+    means = [(bucket.get("input_tokens") or 0) + (bucket.get("output_tokens") or 0) for bucket in here]
+    return max([*means, *(_edges(str(bucket["name"])) for bucket in here)], default=0.0)
+
+
+def _edges(name: str) -> float:
+    """Upper edges of a bucket, "9770/388" -> 10158; 0 when its name holds none.  [tokens]"""
+    try:
+        edges = math.fsum(float(part) for part in name.split("/"))
+    except (ValueError, OverflowError):
+        return 0.0
+    return edges if 0 < edges <= LONGEST else 0.0  # nan fails both
+
+
+def _from_lengths(launch: ServingLaunch) -> float:
+    lengths = [given for given in (launch.fleet.input_length, launch.fleet.output_length) if given is not None]
+    if not lengths:
+        return 0.0
+    moments = [length.moments for length in lengths]
+    mean = math.fsum(moment.mean for moment in moments)
+    variance = math.fsum(max(moment.second_moment - moment.mean**2, 0.0) for moment in moments)
+    if all(_without_spread(length) for length in lengths):
+        return max(mean, min(UNKNOWN_SPREAD * mean, _cache_tokens(launch)))
+    return mean + LONGEST_SPREADS * math.sqrt(variance)
+
+
+def _without_spread(length: Lengths) -> bool:
+    return length.histogram is None and length.p95 is None
+
+
+def _cache_tokens(launch: ServingLaunch) -> float:
+    """Tokens that one rank's cache holds when it runs as many mean requests as planned.  [tokens]"""
+    each = launch.mean_input_tokens + launch.mean_output_tokens / 2
+    return (sequences(launch) or 0) // launch.layout.dp * each
+
+
+def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
+    """What to know where the file cannot do all that was planned."""
+    notes = []
+    planned = launch.engine or launch.fleet.engine or ""
+    if planned and planned.lower() != engine:
+        notes.append(f"capacity and latencies were predicted for {planned}, not for {engine}")
+    if launch.role != "whole":
+        notes.append(f"the {launch.role} pool of a disaggregated fleet: useless without its other pools")
+    longest = context_tokens(launch)
+    notes.append(f"a request of more than {longest} tokens, prompt and answer together, is refused by the server")
+    most = launch.model.arch.max_positions if launch.model.arch else 0
+    if most and longest == most:
+        notes.append(f"that is the model's own limit of {most} positions")
+    capability = OLD_CAPABILITY.get(launch.machine.family)
+    if capability is not None:
+        notes.append(
+            f"{launch.machine.device} has compute capability {capability}: this version may not support it; "
+            "an older release of the engine may"
+        )
+    return notes

@@ -1,0 +1,42 @@
+"""What a router in front of a fleet needs: which share of each kind of request goes to which allocation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.export import quoting
+from planner.export.header import Target, header_lines
+from planner.export.launch import ExportFile, ServingLaunch
+
+
+def routing_files(launch: ServingLaunch, target: Target) -> list[ExportFile]:
+    """The allocation's row of the routing table; nothing where all requests come to one allocation alike."""
+    if not launch.pools and len(launch.buckets) <= 1:
+        return []
+    return [ExportFile(name=f"{launch.stem}.routing.json", text=quoting.json(routing_table(launch, target)))]
+
+
+def routing_table(launch: ServingLaunch, target: Target) -> dict[str, Any]:
+    """Shares of the requests of each bucket at the planned peak that this allocation takes."""
+    rates = launch.row.get("routed_requests_per_s") or []
+    return {
+        "about": header_lines(launch, target),
+        "fleet": launch.workload,
+        "pool": launch.stem,
+        "other_pools": list(launch.pools),
+        "role": launch.role,
+        "replicas": launch.replicas,
+        "planned_requests_per_s_per_replica": launch.requests_per_s,
+        "buckets": [_bucket(dict(bucket), rate) for bucket, rate in zip(launch.buckets, rates)],
+    }
+
+
+def _bucket(bucket: dict[str, Any], routed_per_s: float) -> dict[str, Any]:
+    peak = bucket["peak_requests_per_s"]
+    return {
+        "name": bucket["name"],
+        "input_tokens": bucket.get("input_tokens"),
+        "output_tokens": bucket.get("output_tokens"),
+        "requests_per_s": routed_per_s,
+        "share": min(routed_per_s / peak, 1.0) if peak > 0 else 0.0,
+    }

@@ -1,0 +1,100 @@
+"""A serving command before it is written into a script, a SkyPilot task or a pod."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planner.export import engine
+from planner.export.command import Argument, Expand, command_line
+from planner.export.header import Blank, Target
+from planner.export.launch import Launch, NotExpressible, ServingLaunch
+from planner.export.quoting import shell_double
+
+PORT = 8000
+GROUP_PORT = 29500  # where the nodes of one replica meet
+HEALTH = "/health"  # answers 200 when the engine serves: vLLM and SGLang alike
+_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """How a node of a replica learns its place: words of the shell that runs there."""
+
+    rank: Expand
+    head: Expand
+
+
+SCRIPT = Meeting(rank=Expand('"$NODE_RANK"'), head=Expand('"$MASTER_ADDR"'))
+SCRIPT_BLANKS = (
+    Blank(name="NODE_RANK", meaning="which of the replica's nodes this is, from 0"),
+    Blank(name="MASTER_ADDR", meaning="address of the replica's node 0"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """The command of one port: one replica, or the replicas that share a node."""
+
+    target: Target
+    words: tuple[object, ...]  # the program and what it takes without options
+    arguments: tuple[Argument, ...]
+    follower: str  # option of every node of a replica but the first; "" when all run the same command
+    blanks: tuple[Blank, ...]
+    notes: tuple[str, ...]
+    image: str  # container, without the registry
+    package: str  # what pip installs
+
+    def lines(self, meeting: Meeting | None = None) -> list[str]:
+        """Lines of a POSIX shell that become the server; `meeting` where a replica spans nodes."""
+        asked = [demand(blank) for blank in self.blanks]
+        command = "exec " + command_line(self.words, self.arguments)
+        if meeting is None or not self.follower:
+            return [*asked, command]
+        first = f"set --; [ {meeting.rank} = 0 ] || set -- {self.follower}"
+        return [*asked, first, command + ' \\\n  "$@"']
+
+
+def demand(blank: Blank) -> str:
+    """A line that stops a script, with its meaning, where a variable is not set."""
+    return f': "${{{blank.name}:?{shell_double(blank.meaning)}}}"'
+
+
+def model_word(launch: ServingLaunch, ready: Sequence[str]) -> tuple[object, tuple[Blank, ...], tuple[str, ...]]:
+    """The model on a command line, with what to fill in and what to note.
+
+    Parameters
+    ----------
+    launch
+        The fleet.
+    ready
+        Weight formats that the engine serves from the published 16-bit checkpoint.
+    """
+    published, weights = launch.model.hf_id, launch.fleet.weights
+    if _REPOSITORY.fullmatch(published) and weights in ready:
+        return published, (), ()
+    blank = Blank(name=engine.MODEL.name, meaning=f"{engine.MODEL.meaning}, in {weights}")
+    notes = (f"the plan serves {weights} weights: MODEL must hold a checkpoint in that format",) if published else ()
+    return Expand('"$MODEL"'), (blank,), notes
+
+
+def replicas_together(launch: ServingLaunch) -> int:
+    """Replicas of one port: those that share a node."""
+    return max(launch.replicas_per_node, 1) if launch.nodes_per_replica == 1 else 1
+
+
+def serving(launch: Launch) -> ServingLaunch:
+    """The launch of a fleet, if an engine can serve it.
+
+    Raises
+    ------
+    NotExpressible
+        It has no model, or runs on a device that no engine of these formats supports.
+    """
+    assert isinstance(launch, ServingLaunch)
+    if launch.machine.device_kind not in ("gpu", "tpu"):
+        raise NotExpressible(f"vLLM and SGLang do not run on {launch.machine.device}")
+    if launch.machine.shape_kind == "share":
+        raise NotExpressible(f"{launch.machine.shape_name} is a share of a device, of which engines have no notion")
+    return launch

@@ -1,0 +1,142 @@
+"""`vllm serve` for one allocation of a fleet: a script that starts what runs on one node."""
+
+from __future__ import annotations
+
+from planner.export import engine
+from planner.export.command import Argument, Expand
+from planner.export.header import Blank, Target
+from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
+from planner.export.routing import routing_files
+from planner.export.server import GROUP_PORT, PORT, SCRIPT, Meeting, Server, model_word, replicas_together, serving
+from planner.export.server_script import script
+
+VLLM = Target(
+    name="vLLM", version="0.33.0", read="2026-11-21",
+    source="vllm-project/vllm:vllm/engine/arg_utils.py, vllm/entrypoints/common/cli_args.py",
+)  # fmt: skip
+TPU_VERSION = "0.32.0"  # of vllm-tpu, the newest on 2026-11-21
+TPU_NOTE = f"on TPUs vLLM is the package vllm-tpu, whose newest release is {TPU_VERSION}"
+FP8_CAPABILITY = 7.5  # least; vllm/model_executor/layers/quantization/fp8.py
+ONLINE = {"fp8": "fp8", "fp8-block": "fp8_per_block"}  # quantised from a 16-bit checkpoint while it loads
+CACHES = {"bf16": "bfloat16", "fp16": "float16", "fp8": "fp8", "nvfp4": "nvfp4",
+          "int8": "int8_per_token_head", "int4": "int4_per_token_head"}  # fmt: skip
+CACHE_MOVERS = {
+    "prefill": '{"kv_connector": "NixlConnector", "kv_role": "kv_producer"}',
+    "decode": '{"kv_connector": "NixlConnector", "kv_role": "kv_consumer"}',
+}
+CACHE_MOVER_NOTE = (
+    "the cache moves between pools by NIXL: set VLLM_NIXL_SIDE_CHANNEL_HOST to an address that the other pool reaches, "
+    "and put a proxy in front that asks a prefill server first and a decode server then"
+)
+
+
+def files(launch: Launch) -> list[ExportFile]:
+    """The script of one allocation.
+
+    Raises
+    ------
+    NotExpressible
+        vLLM has no words for it.
+    """
+    fleet = serving(launch)
+    text = script(fleet, server(fleet, SCRIPT))
+    return [ExportFile(name=f"{launch.stem}.vllm.sh", text=text), *routing_files(fleet, VLLM)]
+
+
+def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = None) -> Server:
+    """The command of one port.
+
+    Parameters
+    ----------
+    launch
+        The fleet's allocation.
+    meeting
+        How the nodes of a replica find each other, where there are several.
+    together
+        Replicas behind the port; default: those that share a node.
+
+    Raises
+    ------
+    NotExpressible
+        vLLM has no words for it.
+    """
+    engine.refuse_old_fp8(launch, VLLM, FP8_CAPABILITY)
+    together = replicas_together(launch) if together is None else together
+    if together > 1 and launch.model.arch is not None and launch.model.arch.is_moe:
+        raise NotExpressible(
+            "vLLM spreads the experts over replicas that share a port, and the plan puts "
+            f"{together} whole replicas on each node",
+            "use kubernetes, one pod a replica",
+        )
+    model, model_blanks, model_notes = model_word(launch, (*engine.SIXTEEN_BITS, *ONLINE))
+    draft = (Blank(name="DRAFT_MODEL", meaning="the draft model"),) if launch.fleet.speculative else ()
+    moves = (CACHE_MOVER_NOTE,) if launch.role in CACHE_MOVERS else ()
+    tpu = launch.machine.device_kind == "tpu"
+    return Server(
+        target=VLLM,
+        words=("vllm", "serve", model),
+        arguments=(*_split(launch, meeting, together), *_limits(launch), *_formats(launch), *_ways(launch)),
+        follower="--headless" if launch.nodes_per_replica > 1 else "",
+        blanks=(*model_blanks, *draft),
+        notes=(*engine.engine_notes(launch, "vllm"), *model_notes, *moves, *([TPU_NOTE] if tpu else [])),
+        image=f"vllm/vllm-tpu:v{TPU_VERSION}" if tpu else f"vllm/vllm-openai:v{VLLM.version}",
+        package=f"vllm-tpu=={TPU_VERSION}" if tpu else f"vllm=={VLLM.version}",
+    )
+
+
+def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argument]:
+    layout, nodes = launch.layout, launch.nodes_per_replica
+    found: list[Argument] = [
+        ("--tensor-parallel-size", layout.tp),
+        ("--pipeline-parallel-size", layout.pp),
+    ]
+    if layout.dp * together > 1:
+        found.append(("--data-parallel-size", layout.dp * together))
+    if layout.ep > 1:
+        found.append(("--enable-expert-parallel", None))
+    if layout.cp > 1:
+        found.append(("--decode-context-parallel-size", layout.cp))
+    if nodes > 1:
+        found += [("--nnodes", nodes), ("--node-rank", meeting.rank), ("--master-addr", meeting.head)]
+        found.append(("--master-port", GROUP_PORT))
+    if nodes > 1 and layout.dp > 1:
+        found.append(("--data-parallel-address", meeting.head))
+    return found
+
+
+def _limits(launch: ServingLaunch) -> list[Argument]:
+    sequences, tokens, share = engine.sequences(launch), engine.step_tokens(launch), engine.memory_share(launch)
+    found: list[Argument] = [("--max-model-len", engine.context_tokens(launch))]
+    if sequences is not None:
+        found.append(("--max-num-seqs", -(-sequences // launch.layout.dp)))  # of one data-parallel rank
+    if tokens is not None:
+        found.append(("--max-num-batched-tokens", tokens))
+    if share is not None:
+        found.append(("--gpu-memory-utilization", share))
+    return found
+
+
+def _formats(launch: ServingLaunch) -> list[Argument]:
+    fleet = launch.fleet
+    if fleet.kv_cache not in CACHES:
+        raise NotExpressible(f"vLLM has no cache in {fleet.kv_cache}", "write kv_cache: fp8 or bf16")
+    cache = CACHES[fleet.kv_cache]
+    sixteen = engine.dtype(launch)
+    if cache == "bfloat16" and sixteen == "float16":
+        cache = "auto"  # the device has no bf16: the cache is kept as the rest is
+    found: list[Argument] = [("--dtype", sixteen)]
+    if fleet.weights in ONLINE:
+        found.append(("--quantization", ONLINE[fleet.weights]))
+    return [*found, ("--kv-cache-dtype", cache)]
+
+
+def _ways(launch: ServingLaunch) -> list[Argument]:
+    fleet = launch.fleet
+    found: list[Argument] = []
+    if fleet.prefix_cached:
+        found.append(("--enable-prefix-caching", None))
+    if fleet.speculative:
+        found += [("--spec-model", Expand('"$DRAFT_MODEL"')), ("--spec-tokens", fleet.speculative.length)]
+    if launch.role in CACHE_MOVERS:
+        found.append(("--kv-transfer-config", CACHE_MOVERS[launch.role]))
+    return [*found, ("--served-model-name", launch.model.name), ("--host", "0.0.0.0"), ("--port", PORT)]
