@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from model_pages import model_pages
+from scenario_page import scenario_page
 
 from planner.files import write_text
 
@@ -14,7 +15,7 @@ DOCS = Path(__file__).parents[1]
 
 def pages() -> dict[str, str]:
     """Path below docs/ -> text, of every page that is made from code."""
-    return {**model_pages()}
+    return {**model_pages(), **scenario_page()}
 
 
 def stale() -> list[str]:
