@@ -477,3 +477,44 @@ def test_nodes_on_demand_for_whole_periods_are_checked() -> None:
         forged["contracts"][top] |= change
         add_up(forged)
         assert references(sealed(forged), world()) & {"wrong-fee", "wrong-contract"}
+
+
+def twice_the_same_run(document: Document) -> None:
+    runs = row_of(document, "d")["runs"]
+    runs[1] = dict(runs[0])
+
+
+def one_job_less_in_the_schedule(document: Document) -> None:
+    document["schedule"]["jobs"].pop()
+
+
+TOLD: list[tuple[str, Callable[[Document], None], str]] = [
+    ("a run told twice", twice_the_same_run, "its runs are not periods of the calendar, each once and in order"),
+    ("runs before the job's own start", edit("scenario", "training", 3, "start", to="9 days"), "d: runs before 216 h"),
+    ("a job missing from the schedule", one_job_less_in_the_schedule, "5 jobs in the schedule, 6 rows"),
+]
+
+
+@pytest.mark.parametrize(("name", "forge", "words"), TOLD, ids=[name for name, _, _ in TOLD])
+def test_forgeries_are_told_by_name(
+    name: str, forge: Callable[[Document], None], words: str, everything: Document
+) -> None:
+    forged = copy.deepcopy(everything)
+    forge(forged)
+    assert any(words in problem.message for problem in api.verify(sealed(forged), world()))
+
+
+def test_nodes_added_on_demand_stand_where_their_pool_does() -> None:
+    document = solved(topped(), world())
+    top = next(one for one in document["contracts"] if one["kind"] == "on_demand")
+    top["zone"] = "z9"
+    messages = [problem.message for problem in api.verify(sealed(document), world())]
+    assert any("it stands in '', its pool in 'z9'" in message for message in messages)
+
+
+def test_a_calendar_and_contracts_that_nobody_asked_for(everything: Document) -> None:
+    plain = solved(scenario([job("a")]), world())
+    forged = {**plain, "schedule": everything["schedule"], "contracts": everything["contracts"][:1]}
+    told = {problem.message for problem in api.verify(sealed(forged), world())}
+    assert "the scenario and the plan do not agree that there is a calendar" in told
+    assert "contracts are bought without a calendar" in told
