@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from planner.candidates.search import Candidates, enumerate_candidates
-from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.errors import Problem
 from planner.plan.certificate import certificate_problems
+from planner.plan.made_with import catalog_of_plan
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.verify import verify as _verify
 from planner.scenario.load import parse_scenario
@@ -22,7 +22,7 @@ def verify(document: Document, catalog: Catalog | None = None) -> list[Problem]:
 
     The certificate is checked as well, over all columns of the scenario, listed again: no solver is asked.
     """
-    catalog = catalog or load_catalog()
+    catalog = catalog or catalog_of_plan(document)
     problems = _verify(document, catalog, load_model)
     if problems or not document.get("certificate"):
         return problems

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.api.checking import case_problems
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
-from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
+from planner.catalog.own_prices import OwnPrices, load_priced
 from planner.errors import PlanError, UsageError
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import STOPS, uninterrupted
@@ -29,9 +29,25 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 
-def catalog_of(scenario: Scenario, hardware: str | None = None) -> Catalog:
-    """The catalog to use: `hardware`, then the scenario's own, else the packaged one."""
-    return load_catalog(hardware or scenario.hardware.catalog)
+def catalog_of(
+    scenario: Scenario,
+    hardware: str | None = None,
+    *,
+    prices: Iterable[str] | None = None,
+    price: Iterable[str] | None = None,
+) -> Catalog:
+    """The catalog to use: `hardware`, then the scenario's own, else the packaged one, at one's own prices.
+
+    Parameters
+    ----------
+    hardware
+        A folder or frozen file.
+    prices
+        Files of prices, or one ISO date: only prices of that day or earlier.
+    price
+        Prices of a device-hour: "h100-sxm=$2.50/h".
+    """
+    return load_priced(hardware or scenario.hardware.catalog, OwnPrices.of(prices, price))
 
 
 def enumerate_candidates(

@@ -9,14 +9,14 @@ from typing import Any
 
 from planner.catalog.model import Catalog
 
-_NOT_CONTENT = ("path", "digest", "aliases")
+NOT_CONTENT = ("path", "digest", "aliases", "own_prices")
 _GETTERS: dict[type[Any], Callable[[object], tuple[object, ...]]] = {}
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def digest_of(catalog: Catalog) -> str:
     """SHA-256 over every fact in a canonical order; files, line ends, comments and order do not count."""
-    parts = [f"{name}={_canonical(getattr(catalog, name))}" for name in catalog.__slots__ if name not in _NOT_CONTENT]
+    parts = [f"{name}={_canonical(getattr(catalog, name))}" for name in catalog.__slots__ if name not in NOT_CONTENT]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from planner.catalog.digest import digest_of
+from planner.catalog.digest import NOT_CONTENT, digest_of
 from planner.catalog.layer import aliases_of
 from planner.catalog.model import Catalog
 from planner.catalog.offers import PRICE_MODELS, QUALITIES
@@ -22,7 +22,6 @@ from planner.errors import InputError, Place
 from planner.files import StrPath, read_text
 
 SCHEMA = "catalog/frozen/v1"
-MADE = ("path", "digest", "aliases")  # fields that follow from the place or the rest of the content
 _HINT = "freeze the folder again: plan catalog freeze --hardware DIR --out FILE"
 
 
@@ -30,7 +29,7 @@ def frozen_text(catalog: Catalog) -> str:
     """The catalog as the text of a frozen file: everything in it that is content, in a stable order."""
     parts = [f'"schema": {json.dumps(SCHEMA)}', f'"sha256": {json.dumps(catalog.digest)}']
     for part in sorted(fields(catalog), key=lambda part: part.name):
-        if part.name not in MADE:
+        if part.name not in NOT_CONTENT:
             parts.append(f"{json.dumps(part.name)}: {_lines(to_plain(getattr(catalog, part.name)))}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
@@ -60,7 +59,7 @@ def read_frozen(path: StrPath) -> Catalog:
     name, text = str(path), read_text(path)
     document = _document(name, text)
     stated = document.pop("sha256", None)
-    made = {"path": name, "digest": "", "aliases": {}}
+    made = {"path": name, "digest": "", "aliases": {}, "own_prices": []}
     try:
         catalog: Catalog = from_plain(Catalog, document | made)
     except PlainError as error:

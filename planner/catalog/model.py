@@ -239,3 +239,4 @@ class Catalog:
     serving: ServingCalibration | None = None
     transfers: Mapping[tuple[str, str], Transfer] = field(default_factory=dict)  # by provider and kind
     training_stacks: Mapping[str, float] = field(default_factory=dict)  # software stack -> time over a tuned one's
+    own_prices: tuple[str, ...] = ()  # flags of the prices on top of the files: "--price h100-sxm=$2.50/h"; no content

@@ -6,16 +6,17 @@ an offer that the catalog has another price; a line with a `shape` is an offer o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planner.catalog.digest import digest_of
+from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog, Offer, Provenance
 from planner.catalog.names import device_matches
 from planner.catalog.offers import OPTIONAL, PRICE, PRICE_MODELS, REQUIRED, newest, read_offer, read_price
 from planner.catalog.pricing import repriced, shape_price
-from planner.catalog.reading import Problems, Row, open_csv
+from planner.catalog.reading import Problems, Row, is_date, open_csv
 from planner.errors import UsageError
 from planner.files import StrPath
 from planner.spelling import closest
@@ -23,6 +24,65 @@ from planner.units import UnitError, format_money_rate, parse_price
 
 NEEDED = ("offer", PRICE, "as_of")
 _REST = tuple(name for name in (*REQUIRED, *OPTIONAL) if name not in NEEDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnPrices:
+    """What is asked of prices on top of a catalog."""
+
+    until: str = ""  # ISO date: only prices of that day or earlier
+    files: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()  # "h100-sxm=$2.50/h"
+
+    @classmethod
+    def of(cls, prices: Iterable[str] | None, price: Iterable[str] | None) -> OwnPrices:
+        """From what stands after `--prices` (a date or files) and `--price`.
+
+        Raises
+        ------
+        UsageError
+            Two dates.
+        """
+        given = tuple(prices or ())
+        dates = [text for text in given if is_date(text)]
+        if len(dates) > 1:
+            raise UsageError.of("two-dates", f"prices of which day? --prices {' and '.join(dates)}", hint="give one")
+        files = tuple(text for text in given if text not in dates)
+        return cls(until=dates[0] if dates else "", files=files, devices=tuple(price or ()))
+
+    @classmethod
+    def from_flags(cls, flags: Iterable[str]) -> OwnPrices:
+        """From the flags that a plan records."""
+        pairs = [flag.partition(" ") for flag in flags]
+        prices = [text for name, _, text in pairs if name == "--prices"]
+        return cls.of(prices, [text for name, _, text in pairs if name == "--price"])
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """As a plan records them."""
+        prices = [text for text in (self.until, *self.files) if text]
+        return (*(f"--prices {text}" for text in prices), *(f"--price {text}" for text in self.devices))
+
+
+NO_OWN_PRICES = OwnPrices()
+
+
+def load_priced(path: StrPath | None = None, own: OwnPrices = NO_OWN_PRICES) -> Catalog:
+    """The catalog of a folder or file (None: the one that ships) at prices of one's own, files first.
+
+    Raises
+    ------
+    InputError
+        The catalog or a price file is invalid.
+    UsageError
+        A price of a device is no price, or of nothing that is offered.
+    """
+    catalog = load_catalog(path, prices_until=own.until)
+    for file in own.files:
+        catalog = with_price_file(catalog, file, until=own.until)
+    for text in own.devices:
+        catalog = with_device_price(catalog, text)
+    return replace(catalog, own_prices=own.flags)
 
 
 def with_price_file(catalog: Catalog, path: StrPath, *, until: str = "") -> Catalog:

@@ -19,13 +19,17 @@ def candidates(
     settings: options.Settings = None,
     case: options.Case = None,
     hardware: options.HardwareFolder = None,
+    prices: options.Prices = None,
+    price: options.Price = None,
     allow_suspect: options.AllowSuspect = False,
 ) -> None:
     """List the ways to run each workload, with memory, time and cost."""
     from planner.cli.find import load
     from planner.report.candidates import render_candidates
 
-    question, catalog = load(scenario, settings=settings, case=case, hardware=hardware)
+    question, catalog = load(
+        scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame
+    )
     from planner import api
 
     with frame.progress(f"enumerating {question.name}"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import options
+from planner.cli import complete, options
 from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
@@ -18,11 +18,8 @@ _SCENARIO_SUFFIXES = (".yaml", ".yml")
 
 def explain(
     frame: Frame,
-    plan: Annotated[
-        str | None,
-        typer.Argument(metavar="[PLAN|SCENARIO]", help="Plan file, or a scenario, which is solved first."),
-    ] = None,
-    workload: Annotated[str | None, typer.Option("--workload", metavar="NAME", help="Only this one.")] = None,
+    plan: options.PlanOrScenario = None,
+    workload: options.Workload = None,
     rejected: Annotated[bool, typer.Option("--rejected", help="Why the other ways were dropped.")] = False,
     marginals: Annotated[
         bool, typer.Option("--marginals", help="What one step more of each limit saves; each is solved again.")
@@ -31,22 +28,33 @@ def explain(
         bool, typer.Option("--break-even", help="The price at which each other device would be chosen.")
     ] = False,
     why_not: Annotated[
-        list[str] | None, typer.Option("--why-not", metavar="DEVICE", help="Why not this device; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--why-not",
+            metavar="DEVICE",
+            help="Why not this device; repeatable.",
+            autocompletion=complete.devices,
+        ),
     ] = None,
     output: options.Output = Form.table,
     out: options.OutFile = None,
     settings: options.Settings = None,
     case: options.Case = None,
     hardware: options.HardwareFolder = None,
+    prices: options.Prices = None,
+    price: options.Price = None,
     allow_suspect: options.AllowSuspect = False,
 ) -> None:
     """Show what stands behind a plan: terms of time and memory, what binds, errors, prices, sources, equations."""
+    from planner.cli.find import plan_or_scenario
     from planner.report.explanation import render_explanation
 
-    asked = {"settings": settings, "case": case, "hardware": hardware}
+    asked = {"settings": settings, "case": case, "hardware": hardware, "prices": prices, "price": price}
     further = {"marginals": marginals, "break_even": break_even, "why_not": tuple(why_not or ())}
     answers: dict[str, Any] = {}
-    if plan is not None and PurePath(plan).suffix in _SCENARIO_SUFFIXES:
+    anew = any((*asked.values(), *further.values(), allow_suspect))
+    plan = plan_or_scenario(plan, anew=anew)
+    if PurePath(plan).suffix in _SCENARIO_SUFFIXES:
         document, code, answers = _solved(frame, plan, further, workload, allow_suspect=allow_suspect, **asked)
     else:
         document, code = _read(plan, allow_suspect=allow_suspect, **asked, **further), 0
@@ -59,17 +67,18 @@ def explain(
     raise typer.Exit(code)
 
 
-def _read(plan: str | None, **asked: Any) -> dict[str, Any]:
+def _read(plan: str, **asked: Any) -> dict[str, Any]:
     """A plan file; what changes the question makes no sense for an answer."""
-    from planner.cli.planfile import plan_file, read_plan
+    from planner.cli.planfile import read_plan
 
     if any(asked.values()):
         hint = "plan explain SCENARIO.yaml --set ..."
         message = (
-            "--set, --case, --hardware, --allow-suspect, --marginals, --break-even and --why-not want a scenario file"
+            "--set, --case, --hardware, --prices, --price, --allow-suspect, --marginals, --break-even and --why-not "
+            "want a scenario file"
         )
         raise usage("not-a-scenario", message, hint)
-    return read_plan(plan_file(plan))
+    return read_plan(plan)
 
 
 def _solved(
@@ -78,7 +87,7 @@ def _solved(
     """The plan of a scenario, the exit code of its status, and the answers to what else is asked."""
     from planner.cli.find import load
 
-    question, catalog = load(scenario, **asked)
+    question, catalog = load(scenario, frame=frame, **asked)
     from planner import api
 
     with frame.progress(f"solving {question.name}"):

@@ -11,6 +11,7 @@ from planner.errors import UsageError
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
+    from planner.cli.frame import Frame
     from planner.scenario.schema import Scenario
 
 DEFAULT_SCENARIO = "scenario.yaml"
@@ -32,16 +33,24 @@ def scenario_file(given: str | None) -> str:
     )
 
 
-def plan_or_scenario(given: str | None) -> str:
-    """The file given, else the only plan in .plan/, else the scenario that is found here."""
+def plan_or_scenario(given: str | None, *, anew: bool = False) -> str:
+    """The file given, else the only plan in .plan/, else the scenario found here; with `anew` the scenario at once."""
+    return given or (scenario_file(None) if anew or not plans_here() else plan_file(None))
+
+
+def plan_file(given: str | None) -> str:
+    """The file given, else the only plan in .plan/."""
     if given:
         return given
-    plans = plans_here()
-    if len(plans) > 1:
-        raise UsageError.of(
-            "many-plans", f"which plan? Here are {', '.join(plans)}", hint=f"name one of them: {newest_first(plans)[0]}"
-        )
-    return plans[0] if plans else scenario_file(None)
+    found = plans_here()
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UsageError.of("no-plan", "no plan given, and none in .plan/", hint="plan solve SCENARIO writes one")
+    newest = newest_first(found)[0]
+    raise UsageError.of(
+        "many-plans", f"which plan? Here are {', '.join(found)}", hint=f"name one of them: {newest} is the newest"
+    )
 
 
 def scenarios_here() -> list[str]:
@@ -62,12 +71,49 @@ def newest_first(paths: Sequence[str]) -> list[str]:
 
 
 def load(
-    given: str | None, *, settings: Sequence[str] | None, case: str | None, hardware: str | None
+    given: str | None,
+    *,
+    settings: Sequence[str] | None,
+    case: str | None,
+    hardware: str | None,
+    prices: Sequence[str] | None = None,
+    price: Sequence[str] | None = None,
+    frame: Frame | None = None,
 ) -> tuple[Scenario, Catalog]:
-    """The scenario, and the catalog: --hardware, else the scenario's own, else the packaged one."""
+    """The scenario, and the catalog: --hardware, else the scenario's own, else the packaged one, at one's own prices.
+
+    With a frame, it is told on stderr when the prices are old.
+    """
     from planner.scenario import load_scenario
 
     scenario = load_scenario(scenario_file(given), settings=tuple(settings or ()), case=case)
-    from planner import api  # after the scenario: its mistakes are told before anything heavy is imported
+    return scenario, load_catalog(hardware or scenario.hardware.catalog, prices=prices, price=price, frame=frame)
 
-    return scenario, api.catalog_of(scenario, hardware)
+
+def load_catalog(
+    hardware: str | None,
+    *,
+    prices: Sequence[str] | None = None,
+    price: Sequence[str] | None = None,
+    frame: Frame | None = None,
+) -> Catalog:
+    """The catalog of a folder or frozen file, else the packaged one, at the prices of --prices and --price.
+
+    With a frame, it is told on stderr when the prices are old.
+    """
+    from planner.catalog.own_prices import OwnPrices, load_priced
+
+    catalog = load_priced(hardware, OwnPrices.of(prices, price))
+    if frame is not None:
+        tell_age(frame, catalog)
+    return catalog
+
+
+def tell_age(frame: Frame, catalog: Catalog) -> None:
+    """Old prices, and those of no known date, on stderr."""
+    from planner.catalog.age import stale_prices
+    from planner.cli import clock
+
+    warning = stale_prices(catalog, clock.today())
+    if warning is not None:
+        frame.warn(warning)

@@ -23,7 +23,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from planner.errors import PlanError, UsageError
+from planner.errors import PlanError, Problem, UsageError
 
 
 class When(StrEnum):
@@ -86,6 +86,13 @@ class Frame:
         """A remark for people, on stderr; --quiet drops it."""
         if not self.quiet:
             sys.stderr.write(text.rstrip("\n") + "\n")
+
+    def warn(self, problem: Problem) -> None:
+        """A warning, on stderr; --quiet drops it."""
+        from planner.report import problems
+
+        if not self.quiet:
+            sys.stderr.write(problems.render((problem,), colour=self.colour(sys.stderr)))
 
     def complain(self, error: PlanError) -> None:
         """All problems of an error, on stderr."""

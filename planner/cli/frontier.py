@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planner.cli import options
+from planner.cli import complete, options
 from planner.cli.frame import Frame, command, usage
 from planner.cli.quantities import share_of, time_of
 
@@ -42,7 +42,13 @@ def frontier(
         Against | None, typer.Option("--against", help="Made least under the limit; default cost, of a budget time.")
     ] = None,
     workload: Annotated[
-        str | None, typer.Option("--workload", metavar="NAME", help="Only this job's deadline; default every job's.")
+        str | None,
+        typer.Option(
+            "--workload",
+            metavar="NAME",
+            help="Only this job's deadline; default every job's.",
+            autocompletion=complete.workloads,
+        ),
     ] = None,
     output: Annotated[FrontierForm, typer.Option("--output", "-o", help="Output format.")] = FrontierForm.table,
     out: options.OutFile = None,
@@ -51,6 +57,8 @@ def frontier(
     settings: options.Settings = None,
     case: options.Case = None,
     hardware: options.HardwareFolder = None,
+    prices: options.Prices = None,
+    price: options.Price = None,
     allow_suspect: options.AllowSuspect = False,
     solver: options.SolverName = options.Solver.highs,
     gap: options.Gap = "0",
@@ -63,7 +71,9 @@ def frontier(
 
     limit, low, high = range_of(over)
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": time_of(time_limit)}
-    question, catalog = load(scenario, settings=settings, case=case, hardware=hardware)
+    question, catalog = load(
+        scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame
+    )
     from planner import api
     from planner.plan.frontier.document import flat_rows
     from planner.report.frontier import render_frontier

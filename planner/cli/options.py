@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from planner.cli import complete
 from planner.cli.frame import Form
 
 
@@ -18,17 +19,58 @@ class Solver(StrEnum):
 
 
 ScenarioFile = Annotated[
-    str | None, typer.Argument(metavar="[SCENARIO]", help="Scenario file; default: scenario.yaml here.")
-]  # fmt: skip
+    str | None,
+    typer.Argument(
+        metavar="[SCENARIO]",
+        help="Scenario file; default: scenario.yaml here, or the only file in scenarios/.",
+        autocompletion=complete.scenarios,
+    ),
+]
+PlanFile = Annotated[
+    str | None,
+    typer.Argument(metavar="[PLAN]", help="Plan file; default: the only one in .plan/.", autocompletion=complete.plans),
+]
+PlanOrScenario = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[PLAN|SCENARIO]",
+        help="Plan file, or a scenario, which is solved first; default: the only one here.",
+        autocompletion=complete.plans_and_scenarios,
+    ),
+]
+Workload = Annotated[
+    str | None, typer.Option("--workload", metavar="NAME", help="Only this one.", autocompletion=complete.workloads)
+]
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="Preset name, or a config.json or its folder.", autocompletion=complete.models
+    ),
+]
 Output = Annotated[Form, typer.Option("--output", "-o", help="Output format.")]
 OutFile = Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write there; - is stdout.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a scenario key; repeatable.")
-]  # fmt: skip
-Case = Annotated[str | None, typer.Option("--case", metavar="NAME", help="A named case of the scenario file.")]
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Override a scenario key; repeatable.", autocompletion=complete.settings
+    ),
+]
+Case = Annotated[
+    str | None,
+    typer.Option("--case", metavar="NAME", help="A named case of the scenario file.", autocompletion=complete.cases),
+]
 HardwareFolder = Annotated[
-    str | None, typer.Option("--hardware", metavar="DIR", help="A catalog folder in place of the packaged one.")
+    str | None,
+    typer.Option("--hardware", metavar="DIR", help="A catalog folder or frozen file in place of the packaged one."),
 ]  # fmt: skip
+Prices = Annotated[
+    list[str] | None,
+    typer.Option("--prices", metavar="FILE|DATE", help="A file of your own prices, or prices of that day; repeatable."),
+]
+Price = Annotated[
+    list[str] | None,
+    typer.Option("--price", metavar="DEVICE=PRICE", help="Of a device-hour: 'h100-sxm=$2.50/h'; repeatable."),
+]
 AllowSuspect = Annotated[bool, typer.Option("--allow-suspect", help="Use prices that look wrong, too.")]
 SolverName = Annotated[Solver, typer.Option("--solver", help="Solver of the integer program.")]
 Gap = Annotated[str, typer.Option("--gap", metavar="SHARE", help="Accept what is proven this close.")]

@@ -28,6 +28,8 @@ def solve(
     settings: options.Settings = None,
     case: options.Case = None,
     hardware: options.HardwareFolder = None,
+    prices: options.Prices = None,
+    price: options.Price = None,
     allow_suspect: options.AllowSuspect = False,
     solver: options.SolverName = options.Solver.highs,
     gap: options.Gap = "0",
@@ -56,7 +58,9 @@ def solve(
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": time_of(time_limit)}
     asked |= _others(best, within, previous, move_cost)
     child.start_early(threads)  # it imports the solvers while the scenario is read
-    question, catalog = load(scenario, settings=settings, case=case, hardware=hardware)
+    question, catalog = load(
+        scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame
+    )
     from planner import api
 
     started = time.monotonic()

@@ -30,12 +30,12 @@ def fresh(
     InputError
         One of them changed since the plan was made, and nobody allowed for it.
     """
-    from planner.catalog.load import load_catalog
+    from planner.plan.made_with import catalog_of_plan
     from planner.plan.stale import scenario_of, stale_problems
     from planner.report import problems
 
     scenario = scenario_of(plan)
-    catalog = load_catalog(hardware or plan["scenario"].get("hardware", {}).get("catalog"))
+    catalog = catalog_of_plan(plan, hardware)
     found = stale_problems(plan, catalog, scenario)
     if found and not allow_stale:
         raise InputError(*found)

@@ -191,7 +191,12 @@ def _provenance(
     dates = {row["price_as_of"] for row in priced if row["price_as_of"]}
     return {
         "planner": __version__,
-        "catalog": {"name": catalog.name, "as_of": catalog.as_of, "sha256": catalog.digest},
+        "catalog": {
+            "name": catalog.name,
+            "as_of": catalog.as_of,
+            "sha256": catalog.digest,
+            **({"own_prices": list(catalog.own_prices)} if catalog.own_prices else {}),
+        },
         "prices_as_of": min(dates) if dates else "",
         "solver": solution.solver,
         "modelling": solution.modelling,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from planner.cli import clock
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -24,6 +28,19 @@ class Answer:
 
 
 Run = Callable[..., Answer]
+
+TODAY = date(2026, 11, 21)  # the day on which every test runs
+
+
+def without_price_age(err: str) -> str:
+    """What stands on stderr but for the warning that shipped prices are old or of no known date."""
+    return re.sub(r"warning\[stale-prices\] [^\n]*\nhint: [^\n]*\n", "", err)
+
+
+@pytest.fixture(autouse=True)
+def same_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line believes that it is TODAY."""
+    monkeypatch.setattr(clock, "today", lambda: TODAY)
 
 
 @pytest.fixture

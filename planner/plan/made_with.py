@@ -1,0 +1,61 @@
+"""The catalog that a plan was made with, loaded again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from planner.catalog.model import Catalog
+from planner.catalog.own_prices import OwnPrices, load_priced
+from planner.errors import InputError
+from planner.scenario.load import parse_scenario
+
+
+def catalog_of_plan(
+    plan: Mapping[str, Any],
+    hardware: str | None = None,
+    *,
+    prices: Iterable[str] | None = None,
+    price: Iterable[str] | None = None,
+) -> Catalog:
+    """The catalog of a plan: its scenario's own or the packaged one, at the prices that the plan says it was given.
+
+    Whether it still is what it was, its digest tells.
+
+    Parameters
+    ----------
+    plan
+        A plan document.
+    hardware
+        A folder or frozen file in place of the scenario's.
+    prices, price
+        As on the command line, in place of those that the plan records.
+
+    Raises
+    ------
+    InputError, UsageError
+        The catalog or a file of prices is gone or invalid.
+    """
+    own = OwnPrices.of(prices, price)
+    if not own.flags:
+        own = OwnPrices.from_flags(_recorded(plan))
+    return load_priced(hardware or _named(plan), own)
+
+
+def _recorded(plan: Mapping[str, Any]) -> list[str]:
+    """The flags that a plan records; none where the document is not a plan."""
+    try:
+        flags = plan["provenance"]["catalog"].get("own_prices", [])
+    except (LookupError, TypeError, AttributeError):
+        return []
+    return [flag for flag in flags if isinstance(flag, str)] if isinstance(flags, list) else []
+
+
+def _named(plan: Mapping[str, Any]) -> str | None:
+    """The folder that its scenario names, seen from the scenario's file; None: the packaged catalog."""
+    try:
+        scenario = parse_scenario(json.dumps(plan["scenario"]), file=plan["scenario_file"])
+    except (InputError, LookupError, TypeError, ValueError, RecursionError):  # what is wrong, `verify` says
+        return None
+    return scenario.hardware.catalog
