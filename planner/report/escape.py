@@ -1,7 +1,7 @@
 """One escape function a format: what came from a user's file is text and stays text.
 
 Terminal: no control character reaches the screen, so a name cannot move the cursor or
-hide a line. CSV: no cell becomes a formula. Markdown: no cell breaks its table, links or
+hide a line. CSV and spreadsheets: no cell becomes a formula. Markdown: no cell breaks its table, links or
 embeds HTML. HTML: no tag. JSON needs none of this: its writer quotes (and refuses NaN).
 """
 
@@ -45,8 +45,21 @@ def csv_cell(value: Any) -> Any:
     if not isinstance(value, str):
         return "" if value is None else value
     text = terminal(value)
-    runs = any(part[:1] and part[0] in _FORMULA_START for part in (value, text.lstrip()))
-    return f"'{text}" if runs else text
+    return f"'{text}" if runs_in_a_sheet(value) or runs_in_a_sheet(text) else text
+
+
+_UNKNOWN_TO_XML = re.compile("[\ufffe\uffff]")
+_LONGEST_CELL = 32_767  # characters that a spreadsheet keeps
+
+
+def xlsx_cell(text: str) -> str:
+    """Text of a spreadsheet cell: no control character, none that XML forbids; it is written as text, never parsed."""
+    return _UNKNOWN_TO_XML.sub("", terminal(text))[:_LONGEST_CELL]
+
+
+def runs_in_a_sheet(text: str) -> bool:
+    """Whether a spreadsheet would take a text for a formula if it were typed in."""
+    return any(part[:1] and part[0] in _FORMULA_START for part in (text, text.lstrip()))
 
 
 def markdown(text: str) -> str:

@@ -1,0 +1,125 @@
+"""A spreadsheet being written: its formats, and the few ways in which cells may be filled.
+
+Text goes through one door, as text: nothing that a user named ever becomes a formula. Formulas are ours, and each
+carries the value that it has now, for viewers that do not calculate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any, TypeAlias
+
+from planner.report import escape
+
+Cell: TypeAlias = tuple[int, int]  # row and column from zero
+Sheet: TypeAlias = Any  # xlsxwriter's worksheet, which has no types
+_OPTIONS = {
+    "in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False,
+}  # fmt: skip
+_FONT = {"font_name": "Calibri", "font_size": 10, "valign": "top"}
+_MONEY = {"USD": "$#,##0.00;[Red]-$#,##0.00", "EUR": '#,##0.00 "EUR";[Red]-#,##0.00 "EUR"'}
+_PRICE = {"USD": "$#,##0.0000##", "EUR": '#,##0.0000## "EUR"'}
+_PAPER_A4 = 9
+
+
+class Book:
+    """A workbook in memory."""
+
+    def __init__(self, currency: str = "USD") -> None:
+        import xlsxwriter
+
+        self._buffer = BytesIO()
+        self._book = xlsxwriter.Workbook(self._buffer, _OPTIONS)
+        self._formats: dict[str, Any] = {}
+        self._styles: dict[str, dict[str, Any]] = {
+            "text": {},
+            "wrapped": {"text_wrap": True},
+            "quoted": {"quote_prefix": True},
+            "title": {"bold": True, "font_size": 14},
+            "strong": {"bold": True},
+            "head": {"bold": True, "bottom": 1, "text_wrap": True, "bg_color": "#E8EEF4"},
+            "note": {"italic": True, "font_color": "#595959"},
+            "count": {"num_format": "#,##0"},
+            "hours": {"num_format": "#,##0.00"},
+            "number": {"num_format": "General"},
+            "share": {"num_format": "0.00%"},
+            "money": {"num_format": _MONEY.get(currency, _MONEY["USD"])},
+            "sum": {"num_format": _MONEY.get(currency, _MONEY["USD"]), "bold": True, "top": 1},
+            "price": {
+                "num_format": _PRICE.get(currency, _PRICE["USD"]),
+                "font_color": "#0000FF",
+                "bg_color": "#FFF8DC",
+            },
+            "priced": {"num_format": _PRICE.get(currency, _PRICE["USD"])},
+            "input share": {"num_format": "0.00%", "font_color": "#0000FF", "bg_color": "#FFF8DC"},
+        }
+
+    def _style(self, name: str) -> Any:
+        if name not in self._formats:
+            self._formats[name] = self._book.add_format({**_FONT, **self._styles[name]})
+        return self._formats[name]
+
+    def sheet(self, name: str, widths: Sequence[float], *, heads: int, fixed: int = 0) -> Sheet:
+        """A new sheet, set up for the screen and for paper.
+
+        Parameters
+        ----------
+        widths
+            Of the columns.  [characters]
+        heads, fixed
+            Rows at the top and columns at the left that stay in sight, and are printed on every page.
+        """
+        sheet = self._book.add_worksheet(name)
+        for column, width in enumerate(widths):
+            sheet.set_column(column, column, width)
+        sheet.freeze_panes(heads, fixed)
+        sheet.hide_gridlines(2)
+        sheet.set_landscape()
+        sheet.set_paper(_PAPER_A4)
+        sheet.fit_to_pages(1, 0)
+        sheet.set_margins(left=0.4, right=0.4, top=0.6, bottom=0.6)
+        sheet.set_footer("&L&A&RPage &P of &N")
+        if heads:
+            sheet.repeat_rows(0, heads - 1)
+        return sheet
+
+    def text(self, sheet: Sheet, at: Cell, text: str, style: str = "text") -> None:
+        """A cell of text, whatever it looks like."""
+        safe = escape.xlsx_cell(text)
+        quoted = style == "text" and escape.runs_in_a_sheet(safe)
+        sheet.write_string(*at, safe, self._style("quoted" if quoted else style))
+
+    def number(self, sheet: Sheet, at: Cell, value: float | None, style: str = "number") -> None:
+        """A cell with a number; empty where it is unknown."""
+        if value is None:
+            sheet.write_blank(*at, None, self._style(style))
+        else:
+            sheet.write_number(*at, value, self._style(style))
+
+    def formula(self, sheet: Sheet, at: Cell, formula: str, value: float, style: str = "money") -> None:
+        """A formula of ours, and the value that it has now."""
+        sheet.write_formula(*at, formula, self._style(style), value)
+
+    def heads(self, sheet: Sheet, row: int, heads: Mapping[str, str], column: int = 0) -> None:
+        """A line of heads, each with a comment that says where its column comes from."""
+        for number, (head, origin) in enumerate(heads.items(), start=column):
+            self.text(sheet, (row, number), head, "head")
+            if origin:
+                sheet.write_comment(row, number, escape.xlsx_cell(origin), {"x_scale": 2, "author": "plan"})
+
+    def name(self, name: str, reference: str) -> None:
+        """A name for a cell or a range: "=Summary!$B$4"."""
+        self._book.define_name(name, reference)
+
+    def stamped(self, title: str, day: str) -> None:
+        """Properties of the file; its date is the catalog's, so that equal reports are equal files."""
+        from datetime import datetime
+
+        created = datetime.fromisoformat(day) if day else datetime(2000, 1, 1)
+        self._book.set_properties({"title": escape.xlsx_cell(title), "created": created, "comments": "Made by plan"})
+
+    def bytes(self) -> bytes:
+        """The file; nothing can be written afterwards."""
+        self._book.close()
+        return self._buffer.getvalue()

@@ -1,0 +1,135 @@
+"""The first sheet: what it costs, for how long, what is set aside; each figure a formula over the other sheets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner.report.plan_words import horizon, proof
+from planner.report.workbook.book import Book, Sheet
+from planner.report.workbook.months import FIRST_MONTH, HEAD, MONTHS, SUMS, Grid
+from planner.report.workbook.rows import MICRO
+
+Piece = Mapping[str, Any]
+SUMMARY = "Summary"
+_FIGURES = ("training", "serving", "unused", "total", "contingency", "both", "committed", "variable")
+_WORDS = {
+    "training": "Training, one-off",
+    "serving": "Serving, recurring, for {horizon}",
+    "unused": "Contracts that nobody uses",
+    "total": "Total for {horizon} horizon",
+    "contingency": "Contingency, beside the total",
+    "both": "Total with contingency",
+    "committed": "of the total committed",
+    "variable": "of the total variable",
+}
+_NAMES = {"training": "Training", "serving": "Serving", "total": "Total", "contingency": "Contingency",
+          "both": "Total_with_contingency", "committed": "Committed", "variable": "Variable"}  # fmt: skip
+
+
+def summary_sheet(book: Book, report: Piece) -> Sheet:
+    """The sheet with its head; money is added by `summary_money` when there is any."""
+    plan = report["plan"]
+    sheet = book.sheet(SUMMARY, (38, 18, 18, 18, 18, 18), heads=1)
+    book.text(sheet, (0, 0), " · ".join(filter(None, (plan["name"], plan["title"]))), "title")
+    for row, (name, text) in enumerate(_facts(plan), start=1):
+        book.text(sheet, (row, 0), name, "strong")
+        book.text(sheet, (row, 1), text)
+    return sheet
+
+
+def _facts(plan: Piece) -> Iterator[tuple[str, str]]:
+    catalog = plan["provenance"]["catalog"]
+    yield "Plan", proof(plan, None)
+    yield "Case", plan["case"] or "as written"
+    yield "Scenario", plan["scenario_file"] or ""
+    yield "Catalog", f"{catalog['name']} {catalog['as_of']} (sha256 {catalog['sha256'][:16]})"
+    yield "Prices as of", plan["provenance"]["prices_as_of"]
+    yield "Plan's SHA-256", plan["sha256"] or ""
+
+
+def summary_money(book: Book, sheet: Sheet, report: Piece, grid: Grid) -> None:
+    """Totals, fiscal years and what else may happen."""
+    budget, plan, row = report["budget"], report["plan"], 8
+    book.text(sheet, (row, 0), "Contingency, share of the total", "strong")
+    book.number(sheet, (row, 1), budget["contingency"], "input share")
+    book.name("Contingency_share", f"={SUMMARY}!$B${row + 1}")
+    book.number(sheet, (row + 1, 1), budget["horizon_hours"], "hours")
+    book.text(sheet, (row + 1, 0), "Horizon [h]", "strong")
+    book.name("Horizon_hours", f"={SUMMARY}!$B${row + 2}")
+    row = _totals(book, sheet, budget, grid, row + 3, horizon(plan))
+    row = _solved(book, sheet, budget, row)
+    row = _years(book, sheet, budget, grid, row + 1)
+    row = _cases(book, sheet, budget, row + 1)
+    for number, beside in enumerate(budget["beside"]):
+        book.text(sheet, (row + number, 0), f"Beside the total: {beside['what']}")
+        book.number(sheet, (row + number, 1), beside["total_microusd"] / MICRO, "money")
+
+
+def _totals(book: Book, sheet: Sheet, budget: Piece, grid: Grid, row: int, length: str) -> int:
+    """A line for each figure of the monthly sheet; the row after them."""
+    totals = {**budget["totals"], "both_microusd": _with_contingency(budget["totals"])}
+    for number, key in enumerate(_FIGURES):
+        strong = key in ("total", "both")
+        book.text(sheet, (row + number, 0), _WORDS[key].format(horizon=length), "strong" if strong else "text")
+        text = f"='{MONTHS}'!${grid.column(grid.total)}${SUMS + number + 1}"
+        book.formula(sheet, (row + number, 1), text, totals[f"{key}_microusd"] / MICRO, "sum" if strong else "money")
+        if key in _NAMES:
+            book.name(_NAMES[key], f"={SUMMARY}!$B${row + number + 1}")
+    return row + len(_FIGURES)
+
+
+def _with_contingency(row: Piece) -> int:
+    return int(row["total_microusd"] + row["contingency_microusd"])
+
+
+def _solved(book: Book, sheet: Sheet, budget: Piece, row: int) -> int:
+    """The plan's own total beside that of the formulas, and whether all lines are in the allocations."""
+    total = budget["totals"]["total_microusd"] / MICRO
+    book.text(sheet, (row, 0), "As solved")
+    book.number(sheet, (row, 1), total, "money")
+    book.text(sheet, (row + 1, 0), "Changed here since")
+    book.formula(sheet, (row + 1, 1), f"=ROUND(Total-B{row + 1},2)", 0.0)
+    book.text(sheet, (row + 2, 0), "Check: allocations less months, must be 0")
+    book.formula(sheet, (row + 2, 1), "=ROUND(SUM(Cost)-Total,2)", 0.0)
+    return row + 3
+
+
+def _years(book: Book, sheet: Sheet, budget: Piece, grid: Grid, row: int) -> int:
+    """Sums by fiscal year; nothing where the plan has no date."""
+    if not budget["fiscal_years"]:
+        return row
+    heads = (f"Fiscal year from {budget['fiscal_year_start']}", "Training", "Serving", "Total", "Contingency",
+             "Total with contingency")  # fmt: skip
+    book.heads(sheet, row, dict.fromkeys(heads, ""))
+    for number, year in enumerate(budget["fiscal_years"], start=row + 1):
+        _year(book, sheet, grid, number, year)
+    return row + len(budget["fiscal_years"]) + 1
+
+
+def _year(book: Book, sheet: Sheet, grid: Grid, row: int, year: Piece) -> None:
+    book.text(sheet, (row, 0), year["label"])
+    first, last = grid.column(FIRST_MONTH), grid.column(grid.total - 1)
+    labels = f"'{MONTHS}'!${first}${HEAD + 2}:${last}${HEAD + 2}"
+    values = {**year, "both_microusd": _with_contingency(year)}
+    for column, key in enumerate(("training", "serving", "total", "contingency", "both"), start=1):
+        line = SUMS + _FIGURES.index(key) + 1
+        text = f"=SUMIF({labels},$A{row + 1},'{MONTHS}'!${first}${line}:${last}${line})"
+        book.formula(sheet, (row, column), text, values[f"{key}_microusd"] / MICRO)
+
+
+def _cases(book: Book, sheet: Sheet, budget: Piece, row: int) -> int:
+    """What else may happen, as solved: these do not follow prices."""
+    section = budget["cases"]
+    if not section:
+        return row
+    book.heads(sheet, row, {"What may happen (as solved)": "These do not follow the sheet Prices", "Cost": "",
+                            "Probability": ""})  # fmt: skip
+    expected = section["expected"] or {"total_microusd": None}
+    rows = [*section["cases"], {"name": "expected", "probability": None, **expected}]
+    for number, case in enumerate(rows, start=row + 1):
+        cost = case["total_microusd"]
+        book.text(sheet, (number, 0), case["name"])
+        book.number(sheet, (number, 1), None if cost is None else cost / MICRO, "money")
+        book.number(sheet, (number, 2), case["probability"], "share")
+    return row + len(rows) + 2
