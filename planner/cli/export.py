@@ -45,11 +45,8 @@ def export(
             "Of both: skypilot, kubernetes.",
         ),
     ],
-    plan: Annotated[
-        str | None,
-        typer.Argument(metavar="[PLAN|SCENARIO]", help="Plan file, or a scenario, which is solved first."),
-    ] = None,
-    workload: Annotated[str | None, typer.Option("--workload", metavar="NAME", help="Only this one.")] = None,
+    plan: options.PlanOrScenario = None,
+    workload: options.Workload = None,
     out: Annotated[
         str | None,
         typer.Option("--out", metavar="FILE|DIR", help="Write there: a folder where there are several files."),
@@ -61,16 +58,18 @@ def export(
     allow_suspect: options.AllowSuspect = False,
 ) -> None:
     """Write the files that launch a plan: one for each workload and place that it rents."""
+    from planner.cli.find import plan_or_scenario
     from planner.export import export as exported
     from planner.export import launches_of
 
     asked = {"settings": settings, "case": case, "hardware": hardware}
-    if plan is not None and PurePath(plan).suffix in _SCENARIO_SUFFIXES:
+    plan = plan_or_scenario(plan, anew=bool(settings or case or allow_suspect))
+    if PurePath(plan).suffix in _SCENARIO_SUFFIXES:
         document, catalog = _solved(frame, plan, allow_suspect=allow_suspect, **asked)
     else:
         if settings or case or allow_suspect:
             raise usage("not-a-scenario", "--set, --case and --allow-suspect want a scenario file")
-        plan, document, catalog = _read(frame, plan, hardware, allow_stale)
+        document, catalog = _read(frame, plan, hardware, allow_stale)
     _demand_plan(document)
     made = _command(form, plan, workload, allow_stale=allow_stale, allow_suspect=allow_suspect, **asked)
     launches = _chosen(launches_of(document, catalog, command=made), workload)
@@ -90,15 +89,12 @@ def _solved(frame: Frame, scenario: str, *, allow_suspect: bool, **asked: Any) -
         return api.solve(question, catalog, allow_suspect=allow_suspect).document, catalog
 
 
-def _read(
-    frame: Frame, given: str | None, hardware: str | None, allow_stale: bool
-) -> tuple[str, dict[str, Any], Catalog]:
+def _read(frame: Frame, plan: str, hardware: str | None, allow_stale: bool) -> tuple[dict[str, Any], Catalog]:
     """A plan file that still answers its scenario and its catalog."""
-    from planner.cli.planfile import plan_file, read_plan
+    from planner.cli.planfile import read_plan
 
-    path = plan_file(given)
-    document = read_plan(path)
-    return path, document, fresh(frame, document, hardware=hardware, allow_stale=allow_stale)[1]
+    document = read_plan(plan)
+    return document, fresh(frame, document, hardware=hardware, allow_stale=allow_stale)[1]
 
 
 def _demand_plan(document: dict[str, Any]) -> None:

@@ -22,9 +22,9 @@ def command_line(words: Sequence[object], arguments: Sequence[Argument]) -> str:
     Examples
     --------
     >>> print(command_line(["vllm", "serve", "a b"], [("--port", 80), ("--quiet", None), ("--host", Expand('"$H"'))]))
-    vllm serve 'a b' \\\\
-      --port 80 \\\\
-      --quiet \\\\
+    vllm serve 'a b' \\
+      --port 80 \\
+      --quiet \\
       --host "$H"
     """
     return " \\\n  ".join([" ".join(map(_word, words)), *(_option(*argument) for argument in arguments)])

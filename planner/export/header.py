@@ -63,7 +63,7 @@ def header_lines(launch: Launch, target: Target, blanks: Sequence[Blank] = (), n
 def placed(launch: Launch) -> str:
     """Where an allocation stands: "2 × n3-H100-SXM5x8 (8 × h100-sxm-80gb), hyperstack CANADA-1, on_demand"."""
     machine = launch.machine
-    place = " ".join(part for part in (machine.provider, machine.region, machine.zone) if part)
+    place = " ".join(dict.fromkeys(part for part in (machine.provider, machine.region, machine.zone) if part))
     shape = f"{machine.nodes} × {machine.shape_name} ({machine.devices_per_node} × {machine.device})"
     return f"{shape}, {place}, {machine.price_model}"
 

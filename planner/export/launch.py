@@ -186,6 +186,7 @@ class TrainingLaunch(Launch):
     epochs: float
     progress_tokens: float  # trained already, all epochs together
     checkpoint_every_s: float | None
+    software: str  # row of planner.estimate.frameworks that time and memory were predicted for
     group: Group | None  # of a mixed job
 
     @property

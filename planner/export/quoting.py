@@ -67,6 +67,11 @@ def yaml(value: Any) -> str:
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
+        def scalar(self, text: str) -> Any:
+            """Several lines as a block where YAML can hold them so; PyYAML quotes what it cannot."""
+            return self.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+    Dumper.add_representer(str, Dumper.scalar)
     text: str = pyyaml.dump(
         _plain(value), Dumper=Dumper, sort_keys=False, allow_unicode=False, default_flow_style=False, width=1000
     )

@@ -11,9 +11,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from planner.architecture.card import ModelCard, config_card, preset_card
+from planner.candidates.layouts import SHARDING
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.estimate.engines import Limits, engine_limits
+from planner.estimate.frameworks import planned_framework
 from planner.export.launch import (
     Group,
     Launch,
@@ -114,7 +116,9 @@ def _launch(
         "row": row,
     }
     if isinstance(asked, TrainingJob):
-        return TrainingLaunch(job=asked, **_training(workload, row), **shared)
+        machine, stage = shared["machine"], SHARDING.index(row["layout"]["sharding"])
+        software = planned_framework(asked.framework, machine.device_kind, machine.family, stage).name
+        return TrainingLaunch(job=asked, software=software, **_training(workload, row), **shared)
     others = tuple(
         other for other, (theirs, _) in zip(stems, rows) if theirs["name"] == workload["name"] and other != stem
     )

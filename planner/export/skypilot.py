@@ -1,0 +1,150 @@
+"""A SkyPilot task for one allocation: a service for the replicas of a fleet, a (managed) job for training."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from planner.export import quoting, vllm
+from planner.export.command import Expand
+from planner.export.header import Blank, Target, commented, header_lines
+from planner.export.launch import ExportFile, Launch, Machine, NotExpressible, ServingLaunch, TrainingLaunch
+from planner.export.routing import routing_files
+from planner.export.server import HEALTH, PORT, Meeting, Server, serving
+from planner.export.skypilot_names import OWNED, accelerators, cloud, infra, instance_type
+
+SKYPILOT = Target(
+    name="SkyPilot", version="0.14.1", read="2026-11-21",
+    source="skypilot-org/skypilot:sky/utils/schemas.py, sky/skylet/constants.py",
+)  # fmt: skip
+Document = dict[str, Any]
+MEETING = Meeting(rank=Expand('"$SKYPILOT_NODE_RANK"'), head=Expand('"$HEAD_ADDR"'))
+FIND_HEAD = """HEAD_ADDR="$(printf '%s\\n' "$SKYPILOT_NODE_IPS" | head -n 1)\""""
+TOKEN = "HF_TOKEN"
+PLAIN_DISK_GB = 256  # SkyPilot's own size of a disk
+SYSTEM_DISK_GB = 100  # images and packages beside the weights
+START_S = 1800  # weights are fetched and loaded before a replica answers
+SPOT = ("spot",)
+BOUGHT = ("commitment", "reserved", "block", "calendar", "flex", "auction")
+
+
+def files(launch: Launch) -> list[ExportFile]:
+    """The task of one allocation.
+
+    Raises
+    ------
+    NotExpressible
+        SkyPilot, or the engine inside, has no words for it.
+    """
+    if isinstance(launch, ServingLaunch):
+        fleet = serving(launch)
+        text = _service(fleet, vllm.server(fleet, MEETING))
+        return [ExportFile(name=f"{launch.stem}.sky.yaml", text=text), *routing_files(fleet, SKYPILOT)]
+    assert isinstance(launch, TrainingLaunch)
+    return [ExportFile(name=f"{launch.stem}.sky.yaml", text=_job(launch))]
+
+
+def _service(launch: ServingLaunch, server: Server) -> str:
+    each = launch.nodes_per_replica
+    lines = ["set -eu", *([FIND_HEAD] if each > 1 else []), *server.lines(MEETING if each > 1 else None)]
+    task = {
+        "name": quoting.dns_label(launch.stem),
+        "num_nodes": each,
+        "resources": {**resources(launch.machine, _serving_disk_gb(launch)), "ports": PORT},
+        "service": _replicas(launch),
+        **_asked(server.blanks, launch.model.hf_id),
+        "setup": f"pip install {quoting.shell(server.package)}\n",
+        "run": "\n".join(lines) + "\n",
+    }
+    start = f"start it with: sky serve up {launch.stem}.sky.yaml{_options(task)}"
+    notes = [start, *_place_notes(launch.machine), *_autoscaling_notes(launch), *server.notes]
+    return _written(launch, task, server.blanks, notes)
+
+
+def _replicas(launch: ServingLaunch) -> Document:
+    """The service: as many replicas as planned, or none to all of them where they come with the load."""
+    count = launch.machine.nodes // launch.nodes_per_replica
+    probe = {"path": HEALTH, "initial_delay_seconds": START_S}
+    if not _comes_and_goes(launch):
+        return {"readiness_probe": probe, "replicas": count}
+    rate = launch.requests_per_s * launch.replicas / count
+    policy = {"min_replicas": 0, "max_replicas": count, "target_qps_per_replica": round(rate, 4)}
+    return {"readiness_probe": probe, "replica_policy": policy}
+
+
+def _comes_and_goes(launch: ServingLaunch) -> bool:
+    return launch.fleet.autoscaling is not None and launch.row.get("level", 0) > 0
+
+
+def _autoscaling_notes(launch: ServingLaunch) -> list[str]:
+    return ["these replicas come and go with the load, as planned"] if _comes_and_goes(launch) else []
+
+
+def _serving_disk_gb(launch: ServingLaunch) -> int:
+    """Room for a checkpoint of 16 or 32 bits beside the system."""
+    width = 4 if launch.fleet.weights == "fp32" else 2
+    return SYSTEM_DISK_GB + math.ceil(launch.model.parameters * width / 1e9)
+
+
+def resources(machine: Machine, disk_gb: int = 0) -> Document:
+    """The `resources:` of one node, as the plan rents it.
+
+    Raises
+    ------
+    NotExpressible
+        SkyPilot has no name for the device, or the machine is a share of one.
+    """
+    if machine.shape_kind in ("mig", "share"):
+        raise NotExpressible(f"{machine.shape_name} is a part of a device, which SkyPilot does not rent", "")
+    held = accelerators(machine)
+    if held is None:
+        raise NotExpressible(f"SkyPilot {SKYPILOT.version} has no name for {machine.device}")
+    found: Document = {"accelerators": held}
+    place, kind = infra(machine), instance_type(machine)
+    if place:
+        found["infra"] = place
+    if kind:
+        found["instance_type"] = kind
+    if machine.price_model in SPOT:
+        found |= {"use_spot": True, "job_recovery": {"strategy": "EAGER_NEXT_REGION"}}
+    elif place:
+        found["use_spot"] = False
+    if disk_gb > PLAIN_DISK_GB:
+        found["disk_size"] = disk_gb
+    return found
+
+
+def _place_notes(machine: Machine) -> list[str]:
+    """Where SkyPilot cannot rent what was planned."""
+    if machine.price_model == OWNED:
+        return ["the plan uses machines of your own: add them as an SSH node pool, then set infra: ssh/POOL"]
+    if cloud(machine) is None:
+        return [
+            f"SkyPilot {SKYPILOT.version} cannot rent from {machine.provider}: it takes its cheapest cloud that has the "
+            f"device, at another price than the plan's {machine.usd_per_node_hour:g} USD per node and hour"
+        ]
+    if machine.funding == "reserved" or machine.price_model.startswith(BOUGHT):
+        return [f"the price is of {machine.price_model}, which is bought apart: SkyPilot starts machines on demand"]
+    return []
+
+
+def _asked(blanks: tuple[Blank, ...], hf_id: str) -> Document:
+    """Variables that must be given at the start; a token where the weights are on the hub."""
+    found: Document = {}
+    if blanks:
+        found["envs"] = {blank.name: None for blank in blanks}
+    return found | ({"secrets": {TOKEN: None}} if hf_id else {})
+
+
+def _options(task: Document) -> str:
+    """What to give on SkyPilot's command line."""
+    variables = "".join(f" --env {name}=..." for name in task.get("envs", {}))
+    return variables + "".join(f" --secret {name}" for name in task.get("secrets", {}))
+
+
+def _written(launch: Launch, task: Document, blanks: tuple[Blank, ...], notes: list[str]) -> str:
+    return commented(header_lines(launch, SKYPILOT, blanks, notes)) + quoting.yaml(task)
+
+
+def _job(launch: TrainingLaunch) -> str:
+    raise NotExpressible("not yet")

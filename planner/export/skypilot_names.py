@@ -1,0 +1,98 @@
+"""What SkyPilot calls our clouds, machines and devices; what it does not know is said, never guessed.
+
+The machines of our price lists carry SkyPilot's own names (hardware/README.md), so that an instance type tells exactly
+what was planned; the name of its accelerator is that of SkyPilot's catalog, which differs by cloud here and there.
+"""
+
+from __future__ import annotations
+
+from planner.catalog.importers.skypilot import PROVIDERS
+from planner.export.launch import Machine
+
+# clouds of SkyPilot 0.14.1: sky/skylet/constants.py, ALL_CLOUDS; those whose prices and machines our catalog knows
+CLOUDS = {
+    **{name: name for name in ("aws", "azure", "gcp", "hyperbolic", "lambda", "mithril", "nebius", "oci",
+                               "primeintellect", "runpod", "verda")},
+    **{ours: theirs for theirs, ours in PROVIDERS.items()},
+}  # fmt: skip
+ZONED = ("gcp",)  # our zones are SkyPilot's there; AWS's are ids of zones, which differ by account
+INSTANCE_PREFIX = {"azure": "Standard_"}
+OWNED = "owned"
+
+# accelerators by device, as in skypilot-org/skypilot-catalog, catalogs/v8, seen 2026-11-21
+ACCELERATORS = {
+    "a10": "A10",
+    "a10g": "A10G",
+    "a100-pcie-40gb": "A100",
+    "a100-pcie-80gb": "A100-80GB",
+    "a100-sxm-40gb": "A100",
+    "a100-sxm-80gb": "A100-80GB",
+    "b200-sxm": "B200",
+    "b300-sxm": "B300",
+    "gb200-nvl72": "GB200",
+    "gb300-nvl72": "GB300",
+    "gh200-96gb": "GH200",
+    "h100-pcie-80gb": "H100",
+    "h100-sxm-80gb": "H100",
+    "h200-sxm": "H200",
+    "k80-12gb": "K80",
+    "l4": "L4",
+    "l40": "L40",
+    "l40s": "L40S",
+    "mi300x": "MI300X",
+    "mi355x": "MI355X",
+    "p100-pcie-16gb": "P100",
+    "rtx-3090": "RTX3090",
+    "rtx-4090": "RTX4090",
+    "rtx-6000-ada": "RTX6000-Ada",
+    "rtx-a6000": "RTXA6000",
+    "rtx-pro-6000-server": "RTXPRO6000",
+    "t4": "T4",
+    "trainium1": "Trainium",
+    "trainium2": "Trainium2",
+    "v100-pcie-32gb": "V100-32GB",
+    "v100-sxm2-16gb": "V100",
+    "v100-sxm3-32gb": "V100-32GB",
+}
+OTHER_NAMES = {
+    ("lambda", "rtx-a6000"): "A6000",
+    ("verda", "rtx-6000-ada"): "RTX-6000-Ada",
+    ("verda", "rtx-pro-6000-server"): "RTX-PRO-6000",
+}
+
+
+def cloud(machine: Machine) -> str | None:
+    """SkyPilot's name of the provider; None where it cannot rent there, or nothing is rented."""
+    return None if machine.price_model == OWNED else CLOUDS.get(machine.provider)
+
+
+def infra(machine: Machine) -> str | None:
+    """Where SkyPilot is to rent, "gcp/us-central1/us-central1-a"; None where it cannot."""
+    name = cloud(machine)
+    parts = [machine.region, machine.zone] if machine.provider in ZONED else [machine.region]
+    while parts and not parts[-1]:
+        parts.pop()
+    if name is None or any("/" in part or not part for part in parts):
+        return name
+    return "/".join([name, *parts])
+
+
+def instance_type(machine: Machine) -> str | None:
+    """SkyPilot's name of the machine; None for slices of TPUs, which are accelerators there, and for what is owned."""
+    if cloud(machine) is None or machine.device_kind == "tpu":
+        return None
+    prefix = INSTANCE_PREFIX.get(machine.provider, "")
+    return machine.shape_name if machine.shape_name.startswith(prefix) else prefix + machine.shape_name
+
+
+def accelerators(machine: Machine) -> dict[str, int] | None:
+    """What one node holds in SkyPilot's words; None where it has none for the device.
+
+    Google's H100 machines come in two kinds, and those for many nodes have a name of their own.
+    """
+    if machine.device_kind == "tpu":
+        return {machine.shape_name: 1}
+    name = OTHER_NAMES.get((machine.provider, machine.device), ACCELERATORS.get(machine.device))
+    if name == "H100" and machine.shape_name.startswith("a3-megagpu"):
+        name = "H100-MEGA"
+    return None if name is None else {name: machine.devices_per_node}

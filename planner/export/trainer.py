@@ -1,0 +1,109 @@
+"""The command that trains on each node, whatever starts it there: environment, blanks, trainer and its options.
+
+`training_command` takes the trainer that a plan was predicted for and that has words for its layout. Formats that
+start processes on nodes (torchrun, Slurm, SkyPilot, Kubernetes) write `command_lines` after setting MASTER_ADDR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from planner.export.header import Blank, Target
+from planner.export.launch import NotExpressible, TrainingLaunch
+from planner.export.quoting import shell, shell_double
+
+PORT = 29500  # torchrun's own default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What runs on each node."""
+
+    target: Target
+    blanks: tuple[Blank, ...]  # environment variables that must be set
+    notes: tuple[str, ...]
+    exports: tuple[tuple[str, str], ...]  # environment of the trainer
+    program: tuple[str, ...]  # what torchrun runs: shell words, quoted
+    options: tuple[tuple[str, ...], ...]  # each with its values: shell words, quoted
+
+
+Trainer = Callable[[TrainingLaunch], Command]
+
+
+def training_command(launch: TrainingLaunch) -> Command:
+    """The command of the first trainer that can: that of the prediction, else the other.
+
+    Raises
+    ------
+    NotExpressible
+        Neither can; with the reasons of both.
+    """
+    from planner.export.megatron import megatron_command
+    from planner.export.torchtitan import torchtitan_command
+
+    trainers: list[tuple[str, Trainer]] = [("Megatron-LM", megatron_command), ("torchtitan", torchtitan_command)]
+    if launch.software == "fsdp":
+        trainers.reverse()
+    return first_that_can(launch, trainers)
+
+
+def first_that_can(launch: TrainingLaunch, trainers: Sequence[tuple[str, Trainer]]) -> Command:
+    """The command of the first of some trainers that has words for a launch.
+
+    Raises
+    ------
+    NotExpressible
+        None has.
+    """
+    reasons: list[NotExpressible] = []
+    for _, trainer in trainers:
+        try:
+            return trainer(launch)
+        except NotExpressible as error:
+            reasons.append(error)
+    told = list(dict.fromkeys(error.reason for error in reasons))
+    if len(told) == 1:
+        raise reasons[0]
+    named = "; ".join(f"{name}: {error.reason}" for (name, _), error in zip(trainers, reasons))
+    raise NotExpressible(named, reasons[0].instead)
+
+
+def command_lines(launch: TrainingLaunch, command: Command) -> list[str]:
+    """Bash lines that train on one node; MASTER_ADDR is set before where a job has several.
+
+    They stop where a blank is not filled in. With several identical runs, RUN says which this is.
+    """
+    lines = [f': "${{{blank.name}:?{shell_double(blank.meaning)}}}"' for blank in command.blanks]
+    lines += [f"export {name}={shell(value)}" for name, value in command.exports]
+    words = [*_torchrun(launch), *(" ".join(option) for option in (command.program, *command.options))]
+    return [*lines, "exec torchrun \\", *(f"  {word} \\" for word in words[:-1]), f"  {words[-1]}"]
+
+
+def rendezvous_blanks(launch: TrainingLaunch) -> list[Blank]:
+    """What a script must be told of its neighbours when nothing else does."""
+    blanks = []
+    if launch.nodes_per_job > 1:
+        blanks.append(Blank(name="MASTER_ADDR", meaning="address of the first node, the same on all nodes"))
+    if launch.jobs > 1:
+        blanks.append(Blank(name="RUN", meaning=f"which of the {launch.jobs} identical runs this is, from 1"))
+    return blanks
+
+
+def _torchrun(launch: TrainingLaunch) -> list[str]:
+    nodes = launch.nodes_per_job
+    own = [f"--nnodes {nodes}", f"--nproc-per-node {launch.machine.devices_per_node}"]
+    if nodes == 1:
+        return [*own, "--standalone"]
+    run = '"-$RUN"' if launch.jobs > 1 else ""
+    return [
+        *own,
+        "--rdzv-backend c10d",
+        f'--rdzv-endpoint "$MASTER_ADDR:${{MASTER_PORT:-{PORT}}}"',
+        f"--rdzv-id {shell(launch.stem)}{run}",
+    ]
+
+
+def run_folder(launch: TrainingLaunch, variable: str) -> str:
+    """A folder named by a variable, with one below it for each of several identical runs; a shell word."""
+    return f'"${variable}/run-$RUN"' if launch.jobs > 1 else f'"${variable}"'

@@ -1,0 +1,112 @@
+"""What every format of training asks of a launch before it writes a file, and how long things take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.export.launch import NotExpressible, TrainingLaunch
+from planner.units import format_duration
+
+WALL_TIME_MARGIN = 1.2  # of a time limit, over the upper end of the predicted finish (interface.md section 6)
+
+
+def demand_launchable(launch: TrainingLaunch) -> None:
+    """Refuse what no launcher of GPU training takes: other accelerators, shared jobs, slices, a plan at odds with itself.
+
+    Raises
+    ------
+    NotExpressible
+        With the reason, and with what to use instead.
+    """
+    machine, group = launch.machine, launch.group
+    if machine.device_kind == "tpu":
+        raise NotExpressible(
+            f"{machine.device} is a TPU, and this launches GPUs",
+            "train it with MaxText (JAX), whose mesh is the layout that plan explain shows",
+        )
+    if machine.device_kind not in ("gpu", ""):
+        raise NotExpressible(f"{machine.device} is no GPU", f"use the software of its vendor {machine.vendor}".rstrip())
+    if group is not None:
+        raise NotExpressible(
+            f"the job runs on {group.groups} offers at once, {group.sequences} of {group.batch_sequences} sequences "
+            "of each batch here; no launcher shares a batch between unequal groups",
+            "solve with mix_within_job: false, or write the outer loop between the groups yourself",
+        )
+    if machine.shape_kind in ("mig", "share") and machine.devices // launch.jobs > 1:
+        raise NotExpressible(
+            f"{machine.shape_name} is a slice of a device, and slices do not join in collectives", "allow whole devices"
+        )
+    _demand_identities(launch)
+    if launch.job.gradient_compression not in (None, 1.0):
+        raise NotExpressible("gradients are compressed, which is code of one's own", "drop gradient_compression")
+
+
+def _demand_identities(launch: TrainingLaunch) -> None:
+    """dp·tp·pp·cp = devices, nodes · devices of a node = devices, micro-batches · micro-batch · dp = batch."""
+    layout, machine = launch.layout, launch.machine
+    held = launch.nodes_per_job * machine.devices_per_node
+    if layout.devices != held or launch.nodes_per_job * launch.jobs != machine.nodes:
+        raise NotExpressible(
+            f"the layout takes {layout.devices} devices of {held} that a job rents", "plan solve the scenario again"
+        )
+    if layout.micro_batch * layout.dp * layout.micro_batches != layout.global_batch_sequences:
+        raise NotExpressible(
+            f"{layout.global_batch_sequences} sequences do not divide over {layout.dp} replicas in passes of "
+            f"{layout.micro_batch}: the last pass of a step would be a smaller one",
+            "give global_batch as a range and solve again",
+        )
+
+
+def steps_between_checkpoints(launch: TrainingLaunch) -> int:
+    """Whole optimizer steps in the plan's interval between checkpoints; the run's end where it saves none."""
+    if launch.checkpoint_every_s is None:
+        return launch.steps
+    return min(max(round(launch.checkpoint_every_s / step_s(launch)), 1), launch.steps)
+
+
+def step_s(launch: TrainingLaunch) -> float:
+    """Wall time of one step, failures and checkpoints spread over all of them.  [s]"""
+    return launch.timing.hours * 3600.0 / max(launch.steps - launch.steps_done, 1)
+
+
+def wall_time_limit_s(launch: TrainingLaunch) -> int:
+    """Time limit of a batch job: a fifth more than the upper end of the error band, in whole minutes.  [s]"""
+    return -int(-launch.timing.at_confidence_hours * WALL_TIME_MARGIN * 60.0 // 1) * 60
+
+
+def training_notes(launch: TrainingLaunch, software: tuple[str, ...]) -> Iterator[str]:
+    """What holds for the job whatever launches it.
+
+    Parameters
+    ----------
+    software
+        Names of planner.estimate.frameworks that the target counts as.
+    """
+    timing = launch.timing
+    wall, upper = (format_duration(hours * 3600) for hours in (timing.hours, timing.at_confidence_hours))
+    yield (
+        f"predicted {wall} of wall time, {upper} at the upper end of the error band; "
+        f"{launch.steps:,} steps of {launch.tokens_per_step:,} tokens"
+    )
+    if launch.jobs > 1:
+        yield f"{launch.jobs} identical runs on {launch.nodes_per_job} node(s) each: start it for every RUN of 1 to {launch.jobs}"
+    if launch.steps_done:
+        yield f"the run is under way: it goes on from its checkpoint, {launch.steps_done:,} steps are done"
+    if launch.software not in software:
+        yield f"step time and memory were predicted for {launch.software}; with other software both differ"
+    if launch.machine.vendor == "amd":
+        yield "AMD devices: take the ROCm builds of PyTorch and of the trainer"
+    if launch.machine.price_model == "spot":
+        yield "spot nodes can be taken away: start it again with the same command, it goes on from its last checkpoint"
+    yield from _calendar(launch)
+
+
+def _calendar(launch: TrainingLaunch) -> Iterator[str]:
+    """When the plan lets a job run; a file starts it, but keeps no calendar."""
+    timing = launch.timing
+    since = f" after {timing.begin}" if timing.begin else " after the plan begins"
+    if len(timing.windows_hours) > 1:
+        spans = ", ".join(f"{first:g} to {last:g}" for first, last in timing.windows_hours)
+        yield f"the plan pauses this job: it runs in the hours {spans}{since}; stop and start it yourself"
+    elif timing.start_hours > 0:
+        yield f"the plan starts this job {timing.start_hours:g} h{since}"
