@@ -12,7 +12,9 @@ from pathlib import Path
 
 import typer
 
-_LIMIT_BYTES = 1_000_000
+_LIMIT_BYTES = 16_000_000
+_WORKLOADS = ("training", "serving")
+_ANSWERED = (".yaml", ".yml", ".json")
 _ID = re.compile(r"^\s*- (?:\{)?id: *([a-z0-9.-]+)", re.MULTILINE)
 _NAME = re.compile(r"^\s*(?:- *)?\{? *name: *[\"']?([a-z0-9][a-z0-9._-]*)", re.MULTILINE)
 _HOUSE = Path(__file__).parents[1]
@@ -63,14 +65,13 @@ def cases(ctx: typer.Context, incomplete: str) -> list[str]:
 def workloads(ctx: typer.Context, incomplete: str) -> list[str]:
     """Jobs and fleets of the scenario that stands on the line, or of the one found here."""
     text = _scenario_text(ctx)
-    sections = (_section(text, head) for head in ("training", "serving"))
-    return _starting(incomplete, (name for section in sections for name in _NAME.findall(section)))
+    return _starting(incomplete, (name for head in _WORKLOADS for name in _names(text, head)))
 
 
 def settings(ctx: typer.Context, incomplete: str) -> list[str]:
     """Paths that --set may begin with: top keys, and each workload's."""
     text = _scenario_text(ctx)
-    named = [f"{head}.{name}." for head in ("training", "serving") for name in _NAME.findall(_section(text, head))]
+    named = [f"{head}.{name}." for head in _WORKLOADS for name in _names(text, head)]
     return _starting(incomplete, [*named, "limits.budget=", "limits.max_devices=", "hardware.allow=", "horizon="])
 
 
@@ -95,12 +96,13 @@ def _paths(incomplete: str, endings: tuple[str, ...]) -> list[str]:
 
 
 def _scenario_text(ctx: typer.Context) -> str:
-    from planner.cli.find import scenario_file
+    from planner.cli.find import plan_or_scenario
     from planner.errors import PlanError
 
-    given = next((ctx.params[key] for key in ("scenario", "plan") if ctx.params.get(key)), None)
+    typed = [ctx.params.get("scenario"), ctx.params.get("plan"), *ctx.args]  # in args while an option is half typed
+    given = next((str(word) for word in typed if word and str(word).endswith(_ANSWERED)), None)
     try:
-        return _text(Path(scenario_file(str(given) if given else None)))
+        return _text(Path(plan_or_scenario(given, anew="scenario" in ctx.params)))
     except PlanError:
         return ""
 
@@ -115,9 +117,22 @@ def _text(path: Path) -> str:
         return ""
 
 
+def _names(text: str, head: str) -> list[str]:
+    """Names of the jobs or fleets of a scenario, or of a plan document."""
+    if text.lstrip().startswith("{"):
+        import json
+
+        try:
+            workloads = json.loads(text)["workloads"]
+            return [str(workload["name"]) for workload in workloads if workload["kind"] == head]
+        except (ValueError, LookupError, TypeError):
+            return []
+    return _NAME.findall(_section(text, head))
+
+
 def _section(text: str, head: str) -> str:
     """The lines of one key of the top level, up to the next."""
-    match = re.search(rf"^{head}:(.*(?:\n(?:[ \t#].*)?)*)", text, re.MULTILINE)
+    match = re.search(rf"^{head}:(.*(?:\n(?:[ \t#-].*)?)*)", text, re.MULTILINE)
     return match.group(1) if match else ""
 
 

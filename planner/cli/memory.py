@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import options
+from planner.cli import complete, options
 from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _count(flag: str, help_text: str) -> Any:
 
 def memory(
     frame: Frame,
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Preset name, or a config.json or its folder.")],
+    model: options.Model,
     train: Annotated[bool, typer.Option("--train", help="Memory of training (the default).")] = False,
     serve: Annotated[bool, typer.Option("--serve", help="Memory of serving.")] = False,
     batch: Annotated[int | None, _count("--batch", "Sequences of one pass of one model copy.")] = None,
@@ -84,7 +84,12 @@ def memory(
     kv_cache: Annotated[str | None, typer.Option("--kv-cache", help="Serving: cache format; default bf16.")] = None,
     fit: Annotated[
         list[str] | None,
-        typer.Option("--fit", metavar="SIZE|DEVICE", help="A card: 32GB or h100-sxm-80gb; repeatable."),
+        typer.Option(
+            "--fit",
+            metavar="SIZE|DEVICE",
+            help="A card: 32GB or h100-sxm-80gb; repeatable.",
+            autocompletion=complete.devices,
+        ),
     ] = None,
     solve_for: Annotated[Goal | None, typer.Option("--solve-for", help="What --fit is solved for.")] = None,
     per_layer: Annotated[bool, typer.Option("--per-layer", help="One line a kind of layer, too.")] = False,

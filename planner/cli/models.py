@@ -22,7 +22,7 @@ def list_models(frame: Frame, output: options.Output = Form.table, out: options.
 
 def show(
     frame: Frame,
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Preset name, or a config.json or its folder.")],
+    model: options.Model,
     sequence: Annotated[int, typer.Option("--sequence", min=1, help="Tokens that attention looks over.")] = 4096,
     output: options.Output = Form.table,
     out: options.OutFile = None,

@@ -7,23 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from planner import files
-from planner.cli.frame import usage
 from planner.errors import InputError, Place
 
 _LIMIT_BYTES = 64_000_000
 _SCHEMA = "plan/result/v1"
-
-
-def plan_file(given: str | None) -> str:
-    """The file given, else the only plan in .plan/."""
-    if given:
-        return given
-    found = files.list_files(".plan", "*.plan.json")
-    if len(found) == 1:
-        return str(found[0])
-    if not found:
-        raise usage("no-plan", "no plan given, and none in .plan/", "plan solve SCENARIO writes one")
-    raise usage("many-plans", f"which plan? Here are {', '.join(map(str, found))}", f"name one: {found[0]}")
 
 
 def read_plan(path: str) -> dict[str, Any]:

@@ -1,0 +1,91 @@
+"""The Tab key: the shells' own protocol, on the command line as it ships."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, sample
+
+CODE = """
+import sys
+sys.argv = ['plan']
+from planner.cli.main import main
+try:
+    main()
+finally:
+    heavy = {'numpy', 'pandas', 'pulp', 'highspy', 'plotly', 'jinja2', 'yaml', 'planner.api', 'planner.scenario'}
+    print(sorted(heavy & set(sys.modules)), file=sys.stderr)
+"""
+
+
+def pressed_tab(folder: Path, shell: str, line: str) -> list[str]:
+    """What a shell is offered at the end of a line; nothing heavy may have been imported for it."""
+    words = line.split(" ")
+    asked = {
+        "bash": {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)},
+        "zsh": {"_TYPER_COMPLETE_ARGS": line},
+    }[shell]
+    own = {"_PLAN_COMPLETE": f"complete_{shell}", "PYTHONPATH": str(ROOT)}
+    answer = subprocess.run(
+        [sys.executable, "-c", CODE],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=os.environ | own | asked,
+        check=False,
+    )
+    assert answer.stderr.splitlines()[-1] == "[]", answer.stderr
+    if shell == "zsh":
+        return re.findall(r'^(?:_arguments .*\(\()?"((?:[^"]|"")*)"', answer.stdout, re.MULTILINE)
+    return answer.stdout.split()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working folder with a scenario, a plan and a folder of scenarios."""
+    folder = tmp_path_factory.mktemp("tab")
+    (folder / "scenario.yaml").write_text((ROOT / "scenarios/llama.yaml").read_text(encoding="utf-8"))
+    (folder / "scenarios").mkdir()
+    (folder / "scenarios/other.yaml").write_text(
+        "schema: plan/v1\ntraining:\n- {name: tune, model: gpt2}\nscenarios: {fast: [a], slow: [b]}\n"
+    )
+    (folder / ".plan").mkdir()
+    (folder / ".plan/llama.plan.json").write_text(json.dumps(sample("llama")))
+    (folder / "notes.txt").write_text("")
+    return folder
+
+
+OFFERED = [
+    ("plan so", ["solve"]),
+    ("plan solve s", ["scenario.yaml", "scenarios/"]),
+    ("plan solve scenarios/", ["scenarios/other.yaml"]),
+    ("plan solve --case ", ["launch", "rush"]),
+    ("plan solve scenarios/other.yaml --case ", ["fast", "slow"]),
+    ("plan explain --workload ", ["assistant", "pretrain-8b"]),
+    ("plan explain scenarios/other.yaml --workload ", ["tune"]),
+    ("plan explain --why-not h100-sx", ["h100-sxm-80gb"]),
+    ("plan verify ", [".plan/llama.plan.json", "scenarios/"]),
+    ("plan memory qwen2.5-7", ["qwen2.5-72b", "qwen2.5-7b"]),
+    ("plan init --train llama-3.1-", ["llama-3.1-405b", "llama-3.1-70b", "llama-3.1-8b"]),
+    ("plan solve --set serving.", ["serving.assistant."]),
+    ("plan export sl", ["slurm"]),
+    ("plan solve -o j", ["json"]),
+    ("plan solve no/such/folder/", []),
+]
+
+
+@pytest.mark.parametrize(("line", "offered"), OFFERED, ids=[line for line, _ in OFFERED])
+def test_bash(folder: Path, line: str, offered: list[str]) -> None:
+    assert pressed_tab(folder, "bash", line) == offered
+
+
+@pytest.mark.parametrize("number", [1, 3, 9, 10])
+def test_zsh(folder: Path, number: int) -> None:
+    line, offered = OFFERED[number]
+    assert pressed_tab(folder, "zsh", line) == offered
