@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from decisions_page import decisions_page
 from model_pages import model_pages
+from reliability_page import reliability_page
 from scenario_page import scenario_page
 
 from planner.files import write_text
@@ -15,7 +17,7 @@ DOCS = Path(__file__).parents[1]
 
 def pages() -> dict[str, str]:
     """Path below docs/ -> text, of every page that is made from code."""
-    return {**model_pages(), **scenario_page()}
+    return {**model_pages(), **scenario_page(), **reliability_page(), **decisions_page()}
 
 
 def stale() -> list[str]:
