@@ -8,6 +8,7 @@ from __future__ import annotations
 from planner.api.asking import asked, break_even, marginal_values, repairs, why_not
 from planner.api.checking import verify
 from planner.api.frontiers import frontier, tradeoffs
+from planner.api.margins import margins
 from planner.api.schemas import frontier_schema, plan_schema
 from planner.api.solving import (
     best_decisions,
@@ -37,6 +38,7 @@ __all__ = [
     "load_model",
     "load_scenario",
     "marginal_values",
+    "margins",
     "near_optimal",
     "optimize",
     "plan_schema",

@@ -20,6 +20,7 @@ _OPTIONS = {
 _FONT = {"font_name": "Calibri", "font_size": 10, "valign": "top"}
 _MONEY = {"USD": "$#,##0.00;[Red]-$#,##0.00", "EUR": '#,##0.00 "EUR";[Red]-#,##0.00 "EUR"'}
 _PRICE = {"USD": "$#,##0.0000##", "EUR": '#,##0.0000## "EUR"'}
+_CHANGEABLE = {"font_color": "#0000FF", "bg_color": "#FFF8DC"}
 _PAPER_A4 = 9
 
 
@@ -52,7 +53,7 @@ class Book:
                 "bg_color": "#FFF8DC",
             },
             "priced": {"num_format": _PRICE.get(currency, _PRICE["USD"])},
-            "input share": {"num_format": "0.00%", "font_color": "#0000FF", "bg_color": "#FFF8DC"},
+            "input share": {"num_format": "0.00%", **_CHANGEABLE},
         }
 
     def _style(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What the sheets of a workbook stand on: each charge once, each price once, and lines in the order they are summed in."""
+"""What the sheets of a workbook stand on: each charge and each price once, and lines in the order of their sums."""
 
 from __future__ import annotations
 
