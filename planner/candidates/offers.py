@@ -100,9 +100,12 @@ def _offer_refusal(offer: Offer, hardware: Hardware, device_allowed: bool, allow
         return "region"
     if offer.price_model not in hardware.pricing and not is_own_contract(offer):
         return "price-model"
-    if offer.quality and (not allow_suspect or offer.quality == "sentinel"):
-        return "suspect-price"
-    return ""
+    return "suspect-price" if is_suspect(offer, allow_suspect=allow_suspect) else ""
+
+
+def is_suspect(offer: Offer, *, allow_suspect: bool = False) -> bool:
+    """Whether the price looks wrong, so that no plan may rest on it; a sentinel never is a price."""
+    return bool(offer.quality) and (not allow_suspect or offer.quality == "sentinel")
 
 
 def _site(offer: Offer, catalog: Catalog, hardware: Hardware) -> Site:

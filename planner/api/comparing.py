@@ -1,0 +1,139 @@
+"""Plans beside each other: what changed in the inputs, in the decision, in the money, and which change did it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.api.solving import Way, catalog_of, enumerate_candidates, solve
+from planner.candidates.search import Candidates
+from planner.catalog.load import load_catalog
+from planner.catalog.model import Catalog
+from planner.errors import InputError, PlanError
+from planner.optimize.solve import Solution
+from planner.plan.plan import Plan
+from planner.plan.tighten import solve_within_targets
+from planner.scenario.load import parse_scenario
+from planner.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from planner.plan.compare.document import Comparison
+    from planner.plan.compare.resolve import Engine, Prepare
+    from planner.plan.compare.side import Side
+
+Document = dict[str, Any]
+SOLVING = ("solver", "gap", "time_limit_s", "threads", "seed")
+DEFAULTS: Document = {"solver": "highs", "gap": 0.0, "time_limit_s": None, "threads": 1, "seed": 0}
+
+
+def compare(
+    *sides: Side | Plan | Scenario | Mapping[str, Any],
+    scenario: Scenario | None = None,
+    catalog: Catalog | None = None,
+    cause: bool = True,
+    allow_suspect: bool = False,
+    **options: Any,
+) -> Comparison:
+    """Two or more plans, scenarios or catalogs: what changed, what it costs, and which change moved the decision.
+
+    Parameters
+    ----------
+    sides
+        Plans, plan documents, scenarios, or sides made by `side_of` and `side_of_plan`; each is held against the first.
+    catalog
+        To solve scenarios with, and plans again; default: that of each.
+    cause
+        Look for the price, fact or scenario key that moved the decision, by solving again.
+    options
+        Of the solver, as for `solve`.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two sides.
+    InputError, StoppedError, PlanError
+        As `solve`.
+    """
+    from planner.plan.compare.document import compare_sides
+
+    if len(sides) < 2:
+        raise ValueError("compare takes two sides or more")
+    made = [_side(one, number, catalog, allow_suspect, options) for number, one in enumerate(sides, 1)]
+    asked = {**DEFAULTS, **{key: value for key, value in options.items() if key in SOLVING}}
+    engine = _engine(allow_suspect, asked)
+    return compare_sides(made, engine, cause=cause, allow_suspect=allow_suspect, options=asked)
+
+
+def side_of(
+    name: str, scenario: Scenario, catalog: Catalog | None = None, *, kind: str = "scenario", **options: Any
+) -> Side:
+    """A scenario, solved on a catalog, as a side of a comparison."""
+    from planner.plan.compare.side import Side
+
+    catalog = catalog or catalog_of(scenario)
+    plan = solve(scenario, catalog, **options)
+    return Side(name=name, kind=kind, document=plan.document, scenario=scenario, catalog=catalog)
+
+
+def side_of_plan(name: str, document: Mapping[str, Any], catalog: Catalog | None = None) -> Side:
+    """A plan document as a side; with its scenario and its catalog where these are still at hand.
+
+    Parameters
+    ----------
+    catalog
+        Where to look first; the plan's own is known by its digest.
+    """
+    from planner.plan.compare.side import Side
+
+    try:
+        scenario = parse_scenario(json.dumps(document["scenario"]), file=str(document.get("scenario_file") or name))
+    except PlanError as error:
+        missing = f"the scenario of {name} cannot be read again: {error.problems[0].message}"
+        return Side(name=name, kind="plan", document=document, missing=missing)
+    found = _catalog_by_digest(document, scenario, catalog)
+    digest = str(((document.get("provenance") or {}).get("catalog") or {}).get("sha256", ""))
+    missing = (
+        "" if found else f"the catalog that {name} was made with (sha256 {digest[:8]}…) is not at hand (--hardware DIR)"
+    )
+    return Side(name=name, kind="plan", document=document, scenario=scenario, catalog=found, missing=missing)
+
+
+def _catalog_by_digest(document: Mapping[str, Any], scenario: Scenario, given: Catalog | None) -> Catalog | None:
+    """The catalog that a plan was made with: the one given, the scenario's own, or the packaged one."""
+    digest = ((document.get("provenance") or {}).get("catalog") or {}).get("sha256")
+    if given is not None and given.digest == digest:
+        return given
+    for folder in dict.fromkeys((scenario.hardware.catalog, None)):
+        try:
+            found = load_catalog(folder)
+        except InputError:
+            continue
+        if found.digest == digest:
+            return found
+    return None
+
+
+def _side(one: Any, number: int, catalog: Catalog | None, allow_suspect: bool, options: Mapping[str, Any]) -> Side:
+    from planner.plan.compare.side import Side
+
+    name = chr(64 + number) if number <= 26 else str(number)
+    if isinstance(one, Side):
+        return one
+    if isinstance(one, Scenario):
+        return side_of(name, one, catalog, allow_suspect=allow_suspect, **options)
+    return side_of_plan(name, one.document if isinstance(one, Plan) else one, catalog)
+
+
+def _engine(allow_suspect: bool, options: Mapping[str, Any]) -> Engine:
+    """How `solve` lists and solves, for the questions between two sides."""
+    from planner.plan.compare.resolve import Engine
+
+    def listed(scenario: Scenario, catalog: Catalog) -> Candidates:
+        return enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect)
+
+    def solved(candidates: Candidates, prepare: Prepare) -> tuple[Candidates, Solution]:
+        way = Way(catalog=candidates.catalog, options=dict(options), allow_suspect=allow_suspect)
+        return solve_within_targets(way.mixed(candidates), way.solved, prepare=lambda again: prepare(way.mixed(again)))
+
+    return Engine(enumerate=listed, solve=solved)

@@ -1,0 +1,99 @@
+"""The same ways to run everything at other prices: no layout is evaluated again.
+
+A row of a table is an offer, a number of its shapes and a layout. Which rows there are depends on the offer's price in
+one place only: a way that costs more than ten billion dollars is dropped (`money.DEAREST_MICROUSD`), far from anything
+that is planned. Memory, time and rates belong to the *physics* of a site (`Site.physics`), in which there is no price.
+So at other prices every row keeps everything but its cost, which is worked out by the very function that made it, and
+the joint rows that count money, of a budget or a limit on spend, are written anew. An offer that is not to be had is
+closed: its columns are left out of the program.
+
+Two things do look at prices while ways are listed: mixes of offers within a job, and what may be reserved.
+`repriceable` says where neither is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from planner.candidates.money import cost_microusd
+from planner.candidates.offers import Site
+from planner.candidates.program import restrict
+from planner.candidates.prune import prune
+from planner.candidates.rates import RatesTable
+from planner.candidates.search import Candidates, Table, with_tables
+from planner.candidates.training_table import TrainingTable
+from planner.catalog.model import Catalog, Offer
+
+
+def repriceable(candidates: Candidates) -> bool:
+    """Whether no way was listed, or left out, because of a price."""
+    scenario = candidates.scenario
+    mixing = any(job.mix_within_job for job in scenario.training)
+    return not (mixing or candidates.pools or scenario.uncertainty or scenario.scheduled)
+
+
+def offers_in_play(candidates: Candidates) -> frozenset[str]:
+    """Ids of the offers that some workload can run on."""
+    return frozenset(site.offer.id for table in candidates.tables.values() for site in table.sites)
+
+
+def repriced(candidates: Candidates, market: Catalog) -> Candidates:
+    """The same rows at the prices of a market (`planner.estimate.market`); offers that it lacks stay as they are."""
+    offers = {offer.id: offer for offer in market.offers}
+    tables = dict(candidates.tables)
+    for name, table in tables.items():
+        if not isinstance(table, RatesTable):  # prices of the scenario itself
+            tables[name] = _at_prices(table, offers)
+    limits = candidates.scenario.limits
+    if limits.budget_microusd is not None or limits.spend_microusd_per_hour is not None:
+        return with_tables(replace(candidates, catalog=market), tables, {})
+    whole = replace(
+        candidates.whole,
+        cost_microusd=np.array([cost for table in tables.values() for cost in table.cost_microusd], dtype=np.int64),
+    )
+    return narrowed(replace(candidates, catalog=market, tables=tables, whole=whole))
+
+
+def _at_prices(table: Table, offers: Mapping[str, Offer]) -> Table:
+    """A table at other prices of its offers; the same one when nothing changed."""
+    new = {id(site): _moved(site, offers) for site in table.sites}  # a site stands in many rows
+    rows = [row for row, site in enumerate(table.sites) if new[id(site)] is not site]
+    if not rows:
+        return table
+    cost = list(table.cost_microusd)
+    for row in rows:
+        hours = float(table.finish_s[row]) / 3600.0 if isinstance(table, TrainingTable) else table.hours(row)
+        price = new[id(table.sites[row])].offer.price_microusd_per_hour
+        cost[row] = cost_microusd(int(table.nodes[row]), price, hours)
+    return replace(table, sites=tuple(new[id(site)] for site in table.sites), cost_microusd=tuple(cost))
+
+
+def _moved(site: Site, offers: Mapping[str, Offer]) -> Site:
+    """The site at its offer's price in the market; the same object when nothing changed."""
+    offer = offers.get(site.offer.id)
+    if offer is None or offer.price_microusd_per_hour == site.offer.price_microusd_per_hour:
+        return site
+    return replace(site, offer=offer)
+
+
+def narrowed(candidates: Candidates) -> Candidates:
+    """With the program of the columns of `whole` that a best plan may need."""
+    kept = prune(candidates.whole)
+    mask = np.isin(np.arange(candidates.whole.column_count), kept)
+    return replace(candidates, program=restrict(candidates.whole, mask)[0], rows=candidates.whole_rows[kept])
+
+
+def closed(candidates: Candidates, absent: Collection[str]) -> Candidates:
+    """Without the columns of some offers; the tables keep their rows."""
+    if not absent:
+        return candidates
+    whole, rows = candidates.whole, candidates.whole_rows
+    mask = np.ones(whole.column_count, dtype=bool)
+    for task in whole.tasks:
+        sites = candidates.tables[task.name].sites if task.name in candidates.tables else ()
+        for column in range(task.first, task.stop) if sites else ():
+            mask[column] = sites[int(rows[column])].offer.id not in absent
+    return narrowed(replace(candidates, whole=restrict(whole, mask)[0], whole_rows=rows[mask]))

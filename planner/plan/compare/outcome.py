@@ -1,0 +1,122 @@
+"""What is decided in a question between two, as far as causes are told by it: machines, places, layouts, money."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from planner.candidates.program import Task
+from planner.candidates.search import Candidates
+from planner.candidates.training_table import TrainingTable
+from planner.optimize.solve import Solution
+from planner.plan.others.other_plans import parts_of
+from planner.plan.rows.run import split_document
+
+Items = frozenset[tuple[Any, ...]]
+NOTHING: Items = frozenset({("no plan",)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The best plan of a question, as far as decisions and money go.
+
+    Parameters
+    ----------
+    what
+        The machines that each workload rents: provider, shape, price model, how many; contracts.
+    where
+        The same with their places: offers.
+    how
+        The same with layouts and start periods.
+    spend_microusd
+        By offer, what the plan pays for it.
+    settled
+        Proven best of its columns as they were listed: no rates were lowered on the way, no limit stopped it.
+    problem
+        Why there is no answer: keys that make no sense without others.
+    """
+
+    status: str
+    cost_microusd: int | None = None
+    what: Items = NOTHING
+    where: Items = NOTHING
+    how: Items = NOTHING
+    spend_microusd: Mapping[str, int] = field(default_factory=dict)
+    settled: bool = False
+    problem: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether it is an answer: a plan, or a proof that there is none."""
+        return self.status in ("optimal", "feasible", "infeasible")
+
+    @property
+    def used(self) -> frozenset[str]:
+        """Ids of the offers that the plan pays for."""
+        return frozenset(self.spend_microusd)
+
+
+def outcome_of(candidates: Candidates, solution: Solution, *, untouched: bool) -> Outcome:
+    """The outcome of solved candidates; `untouched`: no rates were lowered to keep targets."""
+    if not solution.has_plan:
+        return Outcome(status=str(solution.status), settled=str(solution.status) == "infeasible")
+    decided = Decided()
+    spend: Counter[str] = Counter()
+    for task in candidates.program.tasks:
+        for column in (np.flatnonzero(solution.units[task.first : task.stop]) + task.first).tolist():
+            units = int(solution.units[column])
+            paid = units * int(candidates.program.cost_microusd[column])
+            if task.kind == "optional":
+                _bought(candidates, column, units, paid, decided, spend)
+            else:
+                _rented(candidates, task, column, units, decided)
+                spend[candidates.tables[task.name].sites[int(candidates.rows[column])].offer.id] += paid
+    what, where, how = (
+        frozenset((*item, count) for item, count in part.items()) for part in (decided.what, decided.where, decided.how)
+    )
+    return Outcome(
+        status=str(solution.status),
+        cost_microusd=solution.cost_microusd,
+        what=what,
+        where=where,
+        how=where | how,
+        spend_microusd=dict(spend),
+        settled=untouched and str(solution.status) == "optimal",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What is decided, counted: the fields of `Outcome` while they are made."""
+
+    what: Counter[tuple[Any, ...]] = field(default_factory=Counter)
+    where: Counter[tuple[Any, ...]] = field(default_factory=Counter)
+    how: Counter[tuple[Any, ...]] = field(default_factory=Counter)
+
+
+def _bought(candidates: Candidates, column: int, units: int, paid: int, decided: Decided, spend: Counter[str]) -> None:
+    """What is bought ahead: a contract from when to when, nodes of a job that may pause, a copy of data."""
+    calendar = candidates.calendar
+    purchase = calendar.purchases[column] if calendar is not None else None
+    offer = purchase.offer if purchase is not None else None
+    span = (int(calendar.start[column]), int(calendar.stop[column])) if calendar is not None else (0, 0)
+    kind = purchase.kind if purchase is not None else ""
+    decided.what["", kind, offer.shape if offer else "", *span] += units
+    decided.where["", kind, offer.id if offer else "", *span] += units
+    if offer is not None:
+        spend[offer.id] += paid
+
+
+def _rented(candidates: Candidates, task: Task, column: int, units: int, decided: Decided) -> None:
+    table, row = candidates.tables[task.name], int(candidates.rows[column])
+    layout = split_document(table.layout, row) if isinstance(table, TrainingTable) else table.layout_row(row)
+    start = int(candidates.calendar.start[column]) if candidates.calendar is not None else 0
+    for site, nodes in parts_of(candidates, task.name, row):
+        offer, count = site.offer, nodes * units
+        decided.what[task.name, offer.provider, offer.shape, offer.price_model] += count
+        decided.where[task.name, offer.id] += count
+        decided.how[task.name, offer.id, start, tuple(sorted(layout.items()))] += count

@@ -1,0 +1,79 @@
+"""One side of a comparison: a plan, and the question and the catalog that it can be solved again from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planner.catalog.model import Catalog
+from planner.scenario.schema import Scenario
+
+Document = dict[str, Any]
+WITH_PLAN = ("optimal", "feasible")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A plan with a name.
+
+    Parameters
+    ----------
+    document
+        The plan document, of this planner version or an older one.
+    kind
+        plan | scenario | catalog: what the name is of.
+    scenario, catalog
+        What to solve again from; None when they are not at hand, and `missing` says why.
+    """
+
+    name: str
+    kind: str
+    document: Mapping[str, Any]
+    scenario: Scenario | None = None
+    catalog: Catalog | None = None
+    missing: str = ""
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether there is anything to rent."""
+        return self.document["status"] in WITH_PLAN
+
+    @property
+    def cost_microusd(self) -> int | None:
+        """Total cost; None without a plan.  [micro-USD]"""
+        cost = self.document["summary"]["cost_microusd"]
+        return int(cost) if self.has_plan and cost is not None else None
+
+    def told(self) -> Document:
+        """The side in the comparison's document."""
+        provenance = self.document.get("provenance") or {}
+        summary = self.document["summary"]
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "scenario": self.document["name"],
+            "case": self.document.get("case"),
+            "status": self.document["status"],
+            "reason": "" if self.has_plan else self._reason(),
+            "cost_microusd": self.cost_microusd,
+            "cost_usd": None if self.cost_microusd is None else self.cost_microusd / 1e6,
+            "horizon_hours": summary.get("horizon_hours"),
+            "devices": summary.get("devices"),
+            "planner": provenance.get("planner", ""),
+            "solver": provenance.get("solver", ""),
+            "catalog": _catalog_told(provenance.get("catalog") or {}),
+            "sha256": self.document.get("sha256", ""),
+        }
+
+    def _reason(self) -> str:
+        """Why there is no plan, in words: the limits in conflict, or how the solver ended."""
+        if self.document["status"] != "infeasible":
+            return f"the solver ended without one ({self.document['status']})"
+        conflict = (self.document.get("infeasible") or {}).get("conflict") or []
+        names = [str(one.get("label") or one.get("name")) for one in conflict if isinstance(one, Mapping)]
+        return "proven infeasible" + (f": {'; '.join(names)}" if names else "")
+
+
+def _catalog_told(catalog: Mapping[str, Any]) -> Document:
+    return {name: str(catalog.get(name, "")) for name in ("name", "as_of", "sha256")}
