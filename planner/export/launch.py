@@ -97,6 +97,7 @@ class Machine:
     vcpus: int | None  # of one node
     host_memory_bytes: int | None
     network_kind: str
+    torus: tuple[int, ...]  # axes of a slice of TPUs; () of what is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,13 @@ import json as _json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 from planner.report.escape import terminal
 
 DNS_LABEL_LENGTH = 63
+OBJECT_LENGTH = 40
 _TOML_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _TOML_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
@@ -167,6 +169,23 @@ def dns_label(name: str, fallback: str = "workload") -> str:
     """
     label = re.sub(r"[^a-z0-9]+", "-", name.lower())[:DNS_LABEL_LENGTH].strip("-")
     return label or fallback
+
+
+def object_name(stem: str) -> str:
+    """Name of an object, as of a cluster or a service: begins with a letter, leaves room for what is appended to it.
+
+    Different stems have different names: where the stem cannot be kept, a digest of it is added.
+
+    Examples
+    --------
+    >>> object_name("assistant-1"), object_name("Chat_Fleet.2"), object_name("7b")
+    ('assistant-1', 'chat-fleet-2-d30f43', 'w-7b')
+    """
+    label = dns_label(stem)
+    if label != stem or len(label) > OBJECT_LENGTH:
+        digest = sha256(_encodable(stem).encode()).hexdigest()[:6]
+        label = f"{label[:OBJECT_LENGTH].strip('-')}-{digest}"
+    return label if label[0].isalpha() else f"w-{label}"
 
 
 def environment_name(name: str) -> str:

@@ -196,6 +196,7 @@ def _machine(row: Document, catalog: Catalog) -> Machine:
         vcpus=shape.vcpus if shape else None,
         host_memory_bytes=shape.host_memory_bytes if shape else None,
         network_kind=shape.network_kind if shape else "",
+        torus=shape.torus if shape else (),
     )
 
 

@@ -13,6 +13,7 @@ from planner.export.launch import Launch, NotExpressible, ServingLaunch
 from planner.export.quoting import shell_double
 
 PORT = 8000
+TPU_HOST_CHIPS = 8  # of the largest slices of one host (v5e, v6e)
 GROUP_PORT = 29500  # where the nodes of one replica meet
 HEALTH = "/health"  # answers 200 when the engine serves: vLLM and SGLang alike
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -95,6 +96,11 @@ def serving(launch: Launch) -> ServingLaunch:
     assert isinstance(launch, ServingLaunch)
     if launch.machine.device_kind not in ("gpu", "tpu"):
         raise NotExpressible(f"vLLM and SGLang do not run on {launch.machine.device}")
+    if launch.machine.device_kind == "tpu" and launch.machine.devices_per_node > TPU_HOST_CHIPS:
+        raise NotExpressible(
+            f"{launch.machine.shape_name} has several hosts, over which vLLM needs a Ray cluster of its own",
+            "allow slices of one host",
+        )
     if launch.machine.shape_kind == "share":
         raise NotExpressible(f"{launch.machine.shape_name} is a share of a device, of which engines have no notion")
     return launch

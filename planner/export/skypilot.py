@@ -12,6 +12,7 @@ from planner.export.launch import ExportFile, Launch, Machine, NotExpressible, S
 from planner.export.routing import routing_files
 from planner.export.server import HEALTH, PORT, Meeting, Server, serving
 from planner.export.skypilot_names import OWNED, accelerators, cloud, infra, instance_type
+from planner.export.trainer import command_lines, rendezvous_blanks, training_command
 
 SKYPILOT = Target(
     name="SkyPilot", version="0.14.1", read="2026-11-21",
@@ -19,7 +20,8 @@ SKYPILOT = Target(
 )  # fmt: skip
 Document = dict[str, Any]
 MEETING = Meeting(rank=Expand('"$SKYPILOT_NODE_RANK"'), head=Expand('"$HEAD_ADDR"'))
-FIND_HEAD = """HEAD_ADDR="$(printf '%s\\n' "$SKYPILOT_NODE_IPS" | head -n 1)\""""
+HEAD = "HEAD_ADDR"
+FIND_HEAD = HEAD + """="$(printf '%s\\n' "$SKYPILOT_NODE_IPS" | head -n 1)\""""
 TOKEN = "HF_TOKEN"
 PLAIN_DISK_GB = 256  # SkyPilot's own size of a disk
 SYSTEM_DISK_GB = 100  # images and packages beside the weights
@@ -48,7 +50,7 @@ def _service(launch: ServingLaunch, server: Server) -> str:
     each = launch.nodes_per_replica
     lines = ["set -eu", *([FIND_HEAD] if each > 1 else []), *server.lines(MEETING if each > 1 else None)]
     task = {
-        "name": quoting.dns_label(launch.stem),
+        "name": quoting.object_name(launch.stem),
         "num_nodes": each,
         "resources": {**resources(launch.machine, _serving_disk_gb(launch)), "ports": PORT},
         "service": _replicas(launch),
@@ -106,7 +108,7 @@ def resources(machine: Machine, disk_gb: int = 0) -> Document:
     if kind:
         found["instance_type"] = kind
     if machine.price_model in SPOT:
-        found |= {"use_spot": True, "job_recovery": {"strategy": "EAGER_NEXT_REGION"}}
+        found["use_spot"] = True
     elif place:
         found["use_spot"] = False
     if disk_gb > PLAIN_DISK_GB:
@@ -120,7 +122,7 @@ def _place_notes(machine: Machine) -> list[str]:
         return ["the plan uses machines of your own: add them as an SSH node pool, then set infra: ssh/POOL"]
     if cloud(machine) is None:
         return [
-            f"SkyPilot {SKYPILOT.version} cannot rent from {machine.provider}: it takes its cheapest cloud that has the "
+            f"SkyPilot {SKYPILOT.version} cannot rent from {machine.provider}: it takes its cheapest cloud with the "
             f"device, at another price than the plan's {machine.usd_per_node_hour:g} USD per node and hour"
         ]
     if machine.funding == "reserved" or machine.price_model.startswith(BOUGHT):
@@ -147,4 +149,23 @@ def _written(launch: Launch, task: Document, blanks: tuple[Blank, ...], notes: l
 
 
 def _job(launch: TrainingLaunch) -> str:
-    raise NotExpressible("not yet")
+    nodes = launch.nodes_per_job
+    command = training_command(launch)
+    run = [blank for blank in rendezvous_blanks(launch) if blank.name != "MASTER_ADDR"]
+    head = [FIND_HEAD.replace(HEAD, "MASTER_ADDR"), "export MASTER_ADDR"] if nodes > 1 else []
+    task = {
+        "name": quoting.object_name(launch.stem),
+        "num_nodes": nodes,
+        "resources": _recovering(resources(launch.machine)),
+        "envs": {blank.name: None for blank in (*command.blanks, *run)},
+        "run": "\n".join(["set -euo pipefail", *head, *command_lines(launch, command)]) + "\n",
+    }
+    start = f"start it with: sky jobs launch {launch.stem}.sky.yaml{_options(task)}"
+    setup = f"the nodes need {command.target.name} {command.target.version}: add it as setup: or as image_id:"
+    notes = [start, setup, *_place_notes(launch.machine), *command.notes]
+    return _written(launch, task, (*command.blanks, *run), notes)
+
+
+def _recovering(found: Document) -> Document:
+    """A spot node that is taken away is replaced where the plan rents it."""
+    return {**found, "job_recovery": {"strategy": "FAILOVER"}} if found.get("use_spot") else found

@@ -1,0 +1,159 @@
+"""Objects of a fleet's allocation: pods of replicas, the service in front, the budget of what may be missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.export import engine, quoting, vllm
+from planner.export.command import Expand
+from planner.export.kubernetes_pods import Document, container, metadata, pod, probes
+from planner.export.launch import ServingLaunch
+from planner.export.server import PORT, Meeting, Server
+
+MEETING = Meeting(rank=Expand('"$LWS_WORKER_INDEX"'), head=Expand('"$LWS_LEADER_ADDRESS"'))
+LEADER = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
+RUNNING = "vllm_num_requests_running"  # vLLM's metric of sequences at once, as a metrics adapter names it
+END_S = 120  # running requests may finish
+
+
+def server_of(launch: ServingLaunch) -> Server:
+    """The server of one pod: a replica, or a whole slice of TPUs, which pods cannot share."""
+    return vllm.server(launch, MEETING, together=None if launch.machine.device_kind == "tpu" else 1)
+
+
+def fleet_objects(launch: ServingLaunch) -> list[Document]:
+    """Replicas, service, and where they apply the autoscaler and the disruption budget."""
+    name, labels = quoting.object_name(launch.stem), _labels(launch)
+    server = server_of(launch)
+    spans = launch.nodes_per_replica > 1
+    replicas = _group_set(launch, server) if spans else _deployment(launch, server)
+    found = [replicas, _service(name, {**labels, **(LEADER if spans else {})})]
+    if comes_and_goes(launch):
+        found.append(_autoscaler(launch, replicas))
+    if launch.fleet.spare_replicas:
+        found.append(_budget(launch))
+    return found
+
+
+def fleet_notes(launch: ServingLaunch) -> list[str]:
+    """What the manifests need around them."""
+    notes = [f"apply it with: kubectl apply -f {launch.stem}.k8s.yaml"]
+    if launch.nodes_per_replica > 1:
+        notes.append("replicas of several nodes need the LeaderWorkerSet controller in the cluster")
+    if comes_and_goes(launch):
+        notes.append(f"replicas come and go with the load: a metrics adapter must serve {RUNNING} of pods")
+    if launch.model.hf_id:
+        notes.append("for gated models: kubectl create secret generic hf-token --from-literal=token=...")
+    return notes
+
+
+def comes_and_goes(launch: ServingLaunch) -> bool:
+    """Whether the replicas run only while the load asks for them."""
+    counted = engine.sequences(launch) is not None
+    return counted and launch.fleet.autoscaling is not None and launch.row.get("level", 0) > 0
+
+
+def pods_of(launch: ServingLaunch) -> tuple[int, int]:
+    """How many pods (or groups of pods) there are, and the devices of each pod."""
+    machine = launch.machine
+    if machine.device_kind == "tpu":
+        return machine.nodes, machine.devices_per_node
+    if launch.nodes_per_replica > 1:
+        return launch.replicas, machine.devices_per_node
+    return launch.replicas, launch.devices_per_replica
+
+
+def _labels(launch: ServingLaunch) -> dict[str, str]:
+    return {
+        "app.kubernetes.io/name": quoting.object_name(launch.stem),
+        "app.kubernetes.io/part-of": quoting.object_name(launch.workload),
+    }
+
+
+def _template(launch: ServingLaunch, server: Server, *, leader: bool) -> Document:
+    """A pod of a replica; the first of several answers, the others only compute."""
+    _, devices = pods_of(launch)
+    spans = launch.nodes_per_replica > 1
+    lines = ["set -eu", *server.lines(MEETING if spans else None)]
+    token, moves = bool(launch.model.hf_id), launch.role != "whole"
+    own_ip = "VLLM_NIXL_SIDE_CHANNEL_HOST" if moves else ""
+    one = container("server", server.image, lines, server.blanks, token=token, own_ip=own_ip)
+    if leader:
+        one |= probes()
+    spec = {**pod(launch.machine, one, devices=devices), "terminationGracePeriodSeconds": END_S}
+    part = "server" if leader else "worker"
+    return {"metadata": {"labels": {**_labels(launch), "app.kubernetes.io/component": part}}, "spec": spec}
+
+
+def _deployment(launch: ServingLaunch, server: Server) -> Document:
+    name, labels = quoting.object_name(launch.stem), _labels(launch)
+    count, _ = pods_of(launch)
+    rolling = {"maxSurge": 0, "maxUnavailable": max(launch.fleet.spare_replicas, 1)}  # no devices are idle to surge on
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(name, labels),
+        "spec": {
+            "replicas": count,
+            "selector": {"matchLabels": labels},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling},
+            "template": _template(launch, server, leader=True),
+        },
+    }
+
+
+def _group_set(launch: ServingLaunch, server: Server) -> Document:
+    count, _ = pods_of(launch)
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": metadata(quoting.object_name(launch.stem), _labels(launch)),
+        "spec": {
+            "replicas": count,
+            "leaderWorkerTemplate": {
+                "size": launch.nodes_per_replica,
+                "restartPolicy": "RecreateGroupOnPodRestart",
+                "leaderTemplate": _template(launch, server, leader=True),
+                "workerTemplate": _template(launch, server, leader=False),
+            },
+            "startupPolicy": "LeaderCreated",
+        },
+    }
+
+
+def _service(name: str, chosen: dict[str, str]) -> Document:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(name, {key: value for key, value in chosen.items() if key not in LEADER}),
+        "spec": {"selector": chosen, "ports": [{"name": "http", "port": PORT, "targetPort": PORT}]},
+    }
+
+
+def _autoscaler(launch: ServingLaunch, replicas: Document) -> Document:
+    name = quoting.object_name(launch.stem)
+    running = int((engine.sequences(launch) or 1) * launch.fleet.target_load)
+    target: dict[str, Any] = {"type": "AverageValue", "averageValue": str(max(running, 1))}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": metadata(name, _labels(launch)),
+        "spec": {
+            "scaleTargetRef": {"apiVersion": replicas["apiVersion"], "kind": replicas["kind"], "name": name},
+            "minReplicas": 1,
+            "maxReplicas": replicas["spec"]["replicas"],
+            "metrics": [{"type": "Pods", "pods": {"metric": {"name": RUNNING}, "target": target}}],
+        },
+    }
+
+
+def _budget(launch: ServingLaunch) -> Document:
+    """What drains and upgrades may take from the whole fleet: its spares. Each allocation's file holds the same."""
+    whole = {"app.kubernetes.io/part-of": quoting.object_name(launch.workload)}
+    answering = {**whole, "app.kubernetes.io/component": "server"}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata(f"{quoting.object_name(launch.workload)}-spares", whole),
+        "spec": {"maxUnavailable": launch.fleet.spare_replicas, "selector": {"matchLabels": answering}},
+    }

@@ -1,0 +1,104 @@
+"""Pods of Kubernetes manifests: one container with its devices, share of the host, shared memory and probes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.export.header import Blank
+from planner.export.kubernetes_nodes import resource_name, selectors, tolerations
+from planner.export.launch import Machine
+from planner.export.server import HEALTH, PORT
+
+Document = dict[str, Any]
+HOST_SHARE = 0.9  # of a node's processors and memory; the rest is the system's
+SHARED_MEMORY = "16Gi"  # of the processes of one pod among themselves
+GIB = 1024**3
+START_S, PROBE_S = 1800, 10  # weights are fetched and loaded before a server answers
+TOKEN_SECRET = "hf-token"
+
+
+def pod(machine: Machine, container: Document, *, devices: int, restart: str | None = None) -> Document:
+    """A pod's `spec:`; `container` has its name, image and script, and gets devices and mounts here."""
+    whole = {**container, "resources": _resources(machine, devices), "volumeMounts": _mounts()}
+    spec: Document = {"containers": [whole], "volumes": _volumes(), "tolerations": tolerations(machine)}
+    labels = selectors(machine)
+    if labels:
+        spec["nodeSelector"] = labels
+    if restart:
+        spec["restartPolicy"] = restart
+    return spec
+
+
+def container(
+    name: str, image: str, lines: Sequence[str], blanks: Sequence[Blank], *, token: bool = False, own_ip: str = ""
+) -> Document:
+    """A container that runs lines of a shell; blanks are empty until they are filled in.
+
+    Parameters
+    ----------
+    name, image, lines, blanks
+        Its name and image, the script, and the variables that must be filled in.
+    token
+        Whether it may need a token of the hub.
+    own_ip
+        The variable that is to hold the pod's address; "" none.
+    """
+    env: list[Document] = [{"name": blank.name, "value": ""} for blank in blanks]
+    if token:
+        held = {"name": TOKEN_SECRET, "key": "token", "optional": True}
+        env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": held}})
+    if own_ip:
+        env.append({"name": own_ip, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}})
+    found: Document = {"name": name, "image": image, "command": ["/bin/bash", "-c"]}
+    found["args"] = [unexpanded("\n".join(lines) + "\n")]
+    return found | ({"env": env} if env else {})
+
+
+def unexpanded(text: str) -> str:
+    """Text that reaches the shell as it is: Kubernetes itself expands $(NAME) in arguments, and reads $$ as $.
+
+    Examples
+    --------
+    >>> unexpanded('echo "$HOME" $(HF_TOKEN) $$')
+    'echo "$HOME" $$(HF_TOKEN) $$$$'
+    """
+    return re.sub(r"\$+(?=\()|\${2,}", lambda found: found[0] * 2, text)
+
+
+def probes() -> Document:
+    """The server's port, and when it counts as started, ready and alive."""
+    asked = {"httpGet": {"path": HEALTH, "port": PORT}, "periodSeconds": PROBE_S}
+    return {
+        "ports": [{"name": "http", "containerPort": PORT}],
+        "startupProbe": {**asked, "failureThreshold": START_S // PROBE_S},
+        "readinessProbe": asked,
+        "livenessProbe": {**asked, "failureThreshold": 6, "timeoutSeconds": 5},
+    }
+
+
+def metadata(name: str, labels: Mapping[str, str]) -> Document:
+    """Name and labels of an object."""
+    return {"name": name, "labels": dict(labels)}
+
+
+def _resources(machine: Machine, devices: int) -> Document:
+    """The devices, and the part of the host that goes with them."""
+    held = {resource_name(machine): devices}
+    part = HOST_SHARE * devices / machine.devices_per_node
+    asked: Document = dict(held)
+    if machine.vcpus:
+        asked["cpu"] = max(int(machine.vcpus * part), 1)
+    if machine.host_memory_bytes:
+        asked["memory"] = f"{max(int(machine.host_memory_bytes * part / GIB), 1)}Gi"
+    return {"requests": asked, "limits": held}
+
+
+def _mounts() -> list[Document]:
+    return [{"name": "shared-memory", "mountPath": "/dev/shm"}, {"name": "cache", "mountPath": "/root/.cache"}]
+
+
+def _volumes() -> list[Document]:
+    shared = {"medium": "Memory", "sizeLimit": SHARED_MEMORY}
+    return [{"name": "shared-memory", "emptyDir": shared}, {"name": "cache", "emptyDir": {}}]
