@@ -29,16 +29,19 @@ def list_offers(
         str | None, typer.Option("--pricing", metavar="MODEL", help="Only this price model, as on_demand.")
     ] = None,
     hardware: options.HardwareFolder = None,
+    prices: options.Prices = None,
+    price: options.Price = None,
     allow_suspect: options.AllowSuspect = False,
 ) -> None:
     """List offers, the most compute for the money first."""
-    from planner.catalog.load import load_catalog
+    from planner.cli.find import load_catalog
     from planner.report import catalog as report
 
     wanted = report.Filter(
         device=tuple(device or ()), region=tuple(region or ()), pricing=pricing, suspect=allow_suspect
     )
-    rows = report.offer_rows(load_catalog(hardware), wanted)
+    catalog = load_catalog(hardware, prices=prices, price=price, frame=frame)
+    rows = report.offer_rows(catalog, wanted)
     frame.emit(report.render_offers(rows, output.value, group_by=report.group_key(group_by), **frame.view(out)), out)
 
 
@@ -48,12 +51,14 @@ def show(
     output: options.Output = Form.table,
     out: options.OutFile = None,
     hardware: options.HardwareFolder = None,
+    prices: options.Prices = None,
+    price: options.Price = None,
 ) -> None:
     """Show one device, shape or offer: every fact with its source, date and status."""
-    from planner.catalog.load import load_catalog
+    from planner.cli.find import load_catalog
     from planner.report import catalog_sheet as report
 
-    sheet = report.sheet(load_catalog(hardware), identifier)
+    sheet = report.sheet(load_catalog(hardware, prices=prices, price=price), identifier)
     frame.emit(report.render_sheet(sheet, output.value, **frame.view(out)), out)
 
 
@@ -62,16 +67,60 @@ def check(
     output: options.Output = Form.table,
     out: options.OutFile = None,
     hardware: options.HardwareFolder = None,
+    prices: options.Prices = None,
+    price: options.Price = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="DIR", help="Another catalog: figures a factor of two apart; default is one."
+        ),
+    ] = None,
 ) -> None:
     """Check a catalog: sources, bounds, prices that a minimiser would seek out. Exit 3 on errors."""
     from planner.catalog.check import check_catalog
-    from planner.catalog.load import load_catalog
+    from planner.cli import clock
+    from planner.cli.find import load_catalog
     from planner.report import problems as report
 
-    catalog = load_catalog(hardware)
-    found = check_catalog(catalog)
+    catalog = load_catalog(hardware, prices=prices, price=price)
+    table = load_catalog(None).devices if hardware else None
+    other = _named(against) if against else None
+    found = check_catalog(catalog, other, table=table, today=clock.today())
     frame.emit(report.findings(found, f"catalog {catalog.name}", output.value, **frame.view(out)), out)
     raise typer.Exit(3 if any(problem.severity == "error" for problem in found) else 0)
+
+
+def freeze(
+    frame: Frame,
+    out: Annotated[
+        str | None, typer.Option("--out", metavar="FILE", help="Write there; default: only the digest is printed.")
+    ] = None,
+    output: options.Output = Form.table,
+    hardware: options.HardwareFolder = None,
+    prices: options.Prices = None,
+    price: options.Price = None,
+) -> None:
+    """Write a catalog as one file in a stable order, and print the SHA-256 that plans record."""
+    from planner.catalog.frozen import frozen_text
+    from planner.cli.find import load_catalog
+    from planner.report.frozen import render_frozen
+
+    catalog = load_catalog(hardware, prices=prices, price=price)
+    if out == "-":
+        frame.emit(frozen_text(catalog))
+        return
+    if out is not None:
+        from planner import files
+
+        files.write_text(out, frozen_text(catalog))
+    frame.emit(render_frozen(catalog, out or "", output.value, **frame.view()))
+
+
+def _named(folder: str) -> Any:
+    """The catalog of an argument: a folder or frozen file, or default."""
+    from planner.catalog.load import load_catalog
+
+    return load_catalog(None if folder == "default" else folder)
 
 
 def diff(
@@ -168,7 +217,10 @@ def register(parent: typer.Typer) -> None:
     listing = ("plan catalog list --group-by device", "plan catalog list --device 'h100-*' --region 'us-*' -o csv")
     command(app, "list", examples=listing)(list_offers)
     command(app, "show", examples=("plan catalog show h100-sxm-80gb", "plan catalog show sn40l -o json"))(show)
-    command(app, "check", examples=("plan catalog check", "plan catalog check -o json"))(check)
+    checking = ("plan catalog check", "plan catalog check --hardware my-hardware --against default -o json")
+    command(app, "check", examples=checking)(check)
+    freezing = ("plan catalog freeze", "plan catalog freeze --hardware my-hardware --out my-hardware.json")
+    command(app, "freeze", examples=freezing)(freeze)
     comparing = ("plan catalog diff default my-hardware", "plan catalog diff hardware/ my-hardware/ --exit-code -o md")
     command(app, "diff", examples=comparing)(diff)
     skypilot = (

@@ -17,9 +17,9 @@ from conftest import Run, without_price_age
 from planner.report.text import cells
 
 COMMANDS = [
-    ("init",),
+    ("init",), ("help",),
     ("solve",), ("explain",), ("frontier",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
-    ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("catalog", "diff"),
+    ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("catalog", "diff"), ("catalog", "freeze"),
     ("catalog", "import", "skypilot"), ("catalog", "import", "gpuhunt"), ("models", "list"), ("models", "show"),
     ("validate", "training"), ("validate", "serving"), ("validate", "totals"),
     ("calibrate", "training"), ("calibrate", "serving"),
@@ -108,6 +108,7 @@ PRINTING = [
     ("catalog", "list", "--device", "tpu-*"),
     ("catalog", "show", "h100-sxm-80gb"),
     ("catalog", "check"),
+    ("catalog", "freeze"),
     ("models", "list"),
     ("models", "show", "mixtral-8x7b"),
     ("validate", "training", "--family", "V100"),
