@@ -27,13 +27,18 @@ def plan_blocks(
     document: Document, *, saved: str = "", elapsed_s: float | None = None, full: bool = False
 ) -> list[Block]:
     """Everything worth reading about a plan, most important first; `full` shows long lists whole."""
-    blocks: list[Block] = [_header(document), _headline(document, elapsed_s)]
+    blocks: list[Block] = [plan_header(document), headline(document, elapsed_s)]
     if document["infeasible"]:
         blocks += infeasible_blocks(document)
     if _allocations(document):
         blocks += _answer(document)
     blocks += uncertain_blocks(document)
-    blocks += [_because(document), _alternatives(document, full), _single_kind(document), *others_blocks(document)]
+    blocks += [
+        because_items(document),
+        alternative_grid(document, full),
+        _single_kind(document),
+        *others_blocks(document),
+    ]
     blocks += [
         Items(title="Warnings", items=words.merged(document, document["warnings"]), tone="fair"),
         Items(title="Assumed (not in the scenario)", items=words.merged(document, document["assumed"]), folded=True),
@@ -45,7 +50,8 @@ def plan_blocks(
     return blocks
 
 
-def _header(document: Document) -> Block:
+def plan_header(document: Document) -> Block:
+    """Name and title, then what the plan was made with."""
     provenance = document["provenance"]
     catalog = provenance["catalog"]
     name = document["name"] + (f" (case {document['case']})" if document["case"] else "")
@@ -59,7 +65,8 @@ def _header(document: Document) -> Block:
     return Lines(lines=(title, " · ".join(facts)), strong_first=True)
 
 
-def _headline(document: Document, elapsed_s: float | None) -> Block:
+def headline(document: Document, elapsed_s: float | None) -> Block:
+    """What was proven, and the totals."""
     status = document["status"]
     word = {"infeasible": "INFEASIBLE", "stopped": "NO PLAN", "failed": "NO PLAN"}.get(status, "PLAN")
     tone = {"optimal": "good", "feasible": "fair"}.get(status, "bad")
@@ -158,11 +165,13 @@ def _once_text(lines: Iterable[str]) -> list[str]:
     return [line for line in dict.fromkeys(lines) if line]
 
 
-def _because(document: Document) -> Block:
+def because_items(document: Document) -> Block:
+    """Why the plan is as it is."""
     return Items(title="Because", items=tuple(words.by_workload(document, "because")))
 
 
-def _alternatives(document: Document, full: bool) -> Block:
+def alternative_grid(document: Document, full: bool) -> Block:
+    """The best way of each workload on other devices, alone."""
     rows = []
     for workload in document["workloads"]:
         chosen = {row["device"] for row in workload["allocations"]}

@@ -138,7 +138,7 @@ def _document(
         "months": months,
         "fiscal_years": _fiscal_years(months),
         "totals": {f"{name}_microusd": sum(amounts) for name, amounts in columns.items()},
-        "by_workload": _grouped(booked, lambda line: {"workload": line.workload, "kind": line.kind}),
+        "by_workload": _by_workload(booked),
         "by_provider": _grouped(booked, lambda line: {"provider": line.charge.provider}),
         "by_category": _grouped(
             booked, lambda line: {"category": line.charge.category, "commitment": line.charge.commitment}
@@ -176,6 +176,13 @@ def _fiscal_years(months: Sequence[Document]) -> list[Document]:
         span = {"first_month": mine[0]["label"], "last_month": mine[-1]["label"]}
         found.append({"label": year, **span, **{name: sum(month[name] for month in mine) for name in names}})
     return found
+
+
+def _by_workload(booked: _Booked) -> list[Document]:
+    """Every workload in the order of the plan, then copies of data and what nobody uses."""
+    order = {workload["name"]: number for number, workload in enumerate(booked.document["workloads"])}
+    rows = _grouped(booked, lambda line: {"workload": line.workload, "kind": line.kind})
+    return sorted(rows, key=lambda row: order.get(row["workload"], len(order)))
 
 
 def _grouped(booked: _Booked, key_of: Callable[[Line], Document]) -> list[Document]:
