@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -491,6 +492,11 @@ def one_job_less_in_the_schedule(document: Document) -> None:
 TOLD: list[tuple[str, Callable[[Document], None], str]] = [
     ("a run told twice", twice_the_same_run, "its runs are not periods of the calendar, each once and in order"),
     ("runs before the job's own start", edit("scenario", "training", 3, "start", to="9 days"), "d: runs before 216 h"),
+    (
+        "a contract that names another period",
+        edit("contracts", 0, "first_period", to=lambda n: n + 1),
+        "it does not start with the period that it names",
+    ),
     ("a job missing from the schedule", one_job_less_in_the_schedule, "5 jobs in the schedule, 6 rows"),
 ]
 
@@ -518,3 +524,19 @@ def test_a_calendar_and_contracts_that_nobody_asked_for(everything: Document) ->
     told = {problem.message for problem in api.verify(sealed(forged), world())}
     assert "the scenario and the plan do not agree that there is a calendar" in told
     assert "contracts are bought without a calendar" in told
+
+
+def test_no_more_is_bought_than_is_sold(everything: Document) -> None:
+    """Neither at once nor added up over contracts that run side by side."""
+    there, name = world(), everything["contracts"][0]["offer"]
+    few = [
+        replace(one, max_shapes=everything["contracts"][0]["count"]) if one.id == name else one for one in there.offers
+    ]
+    limited = replace(there, offers=tuple(few))
+    assert not any("is sold up to" in problem.message for problem in api.verify(everything, limited))
+    more, twice = copy.deepcopy(everything), copy.deepcopy(everything)
+    more["contracts"][0]["count"] += 1
+    twice["contracts"].append(dict(twice["contracts"][0]))
+    for forged, words in ((more, "are bought"), (twice, "are held in period")):
+        told = [problem.message for problem in api.verify(sealed(forged), limited)]
+        assert any("is sold up to" in message and words in message for message in told)
