@@ -11,7 +11,7 @@ WALL_TIME_MARGIN = 1.2  # of a time limit, over the upper end of the predicted f
 
 
 def demand_launchable(launch: TrainingLaunch) -> None:
-    """Refuse what no launcher of GPU training takes: other accelerators, shared jobs, slices, a plan at odds with itself.
+    """Refuse what no launcher of GPU training takes: other accelerators, shared jobs, slices, sums that do not hold.
 
     Raises
     ------
@@ -19,6 +19,12 @@ def demand_launchable(launch: TrainingLaunch) -> None:
         With the reason, and with what to use instead.
     """
     machine, group = launch.machine, launch.group
+    if group is not None:
+        raise NotExpressible(
+            f"the job runs on {group.groups} offers at once, {group.sequences} of {group.batch_sequences} sequences "
+            "of each batch here; no launcher shares a batch between unequal groups",
+            "solve with mix_within_job: false, or write the outer loop between the groups yourself",
+        )
     if machine.device_kind == "tpu":
         raise NotExpressible(
             f"{machine.device} is a TPU, and this launches GPUs",
@@ -26,12 +32,6 @@ def demand_launchable(launch: TrainingLaunch) -> None:
         )
     if machine.device_kind not in ("gpu", ""):
         raise NotExpressible(f"{machine.device} is no GPU", f"use the software of its vendor {machine.vendor}".rstrip())
-    if group is not None:
-        raise NotExpressible(
-            f"the job runs on {group.groups} offers at once, {group.sequences} of {group.batch_sequences} sequences "
-            "of each batch here; no launcher shares a batch between unequal groups",
-            "solve with mix_within_job: false, or write the outer loop between the groups yourself",
-        )
     if machine.shape_kind in ("mig", "share") and machine.devices // launch.jobs > 1:
         raise NotExpressible(
             f"{machine.shape_name} is a slice of a device, and slices do not join in collectives", "allow whole devices"
@@ -89,7 +89,7 @@ def training_notes(launch: TrainingLaunch, software: tuple[str, ...]) -> Iterato
         f"{launch.steps:,} steps of {launch.tokens_per_step:,} tokens"
     )
     if launch.jobs > 1:
-        yield f"{launch.jobs} identical runs on {launch.nodes_per_job} node(s) each: start it for every RUN of 1 to {launch.jobs}"
+        yield f"{launch.jobs} identical runs of {launch.nodes_per_job} node(s): RUN says which, from 1 to {launch.jobs}"
     if launch.steps_done:
         yield f"the run is under way: it goes on from its checkpoint, {launch.steps_done:,} steps are done"
     if launch.software not in software:

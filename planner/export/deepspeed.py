@@ -1,0 +1,180 @@
+"""`plan export deepspeed`: the configuration of DeepSpeed's engine, and the command that starts a script with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from planner.export import quoting
+from planner.export.header import Blank, Target, commented, header_lines
+from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
+from planner.export.trainer import Command, command_lines, rendezvous_blanks, run_folder
+from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
+
+TARGET = Target(
+    name="DeepSpeed",
+    version="0.19",
+    read="2026-11-21",
+    source="deepspeedai/DeepSpeed:docs/_pages/config-json.md@00376da, deepspeed/runtime/zero/config.py@1b88ac3",
+)
+SOFTWARE = ("deepspeed", "megatron-deepspeed")
+BLANKS = (
+    Blank(name="TRAIN_SCRIPT", meaning="your script, which calls deepspeed.initialize with --deepspeed_config"),
+    Blank(name="CHECKPOINT_DIR", meaning="folder of checkpoints, seen by all nodes"),
+)
+_STAGES = {"none": 0, "zero-1": 1, "zero-2": 2, "zero-3": 3}
+_OPTIMIZERS = {
+    **dict.fromkeys(("adamw", "adamw-deepspeed", "adamw-megatron", "adamw-fsdp", "adamw-pure-bf16"), "AdamW"),
+    "adam": "Adam",
+    "muon": "Muon",
+    "sgd": "SGD",
+    "sgd-momentum": "SGD",
+    "adafactor": "Adafactor",
+}
+
+
+def files(launch: Launch) -> list[ExportFile]:
+    """The configuration, and a script that starts training with it on each node.
+
+    Raises
+    ------
+    NotExpressible
+        DeepSpeed needs code of one's own for the layout, or has no setting for it.
+    """
+    assert isinstance(launch, TrainingLaunch)
+    config = engine_config(launch)
+    name = f"{launch.stem}.deepspeed.json"
+    script = f"{launch.stem}.deepspeed.sh"
+    notes = tuple(_notes(launch))
+    neighbours = rendezvous_blanks(launch)
+    head = header_lines(launch, TARGET, [*neighbours, *BLANKS], notes)
+    checks = [f': "${{{blank.name}:?{blank.meaning}}}"' for blank in neighbours]
+    lines = ["set -euo pipefail", *checks, *command_lines(launch, _command(launch, name, notes))]
+    # JSON has no comments; DeepSpeed reads the keys that it knows and leaves others alone
+    said = header_lines(launch, TARGET, (), [f"start it with {script}", *notes])
+    return [
+        ExportFile(name=name, text=quoting.json({"_comment": said, **config})),
+        ExportFile(name=script, text="#!/usr/bin/env bash\n" + commented(head) + "\n".join(lines) + "\n"),
+    ]
+
+
+def _command(launch: TrainingLaunch, config: str, notes: tuple[str, ...]) -> Command:
+    allocator = (("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),)
+    return Command(
+        target=TARGET,
+        blanks=BLANKS,
+        notes=notes,
+        exports=allocator if launch.job.stack.allocator == "expandable" else (),
+        program=('"$TRAIN_SCRIPT"',),
+        options=(
+            ("--deepspeed_config", f'"$(dirname "$0")"/{quoting.shell(config)}'),
+            ("--checkpoint-dir", run_folder(launch, "CHECKPOINT_DIR")),
+            ("--sequence-length", str(launch.sequence_length)),
+            ("--steps", str(launch.steps)),
+            ("--save-interval", str(steps_between_checkpoints(launch))),
+            *((("--gradient-checkpointing", launch.layout.recompute),) if launch.layout.recompute != "none" else ()),
+        ),
+    )
+
+
+def engine_config(launch: TrainingLaunch) -> dict[str, Any]:
+    """The configuration of the engine: batch, ZeRO, precision, optimizer, activation checkpointing.
+
+    Raises
+    ------
+    NotExpressible
+        DeepSpeed has no setting for it.
+    """
+    demand_launchable(launch)
+    _demand_deepspeed(launch)
+    layout = launch.layout
+    config: dict[str, Any] = {
+        "train_batch_size": layout.global_batch_sequences,
+        "train_micro_batch_size_per_gpu": layout.micro_batch,
+        "gradient_accumulation_steps": layout.micro_batches,
+        "gradient_clipping": 1.0,
+        "steps_per_print": 10,
+        "optimizer": _optimizer(launch),
+        "zero_optimization": dict(_zero(launch)),
+        **_precision(launch),
+    }
+    if layout.sharding != "none" and config["optimizer"]["type"] in ("SGD", "Adafactor"):
+        config["zero_allow_untested_optimizer"] = True
+    if layout.tp > 1:
+        config["tensor_parallel"] = {"autotp_size": layout.tp}
+    if layout.recompute != "none":
+        config["activation_checkpointing"] = dict(_activations(launch))
+    return config
+
+
+def _demand_deepspeed(launch: TrainingLaunch) -> None:
+    """Refuse what DeepSpeed cannot do by configuration alone, each with its own reason."""
+    job, layout = launch.job, launch.layout
+    if layout.pp > 1:
+        raise NotExpressible("a pipeline is code in DeepSpeed (PipelineModule), not configuration", "use torchrun")
+    if layout.cp > 1:
+        raise NotExpressible("context parallelism is code in DeepSpeed (Ulysses), not configuration",
+                             "use torchrun or torchtitan")  # fmt: skip
+    if layout.ep > 1:
+        raise NotExpressible("experts are split by code in DeepSpeed's MoE layer", "use torchrun or torchtitan")
+    if layout.tp > 1 and layout.sharding == "zero-3":
+        raise NotExpressible("DeepSpeed's tensor parallelism was read to go with zero-0 to zero-2",
+                             "use torchrun or torchtitan")  # fmt: skip
+    if job.optimizer not in _OPTIMIZERS:
+        raise NotExpressible(f"DeepSpeed has no optimizer '{job.optimizer}'", "use torchrun, or optimizer: adamw")
+    if job.optimizer == "muon" and layout.sharding == "none":
+        raise NotExpressible("Muon wants zero-1 to zero-3 in DeepSpeed", "plan with sharding: zero-1")
+    if job.optimizer == "adamw-pure-bf16" and layout.sharding == "none":
+        raise NotExpressible("DeepSpeed keeps 16-bit master weights with ZeRO only", "plan with sharding: zero-1")
+    if job.precision == "fp8":
+        raise NotExpressible("DeepSpeed's configuration has no fp8 products", "use torchrun")
+    if "optimizer" in (job.offload or ()) and layout.sharding == "none":
+        raise NotExpressible("DeepSpeed offloads an optimizer that ZeRO shards", "plan with sharding: zero-1")
+
+
+def _optimizer(launch: TrainingLaunch) -> dict[str, Any]:
+    name = launch.job.optimizer
+    parameters: dict[str, Any] = {"lr": 3e-4}
+    if name == "sgd-momentum":
+        parameters["momentum"] = 0.9
+    return {"type": _OPTIMIZERS[name], "params": parameters}
+
+
+def _zero(launch: TrainingLaunch) -> Iterator[tuple[str, Any]]:
+    stage = _STAGES[launch.layout.sharding]
+    yield "stage", stage
+    if stage:
+        yield "overlap_comm", True
+        yield "contiguous_gradients", True
+        yield "reduce_scatter", True
+    if "optimizer" in (launch.job.offload or ()):
+        yield "offload_optimizer", {"device": "cpu", "pin_memory": True}
+    if stage == 3:
+        yield "stage3_gather_16bit_weights_on_model_save", True
+
+
+def _precision(launch: TrainingLaunch) -> dict[str, Any]:
+    precision = launch.job.precision
+    if precision == "fp16":
+        return {"fp16": {"enabled": True, "loss_scale": 0}}
+    if precision == "fp32":
+        return {"bf16": {"enabled": False}}
+    pure = launch.job.optimizer == "adamw-pure-bf16"
+    more = {"bf16_master_weights_and_grads": True, "bf16_optimizer_states": True} if pure else {}
+    return {"bf16": {"enabled": True, **more}}
+
+
+def _activations(launch: TrainingLaunch) -> Iterator[tuple[str, Any]]:
+    yield "partition_activations", launch.layout.tp > 1
+    yield "contiguous_memory_optimization", False
+    yield "cpu_checkpointing", "activations" in (launch.job.offload or ())
+
+
+def _notes(launch: TrainingLaunch) -> Iterator[str]:
+    yield from training_notes(launch, SOFTWARE)
+    yield "the model, its data and options such as --steps are your script's; the learning rate here is a placeholder"
+    if launch.job.lora is not None:
+        yield f"adapters of rank {launch.job.lora.rank} on a {launch.job.lora.base} base: your script makes them (PEFT)"
+    if launch.layout.recompute != "none":
+        kind = "each layer" if launch.layout.recompute == "full" else "the core of attention"
+        yield f"the plan recomputes {kind}: your script turns that on, these settings say how it is kept"

@@ -1,0 +1,92 @@
+"""`plan export slurm`: a batch script that trains with torchrun on the nodes that Slurm gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.export.header import Target, commented, header_lines
+from planner.export.launch import ExportFile, Launch, TrainingLaunch
+from planner.export.quoting import dns_label
+from planner.export.trainer import command_lines, training_command
+from planner.export.training import WALL_TIME_MARGIN, wall_time_limit_s
+
+TARGET = Target(
+    name="Slurm",
+    version="22.05 and later",
+    read="2026-11-21",
+    source="sbatch(1) of Debian's slurm-client 22.05.8-4",
+)
+_SIGNAL_BEFORE_S = 300  # for a last checkpoint before the time limit
+
+
+def files(launch: Launch) -> list[ExportFile]:
+    """One batch script; of several identical runs an array.
+
+    Raises
+    ------
+    NotExpressible
+        No trainer has words for the launch.
+    """
+    assert isinstance(launch, TrainingLaunch)
+    command = training_command(launch)
+    notes = [f"trains with {command.target.name} {command.target.version}", *command.notes, *_notes(launch)]
+    head = header_lines(launch, TARGET, command.blanks, notes)
+    body = ["set -euo pipefail", *_surroundings(launch), "", *_on_each_node(command_lines(launch, command))]
+    text = "#!/usr/bin/env bash\n" + "".join(f"#SBATCH {line}\n" for line in _directives(launch))
+    return [ExportFile(name=f"{launch.stem}.sbatch", text=text + commented(head) + "\n" + "\n".join(body) + "\n")]
+
+
+def _directives(launch: TrainingLaunch) -> Iterator[str]:
+    name = dns_label(launch.stem)
+    yield f"--job-name={name}"
+    yield f"--nodes={launch.nodes_per_job}"
+    yield f"--gpus-per-node={launch.machine.devices_per_node}"
+    yield "--ntasks-per-node=1"
+    yield "--exclusive"
+    yield f"--time={_clock(wall_time_limit_s(launch))}"
+    yield f"--signal=TERM@{_SIGNAL_BEFORE_S}"
+    yield f"--output={name}-%{'A_%a' if launch.jobs > 1 else 'j'}.log"
+    if launch.jobs > 1:
+        yield f"--array=1-{launch.jobs}"
+    if launch.checkpoint_every_s is not None:
+        yield "--requeue"
+
+
+def _clock(seconds: int) -> str:
+    """A time limit as sbatch reads it: days-hours:minutes:seconds.
+
+    Examples
+    --------
+    >>> _clock(90_061)
+    '1-01:01:01'
+    """
+    days, rest = divmod(seconds, 86_400)
+    hours, rest = divmod(rest, 3_600)
+    return f"{days}-{hours:02}:{rest // 60:02}:{rest % 60:02}"
+
+
+def _surroundings(launch: TrainingLaunch) -> Iterator[str]:
+    """What Slurm knows and torchrun must be told."""
+    if launch.nodes_per_job > 1:
+        yield 'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
+        yield "MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))"
+        yield "export MASTER_ADDR MASTER_PORT"
+    if launch.jobs > 1:
+        yield 'export RUN="$SLURM_ARRAY_TASK_ID"'
+
+
+def _on_each_node(lines: list[str]) -> list[str]:
+    """Checks and environment once, then torchrun in one task a node."""
+    start = next(number for number, line in enumerate(lines) if line.startswith("exec torchrun"))
+    return [
+        *lines[:start],
+        lines[start].replace("exec torchrun", "srun --kill-on-bad-exit=1 torchrun", 1),
+        *lines[start + 1 :],
+    ]
+
+
+def _notes(launch: TrainingLaunch) -> Iterator[str]:
+    yield f"--time is {WALL_TIME_MARGIN:g} times the upper end of the prediction"
+    yield "partition, account and environment modules are your cluster's: sbatch --partition=... --account=..."
+    if launch.timing.begin and launch.timing.start_hours > 0:
+        yield "submit it with sbatch --begin at the time of the plan"

@@ -1,0 +1,253 @@
+"""`plan export torchtitan`: a job file in TOML, and the script that starts it.
+
+torchtitan 0.2.2 is the last release that reads TOML; 0.3 wants a Python module in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planner.architecture.model import Architecture
+from planner.export import quoting
+from planner.export.header import Blank, Target, commented, header_lines
+from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
+from planner.export.trainer import Command, command_lines, rendezvous_blanks, run_folder
+from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
+
+TARGET = Target(
+    name="torchtitan",
+    version="0.2.2",
+    read="2026-11-21",
+    source="pytorch/torchtitan:torchtitan/config/job_config.py@v0.2.2",
+)
+SOFTWARE = ("fsdp",)
+BLANKS = (
+    Blank(name="DATASET_PATH", meaning="folder or name of the data set, for the loader named by DATASET"),
+    Blank(name="DATASET", meaning="name of a registered data set, for example c4"),
+    Blank(name="HF_ASSETS", meaning="folder of the tokenizer (scripts/download_hf_assets.py)"),
+    Blank(name="CHECKPOINT_DIR", meaning="folder of checkpoints, seen by all nodes"),
+    Blank(name="LEARNING_RATE", meaning="peak learning rate, for example 3e-4"),
+)
+_OPTIMIZERS = {"adamw": "AdamW", "adamw-fsdp": "AdamW", "adam": "Adam", "adamw-pure-bf16": "AdamW"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flavor:
+    """A model that torchtitan 0.2.2 ships: its room, its flavor, and the sizes that tell it."""
+
+    name: str
+    flavor: str
+    model_type: str  # of config.json
+    layers: int
+    hidden_size: int
+    vocab_size: int
+    pipeline: bool  # whether it can be cut into stages
+
+
+FLAVORS = tuple(
+    Flavor(name=name, flavor=flavor, model_type=kind, layers=layers, hidden_size=hidden, vocab_size=vocab, pipeline=cut)
+    for name, kind, cut, rows in (
+        ("llama3", "llama", True,
+         (("8B", 32, 4096, 128256), ("70B", 80, 8192, 128256), ("405B", 126, 16384, 128256))),
+        ("qwen3", "qwen3", False,
+         (("0.6B", 28, 1024, 151936), ("1.7B", 28, 2048, 151936), ("4B", 36, 2560, 151936),
+          ("8B", 36, 4096, 151936), ("14B", 40, 5120, 151936), ("32B", 64, 5120, 151936))),
+        ("qwen3", "qwen3_moe", False, (("30B-A3B", 48, 2048, 151936), ("235B-A22B", 94, 4096, 151936))),
+        ("deepseek_v3", "deepseek_v2", True, (("16B", 27, 2048, 102400), ("236B", 60, 5120, 102400))),
+        ("deepseek_v3", "deepseek_v3", True, (("671B", 61, 7168, 129280),)),
+        ("gpt_oss", "gpt_oss", False, (("20b", 24, 2880, 201088), ("120b", 36, 2880, 201088))),
+    )
+    for flavor, layers, hidden, vocab in rows
+)  # fmt: skip
+
+
+def files(launch: Launch) -> list[ExportFile]:
+    """The job file, and a script that starts it on each node with what the plan does not know.
+
+    Raises
+    ------
+    NotExpressible
+        torchtitan has no model, no option or no sharding for the launch.
+    """
+    assert isinstance(launch, TrainingLaunch)
+    config = job_config(launch)
+    name = f"{launch.stem}.torchtitan.toml"
+    notes = tuple(_notes(launch))
+    toml = commented(header_lines(launch, TARGET, (), [f"start it with {launch.stem}.torchtitan.sh", *notes]))
+    command = _command(launch, (("--job.config_file", f'"$(dirname "$0")"/{quoting.shell(name)}'),), notes)
+    neighbours = rendezvous_blanks(launch)
+    head = header_lines(launch, TARGET, [*neighbours, *BLANKS], notes)
+    checks = [f': "${{{blank.name}:?{blank.meaning}}}"' for blank in neighbours]
+    lines = ["set -euo pipefail", *checks, *command_lines(launch, command)]
+    script = "#!/usr/bin/env bash\n" + commented(head) + "\n".join(lines) + "\n"
+    return [
+        ExportFile(name=name, text=toml + "\n" + quoting.toml(config)),
+        ExportFile(name=f"{launch.stem}.torchtitan.sh", text=script),
+    ]
+
+
+def torchtitan_command(launch: TrainingLaunch) -> Command:
+    """The same job with every setting on the command line, for a launcher that has no job file beside it.
+
+    Raises
+    ------
+    NotExpressible
+        As `files`.
+    """
+    settings = tuple(_argument(key, value) for key, value in _flat(job_config(launch)) if value is not False)
+    return _command(launch, settings, tuple(_notes(launch)))
+
+
+def _command(launch: TrainingLaunch, settings: tuple[tuple[str, ...], ...], notes: tuple[str, ...]) -> Command:
+    blanks = (
+        ("--training.dataset", '"$DATASET"'),
+        ("--training.dataset_path", '"$DATASET_PATH"'),
+        ("--model.hf_assets_path", '"$HF_ASSETS"'),
+        ("--checkpoint.folder", run_folder(launch, "CHECKPOINT_DIR")),
+        ("--optimizer.lr", '"$LEARNING_RATE"'),
+    )
+    allocator = (("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),)
+    return Command(
+        target=TARGET,
+        blanks=BLANKS,
+        notes=notes,
+        exports=allocator if launch.job.stack.allocator == "expandable" else (),
+        program=("-m torchtitan.train",),
+        options=(*settings, *blanks),
+    )
+
+
+def job_config(launch: TrainingLaunch) -> dict[str, Any]:
+    """The job as torchtitan's sections and fields.
+
+    Raises
+    ------
+    NotExpressible
+        torchtitan has no model, no option or no sharding for the launch.
+    """
+    demand_launchable(launch)
+    flavor = _flavor(launch)
+    _demand_torchtitan(launch, flavor)
+    layout, save = launch.layout, launch.checkpoint_every_s is not None
+    recompute: dict[str, Any] = {"mode": layout.recompute}
+    if layout.recompute == "selective":
+        recompute["selective_ac_option"] = "op"
+    config: dict[str, Any] = {
+        "job": {"description": f"{launch.workload} of plan {launch.origin.plan_name}"},
+        "model": {"name": flavor.name, "flavor": flavor.flavor},
+        "optimizer": {"name": _OPTIMIZERS[launch.job.optimizer]},
+        "training": _training(launch),
+        "parallelism": dict(_parallelism(launch, flavor)),
+        "checkpoint": {"enable": save, "interval": steps_between_checkpoints(launch)},
+        "activation_checkpoint": recompute,
+    }
+    if launch.job.precision == "fp8":
+        config["model"]["converters"] = ["quantize.linear.float8"]
+        config["quantize"] = {"linear": {"float8": {"recipe_name": "tensorwise"}}}
+    return config
+
+
+def _flavor(launch: TrainingLaunch) -> Flavor:
+    arch = launch.model.arch
+    if arch is None or not arch.layers:
+        raise NotExpressible("only the size of the model is known", "give the scenario a preset or its config.json")
+    for flavor in FLAVORS:
+        if _sizes(flavor) == (arch.family, arch.layer_count, arch.hidden_size, arch.vocab_size):
+            return flavor
+    raise NotExpressible(f"torchtitan 0.2.2 ships no model of the shape of {launch.model.name}", "use torchrun")
+
+
+def _sizes(flavor: Flavor) -> tuple[str, int, int, int]:
+    return flavor.model_type, flavor.layers, flavor.hidden_size, flavor.vocab_size
+
+
+def _demand_torchtitan(launch: TrainingLaunch, flavor: Flavor) -> None:
+    """Refuse what torchtitan cannot do, each with its own reason."""
+    job, layout = launch.job, launch.layout
+    split = layout.tp * layout.pp * layout.cp > 1
+    if job.lora is not None:
+        raise NotExpressible("torchtitan trains no adapters", "use deepspeed with a PEFT script")
+    if job.optimizer not in _OPTIMIZERS:
+        raise NotExpressible(f"torchtitan has Adam and AdamW only, not '{job.optimizer}'", "use torchrun or deepspeed")
+    if job.precision == "fp16":
+        raise NotExpressible("torchtitan has no fp16 with loss scaling", "use torchrun or deepspeed")
+    if layout.sharding == "zero-1" and layout.dp * layout.cp > 1:
+        raise NotExpressible("torchtitan shards parameters too, it has no zero-1", "use torchrun, or plan with zero-3")
+    if layout.sharding == "none" and layout.dp > 1 and split:
+        raise NotExpressible("torchtitan replicates only models that are not split", "use torchrun")
+    if layout.sharding == "none" and layout.cp > 1:
+        raise NotExpressible("torchtitan shards over context-parallel ranks, too", "use torchrun")
+    if layout.pp > 1 and not flavor.pipeline:
+        raise NotExpressible(f"torchtitan cannot cut its {flavor.name} into pipeline stages", "use torchrun")
+    stages = layout.pp * layout.vpp
+    if layout.vpp > 2 and -(-flavor.layers // -(-flavor.layers // stages)) != stages:
+        raise NotExpressible(f"torchtitan cannot cut {flavor.layers} layers into {stages} stages", "use torchrun")
+    if job.offload and "activations" in job.offload:
+        raise NotExpressible("torchtitan does not offload activations", "use deepspeed")
+    if job.offload and layout.sharding == "none":
+        raise NotExpressible("torchtitan offloads what is sharded only", "plan with sharding: zero-3")
+
+
+def _training(launch: TrainingLaunch) -> dict[str, Any]:
+    layout, job = launch.layout, launch.job
+    # a pipeline takes all micro-batches of a step at once and cuts them up itself
+    local = layout.micro_batch * (layout.micro_batches if layout.pp > 1 else 1)
+    return {
+        "local_batch_size": local,
+        "global_batch_size": layout.global_batch_sequences,
+        "seq_len": launch.sequence_length,
+        "steps": launch.steps,
+        "dtype": "bfloat16" if job.optimizer == "adamw-pure-bf16" else "float32",
+        "mixed_precision_param": "float32" if job.precision == "fp32" else "bfloat16",
+        "mixed_precision_reduce": "float32",
+        "enable_cpu_offload": bool(job.offload),
+    }
+
+
+def _parallelism(launch: TrainingLaunch, flavor: Flavor) -> Iterator[tuple[str, Any]]:
+    layout = launch.layout
+    replicated = layout.sharding == "none"
+    yield "data_parallel_replicate_degree", layout.dp if replicated else 1
+    yield "data_parallel_shard_degree", 1 if replicated else layout.dp
+    yield "fsdp_reshard_after_forward", "never" if layout.sharding == "zero-2" else "default"
+    yield "tensor_parallel_degree", layout.tp
+    yield "context_parallel_degree", layout.cp
+    yield "expert_parallel_degree", layout.ep
+    yield "pipeline_parallel_degree", layout.pp
+    if layout.pp > 1:
+        yield "pipeline_parallel_schedule", "Interleaved1F1B" if layout.vpp > 1 else "1F1B"
+        yield "pipeline_parallel_microbatch_size", layout.micro_batch
+        if layout.vpp > 2:  # 1 and 2 are what the two schedules take by themselves
+            yield "pipeline_parallel_layers_per_stage", -(-flavor.layers // (layout.pp * layout.vpp))
+        yield "pipeline_parallel_first_stage_less_layers", 0
+        yield "pipeline_parallel_last_stage_less_layers", 0
+
+
+def _flat(config: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in config.items():
+        name = f"{path}.{key}" if path else key
+        if isinstance(value, Mapping):
+            yield from _flat(value, name)
+        else:
+            yield name, value
+
+
+def _argument(key: str, value: Any) -> tuple[str, ...]:
+    """A setting as torchtitan's command line takes it: a switch for true; false is the default of all and left out."""
+    if value is True:
+        return (f"--{key}",)
+    return f"--{key}", quoting.shell(",".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def _notes(launch: TrainingLaunch) -> Iterator[str]:
+    yield from training_notes(launch, SOFTWARE)
+    yield "0.2.2 is the last torchtitan that reads job files in TOML"
+    if launch.layout.sharding == "zero-2":
+        yield "zero-2 is fsdp_reshard_after_forward never: parameters stay whole between forward and backward"
+    if launch.job.stack.cross_entropy != "standard":
+        yield f"the plan counts on a {launch.job.stack.cross_entropy} loss: turn on compile.enable for the loss"
+    arch: Architecture | None = launch.model.arch
+    if arch is not None and launch.layout.pp > 1 and arch.layer_count % launch.layout.pp:
+        yield "its layers do not divide over the stages: torchtitan makes its own uneven cut"
