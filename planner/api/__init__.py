@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from planner.api.asking import asked, break_even, marginal_values, repairs, why_not
 from planner.api.checking import verify
+from planner.api.comparing import compare, side_of, side_of_plan
 from planner.api.frontiers import frontier, tradeoffs
 from planner.api.margins import margins
-from planner.api.schemas import frontier_schema, plan_schema
+from planner.api.reporting import report
+from planner.api.schemas import compare_schema, frontier_schema, plan_schema, report_schema
 from planner.api.solving import (
     best_decisions,
     candidates_table,
@@ -31,6 +33,8 @@ __all__ = [
     "break_even",
     "candidates_table",
     "catalog_of",
+    "compare",
+    "compare_schema",
     "enumerate_candidates",
     "frontier",
     "frontier_schema",
@@ -43,6 +47,10 @@ __all__ = [
     "optimize",
     "plan_schema",
     "repairs",
+    "side_of",
+    "side_of_plan",
+    "report_schema",
+    "report",
     "solve",
     "tradeoffs",
     "verify",

@@ -10,11 +10,22 @@ from planner import files
 from planner.errors import InputError, Place
 
 _LIMIT_BYTES = 64_000_000
-_SCHEMA = "plan/result/v1"
+_PLAN, _FRONTIER = "plan/result/v1", "plan/frontier/v1"
 
 
 def read_plan(path: str) -> dict[str, Any]:
     """A plan document; InputError when the file is not one."""
+    return _read(path, _PLAN, "a plan", "plan solve SCENARIO writes a plan")
+
+
+def read_frontier(path: str) -> dict[str, Any]:
+    """A frontier document; InputError when the file is not one."""
+    hint = "plan frontier SCENARIO --over deadline=7d..60d -o json --out FILE writes a frontier"
+    return _read(path, _FRONTIER, "a frontier", hint)
+
+
+def _read(path: str, schema: str, noun: str, hint: str) -> dict[str, Any]:
+    """A document of one schema."""
     text = files.read_text(path, limit_bytes=_LIMIT_BYTES)
     try:
         document = json.loads(text, parse_constant=_refuse)
@@ -22,11 +33,11 @@ def read_plan(path: str) -> dict[str, Any]:
         place = Place(file=path, line=error.lineno, column=error.colno)
         raise InputError.of("bad-json", f"not JSON: {error.msg}", place=place) from None
     except (ValueError, RecursionError):
-        raise InputError.of("bad-json", "not a plan", place=Place(file=path)) from None
+        raise InputError.of("bad-json", f"not {noun}", place=Place(file=path)) from None
     found = document.get("schema") if isinstance(document, dict) else None
-    if found != _SCHEMA:
-        hint = f"a plan has schema {_SCHEMA}" if Path(path).suffix == ".json" else "plan solve SCENARIO writes a plan"
-        raise InputError.of("not-a-plan", f"{path} is not a plan", place=Place(file=path), hint=hint)
+    if found != schema:
+        hint = f"{noun} has schema {schema}" if Path(path).suffix == ".json" else hint
+        raise InputError.of(f"not-{noun.replace(' ', '-')}", f"{path} is not {noun}", place=Place(file=path), hint=hint)
     return dict(document)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +21,13 @@ AllowStale = Annotated[
 
 
 def fresh(
-    frame: Frame, plan: dict[str, Any], *, hardware: str | None, allow_stale: bool
+    frame: Frame,
+    plan: dict[str, Any],
+    *,
+    hardware: str | None,
+    allow_stale: bool,
+    prices: Sequence[str] | None = None,
+    price: Sequence[str] | None = None,
 ) -> tuple[Scenario | None, Catalog]:
     """The scenario of a plan as its file is now (None: gone), and the catalog, after a look at their age.
 
@@ -32,16 +38,14 @@ def fresh(
     """
     from planner.plan.made_with import catalog_of_plan
     from planner.plan.stale import scenario_of, stale_problems
-    from planner.report import problems
 
     scenario = scenario_of(plan)
-    catalog = catalog_of_plan(plan, hardware)
+    catalog = catalog_of_plan(plan, hardware, prices=prices, price=price)
     found = stale_problems(plan, catalog, scenario)
     if found and not allow_stale:
         raise InputError(*found)
-    if found:
-        told = [replace(problem, severity="warning", hint="") for problem in found]
-        sys.stderr.write(problems.render(told, colour=frame.colour(sys.stderr)))
-    elif scenario is None:
+    for problem in found:
+        frame.warn(replace(problem, severity="warning", hint=""))
+    if scenario is None and not found:
         frame.say(f"{plan['scenario_file']} is not readable here: the plan was held against the catalog only")
     return scenario, catalog

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from planner.catalog.model import Catalog
 from planner.errors import InputError, Place, Problem
-from planner.scenario.load import load_scenario
+from planner.scenario.load import load_scenario, parse_scenario
 from planner.scenario.schema import Scenario
 
 
@@ -15,6 +16,19 @@ def scenario_of(plan: Mapping[str, Any]) -> Scenario | None:
     """The scenario file of a plan as it is now, with the case and the --set texts of the plan; None: not readable."""
     try:
         return load_scenario(plan["scenario_file"], settings=plan.get("settings", ()), case=plan["case"])
+    except InputError:
+        return None
+
+
+def question_of(plan: Mapping[str, Any], scenario: Scenario | None) -> Scenario | None:
+    """The question that a plan answers: its scenario file where that did not change, else the plan's own copy.
+
+    None: what the copy names, a file of requests or a model, is not here.
+    """
+    if scenario is not None and scenario.resolved == plan["scenario"]:
+        return scenario
+    try:
+        return parse_scenario(json.dumps(plan["scenario"]), file=plan["scenario_file"])
     except InputError:
         return None
 
@@ -45,7 +59,7 @@ def stale_problems(plan: Mapping[str, Any], catalog: Catalog, scenario: Scenario
 
 
 def changed_keys(before: Any, after: Any, path: str = "") -> list[str]:
-    """Paths at which two resolved scenarios differ, as --set writes them; parts of lists by name where they have one."""
+    """Paths at which two resolved scenarios differ, as --set writes them; parts of lists by their names."""
     if isinstance(before, dict) and isinstance(after, dict):
         keys = dict.fromkeys([*before, *after])
         return [
@@ -53,9 +67,9 @@ def changed_keys(before: Any, after: Any, path: str = "") -> list[str]:
             for key in keys
             for line in changed_keys(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))
         ]
-    named = [_by_name(side) for side in (before, after)]
-    if named[0] is not None and named[1] is not None:
-        return changed_keys(*named, path)
+    was, now = _by_name(before), _by_name(after)
+    if was is not None and now is not None:
+        return changed_keys(was, now, path)
     return [] if before == after else [path]
 
 

@@ -32,7 +32,7 @@ def pointed(document: Piece) -> list[tuple[Piece, Piece]]:
     return [(workload, row) for workload, row in pairs if row.get("point")]
 
 
-def latency_block(document: Piece) -> Block:
+def latency_block(document: Piece) -> Grid:
     """Each row at the peak that is planned for it: latencies, and what is left of each target."""
     lines = [tuple(line) for workload, row in pointed(document) for line in _latency_rows(workload, row)]
     rows = [list(line) for line in dict.fromkeys(lines)]

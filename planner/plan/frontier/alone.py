@@ -95,7 +95,7 @@ def _point(question: TrainingQuestion, table: TrainingTable, row: int) -> Docume
 
 
 def _same(point: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    return (
+    return bool(
         point["offer"] == row["offer"]
         and point["count"] == row["count"]
         and abs(point["finish_hours"] - row["finish_hours"]) <= 1e-6 * point["finish_hours"]

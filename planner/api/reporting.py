@@ -1,0 +1,69 @@
+"""A report: the plan with its budget, what its margins cost, what a sooner finish costs, and where figures are from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.api.frontiers import tradeoffs
+from planner.api.margins import margins as _margins
+from planner.catalog.model import Catalog
+from planner.plan.made_with import catalog_of_plan
+from planner.plan.stale import question_of, scenario_of
+from planner.report.report_document import report_document
+from planner.scenario.schema import Scenario
+
+Document = dict[str, Any]
+
+
+def report(
+    plan: Mapping[str, Any],
+    catalog: Catalog | None = None,
+    *,
+    scenario: Scenario | None = None,
+    frontier: Mapping[str, Any] | None = None,
+    margins: bool = False,
+    fiscal_year_start: str | None = None,
+    contingency: float | None = None,
+    allow_suspect: bool = False,
+    **options: Any,
+) -> Document:
+    """The report document (`plan/report/v1`) of a plan document.
+
+    Parameters
+    ----------
+    catalog
+        That the plan was made with; default as the plan says.
+    scenario
+        The scenario file of the plan as it is now, so that figures lead to its lines; default: read again.
+    frontier
+        A frontier document of the same question.
+    margins
+        Also solve without the margins, to tell what they cost together.
+    fiscal_year_start, contingency
+        Of the budget, in place of those of the scenario's `report`.
+    options
+        Of the solver, as for `solve`.
+
+    Raises
+    ------
+    InputError
+        The budget cannot be made as it is asked for.
+    """
+    catalog = catalog or catalog_of_plan(plan)
+    question = question_of(plan, scenario or scenario_of(plan))
+    alone, costs = [], None
+    if question is not None and not question.uncertainty:
+        alone = tradeoffs(question, catalog, plan=plan, allow_suspect=allow_suspect)
+    if question is not None and margins:
+        costs = _margins(question, catalog, plan=plan, allow_suspect=allow_suspect, **options)
+    return report_document(
+        plan,
+        catalog,
+        margins=costs,
+        frontier=frontier,
+        tradeoffs=alone,
+        fiscal_year_start=fiscal_year_start,
+        contingency=contingency,
+        places=question.places if question is not None and question is scenario else None,
+    )

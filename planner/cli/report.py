@@ -1,0 +1,242 @@
+"""`plan report`: a plan as a page, a workbook, a comment or data, with its budget and its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from planner.cli import options
+from planner.cli.frame import Frame, command, usage
+from planner.cli.quantities import share_of, time_of
+from planner.cli.stale import AllowStale, fresh
+
+if TYPE_CHECKING:
+    from planner.catalog.model import Catalog
+    from planner.scenario.schema import Scenario
+
+_SCENARIO_SUFFIXES = (".yaml", ".yml")
+
+
+class ReportForm(StrEnum):
+    """Output formats of a report."""
+
+    table = "table"
+    html = "html"
+    xlsx = "xlsx"
+    md = "md"
+    csv = "csv"
+    json = "json"
+
+
+def report(
+    frame: Frame,
+    plan: options.PlanOrScenario = None,
+    output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Write there; html and xlsx: .plan/NAME.report.html or .xlsx; - is stdout."
+        ),
+    ] = None,
+    over: Annotated[
+        str | None,
+        typer.Option("--over", metavar="LIMIT=LOW..HIGH", help="Also sweep a frontier, as deadline=7d..60d."),
+    ] = None,
+    frontier: Annotated[
+        str | None, typer.Option("--frontier", metavar="FILE", help="Show the frontier that plan frontier wrote.")
+    ] = None,
+    margins: Annotated[
+        bool, typer.Option("--margins", help="Also solve without the margins: what they cost together.")
+    ] = False,
+    contingency: Annotated[
+        str | None, typer.Option("--contingency", metavar="SHARE", help="Of the budget, told beside it, as 10%.")
+    ] = None,
+    fiscal_year_start: Annotated[
+        str | None, typer.Option("--fiscal-year-start", metavar="MONTH", help="First month of a fiscal year, as april.")
+    ] = None,
+    allow_stale: AllowStale = False,
+    settings: options.Settings = None,
+    case: options.Case = None,
+    hardware: options.HardwareFolder = None,
+    prices: options.Prices = None,
+    price: options.Price = None,
+    allow_suspect: options.AllowSuspect = False,
+    solver: options.SolverName = options.Solver.highs,
+    gap: options.Gap = "0",
+    time_limit: options.TimeLimit = None,
+    threads: options.Threads = 1,
+    seed: options.Seed = 0,
+) -> None:
+    """Show a plan with its budget and sources: a page for people, a workbook for finance, a comment for a change."""
+    from planner.cli.find import plan_or_scenario
+
+    if over and frontier:
+        raise usage("not-together", "--over sweeps a frontier and --frontier reads one", "give one of them")
+    asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": time_of(time_limit)}
+    asked |= {"threads": threads, "seed": seed, "allow_suspect": allow_suspect}
+    given: dict[str, Any] = {"hardware": hardware, "prices": prices, "price": price}
+    path = plan_or_scenario(plan, anew=bool(settings or case))
+    solved = PurePath(path).suffix in _SCENARIO_SUFFIXES
+    code = 0
+    scenario: Scenario | None
+    if solved:
+        document, scenario, catalog, code = _solved(frame, path, settings, case, given, asked)
+    else:
+        _demand_scenario(settings, case)
+        document, scenario, catalog = _read(frame, path, given, allow_stale)
+    swept = _frontier(frame, over, frontier, document, scenario, catalog, asked, allow_stale)
+    from planner import api
+
+    with frame.progress(f"reporting {document['name']}"):
+        made = api.report(
+            document,
+            catalog,
+            scenario=scenario,
+            frontier=swept,
+            margins=margins or solved,
+            contingency=None if contingency is None else share_of(contingency, "--contingency"),
+            fiscal_year_start=fiscal_year_start,
+            **asked,
+        )
+        _write(frame, made, output, out)
+    raise typer.Exit(code)
+
+
+def _solved(
+    frame: Frame,
+    path: str,
+    settings: Sequence[str] | None,
+    case: str | None,
+    given: dict[str, Any],
+    asked: dict[str, Any],
+) -> tuple[dict[str, Any], Scenario, Catalog, int]:
+    """The plan of a scenario that is solved first, and the exit code of its status."""
+    from planner.cli.find import load
+
+    question, catalog = load(path, settings=settings, case=case, **given, frame=frame)
+    from planner import api
+
+    with frame.progress(f"solving {question.name}"):
+        plan = api.solve(question, catalog, **asked)
+    return plan.document, question, catalog, plan.exit_code
+
+
+def _demand_scenario(settings: Sequence[str] | None, case: str | None) -> None:
+    """What changes the question makes no sense for an answer."""
+    if settings or case:
+        raise usage("not-a-scenario", "--set and --case want a scenario file", "plan report SCENARIO.yaml --set ...")
+
+
+def _read(
+    frame: Frame, path: str, given: dict[str, Any], allow_stale: bool
+) -> tuple[dict[str, Any], Scenario | None, Catalog]:
+    """A plan file that still answers its scenario and its catalog."""
+    from planner.cli.planfile import read_plan
+
+    document = read_plan(path)
+    return document, *fresh(frame, document, allow_stale=allow_stale, **given)
+
+
+def _frontier(
+    frame: Frame,
+    over: str | None,
+    path: str | None,
+    document: dict[str, Any],
+    scenario: Scenario | None,
+    catalog: Catalog,
+    asked: dict[str, Any],
+    allow_stale: bool,
+) -> dict[str, Any] | None:
+    """The frontier that is asked for: swept, with the journal of `plan frontier`, or read."""
+    if path:
+        return _read_frontier(frame, path, document, allow_stale)
+    if not over:
+        return None
+    from planner import api
+    from planner.cli.frontier import journal_of, range_of
+    from planner.plan.stale import question_of
+
+    question = question_of(document, scenario)
+    if question is None:
+        raise usage(
+            "no-scenario", f"{document['scenario_file']} is not here, so nothing can be swept", "leave --over out"
+        )
+    limit, low, high = range_of(over)
+    journal = journal_of(question.name, question.case)
+    with frame.progress(f"sweeping {question.name}"):
+        return api.frontier(question, catalog, over=limit, low=low, high=high, journal=journal, **asked).document
+
+
+def _read_frontier(frame: Frame, path: str, document: dict[str, Any], allow_stale: bool) -> dict[str, Any]:
+    from planner.cli.planfile import read_frontier
+    from planner.errors import InputError, Place, Problem
+
+    found = read_frontier(path)
+    if found["scenario"] != document["scenario"]:
+        message = f"the frontier is of another scenario than the plan: {found['name']} as it was then"
+        hint = "plan frontier again, or go on with it as it is: --allow-stale"
+        problem = Problem(reference="stale-frontier", message=message, places=(Place(file=path),), hint=hint)
+        if not allow_stale:
+            raise InputError(problem)
+        frame.warn(Problem(reference="stale-frontier", message=message, places=(Place(file=path),), severity="warning"))
+    return found
+
+
+def _write(frame: Frame, report: dict[str, Any], form: ReportForm, out: str | None) -> None:
+    """The report in its form: files for pages and workbooks, else the terminal."""
+    if form is ReportForm.html:
+        _write_page(frame, report, out or _path_of(report, "html"))
+    elif form is ReportForm.xlsx:
+        _write_workbook(frame, report, out or _path_of(report, "xlsx"))
+    else:
+        from planner.report.report import render_report
+
+        frame.emit(render_report(report, form.value, **frame.view(out)), out)
+
+
+def _path_of(report: dict[str, Any], suffix: str) -> str:
+    from planner.report.escape import file_stem
+
+    plan = report["plan"]
+    stem = ".".join(file_stem(part) for part in (plan["name"], plan["case"]) if part)
+    return f".plan/{stem}.report.{suffix}"
+
+
+def _write_page(frame: Frame, report: dict[str, Any], path: str) -> None:
+    from planner import files
+    from planner.report.html.page import render_page
+
+    page = render_page(report)
+    if path == "-":
+        frame.emit(page.text)
+        return
+    files.write_text(path, page.text)
+    size = len(page.text.encode()) / 1e6
+    frame.emit(
+        f"wrote {path} ({size:.1f} MB, self-contained, works offline)   "
+        f"sections: {page.sections}   warnings: {page.warnings}\n"
+    )
+
+
+def _write_workbook(frame: Frame, report: dict[str, Any], path: str) -> None:
+    from planner import files
+    from planner.report.workbook import workbook
+
+    if path == "-":
+        raise usage("binary-output", "a workbook is no text", "--out FILE.xlsx")
+    data = workbook(report)
+    files.write_bytes(path, data)
+    frame.emit(f"wrote {path} ({len(data) / 1e3:.0f} kB, change a price and all totals follow)\n")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    examples = (
+        "plan report scenarios/llama.yaml -o html",
+        "plan report .plan/llama.plan.json -o md",
+    )
+    command(app, "report", examples=examples)(report)

@@ -1,0 +1,67 @@
+"""Latencies of fleets against their targets: each as a share of what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.report.escape import html
+from planner.report.html.figures import QUIET, bars, key_of, labels, row_layout, ticks
+from planner.report.html.parts import Figure
+from planner.report.serving_words import pointed, seconds, target_name
+
+Piece = Mapping[str, Any]
+TITLE = "Latency at peak against target"
+
+
+def latency_figure(document: Piece) -> Figure | None:
+    """Predicted latency of each target at the planned peak; None where no target is set."""
+    rows = _targets(document)
+    if not rows:
+        return None
+    places = range(len(rows))
+    predicted = [100 * target["predicted_s"] / target["target_s"] for _, _, target in rows]
+    texts = [f"predicted {seconds(target['predicted_s'])}" for _, _, target in rows]
+    sure = [place for place in places if rows[place][2]["at_confidence_s"] is not None]
+    traces = [
+        bars("predicted at peak", places, predicted, texts, 0),
+        {
+            "type": "scatter", "mode": "markers", "name": "at the confidence asked for",
+            "y": sure, "x": [100 * rows[p][2]["at_confidence_s"] / rows[p][2]["target_s"] for p in sure],
+            "customdata": [f"at confidence {seconds(rows[p][2]['at_confidence_s'])}" for p in sure],
+            "hovertemplate": "%{customdata}<extra></extra>",
+            "marker": {"symbol": "diamond", "size": 11, "color": QUIET},
+        },
+        ticks("target", places, [100.0] * len(rows), [f"target {seconds(t['target_s'])}" for _, _, t in rows]),
+    ]  # fmt: skip
+    made, height = row_layout(
+        len(rows),
+        "% of the target",
+        xaxis={"rangemode": "tozero"},
+        annotations=labels([_label(workload, row, target) for workload, row, target in rows]),
+    )
+    return Figure(
+        id="latency-figure",
+        title=TITLE,
+        summary=f"Bars of {len(rows)} predicted latencies as a share of their targets, with the figure at the "
+        "confidence asked for; the table below gives seconds",
+        traces=traces,
+        layout=made,
+        height=height,
+        key=key_of(traces),
+    )
+
+
+def _targets(document: Piece) -> list[tuple[Piece, Piece, Piece]]:
+    """Targets of each kind of replica, once."""
+    seen: dict[tuple[str, str, str], tuple[Piece, Piece, Piece]] = {}
+    for workload, row in pointed(document):
+        for target in row["point"]["targets"]:
+            if target["predicted_s"] is not None and target["target_s"]:
+                seen.setdefault((workload["name"], row["device"], target["name"]), (workload, row, target))
+    return list(seen.values())
+
+
+def _label(workload: Piece, row: Piece, target: Piece) -> str:
+    figures = f"{seconds(target['predicted_s'])} of {seconds(target['target_s'])}"
+    return f"<b>{html(workload['name'])}</b> · {html(row['device'])} · {html(target_name(target['name']))} {figures}"

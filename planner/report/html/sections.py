@@ -1,0 +1,220 @@
+"""The ten sections of a page (interface.md 5.4): what stands where, for every kind of plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from planner import units
+from planner.report import budget_view as budgets
+from planner.report import plan_view as view
+from planner.report import plan_words as words
+from planner.report import serving_words as serving
+from planner.report.blocks import Block, Grid, Items, Lines, columns
+from planner.report.frontier import frontier_blocks
+from planner.report.html import cost, latency, memory, timeline, tradeoff
+from planner.report.html.bands import band_figure
+from planner.report.html.parts import Part, Section, captioned, shown, without
+from planner.report.html.sources import source_tables
+from planner.report.others_view import others_blocks
+from planner.report.schedule_view import schedule_blocks
+from planner.report.uncertain_view import uncertain_blocks
+
+Document = Mapping[str, Any]
+
+
+def sections_of(report: Document) -> list[Section]:
+    """Sections 2 to 10 of a report document; the first is the head of the page."""
+    plan = report["plan"]
+    return [
+        _decision(report),
+        _allocation(plan),
+        _timeline(plan),
+        _memory(plan),
+        _cost(report),
+        _tradeoff(report),
+        _alternatives(plan),
+        _sources(report),
+        _rejected(plan),
+    ]
+
+
+def _decision(report: Document) -> Section:
+    plan = report["plan"]
+    blocks: list[Block] = [
+        Items(title="Because", items=tuple(words.by_workload(plan, "because"))),
+        *(view.infeasible_blocks(plan) if plan["infeasible"] else ()),
+        *uncertain_blocks(plan),
+        Items(title="Warnings", items=words.merged(plan, plan["warnings"]), tone="fair"),
+    ]
+    return Section(id="decision", title="Decision", parts=shown(blocks))
+
+
+def _allocation(plan: Document) -> Section:
+    parts: list[Part] = shown(
+        [
+            captioned(view.allocation_grid(plan), "What runs where"),
+            captioned(without(view.limit_grid(plan), 3), "Limits and how much of them is used"),
+            *_bought(plan),
+            *serving_tables(plan),
+        ]
+    )
+    lead = "" if plan["summary"]["cost_microusd"] is not None else "There is no plan, so nothing is allocated."
+    return Section(id="allocation", title="Allocation", lead=lead, parts=parts if not lead else ())
+
+
+def _bought(plan: Document) -> list[Block]:
+    """Contracts, shares of them, copies of data, what is spent whatever happens."""
+    return schedule_blocks(plan)[2:]
+
+
+def serving_tables(plan: Document) -> list[Block]:
+    """Where requests go, what a million tokens cost, how often spares are enough."""
+    lines = [
+        line.strip()
+        for workload in plan["workloads"]
+        for line in (*serving.price_lines(plan, workload), serving.availability_line(workload))
+        if line
+    ]
+    return [serving.routing_block(plan), Items(title="Per token, and when replicas fail", items=tuple(lines))]
+
+
+def _timeline(plan: Document) -> Section:
+    schedule = schedule_blocks(plan)[:2] if plan.get("schedule") else []
+    table = None if plan.get("schedule") else timeline.finish_table(plan)
+    latencies = captioned(serving.latency_block(plan), latency.TITLE, "Workload", "Device", "Latency")
+    parts = shown(
+        [
+            timeline.timeline_figure(plan),
+            table,
+            *schedule,
+            latency.latency_figure(plan),
+            latencies,
+            serving.simulation_block(plan),
+        ]
+    )
+    lead = "" if parts else "No job has a deadline and no fleet a target for its latency."
+    return Section(id="timeline", title="Timeline and targets", lead=lead, parts=parts)
+
+
+def _memory(plan: Document) -> Section:
+    parts = shown([memory.memory_figure(plan), memory.memory_table(plan)])
+    lead = "" if parts else "No memory is predicted for this plan: its rates were given, or nothing runs."
+    return Section(id="memory", title="Memory per device", lead=lead, parts=parts)
+
+
+def _cost(report: Document) -> Section:
+    plan, budget = report["plan"], report["budget"]
+    if not budget:
+        return Section(id="cost", title="Cost", lead="Without a plan there is nothing to pay.", parts=())
+    parts = shown(
+        [
+            cost.month_figure(plan, budget),
+            captioned(budgets.month_grid(report), "Cost by month", "Month"),
+            captioned(budgets.year_grid(report), "Cost by fiscal year"),
+            cost.workload_figure(plan, budget),
+            captioned(budgets.workload_grid(report), "Cost by workload", "Workload"),
+            cost.provider_figure(plan, budget),
+            captioned(budgets.provider_grid(report), "Cost by provider", "Provider"),
+            captioned(budgets.category_grid(report), "Cost by how it is bought"),
+            captioned(budgets.case_grid(report), "Cost of what may happen"),
+            *budgets.margin_blocks(report),
+            cost.hours_table(plan),
+            Items(title="How the budget is laid out", items=tuple(budget["notes"])),
+        ]
+    )
+    return Section(id="cost", title="Cost and device-hours", parts=parts)
+
+
+def _tradeoff(report: Document) -> Section:
+    plan, frontier, alone = report["plan"], report["frontier"], report["tradeoffs"]
+    parts: list[Part] = []
+    if frontier:
+        parts += shown([tradeoff.frontier_figure(plan, frontier), *_frontier_tables(frontier)])
+    if any(job["points"] for job in alone):
+        parts += shown([*tradeoff.job_figures(plan, alone), tradeoff.job_table(plan, alone)])
+    told = (
+        "Each job by itself, from its candidates, up to twice its deadline: what workloads share (a budget, devices, "
+        "contracts) is left out. Figures of finish are predictions; a deadline has to hold at the confidence asked for."
+    )
+    lead = told if any(job["points"] for job in alone) else "" if parts else "Nothing here trades cost against finish."
+    return Section(id="tradeoff", title="Cost against deadline", lead=lead, parts=parts)
+
+
+def _frontier_tables(frontier: Document) -> list[Block]:
+    found = [block for block in frontier_blocks(frontier) if isinstance(block, Grid | Items)]
+    return [replace(block, title="Every plan of the frontier") if isinstance(block, Grid) else block for block in found]
+
+
+def _alternatives(plan: Document) -> Section:
+    rows = [
+        [*words.alternative_row(plan, workload, other), would_win(plan, workload, other)]
+        for workload in plan["workloads"]
+        for other in workload["alternatives"]
+        if other["device"] not in {row["device"] for row in workload["allocations"]}
+    ]
+    heads = columns("Workload", "Device", ">Shapes", ">Devices", ">Hours", ">Cost", ">Dearer", "Note", "Would win if")
+    lead = (
+        "The best way on each other device, each workload alone. What would win over the whole plan, limits and "
+        "contracts included, is solved by: plan explain SCENARIO --break-even."
+    )
+    single = Lines(lines=tuple(line.strip() for line in words.single_kind(plan)))
+    table = Grid(title="Best way on each other device", columns=heads, rows=rows, grouped=True)
+    parts = shown([table, single, *others_blocks(plan)])
+    return Section(
+        id="alternatives",
+        title="Alternatives",
+        lead=lead if rows else "No other device that is allowed could run this.",
+        parts=parts,
+    )
+
+
+def would_win(plan: Document, workload: Document, other: Document) -> str:
+    """At what price of a device-hour the other way would cost as much as what is chosen, by itself.
+
+    Its cost is its price times its device-hours, so the price falls in the proportion of the costs.
+    """
+    reserved = any(row.get("funding") == "reserved" for row in workload["allocations"])
+    chosen, hours = workload["cost_microusd"], other["devices"] * other["hours"]
+    if reserved or not chosen or not hours or not other["cost_microusd"]:
+        return ""
+    if other["cost_microusd"] <= chosen:
+        return "alone it is no dearer: limits or other workloads speak against it"
+    now, even = (_rate(plan, cost / hours) for cost in (other["cost_microusd"], chosen))
+    return f"its price fell below {even} /device-h (now {now})"
+
+
+def _rate(plan: Document, microusd: float) -> str:
+    """A price of an hour, to the cent."""
+    currency = plan["scenario"].get("currency", "USD")
+    return units.format_money(round(microusd / 1e4) * 10_000, exact=True, currency=currency)
+
+
+def _sources(report: Document) -> Section:
+    plan = report["plan"]
+    table = view.band_grid(plan)
+    notes = [*table.notes, *dict.fromkeys(serving.tier_words(row["tier"]) for _, row in serving.pointed(plan))]
+    errors = captioned(replace(table, notes=tuple(notes)), "Error bands of this plan", "Workload")
+    checks = Items(title="Rules of thumb beside the answer", items=tuple(view.cross_check_lines(plan)))
+    parts = shown(
+        [
+            band_figure(plan),
+            errors if errors.rows else Items(title="Error bands", items=tuple(notes)),
+            checks,
+            captioned(replace(view.price_grid(plan), folded=False), "Prices", "Shape"),
+            Items(title="Notes", items=words.merged(plan, plan["notes"])),
+            *source_tables(plan, report["trace"]),
+        ]
+    )
+    lead = (
+        "Every figure of this page leads to an equation, to a fact with source and date, to a line of the scenario or "
+        "to an assumption that is written down here. Folded tables open with a click."
+    )
+    return Section(id="sources", title="Error bands, assumptions and sources", lead=lead, parts=parts)
+
+
+def _rejected(plan: Document) -> Section:
+    heads = ("Workload", "Dropped", "Why", "Nearest miss")
+    grid = replace(captioned(view.rejected_grid(plan, full=True), "Dropped on the way", *heads), folded=False)
+    return Section(id="rejected", title="What was not considered, and why", parts=shown([grid]))

@@ -1,0 +1,59 @@
+"""Where every number comes from: the trace of the report as tables, one for each kind of source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.report import plan_words as words
+from planner.report.blocks import Grid, columns
+
+Piece = Mapping[str, Any]
+_TITLES = {
+    "fact": "Facts of the catalog",
+    "scenario": "Lines of the scenario",
+    "assumption": "Assumed, since the scenario does not say",
+    "equation": "Computed: equations and rules",
+}
+_HEADS = {
+    "fact": columns("Figure", ">Value", "Unit", "Source", "As of", "Status"),
+    "scenario": columns("Figure", ">Value", "Unit", "Where"),
+    "assumption": columns("Assumption", ">Value", "Unit", "Source"),
+    "equation": columns("Figure", ">Value", "Unit", "Equation", "Source"),
+}
+_CELLS = {
+    "fact": ("source", "as_of", "status"),
+    "scenario": ("place",),
+    "assumption": ("source",),
+    "equation": ("id", "source"),
+}
+
+
+def source_tables(document: Piece, trace: Sequence[Piece]) -> list[Grid]:
+    """The trace, folded: facts first, then what the reader wrote, what was assumed, and what was computed."""
+    grids = []
+    for kind, title in _TITLES.items():
+        rows = [_row(document, entry) for entry in trace if entry["kind"] == kind]
+        rows = [list(row) for row in dict.fromkeys(map(tuple, rows))]
+        if rows:
+            grids.append(Grid(title=f"{title} ({len(rows):,})", columns=_HEADS[kind], rows=rows, folded=True))
+    return grids
+
+
+def _row(document: Piece, entry: Piece) -> list[str]:
+    value, unit = _shown(document, entry["value"], entry["unit"])
+    return [entry["figure"], value, unit, *(str(entry[name]) for name in _CELLS[entry["kind"]])]
+
+
+def _shown(document: Piece, value: Any, unit: str) -> tuple[str, str]:
+    """A value and its unit as people read them."""
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value).lower(), unit
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return value, unit
+    if unit.lower() == "micro-usd":
+        return words.money(document, value), ""
+    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.6g}", unit
