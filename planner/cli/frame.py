@@ -23,6 +23,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from planner.cli.layout import Command
 from planner.errors import PlanError, Problem, UsageError
 
 
@@ -142,7 +143,7 @@ def command(app: typer.Typer, name: str, *, examples: tuple[str, str]) -> Callab
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         framed = _framed(function)
-        app.command(name, epilog=epilog, no_args_is_help=False)(framed)
+        app.command(name, cls=Command, epilog=epilog, no_args_is_help=False)(framed)
         return function
 
     return register

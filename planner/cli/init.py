@@ -49,7 +49,7 @@ def _flag(key: str, help_text: str, **more: Any) -> Any:
 def init(
     frame: Frame,
     file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help=f"Scenario to write; {STDOUT} is stdout.")
+        str, typer.Argument(metavar="FILE", help=f"Scenario to write; {STDOUT} is stdout.")
     ] = "scenario.yaml",
     train: Annotated[
         str | None,

@@ -16,12 +16,15 @@ from planner.cli import (
     calibrate,
     candidates,
     catalog,
+    compare,
     explain,
     export,
     frontier,
+    help,
     init,
     memory,
     models,
+    report,
     schema,
     solve,
     traffic,
@@ -29,10 +32,12 @@ from planner.cli import (
     verify,
 )
 from planner.cli.frame import Frame, guarded
+from planner.cli.layout import Group
 
 _START = ("plan init", "plan solve scenarios/llama.yaml", "plan memory gpt2-xl --batch 32 --sequence 1000")
 app = typer.Typer(
     name="plan",
+    cls=Group,
     help="Which accelerators to rent for LLM training and serving, how to split each model, and what it costs.",
     epilog="\b\nStart here:\n" + "".join(f"  {line}\n" for line in _START),
     rich_markup_mode=None,
@@ -72,6 +77,8 @@ for room in (
     init,
     solve,
     explain,
+    report,
+    compare,
     export,
     frontier,
     candidates,
@@ -83,6 +90,7 @@ for room in (
     catalog,
     models,
     schema,
+    help,
 ):
     room.register(app)
 

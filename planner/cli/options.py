@@ -21,19 +21,19 @@ class Solver(StrEnum):
 ScenarioFile = Annotated[
     str | None,
     typer.Argument(
-        metavar="[SCENARIO]",
+        metavar="SCENARIO",
         help="Scenario file; default: scenario.yaml here, or the only file in scenarios/.",
         autocompletion=complete.scenarios,
     ),
 ]
 PlanFile = Annotated[
     str | None,
-    typer.Argument(metavar="[PLAN]", help="Plan file; default: the only one in .plan/.", autocompletion=complete.plans),
+    typer.Argument(metavar="PLAN", help="Plan file; default: the only one in .plan/.", autocompletion=complete.plans),
 ]
 PlanOrScenario = Annotated[
     str | None,
     typer.Argument(
-        metavar="[PLAN|SCENARIO]",
+        metavar="PLAN|SCENARIO",
         help="Plan file, or a scenario, which is solved first; default: the only one here.",
         autocompletion=complete.plans_and_scenarios,
     ),
