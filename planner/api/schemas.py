@@ -20,3 +20,9 @@ def frontier_schema() -> Document:
     """JSON Schema of the frontier document."""
     schema: Document = json.loads(read_package_text("plan/frontier/frontier.schema.json"))
     return schema
+
+
+def report_schema() -> Document:
+    """JSON Schema of the report document."""
+    schema: Document = json.loads(read_package_text("report/report.schema.json"))
+    return schema

@@ -1,4 +1,4 @@
-"""`plan schema`: the JSON Schemas of scenarios and of plans."""
+"""`plan schema`: the JSON Schemas of scenarios, plans, frontiers and reports."""
 
 from __future__ import annotations
 
@@ -17,6 +17,14 @@ class Which(StrEnum):
     scenario = "scenario"
     plan = "plan"
     frontier = "frontier"
+    report = "report"
+
+
+_FILES = {
+    Which.plan: "plan/plan.schema.json",
+    Which.frontier: "plan/frontier/frontier.schema.json",
+    Which.report: "report/report.schema.json",
+}
 
 
 def schema(
@@ -24,7 +32,7 @@ def schema(
     which: Annotated[Which, typer.Argument(help="Of which document.")] = Which.scenario,
     out: options.OutFile = None,
 ) -> None:
-    """Print the JSON Schema of scenario files, of plan documents, or of frontiers."""
+    """Print the JSON Schema of scenario files, of plan documents, of frontiers, or of reports."""
     from planner.report import json
 
     frame.emit(json.render(_schema(which)), out)
@@ -36,7 +44,7 @@ def _schema(which: Which) -> dict[str, object]:
 
         from planner.files import read_package_text
 
-        return dict(json.loads(read_package_text(f"plan/{which.value}.schema.json")))
+        return dict(json.loads(read_package_text(_FILES[which])))
     from planner.scenario.jsonschema import scenario_json_schema
 
     return dict(scenario_json_schema())

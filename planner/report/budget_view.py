@@ -44,14 +44,16 @@ def month_grid(report: Piece) -> Grid:
         for month in budget["months"]
     ]
     if len(rows) > 1:
-        rows.append([f"{words.horizon(plan)}", *_amounts(report, budget["totals"], shown)])
+        served = any(workload["kind"] == "serving" for workload in plan["workloads"])
+        label = f"{words.horizon(plan)} horizon" if served else "in all"
+        rows.append([label, *_amounts(report, budget["totals"], shown)])
     notes = ["training one-off; serving recurring, paid for the horizon"]
     if "contingency" in shown:
         notes.append(f"{_head(budget, 'contingency')}: contingency, beside the total")
     if any(month["after_horizon"] for month in budget["months"]):
         notes.append("* after the horizon")
     return Grid(columns=(Column(head="Budget"), *(Column(head=head, right=True) for head in heads)), rows=rows,
-                notes=notes)  # fmt: skip
+                notes=tuple(notes))  # fmt: skip
 
 
 def _is_shown(budget: Piece, key: str) -> bool:

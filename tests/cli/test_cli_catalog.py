@@ -133,6 +133,6 @@ def test_equations_that_are_named_exist(run: Run) -> None:
     assert named <= set(REGISTRY)
 
 
-@pytest.mark.parametrize("which", ["scenario", "plan"])
+@pytest.mark.parametrize("which", ["scenario", "plan", "frontier", "report"])
 def test_schemas_are_schemas(run: Run, which: str) -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(run("schema", which).out))
