@@ -58,9 +58,10 @@ def _read(path: Path, until: str, above: Chain, problems: Problems) -> Catalog:
     base = _base(fields, folder, until, (*above, folder.resolve()), problems)
     alone = base is NOTHING
     name = fields.text("name", folder.resolve().name)
+    place = fields.left.get("as_of", fields.node).place
     as_of = fields.text("as_of", required=alone)
     if as_of and not is_date(as_of):
-        problems.add("bad-date", f"as_of of the catalog is '{as_of}'", fields.node.place, "write 2026-11-21")
+        problems.add("bad-date", f"as_of of the catalog is '{as_of}'", place, "write 2026-11-21")
     fields.text("currency", "USD", among=("USD",))
     origin = NOWHERE if alone else Origin(f"{name}/catalog.yaml", as_of, "user")
     changes = read_changes(fields, Origin(f"{name}/catalog.yaml", as_of, "user"), until)
