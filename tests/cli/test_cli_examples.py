@@ -18,7 +18,7 @@ from planner.report.text import cells
 
 COMMANDS = [
     ("init",), ("help",),
-    ("solve",), ("explain",), ("frontier",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
+    ("solve",), ("explain",), ("report",), ("frontier",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("catalog", "diff"), ("catalog", "freeze"),
     ("catalog", "import", "skypilot"), ("catalog", "import", "gpuhunt"), ("models", "list"), ("models", "show"),
     ("validate", "training"), ("validate", "serving"), ("validate", "totals"),
@@ -99,6 +99,8 @@ PRINTING = [
     ("explain", ".plan/llama.plan.json"),
     ("explain", ".plan/llama.plan.json", "--rejected"),
     ("explain", "scenarios/infeasible.yaml"),
+    ("report", ".plan/llama.plan.json"),
+    ("report", "scenarios/infeasible.yaml"),
     ("frontier", "scenarios/gpt2-xl.yaml", "--over", "budget"),
     ("candidates", "scenarios/gpt2-xl.yaml"),
     ("memory", "mixtral-8x7b", "--per-layer"),
