@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Plan",
     "__version__",
+    "compare",
     "enumerate_candidates",
     "load_catalog",
     "load_model",

@@ -5,6 +5,7 @@ solving.py plans; checking.py verifies; frontiers.py sweeps a limit; asking.py e
 
 from __future__ import annotations
 
+from planner.answers import Plan
 from planner.api.asking import asked, break_even, marginal_values, repairs, why_not
 from planner.api.checking import verify
 from planner.api.comparing import compare, side_of, side_of_plan
@@ -22,7 +23,6 @@ from planner.api.solving import (
 )
 from planner.catalog.load import load_catalog
 from planner.optimize.solve import optimize
-from planner.plan.plan import Plan
 from planner.plan.references import load_model
 from planner.scenario.load import load_scenario
 
@@ -47,10 +47,10 @@ __all__ = [
     "optimize",
     "plan_schema",
     "repairs",
+    "report",
+    "report_schema",
     "side_of",
     "side_of_plan",
-    "report_schema",
-    "report",
     "solve",
     "tradeoffs",
     "verify",

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner.answers import Plan
 from planner.api.solving import Way, catalog_of, enumerate_candidates, solve
 from planner.candidates.search import Candidates
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.errors import InputError, PlanError
 from planner.optimize.solve import Solution
-from planner.plan.plan import Plan
 from planner.plan.tighten import solve_within_targets
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario

@@ -22,6 +22,12 @@ def frontier_schema() -> Document:
     return schema
 
 
+def compare_schema() -> Document:
+    """JSON Schema of the comparison of plans."""
+    schema: Document = json.loads(read_package_text("plan/compare/compare.schema.json"))
+    return schema
+
+
 def report_schema() -> Document:
     """JSON Schema of the report document."""
     schema: Document = json.loads(read_package_text("report/report.schema.json"))

@@ -18,12 +18,14 @@ class Which(StrEnum):
     plan = "plan"
     frontier = "frontier"
     report = "report"
+    compare = "compare"
 
 
 _FILES = {
     Which.plan: "plan/plan.schema.json",
     Which.frontier: "plan/frontier/frontier.schema.json",
     Which.report: "report/report.schema.json",
+    Which.compare: "plan/compare/compare.schema.json",
 }
 
 
@@ -32,7 +34,7 @@ def schema(
     which: Annotated[Which, typer.Argument(help="Of which document.")] = Which.scenario,
     out: options.OutFile = None,
 ) -> None:
-    """Print the JSON Schema of scenario files, of plan documents, of frontiers, or of reports."""
+    """Print the JSON Schema of scenario files, of plan documents, of frontiers, reports or comparisons."""
     from planner.report import json
 
     frame.emit(json.render(_schema(which)), out)

@@ -169,15 +169,15 @@ def said_of(outcome: Outcome | None, start: Outcome, base: Outcome, full: Outcom
     part = level if level in LEVELS else "how"
     decided, old, new = (getattr(one, part) for one in (outcome, base, full))
     which = "same" if decided == old == new else "new" if decided == new else "old" if decided == old else "other"
-    both = outcome.cost_microusd is not None and start.cost_microusd is not None
+    cost, begun = outcome.cost_microusd, start.cost_microusd
     return {
         "decision": which,
         "workloads": sorted(
             name for name in names_of(old | new) if _of(decided, name) == _of(new, name) != _of(old, name)
         ),
         "problem": "",
-        "cost_usd": None if outcome.cost_microusd is None else outcome.cost_microusd / 1e6,
-        "moved_usd": (outcome.cost_microusd - start.cost_microusd) / 1e6 if both else None,
+        "cost_usd": None if cost is None else cost / 1e6,
+        "moved_usd": None if cost is None or begun is None else (cost - begun) / 1e6,
     }
 
 

@@ -76,6 +76,7 @@ def _side(workload: Plan) -> Document:
 def _allocation(row: Plan) -> Document:
     layout = row.get("layout") or {}
     kept = {name: row[name] for name in CELLS if name in row}
+    kept.setdefault("devices_per_shape", row["devices"] // max(row["count"], 1))  # plans of older versions
     return kept | {"layout": {key: value for key, value in layout.items() if isinstance(value, int | float | str)}}
 
 

@@ -39,6 +39,17 @@ class Comparison:
         share: float | None = self.document["summary"]["largest_increase"]
         return share
 
+    def exceeds(self, share: float) -> bool:
+        """Whether a later total is over the first by more than a share, or is lost.
+
+        Without a first total there is nothing to be over. A total that comes from nothing is over any share.
+        """
+        first, *others = self.document["sides"]
+        if first["cost_microusd"] is None:
+            return False
+        most = (1 + share) * first["cost_microusd"]
+        return any(side["cost_microusd"] is None or side["cost_microusd"] > most for side in others)
+
     def to_json(self) -> str:
         """The document as stable JSON text."""
         return json.dumps(self.document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,128 @@
+"""`plan compare`: plans, scenarios or catalogs held against the first, and what moved the decision."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from planner.cli import options
+from planner.cli.frame import Form, Frame, command, usage
+from planner.cli.interrupts import answered
+
+if TYPE_CHECKING:
+    from planner.plan.compare.document import Comparison
+
+DIFFERENT = 7  # exit code
+
+Sources = Annotated[
+    list[str],
+    typer.Argument(metavar="A B [C…]", help="Plans (JSON), scenarios (YAML), or catalogs (a folder, or default)."),
+]
+ForCatalogs = Annotated[
+    str | None, typer.Option("--scenario", metavar="FILE", help="What catalogs are compared for: solved on each.")
+]
+Cases = Annotated[
+    list[str] | None,
+    typer.Option("--case", metavar="NAME", help="A named case; repeatable where one scenario is held against its own."),
+]
+NoCause = Annotated[bool, typer.Option("--no-cause", help="Do not look for what moved the decision.")]
+ExitCode = Annotated[bool, typer.Option("--exit-code", help="Exit 7 when they differ.")]
+MaxIncrease = Annotated[
+    str | None,
+    typer.Option("--max-increase", metavar="SHARE", help="Exit 7 when a total is over the first's by more, as 5%."),
+]
+
+
+def compare(
+    frame: Frame,
+    sources: Sources,
+    output: options.Output = Form.table,
+    out: options.OutFile = None,
+    scenario: ForCatalogs = None,
+    settings: options.Settings = None,
+    case: Cases = None,
+    hardware: options.HardwareFolder = None,
+    prices: options.Prices = None,
+    price: options.Price = None,
+    no_cause: NoCause = False,
+    exit_code: ExitCode = False,
+    max_increase: MaxIncrease = None,
+    allow_suspect: options.AllowSuspect = False,
+    solver: options.SolverName = options.Solver.highs,
+    time_limit: options.TimeLimit = None,
+    threads: options.Threads = 1,
+    seed: options.Seed = 0,
+) -> None:
+    """Compare plans: what changed in the question, in what is rented, in the money, and which change did it.
+
+    One scenario alone is held against its own cases (--case) or settings (--set).
+    """
+    from planner.cli.quantities import time_of
+    from planner.cli.sides import Given
+    from planner.optimize import child
+
+    most = None if max_increase is None else _increase(max_increase)
+    solving = {"solver": solver.value, "time_limit_s": time_of(time_limit), "threads": threads, "seed": seed}
+    child.start_early(threads)
+    given = Given(
+        frame=frame,
+        scenario=scenario,
+        settings=tuple(settings or ()),
+        cases=tuple(case or ()),
+        hardware=hardware,
+        own_prices={"prices": prices, "price": price},
+        solving=solving | {"allow_suspect": allow_suspect},
+    )
+    found = compared(given, sources, cause=not no_cause)
+    _emit(frame, found, output, out)
+    raise typer.Exit(_code(found, exit_code, most))
+
+
+def compared(given: Any, sources: list[str], *, cause: bool) -> Comparison:
+    """The comparison that a command line asks for."""
+    from planner.cli.sides import sides_of
+
+    with answered(quiet=given.frame.quiet), given.frame.progress("comparing"):
+        sides = sides_of(given, sources)
+        from planner import api
+
+        return api.compare(*sides, cause=cause, **given.solving)
+
+
+def _emit(frame: Frame, found: Comparison, output: Form, out: str | None) -> None:
+    from planner.report.compare import render_comparison
+
+    view = frame.view(out) | {"full": frame.verbose > 0}
+    frame.emit(render_comparison(found.document, output.value, **view), out)
+
+
+def _increase(text: str) -> float:
+    """A share of at least 0; more than the whole is possible."""
+    from planner import units
+
+    try:
+        share = units.parse_fraction(text, field="--max-increase")
+    except units.UnitError as error:
+        raise usage(error.reference, error.message, error.hint) from None
+    if share < 0:
+        raise usage("out-of-range", f"--max-increase is {text}; it must be at least 0", 'write "5%"')
+    return share
+
+
+def _code(found: Comparison, exit_code: bool, most: float | None) -> int:
+    """7 when they differ and that was asked, or when a total is over the limit, or there is none to tell."""
+    if exit_code and not found.same:
+        return DIFFERENT
+    if most is None:
+        return 0
+    return DIFFERENT if found.exceeds(most) else 0
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    examples = (
+        "plan compare hardware/ my-hardware/ --scenario scenarios/llama.yaml",
+        "plan compare scenarios/llama.yaml --set serving.assistant.qpm=1200 -o md",
+    )
+    command(app, "compare", examples=examples)(compare)

@@ -1,0 +1,178 @@
+"""Plans held against each other, in every output format: what is rented, what it costs, and what moved it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from planner.plan.compare.document import flat_rows
+from planner.report import compare_words as words
+from planner.report import csv, json, markdown, text
+from planner.report.blocks import Block, Grid, Items, Lines, columns
+
+Document = Mapping[str, Any]
+KEY = "Key  + added  - removed  ~ changed"
+_SHOWN = 12
+_OTHERS = 5
+
+
+def render_comparison(
+    document: Document, form: str, *, full: bool = False, width: int = 100, colour: bool = False
+) -> str:
+    """A comparison as table, json, csv or md; `full` shows long lists whole."""
+    if form == "json":
+        return json.render(document)
+    if form == "csv":
+        rows = flat_rows(document)
+        return csv.render(rows, list(dict.fromkeys(key for row in rows for key in row)))
+    blocks = comparison_blocks(document, full=full)
+    return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
+
+
+def comparison_blocks(document: Document, *, full: bool = False) -> list[Block]:
+    """Everything worth reading: an overview of three sides or more, then each beside the first."""
+    blocks: list[Block] = [_overview(document)] if len(document["comparisons"]) > 1 else []
+    for one in document["comparisons"]:
+        blocks += _pair(document, one, full)
+    return blocks
+
+
+def _overview(document: Document) -> Block:
+    """One line a side: its total, and how far that is from the first."""
+    first, currency = document["sides"][0], document["summary"]["currency"]
+    rows = [[first["name"], words.amount(first["cost_usd"], currency), "", "", words.devices(first), "the first"]]
+    for side, one in zip(document["sides"][1:], document["comparisons"]):
+        total = one["money"][-1]
+        rows.append(
+            [
+                side["name"],
+                words.amount(side["cost_usd"], currency),
+                words.difference(total, currency),
+                words.percent(total["difference"]),
+                words.devices(side),
+                words.verdict(one) if side["cost_usd"] is not None else f"no plan: {side['reason']}",
+            ]
+        )
+    return Grid(columns=columns("Plan", ">Total", ">Difference", ">Change", ">Devices", "Decision"), rows=rows)
+
+
+def _pair(document: Document, one: Document, full: bool) -> list[Block]:
+    currency = document["summary"]["currency"]
+    sides = {side["name"]: side for side in document["sides"]}
+    pair = (sides[one["old"]], sides[one["new"]])
+    return [
+        Lines(lines=tuple(_head(one)), strong_first=True),
+        *_without_plan(pair),
+        _table(one, currency),
+        _because(one, currency),
+        _break_even(one, currency),
+        _inputs(one, full),
+        _touching(one, full),
+        _how(one),
+        _resolved(one),
+    ]
+
+
+def _head(one: Document) -> Iterator[str]:
+    yield f"{one['old']} → {one['new']}"
+    yield words.verdict(one)
+
+
+def _without_plan(pair: Sequence[Document]) -> list[Block]:
+    lines = tuple(f"{side['name']} has no plan: {side['reason']}" for side in pair if side["cost_usd"] is None)
+    return [Lines(lines=lines)] if lines else []
+
+
+def _table(one: Document, currency: str) -> Block:
+    rows = [
+        [
+            f"{row['sign']} {row['name']}",
+            words.plan_cell(row),
+            *words.money_cells(row, currency, words.period(one, row)),
+        ]
+        for row in one["workloads"]
+    ]
+    for part in ("contracts", "copies"):
+        rows += [[f"{row['sign']} {part}", words.bought_cell(row), "", "", ""] for row in one[part]]
+    rows += [[f"~ {row['offer']}", f"owned: {row['old']} → {row['new']} used", "", "", ""] for row in one["owned"]]
+    rows += [
+        [words.part(row["part"], one), "", *words.money_cells(row, currency, "")]
+        for row in one["money"]
+        if row["part"] == "total" or len(one["money"]) > 2
+    ]
+    notes = [KEY]
+    spans = one["horizon_hours"]
+    if spans["old"] != spans["new"]:
+        each = " and ".join(f"{words.span(spans[side])} in {one[side]}" for side in ("old", "new"))
+        notes.append(f"Serving is paid for {each}: the totals are of different times")
+    heads = columns("Workload", "Plan", ">Cost", ">Difference", ">Change")
+    return Grid(columns=heads, rows=rows, notes=tuple(notes))
+
+
+def _because(one: Document, currency: str) -> Block:
+    """The cause, one bullet a change."""
+    cause = one["cause"]
+    if not cause["looked_for"]:
+        told = () if one["same"] else (f"not looked for: {cause['reason']}",)
+        return Items(title="Because", items=told)
+    lines = [*words.cause_lines(one, currency)]
+    others = cause["others"][:_OTHERS]
+    lines += [words.other_line(row, one, currency) for row in others]
+    more = len(cause["others"]) - len(others)
+    lines += [f"and {more} more changes move the cost or the decision"] if more > 0 else []
+    lines += [words.again_line(row, currency) for row in cause["sides"]]
+    return Items(title="Because", items=tuple(lines))
+
+
+def _break_even(one: Document, currency: str) -> Block:
+    cause = one["cause"]
+    lines: list[str] = []
+    if cause["looked_for"]:
+        lines = [line for row in cause["found"] if (line := words.flip_line(row, one, currency))]
+        lines += words.runner_up_lines(cause["runner_up"], one, currency)
+    return Items(title="Break-even", items=tuple(lines))
+
+
+def _inputs(one: Document, full: bool) -> Block:
+    inputs = one["inputs"]
+    lines = [f"{row['key']}: {words.value(row['old'])} → {words.value(row['new'])}" for row in inputs["scenario"]]
+    hidden = 0 if full else max(0, len(lines) - _SHOWN)
+    lines = lines[: len(lines) - hidden] + ([f"and {hidden} more keys (-v shows them all)"] if hidden else [])
+    lines += [] if inputs["scenario"] else ["scenario: same"]
+    for name in ("settings", "case"):
+        if not inputs[name]["same"]:
+            lines.append(f"{name}: {words.value(inputs[name]['old'])} → {words.value(inputs[name]['new'])}")
+    lines.append(words.catalog_line(inputs["catalog"]))
+    lines += [
+        f"{name}: {inputs[name]['old'] or 'unknown'} → {inputs[name]['new'] or 'unknown'}"
+        for name in ("planner", "solver", "modelling")
+        if not inputs[name]["same"]
+    ]
+    return Items(title="Inputs that changed", items=tuple(lines))
+
+
+def _touching(one: Document, full: bool) -> Block:
+    """Facts and prices that changed and that a plan uses."""
+    found = one["inputs"]["catalog"]["touching"]
+    shown = found if full else found[:_SHOWN]
+    rows = [
+        (row["id"], row["field"], words.value(row["old"]), words.value(row["new"]), words.percent(row["change"]),
+         row["new_source"])
+        for row in shown
+    ]  # fmt: skip
+    more = len(found) - len(shown)
+    notes = (f"and {more} more (-v shows them all)",) if more else ()
+    heads = columns("Of what a plan uses", "Field", ">Old", ">New", ">Change", "Source")
+    return Grid(columns=heads, rows=rows, notes=notes, folded=True)
+
+
+def _how(one: Document) -> Block:
+    """How the workloads that changed run, before and after."""
+    rows = [words.how_cells(row) for row in one["workloads"] if row["changed"] != "nothing"]
+    return Grid(columns=columns("Workload", ">Devices", "Layout", "Finish / load"), rows=rows, folded=True)
+
+
+def _resolved(one: Document) -> Block:
+    """What it took to find the cause."""
+    cause = one["cause"]
+    return Lines(lines=tuple(words.resolved_lines(one)) if cause["looked_for"] else (), folded=True)

@@ -1,0 +1,333 @@
+"""The words and figures of a comparison: one cell or sentence from one piece of its document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner import units
+from planner.report import plan_words
+
+Piece = Mapping[str, Any]
+LEVELS = {"what": "what is rented", "where": "where it is rented", "how": "the layout", "cost": "the cost"}
+PARTS = {"training": "training, one-off", "contracts": "contracts", "copies": "copies of data"}
+_LONGEST_VALUE = 60
+
+
+def amount(usd: float | None, currency: str) -> str:
+    """Money, or a dash for none."""
+    return "–" if usd is None else units.format_money(round(usd * 1e6), currency=currency)
+
+
+def signed(usd: float | None, currency: str) -> str:
+    """A difference with its sign; a dash when it is unknown."""
+    if usd is None:
+        return "–"
+    return ("+" if usd > 0 else "") + amount(usd, currency)
+
+
+def price(usd: float | None, currency: str = "USD") -> str:
+    """A price of an hour to a hundredth of a per cent: flips are told that finely."""
+    if usd is None:
+        return "none"
+    digits = 4 if abs(usd) < 10 else 3 if abs(usd) < 100 else 2
+    text = f"{usd:,.{digits}f}"
+    whole, _, part = text.partition(".")
+    text = f"{whole}.{part.rstrip('0'):0<2}"
+    return f"${text}" if currency == "USD" else f"{text} {currency}"
+
+
+def percent(share: float | None) -> str:
+    """A relative change: "+63 %"."""
+    if share is None:
+        return ""
+    size = abs(100 * share)
+    digits = 0 if size >= 10 or size == 0 else 1 if size >= 1 else 2
+    return f"{100 * share:+.{digits}f} %"
+
+
+def difference(row: Piece, currency: str) -> str:
+    """The difference of an amount; "no change" in words."""
+    if row["difference_microusd"] == 0:
+        return "no change"
+    return signed(row["difference_usd"], currency)
+
+
+def devices(side: Piece) -> str:
+    """Devices of a plan, or nothing."""
+    return "" if side["devices"] is None else f"{side['devices']:,}"
+
+
+def value(given: Any) -> str:
+    """A value of a scenario or catalog, short."""
+    if given is None or given == []:
+        return "none"
+    if isinstance(given, bool):
+        return "true" if given else "false"
+    if isinstance(given, float):
+        return f"{given:,.6g}"
+    text = ", ".join(map(str, given)) if isinstance(given, list) else str(given)
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+
+
+def verdict(one: Piece) -> str:
+    """What changed, in one line."""
+    if one["same"]:
+        return "the same decision for the same money"
+    kinds = [row["changed"] for row in one["workloads"]]
+    moved = sum(kind in ("decision", "added", "removed") for kind in kinds)
+    if moved:
+        return f"another decision for {moved} of {len(kinds)} workload{'s' if len(kinds) != 1 else ''}"
+    for kind, words in (
+        ("place", "the same machines in another place"),
+        ("layout", "the same machines, laid out anew"),
+    ):
+        if kind in kinds:
+            return words
+    return "the same decision at another cost"
+
+
+def span(hours: float | None) -> str:
+    """A horizon in words."""
+    return "an unknown time" if hours is None else plan_words.horizon({"summary": {"horizon_hours": hours}})
+
+
+def period(one: Piece, row: Piece) -> str:
+    """What the cost of a workload is for: serving over the horizon."""
+    spans = one["horizon_hours"]
+    if row["kind"] == "training" or spans["old"] != spans["new"] or spans["new"] is None:
+        return ""
+    return f" /{span(spans['new']).removeprefix('1 ')}"
+
+
+def part(name: str, one: Piece) -> str:
+    """A sum by name: one-off and recurring are told apart, the latter with its horizon."""
+    spans = one["horizon_hours"]
+    if name == "serving":
+        same = spans["old"] == spans["new"]
+        return f"serving, for {span(spans['new'])}" if same else "serving, each for its horizon"
+    return PARTS.get(name, name)
+
+
+def money_cells(row: Piece, currency: str, per: str) -> list[str]:
+    """Old → new, difference, change; one amount when nothing moved."""
+    old, new = (amount(row[name], currency) for name in ("old_usd", "new_usd"))
+    both = new + per if row["difference_microusd"] == 0 else f"{old} → {new}{per}"
+    share = "" if row["difference_microusd"] == 0 else percent(row["difference"])
+    return [both, difference(row, currency), share]
+
+
+def plan_cell(row: Piece) -> str:
+    """What a workload rents: "2 → 4 × h100-sxm-80gb ×8 · aws us-east-2", or old → new."""
+    old, new = (side_cell(row[name]) for name in ("old", "new"))
+    if row["old"] is None or row["new"] is None or old == new:
+        return new if row["new"] is not None else old
+    counts = [[one["count"] for one in row[name]["rows"]] for name in ("old", "new")]
+    places = [[plan_words.offer_of(one) for one in row[name]["rows"]] for name in ("old", "new")]
+    if places[0] == places[1] and len(places[0]) == 1:
+        return f"{counts[0][0]:,} → {counts[1][0]:,} × {places[0][0]}"
+    return f"{old} → {new}"
+
+
+def side_cell(side: Piece | None) -> str:
+    """What one plan rents for a workload."""
+    if side is None:
+        return ""
+    return " + ".join(f"{row['count']:,} × {plan_words.offer_of(row)}" for row in side["rows"]) or "no plan"
+
+
+def bought_cell(row: Piece) -> str:
+    """A contract or a copy of data."""
+    what = row["offer"] or row["data"] or row["kind"]
+    return f"{row['count'] or 1} × {what}"
+
+
+def how_cells(row: Piece) -> list[str]:
+    """Devices, layout and finish or load, before and after."""
+    sides = [
+        row[name] or {"rows": [], "devices": None, "finish_hours": None, "load_at_peak": None}
+        for name in ("old", "new")
+    ]
+    return [
+        row["name"],
+        _arrow(*(None if side["devices"] is None else f"{side['devices']:,}" for side in sides)),
+        _arrow(*(" + ".join(_layout(one["layout"]) for one in side["rows"]) or None for side in sides)),
+        _arrow(*(_pace(side) for side in sides)),
+    ]
+
+
+def _arrow(old: str | None, new: str | None) -> str:
+    return (new or "–") if old == new else f"{old or '–'} → {new or '–'}"
+
+
+def _layout(layout: Piece) -> str:
+    axes = [f"{axis}{layout[axis]}" for axis in ("dp", "tp", "pp", "vpp", "cp", "ep") if layout.get(axis, 1) != 1]
+    rules = [str(layout[name]) for name in ("sharding", "recompute") if layout.get(name, "none") != "none"]
+    batch = [f"mb{layout['micro_batch']}"] if layout.get("micro_batch") else []
+    return " ".join([*(axes or ["tp1"]), *rules, *batch])
+
+
+def _pace(side: Piece) -> str | None:
+    if side["finish_hours"] is not None:
+        return plan_words.of_deadline(side["finish_hours"], 0)
+    return None if side["load_at_peak"] is None else f"{100 * side['load_at_peak']:.0f} % at peak"
+
+
+def changed(row: Piece, currency: str) -> str:
+    """One change in words: "the price of OFFER, $2.58 → $7.74 /h (+200 %)"."""
+    if row["kind"] == "price":
+        size = f" of {row['devices_per_shape']} devices" if (row["devices_per_shape"] or 1) > 1 else ""
+        share = f" ({percent(row['new'] / row['old'] - 1)})" if row["old"] else ""
+        old, new = (price(row[name], currency) for name in ("old", "new"))
+        return f"the price of {row['id']}, {old} → {new} /h{size}{share}"
+    if row["kind"] == "added":
+        return f"the new offer {row['id']} at {price(row['new'], currency)} /h"
+    if row["kind"] == "removed":
+        return f"the offer {row['id']}, which is gone (it was {price(row['old'], currency)} /h)"
+    if row["kind"] == "scenario" and isinstance(row["old"], Mapping | None) != isinstance(row["new"], Mapping | None):
+        return f"{row['name']}: {value(row['old'])} → {value(row['new'])}"
+    if isinstance(row["old"], Mapping) or isinstance(row["new"], Mapping):
+        return f"the workload {row['name']}, " + ("added" if row["old"] is None else "removed")
+    return f"{row['name']}: {value(row['old'])} → {value(row['new'])}"
+
+
+def cause_lines(one: Piece, currency: str) -> Iterator[str]:
+    """What moved the decision, or the cost, or that nothing did."""
+    cause, level = one["cause"], LEVELS.get(one["cause"]["level"], "")
+    found = cause["found"]
+    if cause["verdict"] == "none":
+        yield "none of what changed moves the decision or the cost"
+    elif cause["verdict"] == "single":
+        each = " (each of these does)" if len(found) > 1 else ""
+        for row in found:
+            does = f"this alone moves {level}{_by(row['alone'], currency)}"
+            yield f"{changed(row, currency)}: {does}{each}{_needed(row, one)}"
+    elif cause["verdict"] == "together":
+        does = "accounts for it" if cause["level"] == "cost" else f"moves {level} as it moved"
+        yield f"no single change {does}; these {len(found)} together do" + (
+            "" if cause["proven"] else " (perhaps fewer)"
+        )
+        for row in found:
+            yield f"{changed(row, currency)}: alone{_partly(row, currency)}"
+    else:
+        yield "too many questions would have to be solved again to say which change did it"
+
+
+def _by(said: Piece, currency: str) -> str:
+    return "" if not said["moved_usd"] else f" and the cost by {signed(said['moved_usd'], currency)}"
+
+
+def _needed(row: Piece, one: Piece) -> str:
+    """What B would be without a change."""
+    without = row["without"]
+    if one["cause"]["level"] == "cost" or without["decision"] == "unknown":
+        return ""
+    if without["decision"] == "old":
+        return f"; without it {one['new']} would decide as {one['old']}"
+    if without["decision"] == "new":
+        return f"; {one['new']} would decide so without it too"
+    return f"; without it {one['new']} would decide otherwise"
+
+
+def _partly(row: Piece, currency: str) -> str:
+    """What one of several changes does alone."""
+    said = row["alone"]
+    if said is None or said["decision"] == "unknown":
+        return " it makes no sense" + (f" ({said['problem']})" if said and said["problem"] else "")
+    whose = " and ".join(name or "contracts" for name in said["workloads"])
+    decides = (
+        f" it moves {whose}"
+        if whose
+        else " it moves no decision"
+        if said["decision"] in ("old", "same")
+        else " it leads elsewhere"
+    )
+    cost = f", and the cost by {signed(said['moved_usd'], currency)}" if said["moved_usd"] else ""
+    return decides + cost
+
+
+def other_line(row: Piece, one: Piece, currency: str) -> str:
+    """A change that does something, but is not the cause."""
+    said = row["alone"]
+    if said is not None and (said["moved_usd"] or said["decision"] not in ("old", "same")):
+        return f"also {changed(row, currency)}: alone{_partly(row, currency)}"
+    moved = row["without"]["moved_usd"] if row["without"] else None
+    return f"also {changed(row, currency)}: it counts once the rest has changed" + (
+        f", {signed(-moved, currency)}" if moved else ""
+    )
+
+
+def again_line(row: Piece, currency: str) -> str:
+    """A plan that this planner would not make."""
+    again = "finds no plan" if row["again_usd"] is None else f"finds {amount(row['again_usd'], currency)}"
+    cost = amount(row["plan_usd"], currency)
+    return f"the plan of {row['name']} costs {cost}; this planner {again} for the same question"
+
+
+def flip_line(row: Piece, one: Piece, currency: str) -> str:
+    """The price at which the decision flips back."""
+    flip = row["break_even"]
+    if flip is None:
+        return ""
+    each = (
+        f" ({price(flip['price_usd_per_device_hour'], currency)} /device-h)"
+        if (row["devices_per_shape"] or 1) > 1
+        else ""
+    )
+    proof = "" if flip["proven"] else " (not proven)"
+    return (
+        f"{row['id']}: the decision of {one['new']} holds {flip['holds']} "
+        f"{price(flip['price_usd_per_hour'], currency)} /h{each}, all else as in {one['new']}{proof}"
+    )
+
+
+def runner_up_lines(found: Piece | None, one: Piece, currency: str) -> Iterator[str]:
+    """The next best decision, and at what price it would win."""
+    if found is None:
+        return
+    decides = " and ".join(f"{row['count']} × {row['offer']} for {row['workload']}" for row in found["decides"])
+    yield f"runner-up of {one['new']}: {decides or 'another split'}, {signed(found['dearer_usd'], currency)}"
+    for row in found["prices"]:
+        if row["break_even_usd_per_hour"] is not None:
+            yield (
+                f"it would win with {row['offer']} at {price(row['break_even_usd_per_hour'], currency)} /h "
+                f"(now {price(row['price_usd_per_hour'], currency)})"
+            )
+
+
+def catalog_line(catalog: Piece) -> str:
+    """Whether the catalog is another one, and what changed in it."""
+    if catalog["same"]:
+        return "catalog: same · prices: same"
+    names = [
+        f"{side.get('name') or '?'} {side.get('as_of') or ''} ({(side.get('sha256') or '')[:8]})"
+        for side in (catalog["old"], catalog["new"])
+    ]
+    head = f"catalog: {names[0]} → {names[1]}"
+    if not catalog["known"]:
+        return f"{head}; one of them is not at hand, so only prices that the plans state are compared"
+    counts = {"prices": "another price", "facts": "another fact", "offers_added": "a new offer",
+              "offers_removed": "an offer gone", "flagged": "a price flagged", "cleared": "a flag gone"}  # fmt: skip
+    told = [f"{catalog[name]:,} × {label}" for name, label in counts.items() if catalog[name]]
+    return (
+        f"{head}: {', '.join(told) or 'nothing but sources'}; {len(catalog['touching'])} of them touch what a plan uses"
+    )
+
+
+def resolved_lines(one: Piece) -> Iterator[str]:
+    """What it took to find the cause."""
+    cause = one["cause"]
+    done = cause["resolved"]
+    if cause["verdict"] == "none":
+        return
+    many = f"{cause['changes']:,} change" + ("s" if cause["changes"] != 1 else "")
+    spared = [
+        (done["unusable"], "are of offers that no workload can run on"),
+        (done["not_dearer"], "can only make dearer what the best plan does not use"),
+    ]
+    told = "; ".join(f"{count:,} {words}" for count, words in spared if count)
+    groups = f"{cause['groups']:,} group" + ("s" if cause["groups"] != 1 else "")
+    solved = f"{done['solves']:,} questions solved again, ways listed {done['listings']}×"
+    yield f"Cause: {many} in {groups}, {solved}" + (f"; without solving: {told}" if told else "")
+    if not cause["proven"]:
+        yield "Stopped at the most questions that are solved: what is told may not be all"
