@@ -11,6 +11,7 @@ from planner.export.command import Argument, Expand, command_line
 from planner.export.header import Blank, Target
 from planner.export.launch import Launch, NotExpressible, ServingLaunch
 from planner.export.quoting import shell_double
+from planner.report.escape import terminal
 
 PORT = 8000
 TPU_HOST_CHIPS = 8  # of the largest slices of one host (v5e, v6e)
@@ -78,6 +79,11 @@ def model_word(launch: ServingLaunch, ready: Sequence[str]) -> tuple[object, tup
     blank = Blank(name=engine.MODEL.name, meaning=f"{engine.MODEL.meaning}, in {weights}")
     notes = (f"the plan serves {weights} weights: MODEL must hold a checkpoint in that format",) if published else ()
     return Expand('"$MODEL"'), (blank,), notes
+
+
+def served_name(launch: ServingLaunch) -> str:
+    """Name by which clients ask for the model: the scenario's, as visible text."""
+    return terminal(launch.model.name).strip() or launch.stem
 
 
 def replicas_together(launch: ServingLaunch) -> int:

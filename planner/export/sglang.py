@@ -7,7 +7,7 @@ from planner.export.command import Argument, Expand
 from planner.export.header import Blank, Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
 from planner.export.routing import routing_files
-from planner.export.server import GROUP_PORT, PORT, SCRIPT, Meeting, Server, model_word, replicas_together, serving
+from planner.export.server import GROUP_PORT, PORT, SCRIPT, Meeting, Server, model_word, replicas_together, served_name, serving
 from planner.export.server_script import script
 
 SGLANG = Target(
@@ -124,4 +124,4 @@ def _ways(launch: ServingLaunch) -> list[Argument]:
         ]
     if launch.role != "whole":
         found += [("--disaggregation-mode", launch.role), ("--disaggregation-transfer-backend", "nixl")]
-    return [*found, ("--served-model-name", launch.model.name), ("--host", "0.0.0.0"), ("--port", PORT)]
+    return [*found, ("--served-model-name", served_name(launch)), ("--host", "0.0.0.0"), ("--port", PORT)]

@@ -1,0 +1,263 @@
+"""vLLM and SGLang: every fleet of the shipped scenarios, as a shell hands it to the engine's recorded options."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.export import ExportFile, Launch, NotExpressible, ServingLaunch, sglang, vllm
+from planner.export.engine import context_tokens
+from planner.export.server import SCRIPT_BLANKS
+from planner.report.escape import file_stem, terminal
+
+from .hostile import HOSTILE, hostile
+from .options import parser_of, recorded_version
+from .shells import stub_folder, words_of
+
+ENGINES = {"vllm": vllm, "sglang": sglang}
+ENV = {"NODE_RANK": "1", "MASTER_ADDR": "10.0.0.1", "MODEL": "/weights", "DRAFT_MODEL": "/draft"}
+Read = Callable[..., list[Launch]]
+
+
+@pytest.fixture
+def stubs(tmp_path: Path) -> Path:
+    return stub_folder(tmp_path)
+
+
+def fleets(launches: list[Launch]) -> list[ServingLaunch]:
+    return [launch for launch in launches if isinstance(launch, ServingLaunch)]
+
+
+def script_of(files: list[ExportFile]) -> str:
+    (text,) = [file.text for file in files if file.name.endswith(".sh")]
+    return text
+
+
+def parsed(engine: str, scripts: list[str], stubs: Path, env: dict[str, str] = ENV) -> list[Any]:
+    """Options of each script's command, by the parser of the recorded list."""
+    parser, found = parser_of(engine), []
+    for words in words_of(scripts, stubs, env):
+        start = {"vllm": ["vllm", "serve"], "sglang": ["python3", "-m", "sglang.launch_server"]}[engine]
+        assert words[: len(start)] == start
+        rest = words[len(start) :]
+        model = rest.pop(0) if engine == "vllm" else None
+        options = parser.parse_args(rest)
+        found.append((model or options.model_path, options))
+    return found
+
+
+def changed(launch: ServingLaunch, **fields: Any) -> ServingLaunch:
+    """A fleet with other wishes."""
+    return replace(launch, fleet=launch.fleet.model_copy(update=fields))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_shipped_fleet_is_accepted_and_says_what_the_plan_says(
+    engine: str, plans: dict[str, Any], launches: Read, stubs: Path
+) -> None:
+    made, refused = [], []
+    for name in plans:
+        for launch in fleets(launches(name)):
+            try:
+                made.append((launch, script_of(ENGINES[engine].files(launch))))
+            except NotExpressible as error:
+                refused.append((name, launch.machine.device, error.reason))
+    assert len(made) >= 7
+    assert all("v100" in device or "tpu" in device for _, device, _ in refused), refused
+    for (launch, _), (model, options) in zip(made, parsed(engine, [text for _, text in made], stubs)):
+        layout, memory = launch.layout, launch.row["memory"]
+        assert model == launch.model.hf_id
+        if engine == "vllm":
+            tp, pp, dp = options.tensor_parallel_size, options.pipeline_parallel_size, options.data_parallel_size or 1
+            longest, share, held = options.max_model_len, options.gpu_memory_utilization, memory["usable_bytes"]
+            assert options.max_num_seqs * layout.dp >= launch.batch > (options.max_num_seqs - 1) * layout.dp
+        else:
+            tp, pp, dp = options.tp_size // layout.dp, options.pp_size, (options.attn_dp_size or options.dp_size or 1)
+            longest, share = options.context_length, options.mem_fraction_static
+            terms = memory["terms_bytes"]
+            held = memory["usable_bytes"] - terms["workspace"] - terms["overhead"]
+            assert options.max_running_requests == int(launch.batch)
+        together = max(launch.replicas_per_node, 1) if launch.nodes_per_replica == 1 else 1
+        assert (tp, pp, dp) == (layout.tp, layout.pp, layout.dp * together)
+        # a port serves the replicas of a node, and all ports together are the plan's replicas and devices
+        ports = launch.machine.nodes // launch.nodes_per_replica
+        assert ports * together == launch.replicas
+        assert ports * tp * pp * dp == launch.machine.devices
+        assert share == pytest.approx(held / launch.machine.memory_bytes, abs=5e-5)
+        assert longest == context_tokens(launch)
+        assert longest >= min(launch.mean_input_tokens + launch.mean_output_tokens, launch.model.arch.max_positions)
+        if launch.nodes_per_replica > 1:
+            assert (options.nnodes, options.node_rank) == (launch.nodes_per_replica, 1)
+
+
+def test_recorded_lists_are_of_the_versions_in_the_files() -> None:
+    assert recorded_version("vllm") == vllm.VLLM.version
+    assert recorded_version("sglang") == sglang.SGLANG.version
+
+
+def test_only_the_first_node_of_a_replica_answers(launches: Read, stubs: Path) -> None:
+    (launch,) = fleets(launches("trace"))
+    text = script_of(vllm.files(launch))
+    first, second = (parsed("vllm", [text], stubs, {**ENV, "NODE_RANK": rank})[0][1] for rank in "01")
+    assert not first.headless
+    assert second.headless
+    assert second.master_addr == "10.0.0.1"
+
+
+def test_a_script_stops_until_its_blanks_are_filled(launches: Read, stubs: Path) -> None:
+    (launch,) = fleets(launches("trace"))
+    text = script_of(vllm.files(launch))
+    for blank in SCRIPT_BLANKS:
+        env = {key: value for key, value in ENV.items() if key != blank.name}
+        with pytest.raises(AssertionError, match=blank.name):
+            words_of([text], stubs, env)
+        assert f"#   {blank.name}" in text
+
+
+def test_pools_of_a_disaggregated_fleet_know_their_part(launches: Read, stubs: Path) -> None:
+    pools = fleets(launches("disaggregated"))
+    made = parsed("vllm", [script_of(vllm.files(pool)) for pool in pools], stubs)
+    roles = [json.loads(options.kv_transfer_config)["kv_role"] for _, options in made]
+    assert roles == ["kv_producer", "kv_consumer"]
+    made = parsed("sglang", [script_of(sglang.files(pool)) for pool in pools], stubs)
+    assert [options.disaggregation_mode for _, options in made] == ["prefill", "decode"]
+
+
+def test_experts_and_attention_ranks(launches: Read, stubs: Path) -> None:
+    (launch,) = fleets(launches("trace"))
+    layout = replace(launch.layout, tp=2, pp=1, dp=8, ep=16)
+    launch = replace(launch, layout=layout, devices_per_replica=16, batch=100.0)
+    (_, of_vllm), (_, of_sglang) = (
+        parsed(engine, [script_of(module.files(launch))], stubs)[0] for engine, module in ENGINES.items()
+    )
+    assert of_vllm.enable_expert_parallel
+    assert (of_vllm.tensor_parallel_size, of_vllm.data_parallel_size, of_vllm.nnodes) == (2, 8, 2)
+    assert of_vllm.data_parallel_address == of_vllm.master_addr == "10.0.0.1"
+    assert of_vllm.max_num_seqs == 13  # of each of eight ranks
+    assert (of_sglang.tp_size, of_sglang.attn_dp_size, of_sglang.ep_size) == (16, 8, 16)
+    assert of_sglang.max_running_requests == 100  # of all ranks: SGLang divides
+    assert of_sglang.dist_init_addr == "10.0.0.1:29500"
+
+
+def test_speculation_prefixes_and_shared_caches(launches: Read, stubs: Path) -> None:
+    (launch,) = fleets(launches("llama"))
+    wish = launch.fleet.speculative or type(launch.fleet).model_fields["speculative"].annotation.__args__[0]
+    asked = changed(launch, speculative=wish.model_validate({"length": 3, "acceptance": 0.7}), prefix_cached=0.5)
+    (_, options), (_, other) = (
+        parsed(engine, [script_of(module.files(asked))], stubs)[0] for engine, module in ENGINES.items()
+    )
+    assert (options.spec_model, options.spec_tokens, options.enable_prefix_caching) == ("/draft", 3, True)
+    assert (other.speculative_num_steps, other.speculative_num_draft_tokens) == (3, 4)
+    assert other.speculative_draft_model_path == "/draft"
+    shared = replace(launch, layout=replace(launch.layout, tp=16, pp=1, cp=2), devices_per_replica=16)
+    ((_, options),) = parsed("vllm", [script_of(vllm.files(shared))], stubs)
+    assert options.decode_context_parallel_size == 2
+    with pytest.raises(NotExpressible, match="context parallelism"):
+        sglang.files(shared)
+
+
+@pytest.mark.parametrize(
+    ("weights", "model", "quantization", "dtype"),
+    [
+        ("bf16", "meta-llama/Llama-3.1-70B", None, "bfloat16"),
+        ("fp16", "meta-llama/Llama-3.1-70B", None, "float16"),
+        ("fp32", "meta-llama/Llama-3.1-70B", None, "float32"),
+        ("fp8", "meta-llama/Llama-3.1-70B", "fp8", "auto"),
+        ("int4", "/weights", None, "auto"),
+        ("nvfp4", "/weights", None, "auto"),
+    ],
+)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_weights_come_from_the_hub_or_from_a_checkpoint_of_that_format(
+    engine: str, weights: str, model: str, quantization: str | None, dtype: str, launches: Read, stubs: Path
+) -> None:
+    (launch,) = fleets(launches("llama"))
+    text = script_of(ENGINES[engine].files(changed(launch, weights=weights)))
+    ((found, options),) = parsed(engine, [text], stubs)
+    assert (found, options.quantization, options.dtype) == (model, quantization, dtype)
+    assert ("MODEL" in text) == (model == "/weights")
+
+
+def test_devices_without_bf16_compute_and_cache_in_fp16(launches: Read, stubs: Path) -> None:
+    (launch,) = fleets(launches("old-cards"))
+    assert "bf16" not in launch.machine.formats
+    launch = changed(launch, weights="bf16", kv_cache="bf16")
+    for engine, module in ENGINES.items():
+        ((_, options),) = parsed(engine, [script_of(module.files(launch))], stubs)
+        assert (options.dtype, options.kv_cache_dtype) == ("float16", "auto")
+    assert "compute capability 6.0" in script_of(vllm.files(launch))
+
+
+def test_what_an_engine_cannot_do_is_refused_with_a_way_out(launches: Read) -> None:
+    chat = fleets(launches("chat-fleet"))
+    with pytest.raises(NotExpressible, match=r"capability 7.0, and that begins at 7.5; .*deny: \[v100-sxm2-16gb\]"):
+        vllm.files(chat[1])
+    (tpu, _) = fleets(launches("tpu"))
+    with pytest.raises(NotExpressible, match="TPU"):
+        sglang.files(tpu)
+    with pytest.raises(NotExpressible, match="several hosts"):
+        vllm.files(replace(tpu, machine=replace(tpu.machine, devices_per_node=16)))
+    with pytest.raises(NotExpressible, match="cache in int4"):
+        sglang.files(changed(chat[0], kv_cache="int4"))
+    half = replace(chat[0], machine=replace(chat[0].machine, shape_kind="share"))
+    with pytest.raises(NotExpressible, match="share"):
+        vllm.files(half)
+
+
+def test_lengths_become_a_limit_that_the_plan_has_room_for(launches: Read) -> None:
+    (launch,) = fleets(launches("llama"))
+    assert context_tokens(launch) == 7600  # four means of 1900, a whole number of pages
+    assert context_tokens(replace(launch, batch=1.0)) == 1904  # the cache holds no more than one request
+    lengths = type(launch.fleet.input_length)
+    spread = changed(launch, input_length=lengths(mean=1500, p95=4000))
+    moments = spread.fleet.input_length.moments
+    sigma = math.sqrt(moments.second_moment - moments.mean**2)
+    assert 0 <= context_tokens(spread) - (1900 + 3 * sigma) < 16
+    (long,) = fleets(launches("trace"))
+    assert context_tokens(long) == 117_552  # the edges of the longest bucket, 113525/4027, in pages
+    ours = replace(launch, buckets=({"name": "200000/1", "input_tokens": 200_000.0, "output_tokens": 1.0},))
+    assert context_tokens(ours) == launch.model.arch.max_positions
+
+
+def test_the_routing_table_sends_every_request_somewhere(launches: Read) -> None:
+    pools = fleets(launches("chat-fleet"))
+    tables = []
+    for pool in pools:  # the second pool's script is refused: its part of the table is the plan's all the same
+        if pool.machine.device.startswith("v100"):
+            pool = changed(pool, weights="fp16")
+        (text,) = [file.text for file in vllm.files(pool) if file.name.endswith(".json")]
+        tables.append(json.loads(text))
+    shares = zip(*([bucket["share"] for bucket in table["buckets"]] for table in tables))
+    assert all(math.fsum(share) == pytest.approx(1.0, abs=1e-6) for share in shares)
+    assert [table["pool"] for table in tables] == [pool.stem for pool in pools]
+    (alone,) = fleets(launches("llama"))
+    assert len(vllm.files(alone)) == 1  # one kind of request, one pool: nothing to route
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_hostile_names_stay_words(engine: str, launches: Read, stubs: Path) -> None:
+    (launch,) = fleets(launches("trace"))
+    made = [ENGINES[engine].files(hostile(launch, name)) for name in HOSTILE]
+    options = parsed(engine, [script_of(files) for files in made], stubs)
+    plain = commands(script_of(ENGINES[engine].files(launch)))
+    for name, files, (model, found) in zip(HOSTILE, made, options):
+        assert found.served_model_name == (terminal(name).strip() or file_stem(name).lower())
+        assert model in ("/weights", name)  # a name that is a repository's, else one to fill in
+        assert len(commands(script_of(files))) == len(plain) + (model == "/weights")  # the line that asks for it
+        for file in files:
+            assert file.text.replace("\n", "").isprintable() or file.name.endswith(".json")
+            assert not file.name.startswith((".", "-"))
+            assert "/" not in file.name
+            if file.name.endswith(".json"):
+                json.loads(file.text)
+
+
+def commands(script: str) -> list[str]:
+    """Lines of a script that are no comments."""
+    return [line for line in script.splitlines() if not line.startswith("#")]
