@@ -7,6 +7,7 @@ from pathlib import Path
 
 from decisions_page import decisions_page
 from model_pages import model_pages
+from readme_part import readme_part
 from reliability_page import reliability_page
 from scenario_page import scenario_page
 
@@ -17,7 +18,7 @@ DOCS = Path(__file__).parents[1]
 
 def pages() -> dict[str, str]:
     """Path below docs/ -> text, of every page that is made from code."""
-    return {**model_pages(), **scenario_page(), **reliability_page(), **decisions_page()}
+    return {**model_pages(), **scenario_page(), **reliability_page(), **decisions_page(), **readme_part()}
 
 
 def stale() -> list[str]:
@@ -30,18 +31,22 @@ def stale() -> list[str]:
     return found
 
 
+def _shown(name: str) -> Path:
+    return (DOCS / name).resolve().relative_to(DOCS.parent.resolve())
+
+
 def main() -> int:
     """Write the stale pages, or only name them with --check."""
     names = stale()
     if "--check" in sys.argv[1:]:
         for name in names:
-            print(f"docs/{name} is stale: run make docs")
+            print(f"{_shown(name)} is stale: run make docs")
         return int(bool(names))
     made = pages()
     for name in names:
         (DOCS / name).parent.mkdir(parents=True, exist_ok=True)
         write_text(DOCS / name, made[name])
-        print(f"wrote docs/{name}")
+        print(f"wrote {_shown(name)}")
     return 0
 
 

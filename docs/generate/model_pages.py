@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -67,7 +68,7 @@ def _overview(rooms: Mapping[str, list[str]]) -> str:
     for chapter in CHAPTERS:
         parts += [
             f"## {link(chapter.title, f'model/{chapter.page}.md')}",
-            paragraphs(chapter.introduction.split("\n\n")[0]),
+            paragraphs(_from_above(chapter.introduction.split("\n\n")[0])),
         ]
         rows = [
             [link(identifier, f"model/{chapter.page}.md#{identifier.lower()}"), prose(_summary(identifier))]
@@ -76,6 +77,11 @@ def _overview(rooms: Mapping[str, list[str]]) -> str:
         ]
         parts.append(table(("Equation", "What it gives"), rows))
     return "\n\n".join(parts) + "\n"
+
+
+def _from_above(text: str) -> str:
+    """Text of a chapter with its links as they lead from docs/."""
+    return re.sub(r"\]\((?!\.\./)", "](model/", text).replace("](../", "](")
 
 
 def _chapter(chapter: Chapter, rooms: Mapping[str, list[str]]) -> str:

@@ -1,0 +1,56 @@
+"""The errors that the README quotes: chosen rows of docs/validation.md, as they stand there now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from markup import table
+
+ROOT = Path(__file__).parents[2]
+BEGIN, END = "<!-- made by `make docs` from docs/validation.md -->", "<!-- until here -->"
+
+# rows of the two tables of figures -> what the README calls them
+QUOTED = {
+    "A100 dense 16-bit, median": "step time of training, A100, median",
+    "H100 dense 16-bit, mean": "step time of training, H100, mean",
+    "MoE, any family, mean": "step time of training, mixtures of experts, mean",
+    "TPU, mean": "step time of training, TPU, mean",
+    "peak memory, allocated, mean": "peak memory of training, with the constants that ship, mean",
+    "whole runs, analytic tier, mean": "device-hours of whole published runs, mean",
+    "whole runs, rule tier, mean": "the same by the rule of thumb, mean",
+    "TPOT, closed loop, median": "serving: time per token, median",
+    "TTFT, closed loop, batch within memory, median": "serving: time to the first token, median",
+    "output throughput, offline tables, median": "serving: throughput, median",
+    "left-out rows within the p10-p90 band of their family": "training rows within the printed p10 to p90 band",
+    "left-out figures within their p10-p90 band": "serving figures within the printed p10 to p90 band",
+}
+
+
+def readme_part() -> dict[str, str]:
+    """The README with its table of errors made anew."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if not after:
+        raise ValueError(f"README.md has no part between {BEGIN} and {END}")
+    return {"../README.md": f"{before}{BEGIN}\n\n{errors_table()}\n\n{END}{after}"}
+
+
+def errors_table() -> str:
+    """What was measured, on how many rows, beside the goal that was set."""
+    found = _figures((ROOT / "docs" / "validation.md").read_text(encoding="utf-8"))
+    missing = set(QUOTED) - set(found)
+    if missing:
+        raise ValueError(f"docs/validation.md has no row {sorted(missing)}")
+    rows = []
+    for name, words in QUOTED.items():
+        number, measured, goal, reached = found[name]
+        rows.append([words, number, measured, f"{goal}, reached" if reached == "yes" else f"{goal}, **not reached**"])
+    return table(("", "Published rows", "Error", "Goal"), rows)
+
+
+def _figures(text: str) -> dict[str, list[str]]:
+    """Name of a figure -> number of rows, measured, goal, whether it is reached."""
+    lines = [line for line in text.splitlines() if line.startswith("| ") and line.count("|") >= 6]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {row[0]: row[1:5] for row in reversed(cells)}
