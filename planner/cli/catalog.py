@@ -130,6 +130,14 @@ def diff(
     output: options.Output = Form.table,
     out: options.OutFile = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 7 when they differ.")] = False,
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            "--scenario", metavar="FILE", help="Also what it does to the plan of this scenario: plan compare."
+        ),
+    ] = None,
+    settings: options.Settings = None,
+    case: options.Case = None,
 ) -> None:
     """Show what sets two catalogs apart: facts, offers, what hardware costs by its units, sources, flags."""
     from planner.catalog.diff import difference
@@ -137,8 +145,17 @@ def diff(
     from planner.report.catalog_diff import render_difference
 
     before, after = (load_catalog(None if folder == "default" else folder) for folder in (old, new))
-    found = difference(before, after)
-    view = frame.view(out) | {"full": frame.verbose > 0}
+    found, plans = difference(before, after), None
+    if scenario is not None:
+        from planner.cli.compare import compared
+        from planner.cli.sides import Given
+
+        cases = () if case is None else (case,)
+        given = Given(frame=frame, scenario=scenario, settings=tuple(settings or ()), cases=cases)
+        plans = compared(given, [old, new], cause=True).document
+    elif settings or case is not None:
+        raise usage("missing-option", "--set and --case are of a scenario, of which?", "add --scenario FILE")
+    view = frame.view(out) | {"full": frame.verbose > 0, "plans": plans}
     frame.emit(render_difference(found, (old, new), output.value, **view), out)
     raise typer.Exit(7 if exit_code and not found.empty else 0)
 
@@ -221,7 +238,10 @@ def register(parent: typer.Typer) -> None:
     command(app, "check", examples=checking)(check)
     freezing = ("plan catalog freeze", "plan catalog freeze --hardware my-hardware --out my-hardware.json")
     command(app, "freeze", examples=freezing)(freeze)
-    comparing = ("plan catalog diff default my-hardware", "plan catalog diff hardware/ my-hardware/ --exit-code -o md")
+    comparing = (
+        "plan catalog diff default my-hardware",
+        "plan catalog diff hardware/ my-hardware/ --scenario scenarios/llama.yaml --exit-code -o md",
+    )
     command(app, "diff", examples=comparing)(diff)
     skypilot = (
         "plan catalog import skypilot catalogs/v8/lambda/vms.csv",

@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from planner.catalog.diff import Change, Cheapest, Difference, Moved
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
+from planner.report.compare import comparison_blocks, render_comparison
 
 _SHOWN = 40
 
 
 def render_difference(
-    found: Difference, names: tuple[str, str], form: str, *, full: bool = False, width: int = 100, colour: bool = False
+    found: Difference,
+    names: tuple[str, str],
+    form: str,
+    *,
+    plans: Mapping[str, Any] | None = None,
+    full: bool = False,
+    width: int = 100,
+    colour: bool = False,
 ) -> str:
-    """The difference in every output format; `full` shows long lists whole."""
+    """The difference in every output format.
+
+    Parameters
+    ----------
+    plans
+        The comparison of the plans that a scenario has on the two (`plan/compare/v1`): follows.
+    full
+        Long lists whole.
+    """
     if form == "json":
-        return json.render(document(found, names))
+        return json.render(document(found, names) | ({} if plans is None else {"plans": plans}))
     if form == "csv":
-        return csv.render([_flat(change) for change in (*found.changes, *found.prices)],
+        rows = csv.render([_flat(change) for change in (*found.changes, *found.prices)],
                           ["kind", "id", "field", "old", "new", "ratio", "old_source", "new_source"])  # fmt: skip
-    blocks = _blocks(found, names, full)
+        return rows if plans is None else f"{rows}\n{render_comparison(plans, form)}"
+    blocks = _blocks(found, names, full) + ([] if plans is None else comparison_blocks(plans, full=full))
     return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
 
 
