@@ -10,19 +10,21 @@ from planner.export.launch import Launch
 from planner.report.escape import file_stem
 
 PIECES = (
-    "it's", '"quoted"', "`id`", "$(touch /tmp/pwned)", "${HOME}", "$HOME", "$$", "$$$(HF_TOKEN)", "$(HF_TOKEN)", "a; rm -rf /",
-    "a && b", "a | b", "> /etc/passwd", "< in", "& bg", "!history", "~root", "*?[a-z]", "{a,b}", "#comment", "\\", "\\n", "\\'",
-    "line\nbreak", "\n#SBATCH --wrap=id", "\r\nX: y", "tab\there", "nul\x00byte", "\x1b[31mred\x1b[0m", "\x07bell", "\x7f",
-    "yes", "no", "null", "~", "1e3", "0x10", "010", "1:30", "2026-11-21", "true", "- item", "key: value", "? key", "!!python/object:os.system",
-    "!tag", "&anchor", "*alias", "<<: *a", "|", "> folded", "%YAML 1.1", "---", "...", "@at", "'single", '"double', "}{", "][", ", ",
-    "<script>alert(1)</script>", "=1+1", "+1", "-1", "--help", "-rf", "--config=/etc/passwd", "../../etc/passwd", "/abs", "C:\\x",
-    "a/b", "name.with.dots", "UPPER", "ünïcödé", "日本", "\u202eevil", "\u200bzero", "\ufeffbom", "\u2028sep", "\ud800", "😀", "ａ",
-    "", " ", "  lead", "trail  ", ".", "..", "-", "_", "a" * 300, "0", "9start", "EOF", "EOT", "'''", '"""', "{{ jinja }}", "<% erb %>",
+    "it's", '"quoted"', "`id`", "$(touch /tmp/pwned)", "${HOME}", "$HOME", "$$", "$$$(HF_TOKEN)", "$(HF_TOKEN)",
+    "a; rm -rf /", "a && b", "a | b", "> /etc/passwd", "< in", "& bg", "!history", "~root", "*?[a-z]", "{a,b}",
+    "#comment", "\\", "\\n", "\\'", "line\nbreak", "\n#SBATCH --wrap=id", "\r\nX: y", "tab\there", "nul\x00byte",
+    "\x1b[31mred\x1b[0m", "\x07bell", "\x7f", "yes", "no", "null", "~", "1e3", "0x10", "010", "1:30", "2026-11-21",
+    "true", "- item", "key: value", "? key", "!!python/object:os.system", "!tag", "&anchor", "*alias", "<<: *a",
+    "|", "> folded", "%YAML 1.1", "---", "...", "@at", "'single", '"double', "}{", "][", ", ",
+    "<script>alert(1)</script>", "=1+1", "+1", "-1", "--help", "-rf", "--config=/etc/passwd", "../../etc/passwd",
+    "/abs", "C:\\x", "a/b", "name.with.dots", "UPPER", "ünïcödé", "日本", "\u202eevil", "\u200bzero", "\ufeffbom",
+    "\u2028sep", "\ud800", "😀", "ａ", "", " ", "  lead", "trail  ", ".", "..", "-", "_", "a" * 300, "0", "9start",
+    "EOF", "EOT", "'''", '"""', "{{ jinja }}", "<% erb %>",
 )  # fmt: skip
 
 
 def _names() -> tuple[str, ...]:
-    chance = random.Random(6)  # noqa: S311 - a fixed list
+    chance = random.Random(6)
     names = list(PIECES)
     while len(names) < 200:
         name = "".join(chance.choice(PIECES) for _ in range(chance.randint(2, 4)))

@@ -1,7 +1,7 @@
 """Writes the lists of options in tests/export/recorded from the wheels of the engines; not run by the tests.
 
-    python -m tests.export.record_options vllm vllm-0.33.0-*.whl > tests/export/recorded/vllm.csv
-    python -m tests.export.record_options sglang sglang-0.5.23-*.whl > tests/export/recorded/sglang.csv
+    python tests/export/record_options.py vllm vllm-0.33.0-*.whl > tests/export/recorded/vllm-0.33.0.csv
+    python tests/export/record_options.py sglang sglang-0.5.23-*.whl > tests/export/recorded/sglang-0.5.23.csv
 
 The engines need a GPU build of PyTorch to be imported, so their sources are read: names, kinds and choices of options.
 """
@@ -13,9 +13,8 @@ import csv
 import sys
 import zipfile
 from collections.abc import Iterator
-from pathlib import Path
 
-Option = tuple[str, str, str]  # name, kind (switch | int | float | text), choices separated by spaces
+Option = tuple[str, str, str, str]  # name, type (flag | int | float | str), nargs, choices separated by spaces
 VLLM_ARGUMENTS = ("vllm/engine/arg_utils.py", "vllm/entrypoints/common/cli_args.py")
 VLLM_CHOICES = {
     "--dtype": ("vllm/config/model.py", "ModelDType"),
@@ -28,7 +27,7 @@ SGLANG_CHOICES = "sglang/srt/arg_groups/choices.py"
 
 def kind_of(annotation: str) -> str:
     plain = annotation.replace("Optional[", "").replace(" | None", "").rstrip("]").strip("'\"")
-    return {"bool": "switch", "int": "int", "float": "float"}.get(plain, "text")
+    return {"bool": "flag", "int": "int", "float": "float"}.get(plain, "str")
 
 
 def literals(tree: ast.Module, name: str) -> str:
@@ -57,10 +56,10 @@ def vllm_options(wheel: zipfile.ZipFile) -> Iterator[Option]:
             elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
                 given = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
                 names |= {name for name in given if str(name).startswith("--")}
-    kinds |= {"headless": "switch"}
+    kinds |= {"headless": "flag"}
     for name in sorted(names):
         chosen = literals(parsed(VLLM_CHOICES[name][0]), VLLM_CHOICES[name][1]) if name in VLLM_CHOICES else ""
-        yield name, kinds.get(name[2:].replace("-", "_"), "text"), chosen
+        yield name, kinds.get(name[2:].replace("-", "_"), "str"), "", chosen
 
 
 def sglang_options(wheel: zipfile.ZipFile) -> Iterator[Option]:
@@ -88,7 +87,7 @@ def _sglang_field(node: ast.AnnAssign, lists: ast.Module) -> Iterator[Option]:
     first = named.value if isinstance(named, ast.Constant) else f"--{ast.unparse(node.target).replace('_', '-')}"
     aliases = [ast.literal_eval(item) for item in getattr(said.get("aliases"), "elts", [])]
     for name in (str(first), *aliases):
-        yield name, kind_of(ast.unparse(annotation)), text
+        yield name, kind_of(ast.unparse(annotation)), "", text
 
 
 if __name__ == "__main__":
@@ -96,7 +95,5 @@ if __name__ == "__main__":
     with zipfile.ZipFile(file) as opened:
         rows = sorted(set((vllm_options if engine == "vllm" else sglang_options)(opened)))
     out = csv.writer(sys.stdout, lineterminator="\n")
-    version = Path(file).name.split("-")[1]
-    sys.stdout.write(f"# {engine} {version}, from its wheel on 2026-11-21 by tests/export/record_options.py\n")
-    out.writerow(("option", "kind", "choices"))
+    out.writerow(("option", "type", "nargs", "choices"))
     out.writerows(rows)

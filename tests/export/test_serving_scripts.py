@@ -17,10 +17,11 @@ from planner.export.server import SCRIPT_BLANKS
 from planner.report.escape import file_stem, terminal
 
 from .hostile import HOSTILE, hostile
-from .options import parser_of, recorded_version
+from .scripts import recorded_parser
 from .shells import stub_folder, words_of
 
 ENGINES = {"vllm": vllm, "sglang": sglang}
+LISTS = {"vllm": f"vllm-{vllm.VLLM.version}", "sglang": f"sglang-{sglang.SGLANG.version}"}
 ENV = {"NODE_RANK": "1", "MASTER_ADDR": "10.0.0.1", "MODEL": "/weights", "DRAFT_MODEL": "/draft"}
 Read = Callable[..., list[Launch]]
 
@@ -41,7 +42,7 @@ def script_of(files: list[ExportFile]) -> str:
 
 def parsed(engine: str, scripts: list[str], stubs: Path, env: dict[str, str] = ENV) -> list[Any]:
     """Options of each script's command, by the parser of the recorded list."""
-    parser, found = parser_of(engine), []
+    parser, found = recorded_parser(LISTS[engine]), []
     for words in words_of(scripts, stubs, env):
         start = {"vllm": ["vllm", "serve"], "sglang": ["python3", "-m", "sglang.launch_server"]}[engine]
         assert words[: len(start)] == start
@@ -94,11 +95,6 @@ def test_every_shipped_fleet_is_accepted_and_says_what_the_plan_says(
         assert longest >= min(launch.mean_input_tokens + launch.mean_output_tokens, launch.model.arch.max_positions)
         if launch.nodes_per_replica > 1:
             assert (options.nnodes, options.node_rank) == (launch.nodes_per_replica, 1)
-
-
-def test_recorded_lists_are_of_the_versions_in_the_files() -> None:
-    assert recorded_version("vllm") == vllm.VLLM.version
-    assert recorded_version("sglang") == sglang.SGLANG.version
 
 
 def test_only_the_first_node_of_a_replica_answers(launches: Read, stubs: Path) -> None:
