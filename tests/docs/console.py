@@ -1,8 +1,8 @@
 """Pages with commands: what a page tells the reader to save and to type, and what it says comes out.
 
-A block whose first line is a comment with a file name (``# assistant.yaml``) is a file that the reader saves. In a
-``console`` block a line that begins with "$ " is typed, the lines below it are printed by it: in this order, one right
-after the other, with anything left out where a line is "...". A line that ends in "..." shows its beginning only.
+A block below a line that ends in "as `assistant.yaml`:" is a file that the reader saves. In a ``console`` block a line
+that begins with "$ " is typed, the lines below it are printed by it: in this order, one right after the other, with
+anything left out where a line is "...". A line that ends in "..." shows its beginning only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 GAP = "..."
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"# ([\w.-]+\.(?:yaml|csv|json))$")
+_SAVED = re.compile(r"\bas `([\w./-]+)`:$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,11 @@ class Saved:
 
     name: str
     text: str
+
+    def into(self, folder: Path) -> None:
+        """Save it."""
+        (folder / self.name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / self.name).write_text(self.text, encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +46,10 @@ def steps(page: str) -> Iterator[Saved | Typed]:
     """Files and commands in the order of the page."""
     for block in _BLOCK.finditer(page):
         language, text = block.groups()
-        first = text.splitlines()[0] if text.strip() else ""
         if language == "console":
             yield from _typed(text, page.count("\n", 0, block.start(2)))
-        elif found := _FILE.match(first):
-            body = text if found[1].endswith(".yaml") else text.split("\n", 1)[1]
-            yield Saved(found[1], body)
+        elif found := _SAVED.search(page[: block.start()].rstrip()):
+            yield Saved(found[1], text)
 
 
 def _typed(text: str, line: int) -> Iterator[Typed]:

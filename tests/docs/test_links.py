@@ -63,7 +63,7 @@ def test_python_of_pages_runs(page: Path, text: str, tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     for step in console.steps(page.read_text(encoding="utf-8")):
         if isinstance(step, console.Saved):
-            (tmp_path / step.name).write_text(step.text, encoding="utf-8")
+            step.into(tmp_path)
     if ">>>" in text:
         examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
         assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples).failed == 0

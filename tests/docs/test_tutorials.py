@@ -63,7 +63,7 @@ def test_commands_print_what_the_page_shows(page: Path, reader: Reader) -> None:
     update = os.environ.get("PLAN_UPDATE_GOLDEN")
     for step in console.steps(text):
         if isinstance(step, console.Saved):
-            (reader.folder / step.name).write_text(step.text, encoding="utf-8")
+            step.into(reader.folder)
             continue
         printed = reader.types(step.command)
         if update and console.missing(step.shown, printed):
@@ -93,17 +93,23 @@ def test_there_is_a_tutorial_for_every_reader() -> None:
 
 
 PAGE = """
-Save this:
+Save this as `a.yaml`:
 
 ```yaml
-# a.yaml
 name: a
 ```
 
+And that as `folder/b.csv`:
+
 ```csv
-# b.csv
 x,y
 1,2
+```
+
+This is for reading:
+
+```yaml
+name: c
 ```
 
 ```console
@@ -119,8 +125,8 @@ $ echo $?
 
 def test_a_page_is_read_in_its_order() -> None:
     first, second, typed, after = console.steps(PAGE)
-    assert first == console.Saved("a.yaml", "# a.yaml\nname: a\n")
-    assert second == console.Saved("b.csv", "x,y\n1,2\n")
+    assert first == console.Saved("a.yaml", "name: a\n")
+    assert second == console.Saved("folder/b.csv", "x,y\n1,2\n")
     assert isinstance(typed, console.Typed)
     assert (typed.command, typed.shown) == ("plan one --x 'y z'", ("first", "...", "  third line, of which ..."))
     assert PAGE.splitlines()[typed.start] == "first"
