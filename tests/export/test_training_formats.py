@@ -1,0 +1,405 @@
+"""Formats of training: accepted by their programs' options, and the same job as the plan in every product and sum."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import shlex
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from planner.catalog.model import Catalog
+from planner.export import Launch, NotExpressible, TrainingLaunch, export, launches_of
+from planner.export.torchtitan import job_config
+from planner.export.trainer import training_command
+from planner.export.training import steps_between_checkpoints
+
+from .scripts import RECORDED, Started, recorded_parser, started, syntax_error, torchrun_words
+
+TRAINING = ("torchrun", "torchtitan", "deepspeed", "slurm")
+Read = Callable[..., list[Launch]]
+
+
+def jobs_of(launches: list[Launch]) -> list[TrainingLaunch]:
+    return [launch for launch in launches if isinstance(launch, TrainingLaunch)]
+
+
+def check_launcher(launch: TrainingLaunch, told: Started) -> None:
+    """torchrun starts as many processes as the layout has ranks."""
+    nodes = int(told.launcher.nnodes)
+    assert nodes == launch.nodes_per_job
+    assert nodes * told.launcher.nproc_per_node == launch.layout.devices
+    assert told.launcher.standalone is (nodes == 1)
+
+
+def check_megatron(launch: TrainingLaunch, told: Started) -> None:
+    layout, arch = launch.layout, launch.model.arch
+    options = recorded_parser("megatron").parse_args(told.options)
+    world = int(told.launcher.nnodes) * told.launcher.nproc_per_node
+    split = options.tensor_model_parallel_size * options.pipeline_model_parallel_size * options.context_parallel_size
+    assert world % split == 0
+    replicas = world // split
+    assert replicas == layout.dp
+    assert options.global_batch_size == options.micro_batch_size * replicas * layout.micro_batches
+    tokens = options.train_iters * options.global_batch_size * options.seq_length
+    assert 0 <= tokens - launch.tokens * launch.epochs < options.global_batch_size * options.seq_length
+    assert (replicas * options.context_parallel_size * options.tensor_model_parallel_size) % layout.ep == 0
+    assert (options.expert_model_parallel_size or 1) == layout.ep
+    assert arch is not None
+    assert (options.num_layers, options.hidden_size) == (arch.layer_count, arch.hidden_size)
+    sharded = {"none": None, "zero-1": None, "zero-2": "optim_grads", "zero-3": "optim_grads_params"}
+    assert options.data_parallel_sharding_strategy == sharded[layout.sharding]
+    assert options.use_distributed_optimizer is (layout.sharding == "zero-1")
+    assert (options.recompute_granularity or "none") == layout.recompute
+    assert options.data_path == ["/blank data_path"]
+
+
+def check_titan(launch: TrainingLaunch, config: dict[str, Any]) -> None:
+    layout, split, training = launch.layout, config["parallelism"], config["training"]
+    replicas = split["data_parallel_replicate_degree"] * split["data_parallel_shard_degree"]
+    degrees = [split[f"{kind}_parallel_degree"] for kind in ("tensor", "context", "pipeline")]
+    assert replicas == layout.dp
+    assert replicas * math.prod(degrees) == layout.devices
+    assert training["global_batch_size"] % (training["local_batch_size"] * replicas) == 0
+    assert training["global_batch_size"] == layout.global_batch_sequences
+    tokens = training["steps"] * training["global_batch_size"] * training["seq_len"]
+    assert 0 <= tokens - launch.tokens * launch.epochs < launch.tokens_per_step
+    for section, field, value in flat(config):
+        kind, choices = recorded_fields()[section, field]
+        assert is_a(value, kind), (section, field, value, kind)
+        assert not choices or value in choices, (section, field, value)
+
+
+def flat(config: dict[str, Any], path: str = "") -> list[tuple[str, str, Any]]:
+    rows = []
+    for key, value in config.items():
+        inside = f"{path}.{key}" if path else key
+        rows += flat(value, inside) if isinstance(value, dict) else [(path, key, value)]
+    return rows
+
+
+def recorded_fields(name: str = "torchtitan") -> dict[tuple[str, str], tuple[str, list[str]]]:
+    with (RECORDED / f"{name}.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    return {
+        (row["section"], row.get("field") or row.get("key") or ""): (row["type"], row["choices"].split())
+        for row in rows
+    }
+
+
+def is_a(value: Any, kind: str) -> bool:
+    """Whether a value is of a type as the record writes it: "int", "str | None", "list[str]"."""
+    kinds = {"int": int, "float": (int, float), "str": str, "bool": bool, "dict": dict}
+    for part in kind.split(" | "):
+        if part.startswith("list[") and isinstance(value, list):
+            return True
+        if part in kinds and isinstance(value, kinds[part]) and (part == "bool" or not isinstance(value, bool)):
+            return True
+    return False
+
+
+def check_deepspeed(launch: TrainingLaunch, config: dict[str, Any], told: Started) -> None:
+    world = int(told.launcher.nnodes) * told.launcher.nproc_per_node
+    replicas = world // config.get("tensor_parallel", {}).get("autotp_size", 1)
+    per_step = config["train_micro_batch_size_per_gpu"] * config["gradient_accumulation_steps"] * replicas
+    assert config["train_batch_size"] == per_step == launch.layout.global_batch_sequences
+    assert config["zero_optimization"]["stage"] == ("none", "zero-1", "zero-2", "zero-3").index(launch.layout.sharding)
+    known = recorded_fields("deepspeed")
+    for section, key, value in flat({key: value for key, value in config.items() if key != "_comment"}):
+        if section == "optimizer.params":
+            continue  # of the optimizer's own constructor
+        kind, choices = known[section, key]
+        assert is_a(value, kind), (section, key, value)
+        assert not choices or str(value) in choices, (section, key, value)
+
+
+def check_files(form: str, launch: TrainingLaunch, folder: Path | None) -> int:
+    """Every file of one launch through its parser, scripts by a real shell where there is a folder; how many."""
+    texts = {file.name: file.text for file in export(form, [launch]).files}
+    for name, text in texts.items():
+        if name.endswith((".sh", ".sbatch")):
+            assert folder is None or syntax_error(text) == ""
+            assert launch.origin.plan_sha256 in text
+            told = started(text, folder)
+            check_launcher(launch, told)
+            if told.program.endswith("pretrain_gpt.py"):
+                check_megatron(launch, told)
+            if form == "deepspeed":
+                check_deepspeed(launch, json.loads(texts[f"{launch.stem}.deepspeed.json"]), told)
+        if name.endswith(".toml"):
+            check_titan(launch, tomllib.loads(text))
+    return len(texts)
+
+
+@pytest.mark.parametrize("form", TRAINING)
+def test_every_shipped_scenario_is_accepted_or_told(
+    plans: dict[str, Any], launches: Read, tmp_path: Path, form: str
+) -> None:
+    written = refused = 0
+    for name in plans:
+        for launch in jobs_of(launches(name)):
+            written += check_files(form, launch, tmp_path)
+            for refusal in export(form, [launch]).refusals:
+                assert refusal.reason
+                assert refusal.instead
+                refused += 1
+    assert written >= 4
+    assert refused >= 3  # TPUs and a mixed job are among them
+
+
+def test_slurm_asks_for_what_is_rented(launches: Read) -> None:
+    options = {row["option"]: row["takes_value"] for row in csv.DictReader((RECORDED / "sbatch.csv").open(newline=""))}
+    for name in ("llama", "fleet"):
+        for launch in jobs_of(launches(name)):
+            (file,) = export("slurm", [launch]).files
+            lines = file.text.splitlines()
+            first = next(number for number, line in enumerate(lines) if line and not line.startswith("#"))
+            directives = [line.removeprefix("#SBATCH ") for line in lines[:first] if line.startswith("#SBATCH ")]
+            assert not any(line.startswith("#SBATCH") for line in lines[first:])
+            given = dict(re.fullmatch(r"(--[a-z-]+)(?:=(.*))?", line).groups() for line in directives)  # type: ignore[union-attr]
+            assert set(given) <= set(options)
+            assert all(value is None or options[option] != "no" for option, value in given.items())
+            assert int(given["--nodes"]) * int(given["--gpus-per-node"]) == launch.layout.devices
+            days, clock = given["--time"].split("-")
+            hours, minutes, seconds = map(int, clock.split(":"))
+            limit_h = int(days) * 24 + hours + minutes / 60 + seconds / 3600
+            assert 0 <= limit_h - 1.2 * launch.timing.at_confidence_hours < 1 / 60 + 1e-9
+            assert given.get("--array") == (f"1-{launch.jobs}" if launch.jobs > 1 else None)
+
+
+def test_identical_runs_do_not_share_a_folder(launches: Read, tmp_path: Path) -> None:
+    launch = next(launch for launch in jobs_of(launches("fleet")) if launch.jobs == 4)
+    assert launch.machine.devices == 4 * launch.layout.devices
+    (file,) = export("slurm", [launch]).files
+    folders = set()
+    for run in "1234":
+        (words,) = torchrun_words([file.text], tmp_path, SLURM_ARRAY_TASK_ID=run)
+        folders.add(
+            words[words.index("--save") + 1] if "--save" in words else words[words.index("--checkpoint.folder") + 1]
+        )
+    assert folders == {f"/blank checkpoint_dir/run-{run}" for run in "1234"}
+
+
+def test_a_blank_that_is_not_filled_in_stops_the_script(launches: Read, tmp_path: Path) -> None:
+    (file,) = export("torchrun", jobs_of(launches("llama"))).files
+    with pytest.raises(AssertionError, match="TOKENIZER"):
+        torchrun_words([file.text], tmp_path, TOKENIZER="")
+    assert len(torchrun_words([file.text], tmp_path)) == 1
+
+
+def changed(change: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    """Changes of the first training job: of its row, its layout, and what the scenario says of it."""
+
+    def apply(document: dict[str, Any]) -> None:
+        row = document["workloads"][0]["allocations"][0]
+        row["layout"].update(change.get("layout", {}))
+        row.update(change.get("row", {}))
+        document["scenario"]["training"][0].update(change.get("job", {}))
+
+    return apply
+
+
+LORA = {"lora": {"rank": 16}}
+REFUSED = [
+    ("torchrun", {"layout": {"pp": 2, "dp": 8, "sharding": "zero-3", "micro_batches": 62}}, "pipeline"),
+    ("torchrun", {"job": LORA}, "adapters"),
+    ("torchrun", {"job": {"optimizer": "adafactor"}}, "adafactor"),
+    ("torchrun", {"job": {"stack": {"cross_entropy": "chunked"}}}, "chunked"),
+    ("torchrun", {"job": {"offload": ["activations"]}}, "activations"),
+    ("torchrun", {"job": {"model": {"parameters": "8B"}}}, "only the size"),
+    ("torchrun", {"job": {"model": "gemma-2-9b"}}, "gemma2"),
+    ("torchrun", {"job": {"optimizer": "muon"}}, "Muon"),
+    ("torchrun", {"layout": {"dp": 8, "micro_batches": 31}}, "takes 8 devices of 16"),
+    ("torchrun", {"layout": {"micro_batches": 30}}, "do not divide"),
+    ("torchrun", {"layout": {"pp": 8, "vpp": 3, "dp": 2, "micro_batches": 248, "sharding": "zero-1"}}, "do not divide"),
+    ("torchrun", {"layout": {"pp": 2, "vpp": 2, "dp": 8, "sharding": "none", "global_batch_sequences": 488,
+                             "micro_batches": 61}}, "multiples of pp"),
+    ("torchtitan", {"layout": {"sharding": "zero-1"}}, "zero-1"),
+    ("torchtitan", {"job": {"precision": "fp16"}}, "fp16"),
+    ("torchtitan", {"job": {"model": "gpt2-xl"}}, "ships no model"),
+    ("torchtitan", {"layout": {"sharding": "none", "tp": 2, "dp": 8, "micro_batches": 62}}, "replicates"),
+    ("deepspeed", {"layout": {"pp": 2, "dp": 8, "micro_batches": 62}}, "PipelineModule"),
+    ("deepspeed", {"layout": {"cp": 2, "dp": 8, "micro_batches": 62}}, "Ulysses"),
+    ("deepspeed", {"layout": {"ep": 2}}, "experts"),
+    ("deepspeed", {"layout": {"tp": 2, "dp": 8, "micro_batches": 62, "sharding": "zero-3"}}, "tensor parallelism"),
+    ("deepspeed", {"job": {"precision": "fp8"}}, "fp8"),
+    ("slurm", {"row": {"device": "tpu-v6e"}}, "TPU"),
+    ("slurm", {"job": LORA}, "adapters"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "change", "reason"), REFUSED, ids=[f"{row[0]}-{row[2]}" for row in REFUSED])
+def test_what_a_target_cannot_say_is_refused(launches: Read, form: str, change: dict[str, Any], reason: str) -> None:
+    launch = jobs_of(launches("llama", changed(change)))[0]
+    result = export(form, [launch])
+    assert not result.files
+    assert reason in result.refusals[0].reason
+    assert result.refusals[0].instead
+
+
+STAGES = {"pp": 5, "dp": 2, "sharding": "none", "global_batch_sequences": 480, "micro_batches": 240}
+TEN = {"count": 5, "devices": 10, "devices_per_shape": 2}
+EXPERTS = {"ep": 8, "sharding": "zero-1"}
+ACCEPTED: list[tuple[dict[str, Any], list[str]]] = [
+    ({"layout": {"sharding": "zero-1", "recompute": "full"}}, ["--recompute-method", "--use-distributed-optimizer"]),
+    ({"layout": {"tp": 4, "dp": 4, "micro_batches": 124}}, ["--sequence-parallel"]),
+    ({"layout": STAGES, "row": TEN}, ["--decoder-first-pipeline-num-layers"]),
+    ({"job": {"precision": "fp8"}}, ["--fp8-format", "--bf16"]),
+    ({"job": {"optimizer": "adamw-bf16-moments"}}, ["--exp-avg-dtype"]),
+    ({"job": {"model": "mixtral-8x7b"}, "layout": EXPERTS}, ["--expert-model-parallel-size"]),
+    ({"job": {"model": "deepseek-v3"}, "layout": EXPERTS}, ["--multi-latent-attention", "--moe-layer-freq"]),
+    ({"job": {"model": "mistral-7b"}}, ["--window-size"]),
+    ({"job": {"model": "qwen2.5-7b"}}, ["--add-qkv-bias"]),
+    ({"job": {"model": "nemotron-4-15b"}}, ["--squared-relu"]),
+    ({"job": {"offload": ["optimizer"]}}, ["--optimizer-cpu-offload"]),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), ACCEPTED, ids=[" ".join(row[1]) for row in ACCEPTED])
+def test_what_megatron_can_say_is_said(
+    launches: Read, tmp_path: Path, change: dict[str, Any], words: list[str]
+) -> None:
+    launch = jobs_of(launches("llama", changed(change)))[0]
+    assert check_files("torchrun", launch, tmp_path) == 1
+    (file,) = export("torchrun", [launch]).files
+    assert all(word in file.text.split() for word in words)
+
+
+def test_every_model_has_megatron_options_or_a_reason(launches: Read, tmp_path: Path) -> None:
+    """Options of each shipped model are accepted; the sizes in them count up to the model's own parameters."""
+    from planner.architecture.load import list_presets
+
+    exported = []
+    for name in list_presets():
+        launch = jobs_of(launches("llama", changed({"job": {"model": name}})))[0]
+        try:
+            command = training_command(launch)
+        except NotExpressible:
+            continue
+        if command.target.name == "Megatron-LM":
+            line = " ".join(" ".join(option) for option in command.options).replace('"$LEARNING_RATE"', "3e-4")
+            parsed = recorded_parser("megatron").parse_args(shlex.split(line))
+            assert parsed.vocab_size == launch.model.arch.vocab_size  # type: ignore[union-attr]
+            exported.append(name)
+    assert {"llama-2-7b", "qwen2.5-7b", "mixtral-8x7b", "deepseek-v3", "gpt2", "nemotron-4-15b"} <= set(exported)
+    assert not {"falcon-7b", "bloom-176b", "gemma-2-9b", "qwen3-next-80b-a3b", "gpt-oss-20b"} & set(exported)
+
+
+def test_stages_hold_no_more_layers_than_planned(launches: Read) -> None:
+    from planner.export.launch import TrainingLayout
+    from planner.export.megatron import _uneven_stages
+
+    counts = ("dp", "tp", "vpp", "cp", "ep", "micro_batch", "global_batch_sequences", "micro_batches")
+    base: dict[str, Any] = {**dict.fromkeys(counts, 1), "sharding": "none", "recompute": "none"}
+    for layers in range(2, 100):
+        for pp in range(2, min(layers, 17) + 1):
+            try:
+                options = dict(_uneven_stages(TrainingLayout(pp=pp, **base), layers))
+            except NotExpressible:
+                continue
+            fullest = -(-layers // pp)
+            first = int(options.get("--decoder-first-pipeline-num-layers", fullest))
+            last = int(options.get("--decoder-last-pipeline-num-layers", layers - first if pp == 2 else fullest))
+            middle, left = divmod(layers - first - last, pp - 2) if pp > 2 else (0, layers - first - last)
+            assert left == 0
+            assert 1 <= first <= fullest
+            assert 1 <= last <= fullest
+            assert pp == 2 or 1 <= middle <= fullest
+
+
+SIZES = st.sampled_from((1, 2, 4, 8))
+LAYOUTS = st.fixed_dictionaries(
+    {
+        "dp": st.integers(1, 12), "tp": SIZES, "pp": st.integers(1, 8), "vpp": st.integers(1, 3), "cp": SIZES,
+        "micro_batch": st.integers(1, 4), "micro_batches": st.integers(1, 40),
+        "sharding": st.sampled_from(("none", "zero-1", "zero-2", "zero-3")),
+        "recompute": st.sampled_from(("none", "selective", "full")),
+    }
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    layout=LAYOUTS,
+    per_node=st.sampled_from((1, 2, 4, 8)),
+    tokens=st.integers(1, 10**12),
+    sequence_length=st.sampled_from((1024, 8192)),
+)
+def test_products_and_sums_hold_for_any_layout(
+    launches: Read, layout: dict[str, Any], per_node: int, tokens: int, sequence_length: int
+) -> None:
+    ranks = layout["dp"] * layout["tp"] * layout["pp"] * layout["cp"]
+    assume(ranks % per_node == 0 and (layout["vpp"] == 1 or layout["pp"] > 1))
+    layout = layout | {"global_batch_sequences": layout["dp"] * layout["micro_batch"] * layout["micro_batches"]}
+    row = {"count": ranks // per_node, "devices": ranks, "devices_per_shape": per_node}
+
+    def change(document: dict[str, Any]) -> None:
+        changed({"layout": layout, "row": row})(document)
+        document["workloads"][0]["demand"].update(tokens=float(tokens), sequence_length=sequence_length)
+
+    launch = jobs_of(launches("llama", change))[0]
+    for form in TRAINING:
+        check_files(form, launch, None)
+
+
+def test_checkpoints_come_as_often_as_the_plan_says(launches: Read) -> None:
+    (launch,) = jobs_of(launches("llama"))
+    step_s = launch.timing.hours * 3600 / launch.steps
+    assert launch.checkpoint_every_s is not None
+    assert abs(steps_between_checkpoints(launch) * step_s - launch.checkpoint_every_s) <= step_s / 2
+    assert job_config(launch)["checkpoint"] == {"enable": True, "interval": steps_between_checkpoints(launch)}
+
+
+def test_a_run_under_way_goes_on(launches: Read, tmp_path: Path) -> None:
+    (launch,) = jobs_of(launches("under-way"))
+    assert launch.steps_done == int(90e9 // launch.tokens_per_step)
+    files = export("torchtitan", [launch]).files
+    assert any("goes on from its checkpoint" in file.text for file in files)
+
+
+def test_pauses_and_starts_are_told(launches: Read) -> None:
+    windows = [
+        {"start_hours": 24.0, "end_hours": 48.0, "jobs": 1},
+        {"start_hours": 96.0, "end_hours": 200.0, "jobs": 1},
+    ]
+    (launch,) = jobs_of(launches("llama", changed({"row": {"runs": windows, "start_hours": 24.0}})))
+    for form in TRAINING:
+        assert any("24 to 48, 96 to 200" in file.text for file in export(form, [launch]).files), form
+
+
+def test_the_command_line_of_torchtitan_says_what_its_job_file_says(launches: Read, tmp_path: Path) -> None:
+    launch = next(launch for launch in jobs_of(launches("fleet")) if launch.layout.sharding == "zero-3")
+    (file,) = export("slurm", [launch]).files
+    options = started(file.text, tmp_path).options
+    given = {
+        word.removeprefix("--"): options[number + 1] for number, word in enumerate(options) if word.startswith("--")
+    }
+    for section, field, value in flat(job_config(launch)):
+        if value is False:
+            assert f"{section}.{field}" not in given
+        elif value is not True:
+            assert given[f"{section}.{field}"] == str(value)
+    assert {tuple(name.rsplit(".", 1)) for name in given} <= set(recorded_fields())
+
+
+def test_a_plan_that_lacks_something_is_an_input_error(catalog: Catalog, plans: dict[str, Any]) -> None:
+    import copy
+
+    from planner.errors import InputError
+
+    for path in (("workloads", 0, "allocations", 0, "layout"), ("provenance",), ("scenario", "training")):
+        document = copy.deepcopy(plans["llama"])
+        inner = document
+        for step in path[:-1]:
+            inner = inner[step]  # type: ignore[index]
+        del inner[path[-1]]  # type: ignore[arg-type]
+        with pytest.raises(InputError):
+            launches_of(document, catalog, command="plan export torchrun")
