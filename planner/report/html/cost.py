@@ -13,29 +13,43 @@ from planner.report.html.parts import Figure
 
 Piece = Mapping[str, Any]
 _MICRO = 1e6
-_MOST_ROWS = 40
+_MOST_ROWS = 12  # dearest first; what is left is one bar
 _KINDS = {"training": "training", "serving": "serving", "unused": "contracted, not used"}
 
 
 def workload_figure(document: Piece, budget: Piece) -> Figure | None:
     """Cost of each workload, its share of contracts with it; dearest first."""
-    rows = _dearest(budget["by_workload"])
+    rows = _dearest(budget["by_workload"], "workload")
     return _ranked(document, rows, "workload", "Cost by workload", "cost-workload-figure") if len(rows) > 1 else None
 
 
 def provider_figure(document: Piece, budget: Piece) -> Figure | None:
     """Cost of each provider; dearest first."""
-    rows = _dearest(budget["by_provider"])
+    rows = _dearest(budget["by_provider"], "provider")
     return _ranked(document, rows, "provider", "Cost by provider", "cost-provider-figure") if len(rows) > 1 else None
 
 
-def _dearest(rows: Sequence[Piece]) -> list[Piece]:
-    return sorted((row for row in rows if row["total_microusd"]), key=lambda row: -row["total_microusd"])[:_MOST_ROWS]
+def dearest_first(report: Piece) -> Piece:
+    """A report whose workloads, providers and ways to buy stand in the order of what they cost."""
+    names = ("by_workload", "by_provider", "by_category")
+    ranked = {name: sorted(report["budget"][name], key=lambda row: -row["total_microusd"]) for name in names}
+    return {**report, "budget": {**report["budget"], **ranked}}
+
+
+def _dearest(rows: Sequence[Piece], key: str) -> list[Piece]:
+    ranked = [row for row in rows if row["total_microusd"]]
+    if len(ranked) <= _MOST_ROWS + 1:
+        return ranked
+    rest = ranked[_MOST_ROWS:]
+    return [*ranked[:_MOST_ROWS], {key: f"{len(rest)} others", "kind": "others", "total_microusd": _sum(rest)}]
+
+
+def _sum(rows: Sequence[Piece]) -> int:
+    return sum(row["total_microusd"] for row in rows)
 
 
 def _ranked(document: Piece, rows: Sequence[Piece], key: str, title: str, place: str) -> Figure:
-    whole = sum(row["total_microusd"] for row in rows)
-    texts = [_label(document, row, key, whole) for row in rows]
+    whole = _sum(rows)
     kinds = list(dict.fromkeys(row.get("kind", "") for row in rows))
     traces = []
     for number, kind in enumerate(kinds):
@@ -44,8 +58,11 @@ def _ranked(document: Piece, rows: Sequence[Piece], key: str, title: str, place:
         told = [words.money(document, rows[index]["total_microusd"]) for index in mine]
         traces.append(bars(_KINDS.get(kind, kind or title), mine, values, told, number))
     made, height = row_layout(
-        len(rows), _currency(document), xaxis={"rangemode": "tozero"}, annotations=labels(texts)
-    )  # fmt: skip
+        len(rows),
+        _currency(document),
+        xaxis={"rangemode": "tozero"},
+        annotations=labels([_label(document, row, key, whole) for row in rows]),
+    )
     return Figure(
         id=place,
         title=title,
@@ -58,7 +75,8 @@ def _ranked(document: Piece, rows: Sequence[Piece], key: str, title: str, place:
 
 
 def _label(document: Piece, row: Piece, key: str, whole: int) -> str:
-    share = f" · {100 * row['total_microusd'] / whole:.0f} %" if whole else ""
+    part = 100 * row["total_microusd"] / whole
+    share = f" · {part:.0f} %" if part >= 1 else " · below 1 %"
     return f"<b>{html(row[key] or 'not at a provider')}</b> · {words.money(document, row['total_microusd'])}{share}"
 
 

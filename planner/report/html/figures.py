@@ -128,7 +128,7 @@ def key_of(traces: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     found: dict[str, str] = {}
     for trace in traces:
         name = trace.get("name")
-        if name:
+        if name and any(place is not None for place in trace["x"]):
             found.setdefault(name, _mark(trace))
     return [(mark, unescape(name)) for name, mark in found.items()]
 

@@ -96,7 +96,7 @@ def memory_table(document: Piece) -> Grid:
     lines = [
         [words.spaced(name), *(_size(row["memory"]["terms_bytes"].get(name, 0.0)) for _, row in rows)] for name in names
     ]
-    totals = ("needed", "usable", "free")
+    totals = ("needed", "usable", "free") if rows else ()
     lines += [[name, *(units.format_bytes(row["memory"][f"{name}_bytes"]) for _, row in rows)] for name in totals]
     heads = [f"{workload['name']} · {row['device']}" for workload, row in rows]
     if len(rows) > _FEW:

@@ -72,26 +72,27 @@ def _proven(document: Piece) -> str:
     return f"Not proven best: one that is {less} by up to {100 * summary['gap']:.2g} % may exist."
 
 
-def amounts(document: Piece) -> list[tuple[str, str]]:
-    """Figures beside the total: term and amount."""
+def amounts(report: Piece) -> list[tuple[str, str]]:
+    """Figures beside the total: term and amount; what a workload bears of contracts is part of its own."""
+    document, budget = report["plan"], report["budget"]
     summary = document["summary"]
-    if summary["cost_microusd"] is None:
+    if summary["cost_microusd"] is None or budget is None:
         return []
-    kinds = {workload["kind"] for workload in document["workloads"]}
+    totals = budget["totals"]
     found = []
-    if len(kinds) > 1:
-        found.append(("training, one-off", words.money(document, 1e6 * (summary["training_usd"] or 0))))
-        found.append(
-            (f"serving, for {words.horizon(document)}", words.money(document, 1e6 * (summary["serving_usd"] or 0)))
-        )
-    spend = document.get("spend")
-    if spend and spend["committed_microusd"]:
-        found.append(("committed, used or not", words.money(document, spend["committed_microusd"])))
-        found.append(("variable", words.money(document, spend["variable_microusd"])))
+    if totals["training_microusd"] and totals["serving_microusd"]:
+        found.append(("training, one-off", words.money(document, totals["training_microusd"])))
+        found.append((f"serving, for {words.horizon(document)}", words.money(document, totals["serving_microusd"])))
+    if totals["committed_microusd"]:
+        found.append(("committed, used or not", words.money(document, totals["committed_microusd"])))
+        found.append(("variable", words.money(document, totals["variable_microusd"])))
     band = summary.get("cost_band")
     if band and band["p10"] != band["p90"]:
         low, high = (words.money(document, 1e6 * band[name]) for name in ("p10", "p90"))
         found.append(("p10 to p90 of the total", f"{low} to {high}"))
+    if totals["contingency_microusd"]:
+        share = f"contingency of {100 * budget['contingency']:g} %, beside it"
+        found.append((share, words.money(document, totals["contingency_microusd"])))
     if summary["devices"] and not document.get("schedule"):
         found.append(("devices", f"{summary['devices']:,}"))
     if summary["device_hours"]:

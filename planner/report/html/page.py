@@ -21,6 +21,7 @@ from planner.report.html.sections import sections_of
 from planner.report.plan_words import merged
 
 _ROOM = "report/html/"
+_MANY = 12  # a longer list is folded: nobody reads it in one go
 Document = Mapping[str, Any]
 
 
@@ -49,12 +50,14 @@ def render_page(report: Document) -> Page:
         name=plan["name"],
         case=plan["case"],
         opening=opening,
+        report=report,
         plan=plan,
         sections=sections,
         figures={name: {"data": figure.traces, "layout": figure.layout} for name, figure in figures.items()},
         scripts=scripts,
         policy=policy(scripts),
         style=_style(),
+        many=_MANY,
     )
     return Page(text=text + "\n", sections=len(sections) + 1, warnings=len(merged(plan, plan["warnings"])))
 

@@ -60,8 +60,12 @@ def _allocation(plan: Document) -> Section:
             *serving_tables(plan),
         ]
     )
-    lead = "" if plan["summary"]["cost_microusd"] is not None else "There is no plan, so nothing is allocated."
+    lead = "" if _has_plan(plan) else "There is no plan, so nothing is allocated."
     return Section(id="allocation", title="Allocation", lead=lead, parts=parts if not lead else ())
+
+
+def _has_plan(plan: Document) -> bool:
+    return plan["summary"]["cost_microusd"] is not None
 
 
 def _bought(plan: Document) -> list[Block]:
@@ -94,20 +98,24 @@ def _timeline(plan: Document) -> Section:
             serving.simulation_block(plan),
         ]
     )
-    lead = "" if parts else "No job has a deadline and no fleet a target for its latency."
+    nothing = "No job has a deadline and no fleet a target for its latency."
+    lead = "" if parts else nothing if _has_plan(plan) else "There is no plan, so nothing runs."
     return Section(id="timeline", title="Timeline and targets", lead=lead, parts=parts)
 
 
 def _memory(plan: Document) -> Section:
     parts = shown([memory.memory_figure(plan), memory.memory_table(plan)])
-    lead = "" if parts else "No memory is predicted for this plan: its rates were given, or nothing runs."
+    nothing = "No memory is predicted: the rates of these replicas were given."
+    lead = "" if parts else nothing if _has_plan(plan) else "There is no plan, so nothing is held in memory."
     return Section(id="memory", title="Memory per device", lead=lead, parts=parts)
 
 
 def _cost(report: Document) -> Section:
     plan, budget = report["plan"], report["budget"]
     if not budget:
-        return Section(id="cost", title="Cost", lead="Without a plan there is nothing to pay.", parts=())
+        return Section(id="cost", title="Cost and device-hours", lead="Without a plan nothing is paid.", parts=())
+    report = cost.dearest_first(report)
+    budget = report["budget"]
     parts = shown(
         [
             cost.month_figure(plan, budget),
@@ -135,8 +143,9 @@ def _tradeoff(report: Document) -> Section:
     if any(job["points"] for job in alone):
         parts += shown([*tradeoff.job_figures(plan, alone), tradeoff.job_table(plan, alone)])
     told = (
-        "Each job by itself, from its candidates, up to twice its deadline: what workloads share (a budget, devices, "
-        "contracts) is left out. Figures of finish are predictions; a deadline has to hold at the confidence asked for."
+        "Each job by itself, begun as soon as it may, up to twice the longest deadline: what workloads share (a "
+        "budget, devices, contracts, a calendar) is left out. Finishes are predictions; a deadline has to hold at the "
+        "confidence asked for."
     )
     lead = told if any(job["points"] for job in alone) else "" if parts else "Nothing here trades cost against finish."
     return Section(id="tradeoff", title="Cost against deadline", lead=lead, parts=parts)
