@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from planner.answers import Frontier
 from planner.api.solving import catalog_of
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
@@ -15,9 +16,6 @@ from planner.files import LineFile, StrPath
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.verify import verify as _verify
 from planner.scenario.schema import Scenario
-
-if TYPE_CHECKING:
-    from planner.plan.frontier.document import Frontier
 
 Document = dict[str, Any]
 
@@ -78,7 +76,10 @@ def frontier(
             raise PlanError(*problems)
 
     with LineFile(journal, begins=BEGINS) if journal is not None else nullcontext() as lines:
-        return run_sweep(scenario, sweep, enumerate_ways=enumerate_ways, verified=verified, options=asked, lines=lines)
+        document = run_sweep(
+            scenario, sweep, enumerate_ways=enumerate_ways, verified=verified, options=asked, lines=lines
+        )
+    return Frontier(document=document)
 
 
 def tradeoffs(

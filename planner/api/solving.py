@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from planner.answers import Plan, Rows
 from planner.api.checking import case_problems
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
@@ -17,7 +18,6 @@ from planner.optimize.status import STOPS, uninterrupted
 from planner.plan.beside import beside_plan, despite_ctrl_c
 from planner.plan.certificate import certificate_problems
 from planner.plan.document import build_document, resealed, with_simulation
-from planner.plan.plan import Plan
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.tighten import solve_within_targets
 from planner.plan.verify import verify as _verify
@@ -253,10 +253,9 @@ def _solve_uncertain(scenario: Scenario, listed: Candidates, way: Way) -> Docume
     return solve_cases(scenario, cases, way.planned, lambda asked: uninterrupted(way.solved(asked)), **way.options)
 
 
-def candidates_table(
-    scenario: Scenario, catalog: Catalog, *, every: bool = False, allow_suspect: bool = False
-) -> list[Document]:
+def candidates_table(scenario: Scenario, catalog: Catalog, *, every: bool = False, allow_suspect: bool = False) -> Rows:
     """One row a candidate: where, how, memory, time, cost."""
     from planner.plan.rows.candidates import candidate_rows
 
-    return candidate_rows(enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect, every_layout=every))
+    listed = enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect, every_layout=every)
+    return Rows(candidate_rows(listed))

@@ -35,7 +35,7 @@ BROKEN = expected_faults()
 def solved(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
     """Let `plan solve` come to the plan of a sample document."""
     from planner import api
-    from planner.plan.plan import Plan
+    from planner.answers import Plan
 
     def become(name: str) -> dict[str, Any]:
         document = sample(name)
@@ -339,7 +339,7 @@ def test_progress_is_for_terminals_and_long_waits(
     import time
 
     from planner import api
-    from planner.plan.plan import Plan
+    from planner.answers import Plan
 
     def slowly(*_: object, **__: object) -> Plan:
         time.sleep(1.2)

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from planner import api
+from planner.answers import Frontier
 from planner.catalog.model import Catalog
 from planner.errors import UsageError
-from planner.plan.frontier.document import Frontier
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 from tests.frontier.random_worlds import calendar_world, random_world

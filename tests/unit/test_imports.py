@@ -25,6 +25,7 @@ LEVELS = [
     {"validate"},
     {"calibrate"},
     {"report", "export"},
+    {"answers"},
     {"api"},
     {"cli"},
 ]

@@ -17,10 +17,11 @@ import jsonschema
 import pytest
 
 from planner import api
+from planner.answers import Plan
 from planner.catalog.model import Catalog
 from planner.errors import InputError, PlanError
 from planner.plan.document import digest_of
-from planner.plan.plan import EXIT_CODES, Plan
+from planner.plan.exit_codes import EXIT_CODES
 from planner.scenario.schema import Scenario
 from tests.unit.worlds import GIB, catalog, device, fleet, job, offer, scenario, shape
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from planner import __version__
@@ -14,7 +12,6 @@ from planner.plan.document import digest_of
 from planner.plan.frontier.journal import Record
 from planner.plan.frontier.points import BROKEN_OFF, Sweep, front
 from planner.plan.frontier.rows import unchanging
-from planner.plan.plan import EXIT_CODES
 from planner.scenario.schema import Scenario
 
 Document = dict[str, Any]
@@ -23,45 +20,6 @@ SCHEMA = "plan/frontier/v1"
 UNITS = {"deadline": ("hours", 3600.0), "time": ("hours", 3600.0), "budget": ("usd", 1e6), "cost": ("usd", 1e6)}
 UNITS |= {"carbon": ("kg", 1e6)}
 STEPS = {"deadline": ("day", 24.0), "budget": ("1,000 USD", 1000.0), "carbon": ("t", 1000.0)}  # what a saving is per
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frontier:
-    """A frontier document and what it says; every number in it comes from the document."""
-
-    document: Document
-
-    @property
-    def points(self) -> list[Document]:
-        """Every Pareto point, tightest limit first."""
-        points: list[Document] = self.document["points"]
-        return points
-
-    @property
-    def status(self) -> str:
-        """optimal: every point of the range, proven; feasible: some are not; infeasible, stopped or failed: none."""
-        return str(self.document["status"])
-
-    @property
-    def exit_code(self) -> int:
-        """Exit code of `plan frontier` for this status."""
-        return EXIT_CODES[self.status]
-
-    def to_json(self) -> str:
-        """The document as stable JSON text."""
-        return json.dumps(self.document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-    def to_frame(self) -> Any:
-        """One row a point, as a pandas DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame(flat_rows(self.document))
-
-    def plot(self) -> Any:
-        """The frontier as a plotly figure."""
-        from planner.plan.frontier.figure import figure_of
-
-        return figure_of(self.document)
 
 
 def frontier_document(

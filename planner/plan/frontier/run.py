@@ -7,7 +7,7 @@ from typing import Any
 
 from planner import __version__
 from planner.candidates.search import Candidates
-from planner.plan.frontier.document import Frontier, frontier_document
+from planner.plan.frontier.document import frontier_document
 from planner.plan.frontier.journal import Journal, Lines
 from planner.plan.frontier.points import Asked, Sweep, journal_key, sweep_points
 from planner.plan.frontier.question import at_deadline, loosest, own_limit
@@ -26,8 +26,8 @@ def run_sweep(
     verified: Callable[[Document], None],
     options: Mapping[str, Any],
     lines: Lines | None = None,
-) -> Frontier:
-    """All Pareto points of a sweep.
+) -> Document:
+    """All Pareto points of a sweep, as a frontier document.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def run_sweep(
     journal = Journal(journal_key(candidates, sweep, __version__, options), lines)
     asked = Asked(at_deadline=moved, verified=verified, options=options)
     records = sweep_points(candidates, sweep, asked, journal)
-    return Frontier(document=frontier_document(candidates, sweep, records, options, own_limit(scenario, sweep)))
+    return frontier_document(candidates, sweep, records, options, own_limit(scenario, sweep))
 
 
 def _listed(

@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
-Document = dict[str, Any]
-EXIT_CODES = {"optimal": 0, "feasible": 5, "infeasible": 4, "stopped": 6, "failed": 6}
+from planner.answers.answer import Answer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """A plan document and what it says; every number in it comes from the document."""
-
-    document: Document
-
-    @property
-    def status(self) -> str:
-        """optimal, feasible, infeasible, stopped or failed."""
-        return str(self.document["status"])
-
-    @property
-    def exit_code(self) -> int:
-        """Exit code of `plan solve` for this status."""
-        return EXIT_CODES[self.status]
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan(Answer):
+    """A plan document and what it says."""
 
     @property
     def cost_usd(self) -> float | None:
         """Total cost, training plus serving over the horizon; None without a plan.  [USD]"""
         cost: float | None = self.document["summary"]["cost_usd"]
         return cost
-
-    def to_json(self) -> str:
-        """The document as stable JSON text."""
-        return json.dumps(self.document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def to_frame(self) -> Any:
         """One row an allocation, as a pandas DataFrame."""
@@ -46,3 +28,13 @@ class Plan:
             for row in workload["allocations"]
         ]
         return pd.DataFrame(rows)
+
+    def __str__(self) -> str:
+        from planner.report.plan import render_plan
+
+        return render_plan(self.document, "table")
+
+    def _repr_html_(self) -> str:
+        from planner.report.notebook import plan_html
+
+        return plan_html(self.document)

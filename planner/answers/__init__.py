@@ -1,0 +1,10 @@
+"""Answers as a script or a notebook holds them: a document, and ways to look at it.
+
+`print` shows what the terminal shows, a notebook a small table, `to_frame()` a pandas DataFrame; no number is computed.
+"""
+
+from planner.answers.frontier import Frontier
+from planner.answers.plan import Plan
+from planner.answers.rows import Rows
+
+__all__ = ["Frontier", "Plan", "Rows"]

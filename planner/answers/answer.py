@@ -1,0 +1,35 @@
+"""What every answer has in common: its document, its JSON, and short words for itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from planner.plan.exit_codes import EXIT_CODES
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Answer:
+    """A document and what it says; every number in it comes from the document."""
+
+    document: Document
+
+    @property
+    def status(self) -> str:
+        """optimal, feasible, infeasible, stopped or failed."""
+        return str(self.document["status"])
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command for this status."""
+        return EXIT_CODES[self.status]
+
+    def to_json(self) -> str:
+        """The document as stable JSON text."""
+        return json.dumps(self.document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.document.get('name', '')}: {self.document.get('status', '')}>"

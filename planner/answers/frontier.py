@@ -1,0 +1,48 @@
+"""Every plan that is best for some limit, and ways to read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from planner.answers.answer import Answer, Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Frontier(Answer):
+    """A frontier document and what it says.
+
+    Its status is optimal when it holds every point of the range, proven; feasible when some are not; infeasible,
+    stopped or failed when there is none.
+    """
+
+    @property
+    def points(self) -> list[Document]:
+        """Every Pareto point, tightest limit first."""
+        points: list[Document] = self.document["points"]
+        return points
+
+    def to_frame(self) -> Any:
+        """One row a point, as a pandas DataFrame."""
+        import pandas as pd
+
+        from planner.plan.frontier.document import flat_rows
+
+        return pd.DataFrame(flat_rows(self.document))
+
+    def plot(self) -> Any:
+        """The frontier as a plotly figure."""
+        from planner.plan.frontier.figure import figure_of
+
+        return figure_of(self.document)
+
+    def __str__(self) -> str:
+        from planner.report.frontier import render_frontier
+
+        return render_frontier(self.document, "table", [])
+
+    def _repr_html_(self) -> str:
+        from planner.report.frontier import frontier_blocks
+        from planner.report.notebook import blocks_html
+
+        return blocks_html(frontier_blocks(self.document))

@@ -1,0 +1,36 @@
+"""Rows of a table, as a list that a notebook shows and pandas takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_SHOWN = 20
+
+
+class Rows(list[dict[str, Any]]):
+    """Rows with the same keys each: a plain list otherwise."""
+
+    def to_frame(self) -> Any:
+        """One row a row, as a pandas DataFrame; what is nested is left out."""
+        import pandas as pd
+
+        return pd.DataFrame([{key: value for key, value in row.items() if _flat(value)} for row in self])
+
+    def _repr_html_(self) -> str:
+        from planner.report.blocks import Column, Grid
+        from planner.report.notebook import blocks_html
+
+        heads = [key for key, value in self[0].items() if _flat(value)] if self else []
+        rows = [[_shown(row.get(key)) for key in heads] for row in self[:_SHOWN]]
+        notes = (f"{len(self)} rows, the first {_SHOWN} of them; to_frame() has all",) if len(self) > _SHOWN else ()
+        return blocks_html([Grid(columns=tuple(Column(head=head) for head in heads), rows=rows, notes=notes)])
+
+
+def _flat(value: Any) -> bool:
+    return not isinstance(value, dict | list)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,109 @@
+"""Answers in a notebook: a few tables and bars as HTML without script, style sheet or anything from outside.
+
+Colours are those of the page around it, dark or light; what a scenario says is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from planner.report.blocks import Block, Grid, Headline, Items, Lines, Timeline, columns
+from planner.report.escape import html
+from planner.report.plan_view import allocation_grid
+from planner.report.plan_words import proof, totals
+from planner.units import format_bytes
+
+Document = Mapping[str, Any]
+_COLOURS = ("#3f7fbf", "#d98c3f", "#4f9d69", "#a377b8", "#c2605b", "#4aa3a8", "#b39b3c", "#8a93a0")
+_CELL = "padding:2px 10px;text-align:{};vertical-align:top;white-space:nowrap"
+
+_BAR = (
+    "display:block;width:320px;height:12px;border:1px solid currentColor;overflow:hidden;"
+    "line-height:0;font-size:0;white-space:nowrap"
+)
+_PART = "display:inline-block;height:12px"
+
+
+def plan_html(document: Document) -> str:
+    """What is rented, and how full each device is."""
+    name = document["name"] + (f" (case {document['case']})" if document["case"] else "")
+    lines = [f"{name} · {document['title']}" if document["title"] else name, proof(document, None), *totals(document)]
+    blocks: list[Block] = [Lines(lines=tuple(lines), strong_first=True)]
+    if any(workload["allocations"] for workload in document["workloads"]):
+        blocks.append(allocation_grid(document))
+    warnings = Items(title="Warnings", items=tuple(document["warnings"]))
+    return blocks_html(blocks) + _memory(document) + blocks_html([warnings])
+
+
+def blocks_html(blocks: Iterable[Block]) -> str:
+    """Blocks as HTML; what is empty is left out."""
+    return "".join(_drawn(block) for block in blocks)
+
+
+def _drawn(block: Block) -> str:
+    if isinstance(block, Timeline):
+        block = block.grid(40)
+    if isinstance(block, Grid):
+        return _table(block) if block.rows else ""
+    if isinstance(block, Headline):
+        return f"<p><b>{html(block.word)}</b> {html(block.text)}<br>{_lines(block.right)}</p>"
+    if isinstance(block, Items):
+        items = "".join(f"<li>{html(item)}</li>" for item in block.items)
+        return f"<p><b>{html(block.title)}</b></p><ul>{items}</ul>" if items else ""
+    first, *others = block.lines or ("",)
+    head = f"<b>{html(first)}</b>" if block.strong_first else html(first)
+    return f"<p>{'<br>'.join([head, *map(html, others)])}</p>" if block.lines else ""
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "<br>".join(map(html, lines))
+
+
+def _table(block: Grid) -> str:
+    sides = ["right" if column.right else "left" for column in block.columns]
+    heads = [_cell("th", column.head, side) for column, side in zip(block.columns, sides)]
+    body = ["".join(_cell("td", text, side) for text, side in zip(row, sides)) for row in block.rows]
+    title = f"<caption>{html(block.title)}</caption>" if block.title else ""
+    rows = "".join(f"<tr>{row}</tr>" for row in body)
+    notes = f"<p><small>{_lines(block.notes)}</small></p>" if block.notes else ""
+    return f"<table>{title}<thead><tr>{''.join(heads)}</tr></thead><tbody>{rows}</tbody></table>{notes}"
+
+
+def _cell(tag: str, text: str, side: str) -> str:
+    scope = ' scope="col"' if tag == "th" else ""
+    return f'<{tag}{scope} style="{_CELL.format(side)}">{html(text)}</{tag}>'
+
+
+def _memory(document: Document) -> str:
+    """A bar for each device that is filled: its parts, as shares of what is usable."""
+    rows = list(dict.fromkeys(_bars(document)))
+    if not rows:
+        return ""
+    heads = "".join(
+        _cell("th", column.head, "left") for column in columns("Memory per device", "", "of what is usable")
+    )
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _bars(document: Document) -> Iterator[str]:
+    for workload in document["workloads"]:
+        for row in workload["allocations"]:
+            memory = row["memory"]
+            if memory["terms_bytes"] and memory["usable_bytes"]:
+                share = memory["needed_bytes"] / memory["usable_bytes"]
+                told = f"{format_bytes(memory['needed_bytes'])} of {format_bytes(memory['usable_bytes'])}, {share:.0%}"
+                named = _cell("td", f"{workload['name']} · {row['device']}", "left")
+                yield f"<tr>{named}<td>{_bar(memory)}</td>{_cell('td', told, 'left')}</tr>"
+
+
+def _bar(memory: Mapping[str, Any]) -> str:
+    """Parts side by side, largest first, each with its name to hover over; the frame is what is usable."""
+    parts = sorted(memory["terms_bytes"].items(), key=lambda part: -part[1])
+    named = [html(f"{name.replace('_', ' ')} {format_bytes(size)}") for name, size in parts]
+    drawn = [
+        f'<span title="{name}" style="{_PART};width:{100 * size / memory["usable_bytes"]:.2f}%;'
+        f'background:{_COLOURS[number % len(_COLOURS)]}"></span>'
+        for number, (name, (_, size)) in enumerate(zip(named, parts))
+    ]
+    return f'<span role="img" aria-label="{", ".join(named)}" style="{_BAR}">{"".join(drawn)}</span>'
