@@ -1,0 +1,87 @@
+"""One row of the trace, and the words that it is written in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from planner.errors import Place
+from planner.report import accounting as rules
+
+Document = dict[str, Any]
+Piece = Mapping[str, Any]
+Places = Mapping[str, Place]
+
+
+def traced(
+    figure: str,
+    path: str,
+    kind: str,
+    *,
+    value: Any = None,
+    unit: str = "",
+    ids: str = "",
+    source: str = "",
+    as_of: str = "",
+    status: str = "",
+    place: str = "",
+) -> Document:
+    """One row of the trace; `path` is the place of the figure in the report document."""
+    return {
+        "figure": figure,
+        "path": path,
+        "value": value if isinstance(value, int | float | str) else None,
+        "unit": unit,
+        "kind": kind,
+        "id": ids,
+        "source": source,
+        "as_of": as_of,
+        "status": status,
+        "place": place,
+    }
+
+
+def ruled(figure: str, path: str, rule: str, value: Any = None, unit: str = "") -> Document:
+    """A figure that a rule of money or choice gives."""
+    return traced(figure, path, "equation", value=value, unit=unit, ids=rule, source=rules.RULES[rule])
+
+
+def where(places: Places | None, path: str) -> str:
+    """Where a value of the scenario is written: file and line, or its path in the plan where no file is at hand."""
+    place = (places or {}).get(path)
+    return f"{place.file}:{place.line}" if place is not None and place.line else f"scenario.{path}"
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Path and value of everything that is no mapping and no list: "training[0].deadline"."""
+    items: Iterable[tuple[str, Any]]
+    if isinstance(value, Mapping):
+        items = ((f"{path}.{key}" if path else str(key), one) for key, one in value.items())
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        items = ((f"{path}[{number}]", one) for number, one in enumerate(value))
+    else:
+        yield path, value
+        return
+    for below, one in items:
+        yield from leaves(one, below)
+
+
+def spaced(name: str) -> str:
+    """A name as words."""
+    return name.replace("_", " ")
+
+
+def unit_of(name: str) -> str:
+    """What a figure of that name is counted in."""
+    for ending, unit in (("_microusd", "micro-USD"), ("_usd", "USD"), ("_hours", "h")):
+        if name.endswith(ending):
+            return unit
+    return ""
+
+
+def asked_at(plan: Piece, workload: Piece, places: Places | None) -> str:
+    """Where the scenario asks for a workload."""
+    names = [one.get("name") for one in plan["scenario"].get(workload["kind"]) or ()]
+    if workload["name"] not in names:
+        return f"scenario.{workload['kind']}"
+    return where(places, f"{workload['kind']}[{names.index(workload['name'])}].name")

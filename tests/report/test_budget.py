@@ -1,0 +1,278 @@
+"""The budget of a plan: nothing lost between charges, workloads, months and years, and money where it falls due."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner import api
+from planner.catalog.model import Catalog
+from planner.errors import InputError
+from planner.plan.budget.document import budget_document
+from planner.plan.budget.months import MONTHS, Month, months_until
+from planner.plan.budget.split import by_time, two_ways, weighed
+from tests.properties.test_random_calendars import market, question
+from tests.unit.worlds import catalog, device, fleet, job, offer, scenario, shape
+
+Document = dict[str, Any]
+SPLITS = (("training", "serving", "unused"), ("committed", "variable"))
+
+
+def budget_of(document: Document, there: Catalog, **options: Any) -> Document:
+    budget = budget_document(document, there, **options)
+    assert budget is not None
+    return budget
+
+
+def assert_sound(document: Document, budget: Document) -> None:
+    """Every way to add up a budget gives the plan's total, in whole micro-dollars."""
+    total = document["summary"]["cost_microusd"]
+    months, totals = budget["months"], budget["totals"]
+    assert sum(month["total_microusd"] for month in months) == total == totals["total_microusd"]
+    for names in SPLITS:
+        for row in (*months, totals, *budget["fiscal_years"]):
+            assert sum(row[f"{name}_microusd"] for name in names) == row["total_microusd"]
+    for part in ("by_workload", "by_provider", "by_category", "lines"):
+        rows = budget[part]
+        assert sum(row["total_microusd"] for row in rows) == total
+        for number, month in enumerate(months):
+            assert sum(row["months_microusd"][number] for row in rows) == month["total_microusd"]
+    if budget["fiscal_years"]:
+        assert sum(year["total_microusd"] for year in budget["fiscal_years"]) == total
+    spend = document["spend"]
+    assert totals["committed_microusd"] == spend["committed_microusd"]
+    assert totals["variable_microusd"] == spend["variable_microusd"]
+    assert all(one["end_hours"] == two["start_hours"] for one, two in itertools.pairwise(months))
+
+
+@pytest.mark.parametrize("name", ["llama", "fleet", "feasible", "portfolio"])
+def test_every_sum_of_a_sample_is_the_plans_total(
+    name: str, sample: Callable[[str], Document], shipped: Catalog
+) -> None:
+    document = sample(name)
+    assert_sound(document, budget_of(document, shipped, contingency=0.123))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_calendars_with_contracts_blocks_and_fees_due_up_front(seed: int) -> None:
+    chance = random.Random(seed)
+    there, asked = market(chance), question(chance)
+    document = json.loads(api.solve(asked, there).to_json())
+    if document["status"] != "optimal":
+        assert budget_document(document, there) is None
+        return
+    fractions = {"commitment_1y": 0.3, "commitment_3y": 1.0, "block": chance.choice([None, 0.5]), "calendar": 0.0}
+    paid_ahead = replace(
+        there, offers=tuple(replace(one, upfront_fraction=fractions.get(one.price_model)) for one in there.offers)
+    )
+    for market_of in (there, paid_ahead):
+        budget = budget_of(document, market_of, contingency=0.1, fiscal_year_start=chance.choice(MONTHS))
+        assert_sound(document, budget)
+        shares = {(one["workload"], one["pool"]): one["cost_microusd"] for one in document["schedule"]["shares"]}
+        pools = {contract["pool"]: number for number, contract in enumerate(document["contracts"])}
+        for (workload, pool), cost in shares.items():
+            mine = [
+                line
+                for line in budget["lines"]
+                if line["workload"] == workload and _pool(document, line) == pool and pool in pools
+            ]
+            assert sum(line["total_microusd"] for line in mine) == cost  # what the plan says that it bears
+
+
+def _pool(document: Document, line: Document) -> str | None:
+    source = line["source"]
+    return document["contracts"][int(source[10:-1])]["pool"] if source.startswith("contracts") else None
+
+
+def world() -> Catalog:
+    return catalog(
+        [device()],
+        [shape("north/one")],
+        [offer("north/one", 1.0), offer("north/one", 0.6, price_model="commitment_1y")],
+    )
+
+
+def test_a_commitment_that_counts_whole_is_paid_beyond_the_horizon() -> None:
+    """One node for a year at $0.60/h, of which a 60-day plan counts all: twelve months of instalments."""
+    asked = scenario(
+        [], [fleet("chat")], horizon="60 days", periods="1 day", begin="2026-12-15",
+        hardware={"pricing": ["commitment_1y"], "beyond_horizon": "full"},
+    )  # fmt: skip
+    document = json.loads(api.solve(asked, world()).to_json())
+    budget = budget_of(document, world(), fiscal_year_start="april")
+    assert_sound(document, budget)
+    nodes = document["contracts"][0]["count"]
+    labels = [month["label"] for month in budget["months"]]
+    assert (labels[0], labels[-1], len(labels)) == ("2026-12", "2027-12", 13)
+    by_label = {month["label"]: month for month in budget["months"]}
+    assert by_label["2027-01"]["committed_microusd"] == pytest.approx(nodes * 0.6e6 * 24 * 31, abs=2)
+    assert by_label["2027-02"]["committed_microusd"] == pytest.approx(nodes * 0.6e6 * 24 * 28, abs=2)
+    assert not by_label["2027-02"]["after_horizon"]  # the horizon ends on 13 February
+    assert by_label["2027-03"]["after_horizon"]
+    years = {year["label"]: year["total_microusd"] for year in budget["fiscal_years"]}
+    hours = {"FY2027": 24 * (17 + 31 + 28 + 31), "FY2028": 8760 - 24 * (17 + 31 + 28 + 31)}
+    assert years == {year: pytest.approx(nodes * 0.6e6 * part, abs=2) for year, part in hours.items()}
+
+
+@pytest.mark.parametrize(("fraction", "first_month"), [(0.0, 31.0), (0.4, 0.4 * 8760 + 0.6 * 31), (1.0, 8760.0)])
+def test_what_is_due_up_front_falls_into_the_first_month(fraction: float, first_month: float) -> None:
+    """Of 8760 units of fee; 31 hours of January are what a horizon of 31 hours leaves of it in instalments."""
+    there = world()
+    there = replace(there, offers=tuple(replace(one, upfront_fraction=fraction) for one in there.offers))
+    asked = scenario([], [fleet("chat")], horizon="40 days", periods="1 day", begin="2027-01-30 17:00",
+                     hardware={"pricing": ["commitment_1y"], "beyond_horizon": "full"})  # fmt: skip
+    document = json.loads(api.solve(asked, there).to_json())
+    budget = budget_of(document, there)
+    assert_sound(document, budget)
+    nodes = document["contracts"][0]["count"]
+    assert budget["months"][0]["label"] == "2027-01"
+    assert budget["months"][0]["total_microusd"] == pytest.approx(nodes * 0.6e6 * first_month, abs=3)
+    assert budget["totals"]["up_front_microusd"] == pytest.approx(nodes * 0.6e6 * 8760 * fraction, abs=2)
+
+
+def test_training_is_spread_over_its_run_and_serving_over_the_horizon() -> None:
+    asked = scenario(
+        [job("a", tokens="2000B", deadline="200 days", start="2026-12-25")], [fleet("chat")], horizon="90 days",
+        begin="2026-12-01", estimator="rule",
+    )  # fmt: skip
+    document = json.loads(api.solve(asked, world()).to_json())
+    budget = budget_of(document, world())
+    assert_sound(document, budget)
+    row = document["workloads"][0]["allocations"][0]
+    end, cost = row["end_hours"], row["cost_microusd"]
+    december = (31 - 24) * 24
+    assert budget["months"][0]["training_microusd"] == pytest.approx(cost * december / (end - 24 * 24), abs=1)
+    served = document["workloads"][1]["cost_microusd"]
+    assert [month["serving_microusd"] for month in budget["months"][:3]] == [
+        pytest.approx(served * days / 90, abs=2) for days in (31, 31, 28)
+    ]
+
+
+def test_without_a_date_months_are_counted_and_no_year_is_told() -> None:
+    document = json.loads(api.solve(scenario([], [fleet("chat")], horizon="100 days"), world()).to_json())
+    budget = budget_of(document, world())
+    assert [month["label"] for month in budget["months"]] == ["month 1", "month 2", "month 3", "month 4"]
+    assert [month["end_hours"] for month in budget["months"]] == [730, 1460, 2190, 2400]
+    assert budget["fiscal_years"] == []
+    assert any("no date" in note for note in budget["notes"])
+
+
+def test_the_contingency_is_beside_the_total(sample: Callable[[str], Document], shipped: Catalog) -> None:
+    document = sample("fleet")
+    plain, aside = budget_of(document, shipped), budget_of(document, shipped, contingency=0.1)
+    total = document["summary"]["cost_microusd"]
+    assert plain["totals"]["contingency_microusd"] == 0
+    assert aside["totals"] == {**plain["totals"], "contingency_microusd": round(Fraction(total, 10))}
+    assert sum(month["contingency_microusd"] for month in aside["months"]) == aside["totals"]["contingency_microusd"]
+
+
+def test_options_of_the_scenario_hold_unless_others_are_asked_for(
+    sample: Callable[[str], Document], shipped: Catalog
+) -> None:
+    document = sample("llama")
+    document["scenario"]["report"] = {"fiscal_year_start": "april", "contingency": "10 %"}
+    assert budget_of(document, shipped)["contingency"] == 0.1
+    assert budget_of(document, shipped)["fiscal_year_start"] == "april"
+    assert budget_of(document, shipped, contingency=0.0)["contingency"] == 0.0
+    assert budget_of(document, shipped, fiscal_year_start="july")["fiscal_year_start"] == "july"
+
+
+@pytest.mark.parametrize("asked", [{"contingency": 1.5}, {"contingency": -0.1}, {"fiscal_year_start": "smarch"}])
+def test_unusable_options_are_refused(
+    asked: dict[str, Any], sample: Callable[[str], Document], shipped: Catalog
+) -> None:
+    with pytest.raises(InputError, match="'report' is not usable"):
+        budget_document(sample("llama"), shipped, **asked)
+
+
+def test_a_plan_of_several_futures_tells_the_expected_and_the_worst(
+    sample: Callable[[str], Document], shipped: Catalog
+) -> None:
+    document = sample("fleet")
+    dearer = copy.deepcopy(document)
+    dearer["workloads"][3]["allocations"][0]["cost_microusd"] += 7
+    dearer["summary"]["cost_microusd"] += 7
+    cost = document["summary"]["cost_microusd"]
+    cases = [
+        {"name": "as written", "probability": 0.7, "cost_microusd": cost, "plan": None},
+        {"name": "busy", "probability": 0.3, "cost_microusd": cost + 7, "plan": dearer},
+    ]
+    document["uncertainty"] = {"cases": cases}
+    section = budget_of(document, shipped)["cases"]
+    assert section["expected"]["total_microusd"] == int(Fraction(7, 10) * cost + Fraction(3, 10) * (cost + 7))
+    assert section["worst"]["name"] == "busy"
+    assert [sum(case["months_microusd"]) for case in section["cases"]] == [cost, cost + 7]
+    cases[1] |= {"cost_microusd": None, "plan": None}
+    section = budget_of(document, shipped)["cases"]
+    assert section["expected"] is None  # nobody knows what a case without a plan costs
+    assert section["worst"]["name"] == "as written"
+
+
+def test_a_document_without_a_plan_has_no_budget(sample: Callable[[str], Document], shipped: Catalog) -> None:
+    assert budget_document(sample("infeasible"), shipped) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "start", "year"),
+    [
+        (datetime(2026, 12, 7), "january", "FY2026"),
+        (datetime(2026, 12, 7), "april", "FY2027"),
+        (datetime(2026, 3, 1), "april", "FY2026"),
+        (datetime(2026, 4, 1), "april", "FY2027"),
+        (datetime(2026, 12, 31), "december", "FY2027"),
+        (datetime(2026, 2, 1), "february", "FY2027"),
+    ],
+)
+def test_a_fiscal_year_is_named_by_the_year_that_it_ends_in(first: datetime, start: str, year: str) -> None:
+    assert Month(label="", begin=Fraction(0), end=Fraction(1), first=first).fiscal_year(start) == year
+
+
+@given(
+    st.none() | st.datetimes(datetime(1990, 1, 1), datetime(9999, 12, 1)),
+    st.fractions(Fraction(1, 100), Fraction(24 * 366 * 4)),
+)
+def test_months_follow_each_other_without_a_gap(begin: datetime | None, end: Fraction) -> None:
+    months = months_until(begin, end)
+    assert (months[0].begin, months[-1].end) == (0, end)
+    assert all(one.end == two.begin for one, two in itertools.pairwise(months))
+    assert all(month.end > month.begin for month in months)
+    assert len({month.label for month in months}) == len(months)
+
+
+@given(st.integers(0, 10**15), st.lists(st.fractions(0, 1000), min_size=1, max_size=40))
+def test_money_spread_over_time_adds_up(cost: int, hours: list[Fraction]) -> None:
+    parts = by_time(cost, hours)
+    assert sum(parts) == cost
+    assert min(parts) >= 0
+    if any(hours):
+        exact = [cost * part / sum(hours) for part in hours]
+        assert all(abs(one - two) < 1 for one, two in zip(parts, exact))
+
+
+@given(st.lists(st.integers(0, 10**12), min_size=1, max_size=12), st.data())
+def test_money_shared_two_ways_has_the_sums_of_both(amounts: list[int], data: st.DataObject) -> None:
+    total = sum(amounts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, total), max_size=5)))
+    shares = [end - begin for begin, end in zip([0, *cuts], [*cuts, total])]
+    table = two_ways(amounts, shares)
+    assert [sum(row) for row in table] == amounts
+    assert [sum(column) for column in zip(*table)] == shares
+    for row, amount in zip(table, amounts):
+        assert all(abs(cell - Fraction(amount * share, total or 1)) < 2 for cell, share in zip(row, shares))
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=3, max_size=3), st.lists(st.integers(0, 10**9), min_size=3, max_size=3))
+def test_weighed_months_add_up_to_the_weighed_total(one: list[int], two: list[int]) -> None:
+    weights = [Fraction(3, 10), Fraction(7, 10)]
+    assert sum(weighed([one, two], weights)) == int(weights[0] * sum(one) + weights[1] * sum(two))
