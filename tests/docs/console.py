@@ -48,7 +48,7 @@ def steps(page: str) -> Iterator[Saved | Typed]:
         language, text = block.groups()
         if language == "console":
             yield from _typed(text, page.count("\n", 0, block.start(2)))
-        elif found := _SAVED.search(page[: block.start()].rstrip()):
+        elif found := _SAVED.search(" ".join(page[: block.start()].rsplit("\n\n", 2)[-2].split())):
             yield Saved(found[1], text)
 
 
