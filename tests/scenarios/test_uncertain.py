@@ -51,21 +51,27 @@ def test_each_case_has_its_plan_and_the_mean_is_theirs(plan: Any) -> None:
     assert not api.verify(plan.document)
 
 
+def _no_plan(section: Any) -> None:
+    section["cases"][2]["cost_microusd"] = None
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("change", "words"),
     [
-        lambda u: u.update(expected_usd=1.0),
-        lambda u: u["cases"][1].update(probability=0.2),
-        lambda u: u["cases"][1].update(cost_microusd=5),
-        lambda u: u["cases"][1]["plan"]["scenario"]["serving"][0].update(qpm=1700),
-        lambda u: u["cases"].pop(),
+        (lambda u: u.update(expected_usd=1.0), "the expected cost is stated as 1.0"),
+        (lambda u: u.update(bound_usd=1e9), "is above it"),
+        (lambda u: u["cases"][1].update(probability=0.2), "the scenario has the cases"),
+        (lambda u: u["cases"].pop(), "the scenario has the cases"),
+        (lambda u: u["cases"][1].update(cost_microusd=5), "busy: its cost is not that of its plan"),
+        (lambda u: u["cases"][1]["plan"]["scenario"]["serving"][0].update(qpm=1700), "its plan is of another scenario"),
+        (_no_plan, "an expected cost is stated, but some case has no plan"),
     ],
 )
-def test_a_changed_case_is_found(plan: Any, change: Any) -> None:
+def test_a_changed_case_is_found(plan: Any, change: Any, words: str) -> None:
     document = copy.deepcopy(plan.document)
     change(document["uncertainty"])
     document["sha256"] = digest_of(document)
-    assert api.verify(document)
+    assert any(words in problem.message for problem in api.verify(document))
 
 
 @pytest.mark.parametrize(

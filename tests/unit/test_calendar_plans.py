@@ -489,6 +489,14 @@ def one_job_less_in_the_schedule(document: Document) -> None:
     document["schedule"]["jobs"].pop()
 
 
+def a_copy_for_nobody(document: Document) -> None:
+    document["copies"].append({**document["copies"][0], "region": "r2"})
+
+
+def owned_without_end(document: Document) -> None:
+    document["owned"].append(dict(document["owned"][0]))
+
+
 TOLD: list[tuple[str, Callable[[Document], None], str]] = [
     ("a run told twice", twice_the_same_run, "its runs are not periods of the calendar, each once and in order"),
     ("runs before the job's own start", edit("scenario", "training", 3, "start", to="9 days"), "d: runs before 216 h"),
@@ -497,6 +505,8 @@ TOLD: list[tuple[str, Callable[[Document], None], str]] = [
         edit("contracts", 0, "first_period", to=lambda n: n + 1),
         "it does not start with the period that it names",
     ),
+    ("a copy that nobody reads", a_copy_for_nobody, "that nothing needs"),
+    ("a row of what is owned too many", owned_without_end, "2 rows of what is owned, 1 have a price"),
     ("a job missing from the schedule", one_job_less_in_the_schedule, "5 jobs in the schedule, 6 rows"),
 ]
 
