@@ -9,8 +9,10 @@ __version__ = "0.1.0"
 __all__ = [
     "Plan",
     "__version__",
+    "candidates_table",
     "compare",
     "enumerate_candidates",
+    "frontier",
     "load_catalog",
     "load_model",
     "load_scenario",

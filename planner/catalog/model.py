@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,3 +241,25 @@ class Catalog:
     transfers: Mapping[tuple[str, str], Transfer] = field(default_factory=dict)  # by provider and kind
     training_stacks: Mapping[str, float] = field(default_factory=dict)  # software stack -> time over a tuned one's
     own_prices: tuple[str, ...] = ()  # flags of the prices on top of the files: "--price h100-sxm=$2.50/h"; no content
+
+    def to_frame(self) -> Any:
+        """One row an offer, as a pandas DataFrame: where, on what, at which price of the shape and of each device."""
+        import pandas as pd
+
+        return pd.DataFrame([_flat(offer, self.shapes[offer.shape]) for offer in self.offers])
+
+
+def _flat(offer: Offer, shape: Shape) -> dict[str, Any]:
+    usd_per_hour = offer.price_microusd_per_hour / 1e6
+    return {
+        **{name: getattr(offer, name) for name in ("id", "provider", "region", "zone", "country", "shape")},
+        "device": shape.device,
+        "devices": shape.devices,
+        "price_model": offer.price_model,
+        "usd_per_hour": usd_per_hour,
+        "usd_per_device_hour": usd_per_hour / shape.devices,
+        "quality": offer.quality,
+        "source": offer.provenance.source,
+        "as_of": offer.provenance.as_of,
+        "status": offer.provenance.status,
+    }

@@ -332,6 +332,29 @@ class Scenario(Part):
         """The date that every offset counts from: as given, else the earliest start; None when no date is named."""
         return self._begin.isoformat(sep=" ").removesuffix(" 00:00:00") if self._begin else None
 
+    def with_(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Scenario:
+        """The same question with some values changed; checked anew, as by --set.
+
+        Parameters
+        ----------
+        changes
+            Path -> value, {"training.pretrain-8b.deadline": "14 days"}; None leaves a key out.
+        more
+            The same by name, where paths are words: limits__budget="$60000".
+
+        Raises
+        ------
+        InputError
+            A path leads nowhere, or the scenario is no longer one.
+        """
+        from planner.scenario.load import with_settings
+        from planner.yamlfile.writing import flow_text
+
+        named = {key.replace("__", "."): value for key, value in more.items()}
+        return with_settings(
+            self, [f"{path}={flow_text(value)}" for path, value in {**(changes or {}), **named}.items()]
+        )
+
 
 __all__ = [
     "DEFAULT_ESTIMATOR",
