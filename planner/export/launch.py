@@ -186,6 +186,7 @@ class TrainingLaunch(Launch):
     tokens: float  # of one epoch
     epochs: float
     progress_tokens: float  # trained already, all epochs together
+    token_factor: float  # tokens that a batch above the critical one costs, over those of a small batch
     checkpoint_every_s: float | None
     software: str  # row of planner.estimate.frameworks that time and memory were predicted for
     group: Group | None  # of a mixed job
@@ -198,7 +199,7 @@ class TrainingLaunch(Launch):
     @property
     def steps(self) -> int:
         """Optimizer steps of the whole run, those done before included: tokens over those of a global batch."""
-        return -int(-(self.tokens * self.epochs) // self.tokens_per_step)
+        return -int(-(self.tokens * self.epochs * self.token_factor) // self.tokens_per_step)
 
     @property
     def steps_done(self) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.export.header import Blank, Target
-from planner.export.launch import NotExpressible, TrainingLaunch, TrainingLayout
-from planner.export.megatron_model import Option, model_options
+from planner.export.launch import Model, NotExpressible, TrainingLaunch, TrainingLayout
+from planner.export.megatron_model import FAMILIES, Option, model_options
 from planner.export.quoting import shell
 from planner.export.trainer import Command, run_folder
 from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
@@ -216,5 +216,18 @@ def _notes(launch: TrainingLaunch) -> Iterator[str]:
         yield f"{launch.layout.sharding} is Megatron-FSDP's {_FSDP[launch.layout.sharding]}"
     if launch.model.arch is not None and launch.model.arch.vocab_size % (128 * launch.layout.tp):
         yield "Megatron-LM pads the vocabulary to a multiple of 128 times the tensor-parallel size"
-    if launch.model.name.startswith(("llama-3.1", "llama-3.2")) and "rope_scaling" not in (launch.model.config or {}):
-        yield "checkpoints of Llama 3.1 and 3.2 want --use-rope-scaling, which the model's preset does not tell"
+    if launch.machine.family in _OLD_FAMILIES:
+        yield "Transformer Engine does not run on these devices: Apex supplies the fused kernels of the local layers"
+    yield from _untold(launch.model)
+
+
+def _untold(model: Model) -> Iterator[str]:
+    """What the config behind the sizes leaves out, and a published checkpoint may want."""
+    assert model.arch is not None
+    family, config = FAMILIES[model.arch.family], model.config or {}
+    wanted = {"rms_norm_eps" if family.rms_norm else "layer_norm_epsilon": "--norm-epsilon"}
+    if family.rotary:
+        wanted |= {"rope_theta": "--rotary-base", "rope_scaling": "--use-rope-scaling"}
+    missing = ", ".join(f"{key} ({option})" for key, option in wanted.items() if key not in config)
+    if missing:
+        yield f"this config of the model leaves out {missing}: to go on from a checkpoint, take them from there"

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.architecture.model import Architecture, LayerGroup
-from planner.export.launch import Model, NotExpressible, TrainingLaunch
+from planner.export.launch import Model, NotExpressible, TrainingLaunch, TrainingLayout
+from planner.export.training import expert_tensor_size
 
 Option = tuple[str, ...]
 
@@ -80,7 +81,7 @@ def model_options(launch: TrainingLaunch) -> list[Option]:
         *_shape_of_layers(family, model.config),
     ]
     options += [] if arch.tied_embeddings else [("--untie-embeddings-and-output-weights",)]
-    return options + list(_experts(model, arch, launch.layout.ep))
+    return options + list(_experts(model, arch, launch.layout))
 
 
 def _family(model: Model) -> Family:
@@ -151,7 +152,7 @@ def _rope_scaling(scaling: Any) -> Iterator[Option]:
     yield ("--rope-scaling-factor", repr(float(scaling.get("factor", 8.0))))
 
 
-def _experts(model: Model, arch: Architecture, ep: int) -> Iterator[Option]:
+def _experts(model: Model, arch: Architecture, layout: TrainingLayout) -> Iterator[Option]:
     routed = [layer for layer in arch.layers if layer.experts]
     if not routed:
         return
@@ -167,8 +168,9 @@ def _experts(model: Model, arch: Architecture, ep: int) -> Iterator[Option]:
         yield ("--moe-router-enable-expert-bias",)
     yield ("--moe-grouped-gemm",)
     yield ("--moe-token-dispatcher-type", "alltoall")
-    if ep > 1:
-        yield ("--expert-model-parallel-size", str(ep))
+    if layout.ep > 1:
+        yield ("--expert-model-parallel-size", str(layout.ep))
+        yield ("--expert-tensor-parallel-size", str(expert_tensor_size(layout)))
 
 
 def _routed_layers(model: Model, arch: Architecture) -> Iterator[Option]:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from planner.architecture.card import ModelCard, config_card, preset_card
 from planner.candidates.layouts import SHARDING
 from planner.catalog.model import Catalog
+from planner.equations.rules import critical_batch_token_factor
 from planner.errors import InputError
 from planner.estimate.engines import Limits, engine_limits
 from planner.estimate.frameworks import planned_framework
@@ -118,7 +119,9 @@ def _launch(
     if isinstance(asked, TrainingJob):
         machine, stage = shared["machine"], SHARDING.index(row["layout"]["sharding"])
         software = planned_framework(asked.framework, machine.device_kind, machine.family, stage).name
-        return TrainingLaunch(job=asked, software=software, **_training(workload, row), **shared)
+        told = _training(workload, row)
+        factor = _token_factor(asked, told["layout"].global_batch_sequences * told["sequence_length"])
+        return TrainingLaunch(job=asked, software=software, token_factor=factor, **told, **shared)
     others = tuple(
         other for other, (theirs, _) in zip(stems, rows) if theirs["name"] == workload["name"] and other != stem
     )
@@ -240,6 +243,13 @@ def _training(workload: Document, row: Document) -> dict[str, Any]:
         "checkpoint_every_s": float(every) if every and math.isfinite(every) else None,
         "group": group,
     }
+
+
+def _token_factor(job: TrainingJob, tokens_per_step: int) -> float:
+    """Tokens that a batch above the critical one costs, as the plan's hours count them."""
+    if job.critical_batch_tokens is None:
+        return 1.0
+    return float(critical_batch_token_factor(tokens_per_step, job.critical_batch_tokens))
 
 
 def _serving(workload: Document, row: Document) -> dict[str, Any]:

@@ -14,7 +14,12 @@ from planner.export import quoting
 from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
 from planner.export.trainer import Command, command_lines, rendezvous_blanks, run_folder
-from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
+from planner.export.training import (
+    demand_launchable,
+    expert_tensor_size,
+    steps_between_checkpoints,
+    training_notes,
+)
 
 TARGET = Target(
     name="torchtitan",
@@ -215,6 +220,8 @@ def _parallelism(launch: TrainingLaunch, flavor: Flavor) -> Iterator[tuple[str, 
     yield "tensor_parallel_degree", layout.tp
     yield "context_parallel_degree", layout.cp
     yield "expert_parallel_degree", layout.ep
+    if layout.ep > 1:
+        yield "expert_tensor_parallel_degree", expert_tensor_size(layout)
     yield "pipeline_parallel_degree", layout.pp
     if layout.pp > 1:
         yield "pipeline_parallel_schedule", "Interleaved1F1B" if layout.vpp > 1 else "1F1B"

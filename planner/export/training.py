@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.export.launch import NotExpressible, TrainingLaunch
+import numpy as np
+
+from planner.estimate.memory_ranks import expert_tensor_degree
+from planner.export.launch import NotExpressible, TrainingLaunch, TrainingLayout
 from planner.units import format_duration
 
 WALL_TIME_MARGIN = 1.2  # of a time limit, over the upper end of the predicted finish (interface.md section 6)
@@ -74,6 +77,12 @@ def wall_time_limit_s(launch: TrainingLaunch) -> int:
     return -int(-launch.timing.at_confidence_hours * WALL_TIME_MARGIN * 60.0 // 1) * 60
 
 
+def expert_tensor_size(layout: TrainingLayout) -> int:
+    """Ranks that share each expert of a layout, as the plan's memory and time count them."""
+    dp, cp, tp, ep = (np.asarray(float(size)) for size in (layout.dp, layout.cp, layout.tp, layout.ep))
+    return int(expert_tensor_degree(dp, cp, tp, ep))
+
+
 def training_notes(launch: TrainingLaunch, software: tuple[str, ...]) -> Iterator[str]:
     """What holds for the job whatever launches it.
 
@@ -90,6 +99,8 @@ def training_notes(launch: TrainingLaunch, software: tuple[str, ...]) -> Iterato
     )
     if launch.jobs > 1:
         yield f"{launch.jobs} identical runs of {launch.nodes_per_job} node(s): RUN says which, from 1 to {launch.jobs}"
+    if launch.token_factor > 1:
+        yield f"its batch is above the critical one: steps for {launch.token_factor:.3g} times the tokens, as planned"
     if launch.steps_done:
         yield f"the run is under way: it goes on from its checkpoint, {launch.steps_done:,} steps are done"
     if launch.software not in software:

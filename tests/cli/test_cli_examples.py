@@ -18,7 +18,8 @@ from planner.report.text import cells
 
 COMMANDS = [
     ("init",), ("help",),
-    ("solve",), ("explain",), ("report",), ("export",), ("frontier",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
+    ("solve",), ("explain",), ("report",), ("export",),
+    ("frontier",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("catalog", "diff"), ("catalog", "freeze"),
     ("catalog", "import", "skypilot"), ("catalog", "import", "gpuhunt"), ("models", "list"), ("models", "show"),
     ("validate", "training"), ("validate", "serving"), ("validate", "totals"),

@@ -358,6 +358,24 @@ def test_checkpoints_come_as_often_as_the_plan_says(launches: Read) -> None:
     assert job_config(launch)["checkpoint"] == {"enable": True, "interval": steps_between_checkpoints(launch)}
 
 
+def test_a_large_batch_takes_the_steps_that_the_plan_counted(launches: Read) -> None:
+    (plain,) = jobs_of(launches("llama"))
+    (launch,) = jobs_of(launches("llama", changed({"job": {"critical_batch": "2M tokens"}})))
+    factor = 1 + plain.tokens_per_step / 2e6
+    assert launch.steps == math.ceil(launch.tokens * factor / launch.tokens_per_step)
+    assert any("above the critical one" in file.text for file in export("torchrun", [launch]).files)
+
+
+@pytest.mark.parametrize(("split", "size"), [({"tp": 2, "dp": 8, "ep": 8}, 2), ({"tp": 4, "dp": 4, "ep": 8}, 1)])
+def test_experts_are_split_as_memory_was_counted(
+    launches: Read, tmp_path: Path, split: dict[str, int], size: int
+) -> None:
+    layout = {**split, "sharding": "zero-1", "micro_batches": 496 // split["dp"]}
+    (launch,) = jobs_of(launches("llama", changed({"job": {"model": "mixtral-8x7b"}, "layout": layout})))
+    assert check_files("torchrun", launch, tmp_path) == 1
+    assert f"--expert-tensor-parallel-size {size} " in export("torchrun", [launch]).files[0].text
+
+
 def test_a_run_under_way_goes_on(launches: Read, tmp_path: Path) -> None:
     (launch,) = jobs_of(launches("under-way"))
     assert launch.steps_done == int(90e9 // launch.tokens_per_step)

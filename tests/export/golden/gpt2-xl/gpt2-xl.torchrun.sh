@@ -14,6 +14,8 @@
 # Note: predicted 38.8 days of wall time, 49 days at the upper end of the error band; 281,250 steps of 32,000 tokens
 # Note: learning-rate schedule, dropout and data split are placeholders: set those of your recipe
 # Note: Megatron-LM pads the vocabulary to a multiple of 128 times the tensor-parallel size
+# Note: Transformer Engine does not run on these devices: Apex supplies the fused kernels of the local layers
+# Note: this config of the model leaves out layer_norm_epsilon (--norm-epsilon): to go on from a checkpoint, take them from there
 set -euo pipefail
 : "${MEGATRON_DIR:?folder of the Megatron-LM checkout}"
 : "${DATA_PATH:?prefix of the tokenised data (tools/preprocess_data.py)}"

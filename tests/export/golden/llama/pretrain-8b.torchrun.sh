@@ -15,7 +15,7 @@
 # Note: predicted 17.9 days of wall time, 20.3 days at the upper end of the error band; 49,222 steps of 4,063,232 tokens
 # Note: learning-rate schedule, dropout and data split are placeholders: set those of your recipe
 # Note: zero-2 is Megatron-FSDP's optim_grads
-# Note: checkpoints of Llama 3.1 and 3.2 want --use-rope-scaling, which the model's preset does not tell
+# Note: this config of the model leaves out rms_norm_eps (--norm-epsilon), rope_scaling (--use-rope-scaling): to go on from a checkpoint, take them from there
 # Note: start it on each of the 2 nodes of a job
 set -euo pipefail
 : "${MASTER_ADDR:?address of the first node, the same on all nodes}"
