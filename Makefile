@@ -11,6 +11,11 @@ JOBS ?= 2
 
 demo: install
 	$(BIN)/plan solve scenarios/llama.yaml
+	@echo
+	@echo "Next, a plan of your own:"
+	@echo "  . $(BIN)/activate"
+	@echo "  plan init mine.yaml       nine questions at most, then: plan solve mine.yaml"
+	@echo "  plan                      says at any time what to do next; README.md walks on from here"
 
 test: install-test lint types check
 
