@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from planner.cli import options
 from planner.cli.frame import Form, Frame, command, usage
+
+if TYPE_CHECKING:
+    from planner.catalog.importers.imported import Imported
+    from planner.catalog.model import Catalog
 
 app = typer.Typer(help="Devices, shapes and offers, with source and date.", no_args_is_help=True)
 
@@ -185,9 +189,9 @@ def import_skypilot(
     from planner.catalog.importers.skypilot import read_skypilot
     from planner.catalog.load import load_catalog
 
-    catalog, date = load_catalog(hardware), _date(as_of)
-    found = [read_skypilot(file, catalog, provider=provider, source=source, as_of=date) for file in files]
-    _imported(frame, found, output, out, into)
+    catalog, dates = load_catalog(hardware), _dates(as_of)
+    found = [read_skypilot(file, catalog, provider=provider, source=source, **dates) for file in files]
+    _imported(frame, found, None if hardware else catalog, output, out, into)
 
 
 def import_gpuhunt(
@@ -204,20 +208,28 @@ def import_gpuhunt(
     from planner.catalog.importers.gpuhunt import read_folder
     from planner.catalog.load import load_catalog
 
-    found = read_folder(folder, load_catalog(hardware), source=source, as_of=_date(as_of))
-    _imported(frame, found, output, out, into)
+    catalog = load_catalog(hardware)
+    found = read_folder(folder, catalog, source=source, **_dates(as_of))
+    _imported(frame, found, None if hardware else catalog, output, out, into)
 
 
-def _date(text: str) -> str:
+def _dates(text: str) -> dict[str, str]:
+    """The date of the prices, where it is known, and the day on which they are copied."""
     from planner.catalog.reading import is_date
+    from planner.cli import clock
 
     if text and not is_date(text):
         raise usage("bad-date", f"--as-of is '{text}'", "write 2026-11-21")
-    return text
+    return {"as_of": text, "copied": clock.today().isoformat()}
 
 
-def _imported(frame: Frame, found: list[Any], output: Form, out: str | None, into: str | None) -> None:
-    from planner.catalog.importers.imported import merged
+def _imported(
+    frame: Frame, found: list[Imported], shipped: Catalog | None, output: Form, out: str | None, into: str | None
+) -> None:
+    """Write what was imported and show it; over the packaged catalog the folder becomes one that extends it."""
+    from pathlib import Path
+
+    from planner.catalog.importers.imported import extending_text, merged
     from planner.files import write_text
     from planner.report.imported import render_imported
 
@@ -225,6 +237,9 @@ def _imported(frame: Frame, found: list[Any], output: Form, out: str | None, int
     for provider, text in merged(found).items() if into else ():
         written.append(f"{into}/offers/{provider}.csv")
         write_text(written[-1], text)
+    if into and shipped and not Path(into, "catalog.yaml").exists():  # what is there already is the user's own
+        written.append(f"{into}/catalog.yaml")
+        write_text(written[-1], extending_text(found, shipped, Path(into).resolve().name))
     view = frame.view(out) | {"written": ", ".join(written), "full": frame.verbose > 0}
     frame.emit(render_imported(found, output.value, **view), out)
 

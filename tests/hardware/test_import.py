@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from planner.catalog.importers.gpuhunt import read_folder
-from planner.catalog.importers.imported import Imported, merged
+from planner.catalog.importers.imported import Imported, extending_text, merged
 from planner.catalog.importers.skypilot import read_skypilot
 from planner.catalog.load import load_catalog
 from planner.catalog.offers import PRICE
@@ -15,6 +16,7 @@ from planner.errors import InputError
 
 CATALOG = load_catalog()
 HEAD = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region,AvailabilityZone"
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SAMPLES = Path(__file__).parents[3] / "shared" / "data" / "skypilot"
 
 
@@ -187,6 +189,46 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
         imported(tmp_path, "lambda", "1,2", head="a,b")
 
 
+def test_spot_above_on_demand_at_google(tmp_path: Path) -> None:  # trap 12, its first half
+    found = imported(
+        tmp_path,
+        "gcp",
+        "a2-ultragpu-1g,,,12,170,,0.5,0.1,us-central1,us-central1-a",
+        ",A100-80GB,1,,,,1.3462,1.864,us-central1,us-central1-a",
+    )
+    assert prices(found) == {
+        "gcp:us-central1-a:a2-ultragpu-1g:on_demand": "1.8462",
+        "gcp:us-central1-a:a2-ultragpu-1g:spot": "1.964",
+    }
+    assert {offer["quality"] for offer in found.offers.values()} == {"suspect"}
+
+
+def test_two_host_memories_of_one_machine_are_one_offer(tmp_path: Path) -> None:  # trap 6, its second half
+    rows = [f"n3-H100-SXM5x8,H100,8,192,{memory},,19.2,,CANADA-1," for memory in (1800, 960)]
+    found = imported(tmp_path, "hyperstack", *rows)
+    assert len(found.offers) == 1
+    assert reason(found) == "the same row again"
+
+
+def test_every_trap_has_a_test() -> None:
+    text = Path(__file__).read_text(encoding="utf-8")
+    marks = re.findall(r"# (?:traps? )?([0-9]+)(?: and ([0-9]+))?(?:,|$)", text, flags=re.MULTILINE)
+    assert {int(number) for pair in marks for number in pair if number} >= set(range(1, 17))
+
+
+def test_places_get_the_country_that_other_offers_have(tmp_path: Path) -> None:
+    found = imported(tmp_path, "verda", "8B200.240V,B200,8,240,1400,,31,13.69,FIN-03,")
+    assert {offer["country"] for offer in found.offers.values()} == {"FI"}
+
+
+def test_prices_without_a_date_are_of_an_unknown_one(tmp_path: Path) -> None:
+    file = tmp_path / "lambda" / "vms.csv"
+    file.parent.mkdir()
+    file.write_text(f"{HEAD}\ngpu_1x_a10,A10,1,30,200,,1.29,,us-east-1,\n", encoding="utf-8")
+    (offer,) = read_skypilot(file, CATALOG, copied="2026-11-20").offers.values()
+    assert (offer["status"], offer["as_of"]) == ("date-unknown", "2026-11-20")
+
+
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     from planner.catalog.offers import read_offers
     from planner.catalog.reading import Problems
@@ -234,3 +276,33 @@ def test_every_row_of_the_samples_is_taken_or_listed() -> None:
                 assert round(float(row[PRICE]) * 1e6) == known[key].price_microusd_per_hour
                 agreed += 1
     assert agreed > 300
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="the samples are not here")
+def test_a_plan_on_the_samples_takes_no_price_that_is_none(tmp_path: Path) -> None:
+    """Every sample as a catalog of its own: no price of zero, and no sentinel or flagged price is chosen."""
+    from planner import api
+
+    # of two versions of a provider's list the newer one
+    files = {file.parent.name: file for file in sorted(SAMPLES.glob("*/*/vms.csv"))}
+    found = [read_skypilot(file, CATALOG, copied="2026-11-21") for file in files.values()]
+    (tmp_path / "offers").mkdir()
+    for provider, text in merged(found).items():
+        (tmp_path / "offers" / f"{provider}.csv").write_text(text, encoding="utf-8")
+    text = extending_text(found, CATALOG, "samples") + "  - {provider: azure, remove: true}\n"  # no list has it
+    (tmp_path / "catalog.yaml").write_text(text, encoding="utf-8")
+    catalog = load_catalog(tmp_path)
+    offers = {offer.id: offer for offer in catalog.offers}
+    assert min(offer.price_microusd_per_hour for offer in catalog.offers) > 0
+    assert {offer.quality for offer in catalog.offers} > {"", "sentinel", "suspect"}
+    imported_ids = {name for one in found for name in one.offers}
+    assert {offer.id for offer in catalog.offers if offer.price_model in ("on_demand", "spot")} <= imported_ids
+    settings = ["hardware.pricing=[on_demand, spot]", "hardware.spot.interruptions=0.05/h"]
+    scenario = api.load_scenario(SCENARIOS / "gpt2-xl.yaml", settings=settings)
+    plan = api.solve(scenario, catalog).document
+    rows = [row for workload in plan["workloads"] for row in workload["allocations"]]
+    assert plan["status"] == "optimal"
+    assert rows
+    for row in rows:
+        assert row["offer"] in imported_ids
+        assert (offers[row["offer"]].quality, row["price_microusd_per_hour"] > 0) == ("", True)

@@ -11,7 +11,7 @@ import csv
 import io
 from pathlib import PurePath
 
-from planner.catalog.importers.imported import Imported, price_of
+from planner.catalog.importers.imported import Imported, countries_of, price_of
 from planner.catalog.model import Catalog
 from planner.errors import InputError, Place
 from planner.files import StrPath, list_files, read_text
@@ -21,7 +21,7 @@ PROVIDERS = {"lambdalabs": "lambda"}  # gpuhunt's name -> ours
 MOST_BYTES = 64_000_000
 
 
-def read_gpuhunt(path: StrPath, catalog: Catalog, *, source: str = "", as_of: str = "") -> Imported:
+def read_gpuhunt(path: StrPath, catalog: Catalog, *, source: str = "", as_of: str = "", copied: str = "") -> Imported:
     """One PROVIDER.csv as offers.
 
     Raises
@@ -31,7 +31,8 @@ def read_gpuhunt(path: StrPath, catalog: Catalog, *, source: str = "", as_of: st
     """
     name = str(path)
     stem = PurePath(name).stem
-    found = Imported(file=name, provider=PROVIDERS.get(stem, stem))
+    provider = PROVIDERS.get(stem, stem)
+    found = Imported(file=name, provider=provider, copied=copied, countries=countries_of(catalog, provider))
     table = csv.DictReader(io.StringIO(read_text(name, limit_bytes=MOST_BYTES), newline=""))
     try:
         missing = [column for column in NEEDED if column not in (table.fieldnames or ())]
@@ -49,7 +50,9 @@ def read_gpuhunt(path: StrPath, catalog: Catalog, *, source: str = "", as_of: st
     return found
 
 
-def read_folder(folder: StrPath, catalog: Catalog, *, source: str = "", as_of: str = "") -> list[Imported]:
+def read_folder(
+    folder: StrPath, catalog: Catalog, *, source: str = "", as_of: str = "", copied: str = ""
+) -> list[Imported]:
     """Every CSV file of a folder, in order of their names.
 
     Raises
@@ -62,7 +65,7 @@ def read_folder(folder: StrPath, catalog: Catalog, *, source: str = "", as_of: s
         raise InputError.of(
             "file-not-found", f"{folder} holds no price list", hint="name a folder of PROVIDER.csv files"
         )
-    return [read_gpuhunt(file, catalog, source=source, as_of=as_of) for file in files]
+    return [read_gpuhunt(file, catalog, source=source, as_of=as_of, copied=copied) for file in files]
 
 
 def _take(found: Imported, catalog: Catalog, line: int, row: dict[str, str], source: str, as_of: str) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 
+from planner.catalog.model import Catalog
 from planner.catalog.offers import OPTIONAL, PRICE, REQUIRED
 
 COLUMNS = tuple(dict.fromkeys((*REQUIRED, *OPTIONAL)))
@@ -30,6 +32,8 @@ class Imported:
 
     file: str
     provider: str
+    copied: str = ""  # ISO date of the import: stands where the prices have no date of their own
+    countries: Mapping[str, str] = field(default_factory=dict)  # by region, as far as they are known
     rows: int = 0  # of the file
     taken: int = 0  # rows that became offers, or part of one
     offers: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -54,9 +58,10 @@ class Imported:
             "shape": shape,
             "region": region,
             "zone": zone,
+            "country": self.countries.get(region, ""),
             "price_model": model,
             PRICE: format(price.quantize(STEP).normalize(), "f"),
-            "as_of": as_of,
+            "as_of": as_of or self.copied,
             "status": "seen" if as_of else "date-unknown",
             "quality": quality,
             "source": source,
@@ -90,6 +95,25 @@ def merged(imported: Iterable[Imported]) -> dict[str, str]:
         whole = together.setdefault(one.provider, Imported(file="", provider=one.provider))
         whole.offers = {**one.offers, **whole.offers}
     return {provider: whole.text() for provider, whole in sorted(together.items()) if whole.offers}
+
+
+def countries_of(catalog: Catalog, provider: str) -> dict[str, str]:
+    """Country by region of a provider, as other offers of a catalog have it; ISO 3166 alpha-2."""
+    return {offer.region: offer.country for offer in catalog.offers if offer.provider == provider and offer.country}
+
+
+def extending_text(imported: Iterable[Imported], catalog: Catalog, name: str) -> str:
+    """A catalog.yaml that extends the packaged catalog, with the imported prices in place of its own.
+
+    Whoever is imported is imported whole: what the old list had and the new one has not is sold no more.
+    """
+    sold = {offer.provider for offer in catalog.offers}
+    theirs = sorted({one.provider for one in imported if one.offers} & sold)
+    lines = ["# The packaged catalog, with the prices under offers/ in place of its own of the same providers.",
+             "schema: catalog/v1", f"name: {json.dumps(name)}", "extends: default"]  # fmt: skip
+    if theirs:
+        lines += ["offers:", *(f"  - {{provider: {json.dumps(provider)}, remove: true}}" for provider in theirs)]
+    return "\n".join(lines) + "\n"
 
 
 def price_of(text: str) -> Decimal | None:

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from planner.catalog.importers.imported import Imported, price_of
+from planner.catalog.importers.imported import Imported, countries_of, price_of
 from planner.catalog.model import Catalog, Shape
 from planner.errors import InputError, Place
 from planner.files import StrPath, read_text
@@ -82,7 +82,7 @@ class _Row:
 
 
 def read_skypilot(
-    path: StrPath, catalog: Catalog, *, provider: str = "", source: str = "", as_of: str = ""
+    path: StrPath, catalog: Catalog, *, provider: str = "", source: str = "", as_of: str = "", copied: str = ""
 ) -> Imported:
     """One vms.csv as offers.
 
@@ -96,6 +96,8 @@ def read_skypilot(
         Where the file is from, as path@commit; default: the file's own path.
     as_of
         ISO date of the prices; empty: not known.
+    copied
+        ISO date of the import, which stands where `as_of` is not known.
 
     Raises
     ------
@@ -107,7 +109,8 @@ def read_skypilot(
     provider = provider or PROVIDERS.get(folder[-2], folder[-2]) if len(folder) > 1 else provider
     if not provider or not provider.replace("-", "").replace("_", "").isalnum():
         raise InputError.of("missing-field", f"{name} does not say whose prices it holds", hint="give --provider")
-    reader = _Reader(catalog=catalog, found=Imported(file=name, provider=provider), source=source or name, as_of=as_of)
+    found = Imported(file=name, provider=provider, copied=copied, countries=countries_of(catalog, provider))
+    reader = _Reader(catalog=catalog, found=found, source=source or name, as_of=as_of)
     reader.read(_rows(name))
     return reader.found
 
