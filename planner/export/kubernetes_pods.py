@@ -85,11 +85,11 @@ def metadata(name: str, labels: Mapping[str, str]) -> Document:
 
 def _resources(machine: Machine, devices: int) -> Document:
     """The devices, and the part of the host that goes with them."""
-    held = {resource_name(machine): devices}
+    held = {resource_name(machine): str(devices)}  # quantities are text
     part = HOST_SHARE * devices / machine.devices_per_node
     asked: Document = dict(held)
     if machine.vcpus:
-        asked["cpu"] = max(int(machine.vcpus * part), 1)
+        asked["cpu"] = str(max(int(machine.vcpus * part), 1))
     if machine.host_memory_bytes:
         asked["memory"] = f"{max(int(machine.host_memory_bytes * part / GIB), 1)}Gi"
     return {"requests": asked, "limits": held}

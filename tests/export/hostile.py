@@ -10,7 +10,7 @@ from planner.export.launch import Launch
 from planner.report.escape import file_stem
 
 PIECES = (
-    "it's", '"quoted"', "`id`", "$(touch /tmp/pwned)", "${HOME}", "$HOME", "$$", "$$$(HF_TOKEN)", "$(HF_TOKEN)",
+    "it's", '"quoted"', "`id`", "$(touch pwned)", "${HOME}", "$HOME", "$$", "$$$(HF_TOKEN)", "$(HF_TOKEN)",
     "a; rm -rf /", "a && b", "a | b", "> /etc/passwd", "< in", "& bg", "!history", "~root", "*?[a-z]", "{a,b}",
     "#comment", "\\", "\\n", "\\'", "line\nbreak", "\n#SBATCH --wrap=id", "\r\nX: y", "tab\there", "nul\x00byte",
     "\x1b[31mred\x1b[0m", "\x07bell", "\x7f", "yes", "no", "null", "~", "1e3", "0x10", "010", "1:30", "2026-11-21",

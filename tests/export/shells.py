@@ -7,6 +7,9 @@ import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 STUBS = ("vllm", "python3", "torchrun")
 _END = "\x01end\x01"
@@ -40,6 +43,7 @@ def words_of(scripts: Sequence[str], stubs: Path, env: Mapping[str, str]) -> lis
         else:
             found[-1].append(word)
     assert len(found) == len(scripts) + 1, ran.stderr.decode()
+    assert not (folder / "pwned").exists()  # what a hostile name would have made
     return found[:-1]
 
 
@@ -70,3 +74,9 @@ def expanded(text: str, env: Mapping[str, str]) -> str:
         return "$" if found[0] == "$$" else env.get(found[1], found[0])
 
     return re.sub(r"\$\$|\$\(([^)]*)\)", one, text)
+
+
+def yaml_documents(text: str) -> list[Any]:
+    """Documents of a YAML file by the safe loader, the fast one where PyYAML was built with it."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return list(yaml.load_all(text, Loader=loader))

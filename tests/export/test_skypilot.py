@@ -19,7 +19,7 @@ from planner.export.skypilot_names import ACCELERATORS, CLOUDS, OTHER_NAMES, acc
 
 from .hostile import HOSTILE, hostile
 from .scripts import BLANKS, recorded_parser
-from .shells import stub_folder, words_of
+from .shells import stub_folder, words_of, yaml_documents
 from .skypilot_schema import installed_version, task_schemas
 
 Read = Callable[..., list[Launch]]
@@ -47,10 +47,8 @@ def schemas() -> Validators:
 
 def task_of(files: list[ExportFile]) -> dict[str, Any]:
     """The task as SkyPilot reads it."""
-    import yaml
-
     (text,) = [file.text for file in files if file.name.endswith(".sky.yaml")]
-    found = yaml.safe_load(text)
+    (found,) = yaml_documents(text)
     assert isinstance(found, dict)
     return found
 
@@ -233,18 +231,17 @@ def test_large_models_get_a_disk_for_their_checkpoint(launches: Read) -> None:
 def test_hostile_names_stay_text(launches: Read, schemas: Validators, tmp_path: Path) -> None:
     launch = next(launch for launch in launches("trace") if isinstance(launch, ServingLaunch))
     training = next(launch for launch in launches("llama") if isinstance(launch, TrainingLaunch))
-    plain, runs = task_of(skypilot.files(launch)), []
-    names = set()
-    for name in HOSTILE:
-        served, trained = (task_of(skypilot.files(hostile(one, name))) for one in (launch, training))
-        for task in (served, trained):
+    plain, runs, names = task_of(skypilot.files(launch)), [], set()
+    for number, name in enumerate(HOSTILE):
+        tasks = [task_of(skypilot.files(hostile(launch, name)))]
+        names.add(tasks[0]["name"])
+        assert set(tasks[0]) <= set(plain) | {"envs"}
+        if number % 4 == 0:  # jobs take the same names the same way
+            tasks.append(task_of(skypilot.files(hostile(training, name))))
+        for task in tasks:
             validate(task, schemas)
             assert re.fullmatch(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", task["name"])
             runs.append(task["run"])
-        names.add(served["name"])
-        assert set(served) <= set(plain) | {"envs"}
-    assert len(names) >= len({str(hostile(launch, name).stem) for name in HOSTILE})
-    env = {**BLANKS, **NODES}
-    for words in words_of(runs, stub_folder(tmp_path), env):
+    assert len(names) == len({hostile(launch, name).stem for name in HOSTILE})
+    for words in words_of(runs, stub_folder(tmp_path), {**BLANKS, **NODES}):
         assert words[0] in ("vllm", "torchrun")
-    assert not (Path("/tmp/pwned")).exists()
