@@ -10,13 +10,14 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from planner.files import read_package_text
 from planner.report.blocks import Grid, Items
 from planner.report.escape import terminal
 from planner.report.html import opening
-from planner.report.html.parts import Figure, Section
+from planner.report.html.parts import Figure
 from planner.report.html.sections import sections_of
 from planner.report.plan_words import merged
 
@@ -75,6 +76,7 @@ def _hash(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
+@cache
 def _scripts() -> tuple[str, ...]:
     """Plotly, and what draws with it; line ends as an HTML parser leaves them."""
     from plotly.offline import get_plotlyjs
@@ -90,6 +92,7 @@ def _read(name: str) -> str:
     return read_package_text(_ROOM + name)
 
 
+@cache
 def _template() -> Any:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
@@ -107,6 +110,3 @@ def _template() -> Any:
 
 def _is(kind: type) -> Any:
     return lambda part: isinstance(part, kind)
-
-
-__all__ = ["Page", "Section", "policy", "render_page"]

@@ -41,8 +41,18 @@ def source_tables(document: Piece, trace: Sequence[Piece]) -> list[Grid]:
 
 
 def _row(document: Piece, entry: Piece) -> list[str]:
-    value, unit = _shown(document, entry["value"], entry["unit"])
+    value = entry["value"]
+    if entry["kind"] == "fact":  # numbers of the catalog are texts in a plan
+        value = _number(value)
+    value, unit = _shown(document, value, entry["unit"])
     return [entry["figure"], value, unit, *(str(entry[name]) for name in _CELLS[entry["kind"]])]
+
+
+def _number(value: Any) -> Any:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return value
 
 
 def _shown(document: Piece, value: Any, unit: str) -> tuple[str, str]:
@@ -50,10 +60,7 @@ def _shown(document: Piece, value: Any, unit: str) -> tuple[str, str]:
     if value is None or isinstance(value, bool):
         return "" if value is None else str(value).lower(), unit
     if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return value, unit
+        return value, unit
     if unit.lower() == "micro-usd":
         return words.money(document, value), ""
     return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.6g}", unit

@@ -1,0 +1,154 @@
+"""Reading a page back: its elements, attributes, scripts and tables, by the parser of the standard library."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any
+
+_VOID = {"meta", "link", "img", "br", "hr", "input", "base", "source", "area", "col", "embed", "track", "wbr"}
+_FOREIGN = {"iframe", "object", "embed", "img", "link", "base", "form", "input", "video", "audio", "template"}
+_URLS = {"href", "src", "srcset", "action", "formaction", "data", "poster", "background", "cite", "xlink:href"}
+
+
+@dataclass
+class Element:
+    """One element, with the text right inside it."""
+
+    tag: str
+    attributes: dict[str, str]
+    parents: tuple[str, ...]
+    text: str = ""
+
+
+@dataclass
+class Read(HTMLParser):
+    """A page as it was read."""
+
+    elements: list[Element] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
+    _open: list[Element] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), (tag, names)
+        element = Element(tag, {name: value or "" for name, value in attrs}, tuple(one.tag for one in self._open))
+        self.elements.append(element)
+        if tag not in _VOID:
+            self._open.append(element)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open, tag
+        assert self._open[-1].tag == tag, (tag, [one.tag for one in self._open])
+        self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            self._open[-1].text += data
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(data)
+
+    def all(self, tag: str) -> list[Element]:
+        return [element for element in self.elements if element.tag == tag]
+
+    def by_id(self, name: str) -> Element:
+        (found,) = [element for element in self.elements if element.attributes.get("id") == name]
+        return found
+
+
+def read(text: str) -> Read:
+    """A page, whose elements all have to be closed."""
+    page = Read()
+    page.feed(text)
+    page.close()
+    assert page._open == []
+    return page
+
+
+def figures_of(page: Read) -> dict[str, Any]:
+    """What the page's figures are drawn from."""
+    found: dict[str, Any] = json.loads(page.by_id("figure-data").text)
+    return found
+
+
+def assert_inert(page: Read) -> None:
+    """Nothing runs but the page's two scripts, and nothing leads out of the file."""
+    scripts = [script for script in page.all("script") if script.attributes.get("type") != "application/json"]
+    (policy,) = [
+        meta.attributes["content"]
+        for meta in page.all("meta")
+        if meta.attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    allowed = re.findall(r"'sha256-([^']+)'", policy)
+    assert [hash_of(script.text) for script in scripts] == allowed
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe-eval" not in policy
+    assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0]
+    assert page.comments == []
+    for element in page.elements:
+        assert element.tag not in {
+            "iframe",
+            "object",
+            "embed",
+            "img",
+            "link",
+            "base",
+            "form",
+            "input",
+            "video",
+            "audio",
+        }
+        for name, value in element.attributes.items():
+            assert not name.startswith("on"), (element.tag, name)
+            assert name not in _URLS or value.startswith("#"), (element.tag, name, value)
+
+
+def hash_of(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def structure(page: Read) -> str:
+    """A page in a few lines: headings, figures with their traces, tables with their heads and how many rows."""
+    lines, drawn = [], figures_of(page) if any("figure-data" in e.attributes.values() for e in page.elements) else {}
+    table: list[Element] = []
+    for element in page.elements:
+        if element.tag in ("h1", "h2", "h3", "summary", "figcaption"):
+            lines.append(f"{element.tag}: {element.text.strip()}")
+        if element.tag == "div" and "figure" in element.attributes.get("class", "").split():
+            figure = drawn[element.attributes["id"]]
+            marks = [f"{trace['type']} {trace.get('name', '–')} ×{len(trace['x'])}" for trace in figure["data"]]
+            lines.append(f"  figure {element.attributes['id']}: " + ", ".join(marks))
+        if element.tag == "caption":
+            lines.append(f"  table {element.text.strip()}")
+        if element.tag == "th" and element.attributes.get("scope") == "col":
+            lines.append(f"    | {element.text.strip()}")
+        if element.tag == "th" and element.attributes.get("scope") == "row":
+            table.append(element)
+    return "\n".join(_counted(lines, page)) + "\n"
+
+
+def _counted(lines: list[str], page: Read) -> list[str]:
+    """Heads of a table in one line, with the number of its rows."""
+    rows: list[int] = []
+    for element in page.elements:
+        if element.tag == "caption":
+            rows.append(0)
+        if element.tag == "th" and element.attributes.get("scope") == "row":
+            rows[-1] += 1
+    told: list[str] = []
+    for line in lines:
+        if line.startswith("    | "):
+            told[-1] += line[3:]
+        elif line.startswith("  table "):
+            told.append(f"{line} ({rows.pop(0)} rows)")
+        else:
+            told.append(line)
+    return told

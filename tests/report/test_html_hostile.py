@@ -1,0 +1,148 @@
+"""Whatever a name says, it stays text: the page has the elements, attributes and scripts that it always has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner import api
+from planner.report import escape
+from planner.report.html import page as made
+from planner.report.html.page import render_page
+from tests.hostile_names import hostile_names
+from tests.report.conftest import plan_named
+from tests.report.pages import Read, assert_inert, figures_of, read
+from tests.report.test_html_page import report_of
+
+Document = dict[str, Any]
+# what is no name: words of our own that views choose by, dates, units
+KEPT = {
+    "schema", "status", "kind", "unit", "currency", "price_model", "funding", "role", "as_of", "begin", "start_date",
+    "end_date", "finish_date", "fiscal_year", "objective", "commitment", "over", "against", "category", "metric",
+}  # fmt: skip
+OURS = ("limits.budget", "ttft_", "tpot_", "e2e_")  # names of ours, that views choose by
+WORDS = {"aria-label", "content"}  # attributes that carry words
+FIXED = ("html", "head", "title", "meta", "style", "body", "header", "nav", "main", "footer", "h1", "h2", "script", "a")
+_ALWAYS: dict[int, tuple[set[Any], dict[str, int]]] = {}
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, Document]:
+    catalog = api.load_catalog()
+    return {name: report_of(plan_named(name), catalog) for name in ("llama", "portfolio", "infeasible")}
+
+
+@pytest.fixture
+def _light(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plotly's five megabytes are the same on every page: two short scripts stand in for them."""
+    monkeypatch.setattr(made, "_scripts", lambda: ("one();\n", "two();\n"))
+
+
+def poisoned(piece: Any, name: str, key: str = "") -> Any:
+    """A report in which every text that may come from a file is that name."""
+    if isinstance(piece, dict):
+        return {inner: poisoned(value, name, inner) for inner, value in piece.items()}
+    if isinstance(piece, list):
+        return [poisoned(value, name, key) for value in piece]
+    ours = not isinstance(piece, str) or key in KEPT or piece.startswith(OURS)
+    return piece if ours else name
+
+
+def assert_as_always(report: Document, name: str) -> Read:
+    """Elements, attributes and scripts are those of a page of harmless names; rows alone may fall together."""
+    page = read(render_page(poisoned(report, name)).text)
+    assert_inert(page)
+    signatures, counts = always(report)
+    assert set(signature_of(page)) <= signatures
+    assert {tag: len(page.all(tag)) for tag in counts} == counts
+    return page
+
+
+def signature_of(page: Read) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+    return [
+        (e.tag, tuple((key, "" if key in WORDS else value) for key, value in e.attributes.items()))
+        for e in page.elements
+    ]
+
+
+def always(report: Document) -> tuple[set[Any], dict[str, int]]:
+    """What stands on the page with a short name and with a long one, and what it has a fixed number of."""
+    if id(report) not in _ALWAYS:
+        pages = [
+            read(render_page(poisoned(report, name)).text) for name in ("x", "a long plain name of many words", "")
+        ]
+        signatures = {signature for page in pages for signature in signature_of(page)}
+        _ALWAYS[id(report)] = signatures, {tag: len(pages[0].all(tag)) for tag in FIXED}
+    return _ALWAYS[id(report)]
+
+
+@pytest.mark.usefixtures("_light")
+@pytest.mark.parametrize("index", range(200))
+def test_a_hostile_name_is_text(index: int, reports: dict[str, Document]) -> None:
+    name = hostile_names()[index]
+    page = assert_as_always(reports["llama"], name)
+    shown = escape.terminal(name)
+    assert page.all("title")[0].text == shown
+    assert page.all("h1")[0].text == shown
+    assert shown in [cell.text for cell in page.all("td")]
+    for text in _texts(figures_of(page)):
+        assert not _tags(text) - {"b", "/b", "br", "extra", "/extra"}, text
+
+
+@pytest.mark.usefixtures("_light")
+@pytest.mark.parametrize("index", range(0, 200, 23))
+@pytest.mark.parametrize("name", ["portfolio", "infeasible"])
+def test_a_hostile_name_is_text_on_other_pages(name: str, index: int, reports: dict[str, Document]) -> None:
+    assert_as_always(reports[name], hostile_names()[index])
+
+
+@settings(max_examples=30, deadline=None)
+@given(name=st.text(st.characters(), min_size=1, max_size=40))
+def test_no_text_at_all_changes_the_page(name: str) -> None:
+    before = made._scripts
+    made._scripts = lambda: ("one();\n", "two();\n")  # type: ignore[assignment]
+    try:
+        assert_as_always(_small(), name)
+    finally:
+        made._scripts = before
+
+
+_KEPT_REPORT: list[Document] = []
+
+
+def _small() -> Document:
+    if not _KEPT_REPORT:
+        _KEPT_REPORT.append(report_of(plan_named("llama"), api.load_catalog()))
+    return _KEPT_REPORT[0]
+
+
+def test_with_plotly_itself_the_hashes_hold_too(reports: dict[str, Document]) -> None:
+    page = assert_as_always(reports["llama"], "</script><script>alert(1)</script>")
+    assert len(max((script.text for script in page.all("script")), key=len)) > 1_000_000
+
+
+def test_a_page_that_leaks_is_caught(reports: dict[str, Document]) -> None:
+    """The reader of these tests sees an element or a script that is not ours."""
+    text = render_page(reports["llama"]).text
+    for leak in ("<script>alert(1)</script>", '<img src="x">', '<a href="http://x">x</a>', '<b onclick="x">x</b>'):
+        with pytest.raises(AssertionError):
+            assert_inert(read(text.replace("</main>", leak + "</main>")))
+
+
+def _texts(piece: Any) -> Iterator[str]:
+    """Texts that plotly reads as its small HTML."""
+    if isinstance(piece, dict):
+        piece = list(piece.values())
+    if isinstance(piece, list):
+        for one in piece:
+            yield from _texts(one)
+    elif isinstance(piece, str):
+        yield piece
+
+
+def _tags(text: str) -> set[str]:
+    return {part.partition(">")[0] for part in text.split("<")[1:]}
