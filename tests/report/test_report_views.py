@@ -1,0 +1,162 @@
+"""The report on a terminal, in a pull request comment and as a long table: goldens, sums, and hostile names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from planner.catalog.model import Catalog
+from planner.report.report import FOLDED, render_report
+from planner.report.report_document import report_document
+from tests.hostile_names import hostile_names
+
+Document = dict[str, Any]
+Golden = Callable[[str, str], None]
+MARGINS = {
+    "taken": [
+        {"name": "confidence", "taken": "90% (pretrain-8b, assistant)", "without": "p50: as likely too slow as not"},
+        {"name": "spares", "taken": "1 (assistant)", "without": "none"},
+    ],
+    "cost_microusd": 46_225_000_000,
+    "without_microusd": 40_000_000_000,
+    "together_microusd": 6_225_000_000,
+    "each": [
+        {"name": "confidence", "without_microusd": 46_225_000_000, "saves_microusd": 0},
+        {"name": "spares", "without_microusd": None, "saves_microusd": None},
+    ],
+    "notes": ["each margin alone is solved without it"],
+}
+
+
+@pytest.fixture(scope="module")
+def reports(shipped: Catalog) -> dict[str, Document]:
+    from tests.report.conftest import plan_named
+
+    options = {"contingency": 0.1, "fiscal_year_start": "april"}
+    return {
+        "llama": report_document(plan_named("llama"), shipped, contingency=0.1, margins=MARGINS),
+        "portfolio": report_document(plan_named("portfolio"), shipped, **options),
+        "infeasible": report_document(plan_named("infeasible"), shipped),
+    }
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", ["llama", "portfolio", "infeasible"])
+def test_terminal_golden(name: str, width: int, reports: dict[str, Document], golden: Golden) -> None:
+    text = render_report(reports[name], "table", width=width)
+    assert max(map(len, text.splitlines())) <= width
+    golden(f"report-{name}-{width}.txt", text)
+
+
+@pytest.mark.parametrize("form", ["md", "csv"])
+@pytest.mark.parametrize("name", ["llama", "portfolio", "infeasible"])
+def test_file_golden(name: str, form: str, reports: dict[str, Document], golden: Golden) -> None:
+    golden(f"report-{name}.{form}", render_report(reports[name], form))
+
+
+def test_a_comment_fits_where_comments_go(reports: dict[str, Document]) -> None:
+    """GitHub takes 65,536 characters; the largest shipped plan stays below."""
+    assert len(render_report(reports["portfolio"], "md")) < 65_536
+
+
+def test_json_is_the_document(reports: dict[str, Document]) -> None:
+    assert json.loads(render_report(reports["llama"], "json")) == json.loads(json.dumps(reports["llama"]))
+
+
+def test_colour_only_when_asked_for(reports: dict[str, Document]) -> None:
+    assert "\x1b" not in render_report(reports["llama"], "table")
+    assert "\x1b" in render_report(reports["llama"], "table", colour=True)
+
+
+@pytest.mark.parametrize("name", ["llama", "portfolio"])
+def test_rows_of_the_long_table_add_up(name: str, reports: dict[str, Document]) -> None:
+    """Amounts to the plan's total and contingencies to the contingency, in columns of their own."""
+    report = reports[name]
+    rows = list(csv.DictReader(io.StringIO(render_report(report, "csv"))))
+    totals = report["budget"]["totals"]
+    amounts = [int(row["amount_microusd"]) for row in rows if row["amount_microusd"]]
+    asides = [int(row["contingency_microusd"]) for row in rows if row["contingency_microusd"]]
+    assert (sum(amounts), sum(asides)) == (totals["total_microusd"], totals["contingency_microusd"])
+    assert not any(row["amount_microusd"] and row["contingency_microusd"] for row in rows)
+    months = {month["label"]: month["total_microusd"] for month in report["budget"]["months"]}
+    for label, amount in months.items():
+        assert sum(int(row["amount_microusd"] or 0) for row in rows if row["month"] == label) == amount
+
+
+def test_training_and_serving_are_never_summed_without_the_horizon(reports: dict[str, Document]) -> None:
+    for form in ("table", "md"):
+        text = render_report(reports["portfolio"], form)
+        totals = [line for line in text.splitlines() if "816,752" in line and "Margin" not in line]
+        assert totals
+        assert all("horizon" in line or "aws" in line for line in totals)  # all money of a provider in its share
+
+
+def renamed(report: Document, name: str) -> Document:
+    """A report in which every text that a user gives is that name."""
+    plan, budget = report["plan"], report["budget"]
+    workloads = [
+        {**workload, "name": name, "model": name, "because": [name],
+         "allocations": [row | dict.fromkeys(("offer", "provider", "region", "device", "shape", "price_source"), name)
+                         for row in workload["allocations"]]}
+        for workload in plan["workloads"]
+    ]  # fmt: skip
+    texts = {"name": name, "title": name, "case": name, "assumed": [name], "warnings": [name], "notes": [name]}
+    lines = [
+        line | dict.fromkeys(("workload", "provider", "place", "item"), name) | {"category": name}
+        for line in budget["lines"]
+    ]
+    parts = {part: [row | {key: name} for row in budget[part]] for part, key in
+             (("by_workload", "workload"), ("by_provider", "provider"), ("by_category", "category"))}  # fmt: skip
+    taken = [one | {"taken": name} for one in MARGINS["taken"]]
+    return {
+        **report,
+        "plan": {**plan, **texts, "workloads": workloads, "rejected": {name: plan["rejected"]["assistant"]}},
+        "budget": {**budget, **parts, "lines": lines, "notes": [name]},
+        "margins": {**MARGINS, "taken": taken, "notes": [name]},
+    }
+
+
+def assert_no_control(text: str) -> None:
+    kept = {"\n"}
+    assert not [c for c in text if c not in kept and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+
+
+@pytest.mark.parametrize("index", range(200))
+def test_hostile_names_stay_text(index: int, reports: dict[str, Document]) -> None:
+    report = renamed(reports["llama"], hostile_names()[index])
+    assert_no_control(render_report(report, "table"))
+    assert_inert_csv(render_report(report, "csv"))
+    assert_inert_markdown(render_report(report, "md"), render_report(reports["llama"], "md"))
+
+
+def assert_inert_csv(text: str) -> None:
+    rows = list(csv.reader(io.StringIO(text)))
+    assert {len(row) for row in rows} == {len(rows[0])}
+    assert_no_control(text)
+    for cell in (cell for row in rows for cell in row if cell[:1] and cell[0] in "=+-@＝＋－＠\t\r\n"):
+        float(cell)  # only a number may begin like a formula
+
+
+def assert_inert_markdown(text: str, clean: str) -> None:
+    """The same tables and lists as with plain names, and nothing that links, embeds or formats."""
+    assert_no_control(text)
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    kinds = [token.type for token in parser.parse(text)]
+    expected = [token.type for token in parser.parse(clean)]
+    for kind in ("table_open", "heading_open"):
+        assert kinds.count(kind) == expected.count(kind)
+    inner = {child.type for token in parser.parse(text) for child in token.children or []}
+    assert not inner & {"link_open", "image", "html_inline", "s_open", "code_inline"}
+    assert not {"fence", "code_block", "blockquote_open", "ordered_list_open"} & set(kinds)
+    ours = {f"<details><summary>{FOLDED}</summary>", "</details>"}
+    assert {token.content.strip() for token in parser.parse(text) if token.type == "html_block"} <= ours
+    assert "://" not in text
+    assert "@" not in text
+    assert "www." not in text.lower()
