@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from commands_page import commands_page
 from decisions_page import decisions_page
 from model_pages import model_pages
 from readme_part import readme_part
@@ -18,7 +19,8 @@ DOCS = Path(__file__).parents[1]
 
 def pages() -> dict[str, str]:
     """Path below docs/ -> text, of every page that is made from code."""
-    return {**model_pages(), **scenario_page(), **reliability_page(), **decisions_page(), **readme_part()}
+    rooms = (model_pages, scenario_page, reliability_page, decisions_page, commands_page, readme_part)
+    return {name: text for room in rooms for name, text in room().items()}
 
 
 def stale() -> list[str]:
