@@ -19,10 +19,8 @@ OPTIONAL = (
 )  # fmt: skip
 
 
-def read_offers(
-    path: Path, shapes: Collection[str], taken: set[tuple[str, str]], problems: Problems, *, until: str = ""
-) -> list[Offer]:
-    """Every offer of one file, each at its newest price; one may be listed at the prices of several dates.
+def read_offers(path: Path, shapes: Collection[str], taken: set[tuple[str, str]], problems: Problems) -> list[Offer]:
+    """Every line of one file; an offer may be listed at the prices of several dates.
 
     Parameters
     ----------
@@ -30,8 +28,6 @@ def read_offers(
         Ids of the shapes that there are.
     taken
         Ids and dates of the files before; grows.
-    until
-        ISO date: only prices of that day or earlier count.
     """
     offers = []
     for row in open_csv(path, REQUIRED, OPTIONAL, problems):
@@ -43,7 +39,7 @@ def read_offers(
         taken.add(key)
         if offer:
             offers.append(offer)
-    return list(newest(offers, until).values())
+    return offers
 
 
 def newest(offers: Iterable[Offer], until: str = "") -> dict[str, Offer]:
