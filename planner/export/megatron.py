@@ -80,11 +80,16 @@ def _demand_megatron(launch: TrainingLaunch) -> None:
     if job.stack.cross_entropy == "chunked":
         raise NotExpressible("Megatron-LM has no chunked loss, so logits would take more memory than planned",
                              "plan with stack: {cross_entropy: fused}")  # fmt: skip
+    if "optimizer" in (job.offload or ()) and _OPTIMIZERS[job.optimizer][0] != ("--optimizer", "adam"):
+        raise NotExpressible("Megatron-LM offloads Adam only", "use deepspeed")
     if job.offload and "activations" in job.offload:
         raise NotExpressible("whole-model offload of activations is no option of Megatron-LM", "use deepspeed")
     if layout.sharding in _FSDP and layout.pp > 1:
         raise NotExpressible(f"{layout.sharding} with a pipeline: Megatron-FSDP was not seen to take both",
                              "plan with sharding: zero-1, or use torchtitan")  # fmt: skip
+    if _precision_aware(launch) and layout.sharding == "none" and layout.dp * layout.cp > 1:
+        raise NotExpressible("16-bit moments and an optimizer in host memory want the distributed optimizer",
+                             "plan with sharding: zero-1")  # fmt: skip
     if job.optimizer == "muon" and layout.sharding != "none":
         raise NotExpressible("Muon is not sharded in Megatron-LM", "plan with sharding: none")
     if layout.vpp > 1 and layout.micro_batches % layout.pp:
@@ -108,15 +113,21 @@ def _parallel_options(launch: TrainingLaunch) -> Iterator[Option]:
     assert launch.model.arch is not None
     yield from _uneven_stages(layout, launch.model.arch.layer_count)
     yield ("--context-parallel-size", str(layout.cp))
-    if layout.sharding == "zero-1":
+    if layout.sharding == "zero-1" or (layout.sharding == "none" and _precision_aware(launch)):
         yield ("--use-distributed-optimizer",)
     if layout.sharding in _FSDP:
+        yield ("--use-distributed-optimizer",)
         yield ("--use-megatron-fsdp",)
         yield ("--data-parallel-sharding-strategy", _FSDP[layout.sharding])
         yield ("--no-gradient-accumulation-fusion",)
     yield ("--overlap-grad-reduce",)
     if layout.sharding != "none":
         yield ("--overlap-param-gather",)
+
+
+def _precision_aware(launch: TrainingLaunch) -> bool:
+    """Whether the optimizer is the one that keeps moments in 16 bits, or the state on the host."""
+    return launch.job.optimizer == "adamw-bf16-moments" or "optimizer" in (launch.job.offload or ())
 
 
 def _uneven_stages(layout: TrainingLayout, layers: int) -> Iterator[Option]:
@@ -155,6 +166,7 @@ def _precision_options(launch: TrainingLaunch) -> Iterator[Option]:
         yield ("--fp8-format", "hybrid")
     if launch.machine.family in _OLD_FAMILIES:
         yield ("--transformer-impl", "local")
+        yield ("--no-rope-fusion",)
     elif stack.attention == "eager":
         yield ("--attention-backend", "unfused")
     if stack.cross_entropy == "fused":
@@ -202,9 +214,9 @@ def _checkpoint_format(launch: TrainingLaunch) -> str:
 
 
 def _environment(launch: TrainingLaunch) -> Iterator[tuple[str, str]]:
-    """Megatron-LM asks for one queue where it overlaps by order, and refuses it with FSDP."""
-    if launch.layout.sharding not in _FSDP and launch.machine.vendor != "amd":
-        yield ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
+    """Megatron-LM asks for one queue where it overlaps by order, and refuses that with FSDP; 8 is CUDA's default."""
+    if launch.machine.vendor != "amd":
+        yield ("CUDA_DEVICE_MAX_CONNECTIONS", "8" if launch.layout.sharding in _FSDP else "1")
     if launch.job.stack.allocator == "expandable":
         yield ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
 

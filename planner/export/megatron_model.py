@@ -31,7 +31,7 @@ class Family:
 
 
 _LLAMA = Family()
-_DEEPSEEK = (("--multi-latent-attention",), ("--qk-layernorm",), ("--rope-type", "rope"))
+_DEEPSEEK = (("--multi-latent-attention",), ("--qk-layernorm",))
 FAMILIES = {
     "gpt2": Family(rotary=False, rms_norm=False, activation="", biases=True),
     "llama": _LLAMA,
@@ -123,7 +123,7 @@ def _shape_of_layers(family: Family, config: Mapping[str, Any]) -> Iterator[Opti
     base = config.get("rope_theta")
     if family.rotary and isinstance(base, int | float):
         yield ("--rotary-base", str(int(base)))
-    yield from _rope_scaling(config.get("rope_scaling"))
+    yield from _rope_scaling(config.get("rope_scaling"), family is FAMILIES["deepseek_v3"])
     yield ("--normalization", "RMSNorm" if family.rms_norm else "LayerNorm")
     epsilon = config.get("rms_norm_eps" if family.rms_norm else "layer_norm_epsilon")
     if isinstance(epsilon, int | float) and not isinstance(epsilon, bool):
@@ -139,17 +139,31 @@ def _shape_of_layers(family: Family, config: Mapping[str, Any]) -> Iterator[Opti
     yield from family.further
 
 
-def _rope_scaling(scaling: Any) -> Iterator[Option]:
-    """Llama 3's own scaling of positions; any other is refused."""
-    if not isinstance(scaling, Mapping):
-        return
-    kind = scaling.get("rope_type", scaling.get("type"))
-    if kind in (None, "default"):
-        return
-    if kind != "llama3":
+def _rope_scaling(scaling: Any, latent: bool) -> Iterator[Option]:
+    """Llama 3's own scaling of positions, YaRN for latent attention; any other is refused."""
+    scaling = scaling if isinstance(scaling, Mapping) else {}
+    kind = scaling.get("rope_type", scaling.get("type")) or "default"
+    if kind == "default":
+        if latent:  # whose default is YaRN, and whose fused kernel knows nothing else
+            yield ("--rope-type", "rope")
+            yield ("--no-rope-fusion",)
+    elif kind == "llama3" and not latent:
+        yield ("--use-rope-scaling",)
+        yield ("--rope-scaling-factor", _number(scaling.get("factor", 8.0)))
+    elif kind == "yarn" and latent:
+        yield ("--rope-type", "yarn")
+        yield ("--rotary-scaling-factor", _number(scaling.get("factor", 40.0)))
+        yield ("--mscale", _number(scaling.get("mscale", 1.0)))
+        yield ("--mscale-all-dim", _number(scaling.get("mscale_all_dim", 0.0)))
+    else:
         raise NotExpressible(f"its positions are scaled by '{kind}', which is not exported", "use deepspeed")
-    yield ("--use-rope-scaling",)
-    yield ("--rope-scaling-factor", repr(float(scaling.get("factor", 8.0))))
+
+
+def _number(value: Any) -> str:
+    """A number of a config.json as an argument; anything else is a mistake of that file."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise NotExpressible("rope_scaling of its config.json holds no number where one belongs", "mend that file")
+    return repr(float(value))
 
 
 def _experts(model: Model, arch: Architecture, layout: TrainingLayout) -> Iterator[Option]:

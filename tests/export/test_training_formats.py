@@ -57,7 +57,8 @@ def check_megatron(launch: TrainingLaunch, told: Started) -> None:
     assert (options.num_layers, options.hidden_size) == (arch.layer_count, arch.hidden_size)
     sharded = {"none": None, "zero-1": None, "zero-2": "optim_grads", "zero-3": "optim_grads_params"}
     assert options.data_parallel_sharding_strategy == sharded[layout.sharding]
-    assert options.use_distributed_optimizer is (layout.sharding == "zero-1")
+    assert options.use_distributed_optimizer or layout.sharding == "none"
+    assert options.use_distributed_optimizer or not options.use_precision_aware_optimizer
     assert (options.recompute_granularity or "none") == layout.recompute
     assert options.data_path == ["/blank data_path"]
 
@@ -217,6 +218,8 @@ REFUSED = [
     ("torchrun", {"job": {"model": {"parameters": "8B"}}}, "only the size"),
     ("torchrun", {"job": {"model": "gemma-2-9b"}}, "gemma2"),
     ("torchrun", {"job": {"optimizer": "muon"}}, "Muon"),
+    ("torchrun", {"job": {"offload": ["optimizer"]}, "layout": {"sharding": "none"}}, "distributed optimizer"),
+    ("torchrun", {"job": {"offload": ["optimizer"], "optimizer": "sgd"}}, "Adam only"),
     ("torchrun", {"layout": {"dp": 8, "micro_batches": 31}}, "takes 8 devices of 16"),
     ("torchrun", {"layout": {"micro_batches": 30}}, "do not divide"),
     ("torchrun", {"layout": {"pp": 8, "vpp": 3, "dp": 2, "micro_batches": 248, "sharding": "zero-1"}}, "do not divide"),
@@ -255,7 +258,7 @@ ACCEPTED: list[tuple[dict[str, Any], list[str]]] = [
     ({"job": {"precision": "fp8"}}, ["--fp8-format", "--bf16"]),
     ({"job": {"optimizer": "adamw-bf16-moments"}}, ["--exp-avg-dtype"]),
     ({"job": {"model": "mixtral-8x7b"}, "layout": EXPERTS}, ["--expert-model-parallel-size"]),
-    ({"job": {"model": "deepseek-v3"}, "layout": EXPERTS}, ["--multi-latent-attention", "--moe-layer-freq"]),
+    ({"job": {"model": "deepseek-v3"}, "layout": EXPERTS}, ["--multi-latent-attention", "--no-rope-fusion"]),
     ({"job": {"model": "mistral-7b"}}, ["--window-size"]),
     ({"job": {"model": "qwen2.5-7b"}}, ["--add-qkv-bias"]),
     ({"job": {"model": "nemotron-4-15b"}}, ["--squared-relu"]),
@@ -271,6 +274,34 @@ def test_what_megatron_can_say_is_said(
     assert check_files("torchrun", launch, tmp_path) == 1
     (file,) = export("torchrun", [launch]).files
     assert all(word in file.text.split() for word in words)
+
+
+SCALED = [
+    ("llama-3.1-8b", {"rope_type": "llama3", "factor": 8.0}, "--use-rope-scaling --rope-scaling-factor 8.0"),
+    ("deepseek-v3", {"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0},
+     "--rope-type yarn --rotary-scaling-factor 40.0 --mscale 1.0 --mscale-all-dim 1.0"),
+    ("llama-3.1-8b", {"type": "yarn", "factor": 4}, ""),
+    ("llama-3.1-8b", {"rope_type": "llama3", "factor": "8; reboot"}, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "scaling", "options"), SCALED)
+def test_a_config_of_ones_own(
+    launches: Read, tmp_path: Path, model: str, scaling: dict[str, Any], options: str
+) -> None:
+    """What the config.json of a checkpoint says of its positions is said to Megatron-LM, or refused."""
+    from planner.architecture.card import preset_card
+
+    config = {**preset_card(model).config, "rope_scaling": scaling, "rms_norm_eps": 1e-5, "rope_theta": 500000.0}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    change = changed({"job": {"model": {"config": str(tmp_path / "config.json")}}})
+    result = export("torchrun", jobs_of(launches("llama", change)))
+    if options:
+        assert options in result.files[0].text.replace(" \\\n  ", " ")
+        assert "leaves out" not in result.files[0].text
+    else:
+        assert not result.files
+        assert result.refusals[0].reason
 
 
 def test_every_model_has_megatron_options_or_a_reason(launches: Read, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ exec torchrun \
   --train-iters 281250 \
   --fp16 \
   --transformer-impl local \
+  --no-rope-fusion \
   --cross-entropy-loss-fusion \
   --recompute-granularity selective \
   --optimizer adam \

@@ -24,6 +24,7 @@ set -euo pipefail
 : "${TOKENIZER:?tokenizer: a Hugging Face name or folder}"
 : "${CHECKPOINT_DIR:?folder of checkpoints, seen by all nodes}"
 : "${LEARNING_RATE:?peak learning rate, for example 3e-4}"
+export CUDA_DEVICE_MAX_CONNECTIONS=8
 exec torchrun \
   --nnodes 2 \
   --nproc-per-node 8 \
@@ -51,6 +52,7 @@ exec torchrun \
   --tensor-model-parallel-size 1 \
   --pipeline-model-parallel-size 1 \
   --context-parallel-size 1 \
+  --use-distributed-optimizer \
   --use-megatron-fsdp \
   --data-parallel-sharding-strategy optim_grads \
   --no-gradient-accumulation-fusion \
