@@ -21,7 +21,7 @@ folder where one stands. The result goes to stdout; progress, warnings and remar
 
 **Which file is meant.** A command that wants a scenario and is given none takes `scenario.yaml`, else the only file in
 `scenarios/`; one that wants a plan takes the only one in `.plan/`. Where there are several they are listed, and
-the exit code is 2. The catalog is that of `--hardware`, else of the scenario's `hardware.catalog`, else the one that ships.
+the exit code is 2. The catalog is that of `--hardware`, else of the scenario's `hardware.catalog`, else ours.
 
 **The Tab key.** `plan --install-completion` teaches the shell in use (bash, zsh, fish, PowerShell) the commands and
 options, and the names of files, cases, workloads, models, devices and formats; open a new terminal afterwards.
