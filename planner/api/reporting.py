@@ -23,6 +23,7 @@ def report(
     scenario: Scenario | None = None,
     frontier: Mapping[str, Any] | None = None,
     margins: bool = False,
+    each: bool = False,
     fiscal_year_start: str | None = None,
     contingency: float | None = None,
     allow_suspect: bool = False,
@@ -40,8 +41,10 @@ def report(
         A frontier document of the same question.
     margins
         Also solve without the margins, to tell what they cost together.
+    each
+        Also solve without each margin alone.
     fiscal_year_start, contingency
-        Of the budget, in place of those of the scenario's `report`.
+        Of the budget, in place of those of the scenario's `report` as it is now.
     options
         Of the solver, as for `solve`.
 
@@ -51,19 +54,21 @@ def report(
         The budget cannot be made as it is asked for.
     """
     catalog = catalog or catalog_of_plan(plan)
-    question = question_of(plan, scenario or scenario_of(plan))
+    now = scenario or scenario_of(plan)
+    question = question_of(plan, now)
     alone, costs = [], None
     if question is not None and not question.uncertainty:
         alone = tradeoffs(question, catalog, plan=plan, allow_suspect=allow_suspect)
     if question is not None and margins:
-        costs = _margins(question, catalog, plan=plan, allow_suspect=allow_suspect, **options)
+        costs = _margins(question, catalog, plan=plan, each=each, allow_suspect=allow_suspect, **options)
+    kept = question.report if question is not None else None
     return report_document(
         plan,
         catalog,
         margins=costs,
         frontier=frontier,
         tradeoffs=alone,
-        fiscal_year_start=fiscal_year_start,
-        contingency=contingency,
-        places=question.places if question is not None and question is scenario else None,
+        fiscal_year_start=fiscal_year_start or (kept.fiscal_year_start if kept else None),
+        contingency=kept.contingency if contingency is None and kept else contingency,
+        places=question.places if question is not None and question is now else None,
     )

@@ -50,7 +50,7 @@ def report(
         str | None, typer.Option("--frontier", metavar="FILE", help="Show the frontier that plan frontier wrote.")
     ] = None,
     margins: Annotated[
-        bool, typer.Option("--margins", help="Also solve without the margins: what they cost together.")
+        bool, typer.Option("--margins", help="Also solve without each margin: what each alone costs.")
     ] = False,
     contingency: Annotated[
         str | None, typer.Option("--contingency", metavar="SHARE", help="Of the budget, told beside it, as 10%.")
@@ -98,6 +98,7 @@ def report(
             scenario=scenario,
             frontier=swept,
             margins=margins or solved,
+            each=margins,
             contingency=None if contingency is None else share_of(contingency, "--contingency"),
             fiscal_year_start=fiscal_year_start,
             **asked,

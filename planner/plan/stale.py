@@ -25,7 +25,7 @@ def question_of(plan: Mapping[str, Any], scenario: Scenario | None) -> Scenario 
 
     None: what the copy names, a file of requests or a model, is not here.
     """
-    if scenario is not None and scenario.resolved == plan["scenario"]:
+    if scenario is not None and asks_the_same(plan["scenario"], scenario.resolved):
         return scenario
     try:
         return parse_scenario(json.dumps(plan["scenario"]), file=plan["scenario_file"])
@@ -42,7 +42,7 @@ def stale_problems(plan: Mapping[str, Any], catalog: Catalog, scenario: Scenario
         Its scenario file as it is now; None: gone or no longer valid, and the plan is as good as its own copy.
     """
     found = []
-    if scenario is not None and scenario.resolved != plan["scenario"]:
+    if scenario is not None and not asks_the_same(plan["scenario"], scenario.resolved):
         keys = ", ".join(changed_keys(plan["scenario"], scenario.resolved))
         found.append(_stale(f"the scenario changed since this plan was made: {keys}", plan["scenario_file"]))
     made_with = plan["provenance"]["catalog"]
@@ -56,6 +56,11 @@ def stale_problems(plan: Mapping[str, Any], catalog: Catalog, scenario: Scenario
             )
         )
     return found
+
+
+def asks_the_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether two resolved scenarios have the same answer; how it is reported is no part of the question."""
+    return {**before, "report": None} == {**after, "report": None}
 
 
 def changed_keys(before: Any, after: Any, path: str = "") -> list[str]:

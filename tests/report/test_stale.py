@@ -64,3 +64,13 @@ def test_changed_keys_are_those_of_set() -> None:
     after = {"training": [{"name": "b", "tokens": "2B"}, {"name": "a", "tokens": "1B"}], "horizon": "1 month"}
     assert changed_keys(before, after) == ["limits", "training.b.tokens", "horizon"]
     assert changed_keys(before, before) == []
+
+
+def test_how_a_plan_is_reported_is_no_part_of_its_question(made: tuple[Path, dict[str, Any]]) -> None:
+    path, plan = made
+    path.write_text(SCENARIO + "report: {fiscal_year_start: april, contingency: 10 %}\n", encoding="utf-8")
+    now = scenario_of(plan)
+    assert stale_problems(plan, api.load_catalog(), now) == []
+    report = api.report(plan, scenario=now)
+    assert (report["budget"]["contingency"], report["budget"]["fiscal_year_start"]) == (0.1, "april")
+    path.write_text(SCENARIO, encoding="utf-8")

@@ -14,7 +14,7 @@ from typing import Any
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 Document = dict[str, Any]
-ONE_BY_ONE = "each margin alone is solved without it, the others kept: these do not add up to what all cost together"
+ONE_BY_ONE = "each margin alone is solved without it, the others kept: the sum need not be what all cost together"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
