@@ -161,7 +161,7 @@ def _check_fabrics(shapes: Iterable[Shape], fabrics: Mapping[str, Fabric], folde
 
 
 def _training_families(devices: Mapping[str, Device]) -> set[str]:
-    return {device.family for device in devices.values() if "training" in device.uses}
+    return {device.family for device in devices.values() if "training" in device.uses} - {""}
 
 
 def check_families(devices: Mapping[str, Device], known: Iterable[str], rule: Path, problems: Problems) -> None:
