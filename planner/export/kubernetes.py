@@ -32,12 +32,12 @@ def files(launch: Launch) -> list[ExportFile]:
     if isinstance(launch, ServingLaunch):
         fleet = serving(launch)
         server = server_of(fleet)
-        notes = [*fleet_notes(fleet), *node_notes(fleet.machine), *server.notes]
-        text = _written(fleet, fleet_objects(fleet), server.blanks, notes)
+        notes = [*fleet_notes(fleet, server), server.made_for, *node_notes(fleet.machine), *server.notes]
+        text = _written(fleet, fleet_objects(fleet, server), server.blanks, notes)
         return [ExportFile(name=f"{launch.stem}.k8s.yaml", text=text), *routing_files(fleet, KUBERNETES)]
     assert isinstance(launch, TrainingLaunch)
     command = training_command(launch)
-    notes = [*job_notes(launch), *node_notes(launch.machine), *command.notes]
+    notes = [*job_notes(launch, command), *node_notes(launch.machine), *command.notes]
     text = _written(launch, job_objects(launch, command), (IMAGE, *command.blanks), notes)
     return [ExportFile(name=f"{launch.stem}.k8s.yaml", text=text)]
 

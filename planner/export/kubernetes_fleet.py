@@ -4,44 +4,45 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.export import engine, quoting, vllm
+from planner.export import engine, quoting
 from planner.export.command import Expand
 from planner.export.kubernetes_pods import Document, container, metadata, pod, probes
 from planner.export.launch import ServingLaunch
+from planner.export.planned_engine import planned_server
 from planner.export.server import PORT, Meeting, Server
 
 MEETING = Meeting(rank=Expand('"$LWS_WORKER_INDEX"'), head=Expand('"$LWS_LEADER_ADDRESS"'))
 LEADER = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
-RUNNING = "vllm_num_requests_running"  # vLLM's metric of sequences at once, as a metrics adapter names it
 END_S = 120  # running requests may finish
 
 
 def server_of(launch: ServingLaunch) -> Server:
     """The server of one pod: a replica, or a whole slice of TPUs, which pods cannot share."""
-    return vllm.server(launch, MEETING, together=None if launch.machine.device_kind == "tpu" else 1)
+    return planned_server(launch, MEETING, together=None if launch.machine.device_kind == "tpu" else 1)
 
 
-def fleet_objects(launch: ServingLaunch) -> list[Document]:
+def fleet_objects(launch: ServingLaunch, server: Server) -> list[Document]:
     """Replicas, service, and where they apply the autoscaler and the disruption budget."""
     name, labels = quoting.object_name(launch.stem), _labels(launch)
-    server = server_of(launch)
     spans = launch.nodes_per_replica > 1
     replicas = _group_set(launch, server) if spans else _deployment(launch, server)
     found = [replicas, _service(name, {**labels, **(LEADER if spans else {})})]
     if comes_and_goes(launch):
-        found.append(_autoscaler(launch, replicas))
+        found.append(_autoscaler(launch, replicas, server.running_metric))
     if launch.fleet.spare_replicas:
         found.append(_budget(launch))
     return found
 
 
-def fleet_notes(launch: ServingLaunch) -> list[str]:
+def fleet_notes(launch: ServingLaunch, server: Server) -> list[str]:
     """What the manifests need around them."""
     notes = [f"apply it with: kubectl apply -f {launch.stem}.k8s.yaml"]
     if launch.nodes_per_replica > 1:
         notes.append("replicas of several nodes need the LeaderWorkerSet controller in the cluster")
     if comes_and_goes(launch):
-        notes.append(f"replicas come and go with the load: a metrics adapter must serve {RUNNING} of pods")
+        notes.append(
+            f"replicas come and go with the load: a metrics adapter must serve {server.running_metric} of pods"
+        )
     if launch.model.hf_id:
         notes.append("for gated models: kubectl create secret generic hf-token --from-literal=token=...")
     return notes
@@ -130,7 +131,7 @@ def _service(name: str, chosen: dict[str, str]) -> Document:
     }
 
 
-def _autoscaler(launch: ServingLaunch, replicas: Document) -> Document:
+def _autoscaler(launch: ServingLaunch, replicas: Document, metric: str) -> Document:
     name = quoting.object_name(launch.stem)
     running = int((engine.sequences(launch) or 1) * launch.fleet.target_load)
     target: dict[str, Any] = {"type": "AverageValue", "averageValue": str(max(running, 1))}
@@ -142,7 +143,7 @@ def _autoscaler(launch: ServingLaunch, replicas: Document) -> Document:
             "scaleTargetRef": {"apiVersion": replicas["apiVersion"], "kind": replicas["kind"], "name": name},
             "minReplicas": 1,
             "maxReplicas": replicas["spec"]["replicas"],
-            "metrics": [{"type": "Pods", "pods": {"metric": {"name": RUNNING}, "target": target}}],
+            "metrics": [{"type": "Pods", "pods": {"metric": {"name": metric}, "target": target}}],
         },
     }
 

@@ -23,9 +23,11 @@ def job_objects(launch: TrainingLaunch, command: Command) -> list[Document]:
     return found
 
 
-def job_notes(launch: TrainingLaunch) -> list[str]:
+def job_notes(launch: TrainingLaunch, command: Command) -> list[str]:
     """What the manifests need around them."""
-    notes = [f"apply it with: kubectl apply -f {launch.stem}.k8s.yaml", f"put your image in place of {IMAGE.name}"]
+    trainer = f"{command.target.name} {command.target.version}"
+    notes = [f"apply it with: kubectl apply -f {launch.stem}.k8s.yaml"]
+    notes.append(f"put an image with {trainer} in place of {IMAGE.name}")
     notes.append("give the pods a volume that all of them see for data and checkpoints: the mounts here are empty")
     if launch.nodes_per_job > 1:
         notes.append("all pods of a run must start together: queue it with Kueue, Volcano or another gang scheduler")

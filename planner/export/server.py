@@ -47,6 +47,13 @@ class Server:
     notes: tuple[str, ...]
     image: str  # container, without the registry
     package: str  # what pip installs
+    running_metric: str  # sequences at once, as an adapter of its metrics names them
+
+    @property
+    def made_for(self) -> str:
+        """Which version the command is for, where another program's file holds it."""
+        target = self.target
+        return f"the server is {target.name} {target.version}, options read on {target.read} from {target.source}"
 
     def lines(self, meeting: Meeting | None = None) -> list[str]:
         """Lines of a POSIX shell that become the server; `meeting` where a replica spans nodes."""

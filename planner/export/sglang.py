@@ -7,7 +7,17 @@ from planner.export.command import Argument, Expand
 from planner.export.header import Blank, Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
 from planner.export.routing import routing_files
-from planner.export.server import GROUP_PORT, PORT, SCRIPT, Meeting, Server, model_word, replicas_together, served_name, serving
+from planner.export.server import (
+    GROUP_PORT,
+    PORT,
+    SCRIPT,
+    Meeting,
+    Server,
+    model_word,
+    replicas_together,
+    served_name,
+    serving,
+)
 from planner.export.server_script import script
 
 SGLANG = Target(
@@ -33,8 +43,17 @@ def files(launch: Launch) -> list[ExportFile]:
     return [ExportFile(name=f"{launch.stem}.sglang.sh", text=text), *routing_files(fleet, SGLANG)]
 
 
-def server(launch: ServingLaunch, meeting: Meeting) -> Server:
-    """The command of one port: a replica, or those of one node.
+def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = None) -> Server:
+    """The command of one port.
+
+    Parameters
+    ----------
+    launch
+        The fleet's allocation.
+    meeting
+        How the nodes of a replica find each other, where there are several.
+    together
+        Replicas behind the port; default: those that share a node.
 
     Raises
     ------
@@ -46,6 +65,7 @@ def server(launch: ServingLaunch, meeting: Meeting) -> Server:
     engine.refuse_old_fp8(launch, SGLANG, FP8_CAPABILITY)
     if launch.layout.cp > 1:
         raise NotExpressible("the plan shares out the cache by decode context parallelism as vLLM does it", "use vllm")
+    together = replicas_together(launch) if together is None else together
     model, model_blanks, model_notes = model_word(launch, (*engine.SIXTEEN_BITS, *ONLINE))
     draft = (Blank(name="DRAFT_MODEL", meaning="the draft model"),) if launch.fleet.speculative else ()
     pair = (PAIR_NOTE,) if launch.role != "whole" else ()
@@ -54,7 +74,7 @@ def server(launch: ServingLaunch, meeting: Meeting) -> Server:
         words=("python3", "-m", "sglang.launch_server"),
         arguments=(
             ("--model-path", model),
-            *_split(launch, meeting),
+            *_split(launch, meeting, together),
             *_limits(launch),
             *_formats(launch),
             *_ways(launch),
@@ -64,11 +84,12 @@ def server(launch: ServingLaunch, meeting: Meeting) -> Server:
         notes=(*engine.engine_notes(launch, "sglang"), *model_notes, *pair),
         image=f"lmsysorg/sglang:v{SGLANG.version}",
         package=f"sglang=={SGLANG.version}",
+        running_metric="sglang_num_running_reqs",
     )
 
 
-def _split(launch: ServingLaunch, meeting: Meeting) -> list[Argument]:
-    layout, nodes, together = launch.layout, launch.nodes_per_replica, replicas_together(launch)
+def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argument]:
+    layout, nodes = launch.layout, launch.nodes_per_replica
     found: list[Argument] = [("--tp-size", layout.tp * layout.dp), ("--pp-size", layout.pp)]
     if layout.dp > 1 and together > 1:
         raise NotExpressible("SGLang takes replicas of a node or attention ranks of a replica, not both", "use vllm")
@@ -124,4 +145,10 @@ def _ways(launch: ServingLaunch) -> list[Argument]:
         ]
     if launch.role != "whole":
         found += [("--disaggregation-mode", launch.role), ("--disaggregation-transfer-backend", "nixl")]
-    return [*found, ("--served-model-name", served_name(launch)), ("--host", "0.0.0.0"), ("--port", PORT)]
+    return [
+        *found,
+        ("--enable-metrics", None),
+        ("--served-model-name", served_name(launch)),
+        ("--host", "0.0.0.0"),
+        ("--port", PORT),
+    ]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from planner.export import quoting, vllm
+from planner.export import quoting
 from planner.export.command import Expand
 from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, Machine, NotExpressible, ServingLaunch, TrainingLaunch
+from planner.export.planned_engine import planned_server
 from planner.export.routing import routing_files
 from planner.export.server import HEALTH, PORT, Meeting, Server, serving
 from planner.export.skypilot_names import OWNED, accelerators, cloud, infra, instance_type
@@ -40,7 +41,7 @@ def files(launch: Launch) -> list[ExportFile]:
     """
     if isinstance(launch, ServingLaunch):
         fleet = serving(launch)
-        text = _service(fleet, vllm.server(fleet, MEETING))
+        text = _service(fleet, planned_server(fleet, MEETING))
         return [ExportFile(name=f"{launch.stem}.sky.yaml", text=text), *routing_files(fleet, SKYPILOT)]
     assert isinstance(launch, TrainingLaunch)
     return [ExportFile(name=f"{launch.stem}.sky.yaml", text=_job(launch))]
@@ -59,7 +60,7 @@ def _service(launch: ServingLaunch, server: Server) -> str:
         "run": "\n".join(lines) + "\n",
     }
     start = f"start it with: sky serve up {launch.stem}.sky.yaml{_options(task)}"
-    notes = [start, *_place_notes(launch.machine), *_autoscaling_notes(launch), *server.notes]
+    notes = [start, server.made_for, *_place_notes(launch.machine), *_autoscaling_notes(launch), *server.notes]
     return _written(launch, task, server.blanks, notes)
 
 

@@ -7,7 +7,17 @@ from planner.export.command import Argument, Expand
 from planner.export.header import Blank, Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
 from planner.export.routing import routing_files
-from planner.export.server import GROUP_PORT, PORT, SCRIPT, Meeting, Server, model_word, replicas_together, served_name, serving
+from planner.export.server import (
+    GROUP_PORT,
+    PORT,
+    SCRIPT,
+    Meeting,
+    Server,
+    model_word,
+    replicas_together,
+    served_name,
+    serving,
+)
 from planner.export.server_script import script
 
 VLLM = Target(
@@ -81,6 +91,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         notes=(*engine.engine_notes(launch, "vllm"), *model_notes, *moves, *([TPU_NOTE] if tpu else [])),
         image=f"vllm/vllm-tpu:v{TPU_VERSION}" if tpu else f"vllm/vllm-openai:v{VLLM.version}",
         package=f"vllm-tpu=={TPU_VERSION}" if tpu else f"vllm=={VLLM.version}",
+        running_metric="vllm_num_requests_running",
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from planner.export import ExportFile, Launch, NotExpressible, ServingLaunch, sglang, vllm
+from planner.export import ExportFile, Launch, NotExpressible, ServingLaunch, kubernetes, sglang, skypilot, vllm
 from planner.export.engine import context_tokens
 from planner.export.server import SCRIPT_BLANKS
 from planner.report.escape import file_stem, terminal
@@ -204,6 +204,29 @@ def test_what_an_engine_cannot_do_is_refused_with_a_way_out(launches: Read) -> N
     half = replace(chat[0], machine=replace(chat[0].machine, shape_kind="share"))
     with pytest.raises(NotExpressible, match="share"):
         vllm.files(half)
+
+
+def test_the_engine_of_the_plan_runs_in_tasks_and_pods(launches: Read) -> None:
+    (launch,) = fleets(launches("llama"))
+    for form in (skypilot, kubernetes):
+        assert "vllm serve" in form.files(launch)[0].text
+        other = form.files(replace(launch, engine="sglang"))[0].text
+        assert "sglang.launch_server" in other
+        assert "vllm" not in other
+    assert "predicted for trt-llm, not for vllm" in vllm.files(replace(launch, engine="trt-llm"))[0].text
+
+
+def test_a_fleet_of_which_only_rates_are_known_is_asked_for_its_model(launches: Read, stubs: Path) -> None:
+    (launch,) = fleets(launches("llama"))
+    unknown = replace(launch.model, hf_id="", arch=None, config=None, parameters=0)
+    row = {key: value for key, value in launch.row.items() if key != "memory"}
+    bare = replace(launch, model=unknown, row=row, batch=None, limits=None, buckets=())
+    for engine, module in ENGINES.items():
+        ((model, options),) = parsed(engine, [script_of(module.files(bare))], stubs)
+        assert model == "/weights"
+        assert options.gpu_memory_utilization is None if engine == "vllm" else options.mem_fraction_static is None
+    for form in (skypilot, kubernetes):
+        assert "MODEL" in form.files(bare)[0].text
 
 
 def test_lengths_become_a_limit_that_the_plan_has_room_for(launches: Read) -> None:

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Made by: plan export FORMAT chat-fleet.plan.json (plan 0.1.0)
+# Plan: chat-fleet (scenarios/chat-fleet.yaml), sha256 5555555555555555555555555555555555555555555555555555555555555555
+# Catalog: shipped, 2026-11-21, sha256 cccccccccccccccc; prices as of 2026-11-21
+# Workload: chat, llama-3.1-8b on 2 × 2x-H100-149-1443 (2 × h100-sxm-80gb), hyperbolic default, on_demand
+# For: vLLM 0.33.0 (options read on 2026-11-21 from vllm-project/vllm:vllm/engine/arg_utils.py, vllm/entrypoints/common/cli_args.py)
+# Check before use: predicted, not tried on this hardware.
+# Note: run this on each of 2 nodes: 1 replica a node, 2 in all
+# Note: a request of more than 16400 tokens, prompt and answer together, is refused by the server
+set -eu
+exec vllm serve meta-llama/Llama-3.1-8B \
+  --tensor-parallel-size 2 \
+  --pipeline-parallel-size 1 \
+  --max-model-len 16400 \
+  --max-num-seqs 360 \
+  --max-num-batched-tokens 8192 \
+  --gpu-memory-utilization 0.9 \
+  --dtype auto \
+  --quantization fp8 \
+  --kv-cache-dtype bfloat16 \
+  --served-model-name llama-3.1-8b \
+  --host 0.0.0.0 \
+  --port 8000
