@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner.plan.compare.document import flat_rows
@@ -61,8 +61,7 @@ def _pair(document: Document, one: Document, full: bool) -> list[Block]:
     sides = {side["name"]: side for side in document["sides"]}
     pair = (sides[one["old"]], sides[one["new"]])
     return [
-        Lines(lines=tuple(_head(one)), strong_first=True),
-        *_without_plan(pair),
+        Lines(lines=(f"{one['old']} → {one['new']}", *_answer(one, pair)), strong_first=True),
         _table(one, currency),
         _because(one, currency),
         _break_even(one, currency),
@@ -73,14 +72,10 @@ def _pair(document: Document, one: Document, full: bool) -> list[Block]:
     ]
 
 
-def _head(one: Document) -> Iterator[str]:
-    yield f"{one['old']} → {one['new']}"
-    yield words.verdict(one)
-
-
-def _without_plan(pair: Sequence[Document]) -> list[Block]:
-    lines = tuple(f"{side['name']} has no plan: {side['reason']}" for side in pair if side["cost_usd"] is None)
-    return [Lines(lines=lines)] if lines else []
+def _answer(one: Document, pair: Sequence[Document]) -> list[str]:
+    """What changed in one line, or which of the two has no plan."""
+    missing = [f"{side['name']} has no plan: {side['reason']}" for side in pair if side["cost_usd"] is None]
+    return missing or [words.verdict(one)]
 
 
 def _table(one: Document, currency: str) -> Block:

@@ -309,9 +309,8 @@ def catalog_line(catalog: Piece) -> str:
     counts = {"prices": "another price", "facts": "another fact", "offers_added": "a new offer",
               "offers_removed": "an offer gone", "flagged": "a price flagged", "cleared": "a flag gone"}  # fmt: skip
     told = [f"{catalog[name]:,} × {label}" for name, label in counts.items() if catalog[name]]
-    return (
-        f"{head}: {', '.join(told) or 'nothing but sources'}; {len(catalog['touching'])} of them touch what a plan uses"
-    )
+    touching = f"; {len(catalog['touching'])} of these in what a plan uses" if told else ""
+    return f"{head}: {', '.join(told) or 'nothing but sources'}{touching}"
 
 
 def resolved_lines(one: Piece) -> Iterator[str]:

@@ -21,7 +21,7 @@ COMMANDS = [
     ("solve",), ("explain",), ("report",), ("export",),
     ("frontier",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("catalog", "diff"), ("catalog", "freeze"),
-    ("catalog", "import", "skypilot"), ("catalog", "import", "gpuhunt"), ("models", "list"), ("models", "show"),
+    ("compare",), ("catalog", "import", "skypilot"), ("catalog", "import", "gpuhunt"), ("models", "list"), ("models", "show"),
     ("validate", "training"), ("validate", "serving"), ("validate", "totals"),
     ("calibrate", "training"), ("calibrate", "serving"),
 ]  # fmt: skip
@@ -103,6 +103,7 @@ PRINTING = [
     ("report", ".plan/llama.plan.json"),
     ("report", "scenarios/infeasible.yaml"),
     ("frontier", "scenarios/gpt2-xl.yaml", "--over", "budget"),
+    ("compare", "scenarios/gpt2-xl.yaml", "--set", "training.gpt2-xl.deadline=5 days"),
     ("candidates", "scenarios/gpt2-xl.yaml"),
     ("memory", "mixtral-8x7b", "--per-layer"),
     ("memory", "mixtral-8x7b", "--serve", "--per-layer"),

@@ -47,14 +47,16 @@ def _workload_row(old: Plan | None, new: Plan | None) -> Document:
 
 def _what_changed(old: Document, new: Document) -> str:
     """The first of these that differs: what is rented, where, its layout, what it costs."""
+    stated = set.intersection(*(set(row) for side in (old, new) for row in side["rows"]), {*CELLS, "layout"})
     for what, names in (("decision", WHAT), ("place", WHERE), ("layout", ("layout",))):
-        if _cells(old, names) != _cells(new, names):
+        told = [name for name in names if name in stated]  # plans of older versions say less
+        if _cells(old, told) != _cells(new, told):
             return what
     return "nothing" if old["cost_microusd"] == new["cost_microusd"] else "cost"
 
 
 def _cells(side: Document, names: Sequence[str]) -> list[str]:
-    return sorted(repr([row.get(name) for name in names]) for row in side["rows"])
+    return sorted(repr([row[name] for name in names]) for row in side["rows"])
 
 
 def _side(workload: Plan) -> Document:

@@ -35,7 +35,7 @@ def _pair(old: Any, new: Any) -> Document:
 
 def _catalog(old: Side, new: Side) -> Document:
     """Counts of what changed, and what touches a plan; from the plans themselves where a catalog is missing."""
-    sides = [(side.document.get("provenance") or {}).get("catalog") or {} for side in (old, new)]
+    sides = [dict((side.document.get("provenance") or {}).get("catalog") or {}) for side in (old, new)]
     told: Document = {"same": sides[0].get("sha256") == sides[1].get("sha256"), "old": sides[0], "new": sides[1]}
     nothing = {"facts": 0, "prices": 0, "offers_added": 0, "offers_removed": 0, "flagged": 0, "cleared": 0}
     if told["same"]:

@@ -72,16 +72,21 @@ def _put_workload(data: dict[str, Any], key: Key, workload: Mapping[str, Any] | 
 
 
 def _put(data: dict[str, Any], key: Key, value: Any) -> None:
-    """Set a value at a key; None takes the key away."""
+    """Set a value at a key; None takes the key away, and the mappings that it leaves empty."""
     at, path = data, key
     if key[0] in NAMED:
         at, path = next(item for item in data[key[0]] if str(item.get("name")) == key[1]), key[2:]
+    above = []
     for step in path[:-1]:
         inner = at.get(step)
         if not isinstance(inner, dict):
             inner = at[step] = {}
+        above.append((at, step))
         at = inner
-    if value is None:
-        at.pop(path[-1], None)
-    else:
+    if value is not None:
         at[path[-1]] = value
+        return
+    at.pop(path[-1], None)
+    for owner, step in reversed(above):
+        if not owner[step]:
+            del owner[step]

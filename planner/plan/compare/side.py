@@ -71,8 +71,14 @@ class Side:
         if self.document["status"] != "infeasible":
             return f"the solver ended without one ({self.document['status']})"
         conflict = (self.document.get("infeasible") or {}).get("conflict") or []
-        names = [str(one.get("label") or one.get("name")) for one in conflict if isinstance(one, Mapping)]
-        return "proven infeasible" + (f": {'; '.join(names)}" if names else "")
+        names = [_limit_told(one) for one in conflict if isinstance(one, Mapping)]
+        return "proven infeasible" + (f": {' and '.join(names)} cannot all be met" if names else "")
+
+
+def _limit_told(limit: Mapping[str, Any]) -> str:
+    """A limit of the conflict, or a workload: "limits.budget $100"."""
+    name, label = str(limit.get("name") or ""), str(limit.get("label") or "")
+    return name if label in ("", name) else f"{name} {label}"
 
 
 def _catalog_told(catalog: Mapping[str, Any]) -> Document:
