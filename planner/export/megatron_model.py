@@ -27,11 +27,12 @@ class Family:
     biases: bool = False
     qkv_biases: bool = False
     qk_norm: bool = False
+    latent: bool = False  # multi-latent attention
     further: tuple[Option, ...] = ()
 
 
 _LLAMA = Family()
-_DEEPSEEK = (("--multi-latent-attention",), ("--qk-layernorm",))
+_LATENT = Family(qk_norm=True, latent=True)
 FAMILIES = {
     "gpt2": Family(rotary=False, rms_norm=False, activation="", biases=True),
     "llama": _LLAMA,
@@ -41,9 +42,9 @@ FAMILIES = {
     "qwen2": Family(qkv_biases=True),
     "qwen3": Family(qk_norm=True),
     "qwen3_moe": Family(qk_norm=True),
-    "deepseek_v2": Family(further=_DEEPSEEK),
-    "deepseek_v3": Family(further=_DEEPSEEK),
-    "kimi_k2": Family(further=_DEEPSEEK),
+    "deepseek_v2": _LATENT,
+    "deepseek_v3": _LATENT,
+    "kimi_k2": _LATENT,
     "nemotron": Family(
         rms_norm=False,
         activation="--squared-relu",
@@ -123,7 +124,7 @@ def _shape_of_layers(family: Family, config: Mapping[str, Any]) -> Iterator[Opti
     base = config.get("rope_theta")
     if family.rotary and isinstance(base, int | float):
         yield ("--rotary-base", str(int(base)))
-    yield from _rope_scaling(config.get("rope_scaling"), family is FAMILIES["deepseek_v3"])
+    yield from _rope_scaling(config.get("rope_scaling"), family.latent)
     yield ("--normalization", "RMSNorm" if family.rms_norm else "LayerNorm")
     epsilon = config.get("rms_norm_eps" if family.rms_norm else "layer_norm_epsilon")
     if isinstance(epsilon, int | float) and not isinstance(epsilon, bool):
@@ -134,6 +135,8 @@ def _shape_of_layers(family: Family, config: Mapping[str, Any]) -> Iterator[Opti
         yield ("--disable-bias-linear",)
     if family.qkv_biases:
         yield ("--add-qkv-bias",)
+    if family.latent:
+        yield ("--multi-latent-attention",)
     if family.qk_norm:
         yield ("--qk-layernorm",)
     yield from family.further

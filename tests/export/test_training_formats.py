@@ -318,6 +318,8 @@ def test_every_model_has_megatron_options_or_a_reason(launches: Read, tmp_path: 
         if command.target.name == "Megatron-LM":
             line = " ".join(" ".join(option) for option in command.options).replace('"$LEARNING_RATE"', "3e-4")
             parsed = recorded_parser("megatron").parse_args(shlex.split(line))
+            assert parsed.multi_latent_attention is name.startswith(("deepseek", "kimi"))
+            assert parsed.no_rope_fusion is parsed.multi_latent_attention
             assert parsed.vocab_size == launch.model.arch.vocab_size  # type: ignore[union-attr]
             exported.append(name)
     assert {"llama-2-7b", "qwen2.5-7b", "mixtral-8x7b", "deepseek-v3", "gpt2", "nemotron-4-15b"} <= set(exported)
