@@ -27,7 +27,7 @@ def workbook(report: Mapping[str, Any]) -> bytes:
         allocation_sheet(book, rows, plan)
         grid = month_sheet(book, rows, budget)
         price_sheet(book, rows, plan)
-        summary_money(book, summary, report, grid)
+        summary_money(book, summary, report, rows, grid)
     assumption_sheet(book, report)
     trace_sheet(book, report)
     book.stamped(plan["name"], plan["provenance"]["catalog"]["as_of"])

@@ -18,10 +18,12 @@ _OPTIONS = {
     "in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False,
 }  # fmt: skip
 _FONT = {"font_name": "Calibri", "font_size": 10, "valign": "top"}
-_MONEY = {"USD": "$#,##0.00;[Red]-$#,##0.00", "EUR": '#,##0.00 "EUR";[Red]-#,##0.00 "EUR"'}
+_MONEY = {"USD": '$#,##0.00;[Red]-$#,##0.00;"–"', "EUR": '#,##0.00 "EUR";[Red]-#,##0.00 "EUR";"–"'}
 _PRICE = {"USD": "$#,##0.0000##", "EUR": '#,##0.0000## "EUR"'}
+_HEAD: dict[str, Any] = {"bold": True, "bottom": 1, "text_wrap": True, "bg_color": "#E8EEF4", "valign": "bottom"}
 _CHANGEABLE = {"font_color": "#0000FF", "bg_color": "#FFF8DC"}
 _PAPER_A4 = 9
+_TITLE_POINTS, _HEAD_POINTS = 22, 30  # height of a row
 
 
 class Book:
@@ -34,19 +36,21 @@ class Book:
         self._book = xlsxwriter.Workbook(self._buffer, _OPTIONS)
         self._formats: dict[str, Any] = {}
         self._styles: dict[str, dict[str, Any]] = {
-            "text": {},
+            "text": {"indent": 1},
             "wrapped": {"text_wrap": True},
-            "quoted": {"quote_prefix": True},
+            "quoted": {"quote_prefix": True, "indent": 1},
             "title": {"bold": True, "font_size": 14},
-            "strong": {"bold": True},
-            "head": {"bold": True, "bottom": 1, "text_wrap": True, "bg_color": "#E8EEF4"},
+            "strong": {"bold": True, "indent": 1},
+            "head": {**_HEAD, "indent": 1},
+            "head right": {**_HEAD, "align": "right"},
             "note": {"italic": True, "font_color": "#595959"},
             "count": {"num_format": "#,##0"},
-            "hours": {"num_format": "#,##0.00"},
+            "hours": {"num_format": '#,##0.00;-#,##0.00;"–"'},
             "number": {"num_format": "General"},
             "share": {"num_format": "0.00%"},
             "money": {"num_format": _MONEY.get(currency, _MONEY["USD"])},
             "sum": {"num_format": _MONEY.get(currency, _MONEY["USD"]), "bold": True, "top": 1},
+            "line sum": {"num_format": _MONEY.get(currency, _MONEY["USD"]), "bold": True},
             "price": {
                 "num_format": _PRICE.get(currency, _PRICE["USD"]),
                 "font_color": "#0000FF",
@@ -74,6 +78,7 @@ class Book:
         sheet = self._book.add_worksheet(name)
         for column, width in enumerate(widths):
             sheet.set_column(column, column, width)
+        sheet.set_row(0, _TITLE_POINTS)
         sheet.freeze_panes(heads, fixed)
         sheet.hide_gridlines(2)
         sheet.set_landscape()
@@ -102,10 +107,20 @@ class Book:
         """A formula of ours, and the value that it has now."""
         sheet.write_formula(*at, formula, self._style(style), value)
 
-    def heads(self, sheet: Sheet, row: int, heads: Mapping[str, str], column: int = 0) -> None:
-        """A line of heads, each with a comment that says where its column comes from."""
+    def heads(self, sheet: Sheet, row: int, heads: Mapping[str, str], column: int = 0, *, right: str = "") -> None:
+        """A line of heads, each with a comment that says where its column comes from.
+
+        Parameters
+        ----------
+        heads
+            Head -> comment; no comment where it is empty.
+        right
+            Heads of columns of numbers, which stand at the right, with ", " between them; "*" for all.
+        """
+        numbers = set(right.split(", "))
+        sheet.set_row(row, _HEAD_POINTS)
         for number, (head, origin) in enumerate(heads.items(), start=column):
-            self.text(sheet, (row, number), head, "head")
+            self.text(sheet, (row, number), head, "head right" if head in numbers or "*" in numbers else "head")
             if origin:
                 sheet.write_comment(row, number, escape.xlsx_cell(origin), {"x_scale": 2, "author": "plan"})
 

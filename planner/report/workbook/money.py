@@ -47,7 +47,7 @@ def price_sheet(book: Book, rows: BookRows, plan: Piece) -> None:
     sheet = book.sheet(PRICES, (46, 13, 13, 14, 22, 14, 12, 14, 70), heads=FIRST, fixed=1)
     book.text(sheet, (0, 0), "Prices", "title")
     book.text(sheet, (1, 0), "Shaded cells may be changed; every other sheet follows.", "note")
-    book.heads(sheet, FIRST - 1, _PRICE_HEADS)
+    book.heads(sheet, FIRST - 1, _PRICE_HEADS, right="Price")
     for number, price in enumerate(rows.prices):
         _price(book, sheet, FIRST + number, price, plan)
     last = FIRST + max(len(rows.prices), 1)
@@ -69,7 +69,7 @@ def allocation_sheet(book: Book, rows: BookRows, plan: Piece) -> None:
     sheet = book.sheet(ALLOCATIONS, widths, heads=FIRST, fixed=1)
     book.text(sheet, (0, 0), "Allocations", "title")
     book.text(sheet, (1, 0), "What is paid for: nodes × hours × price.", "note")
-    book.heads(sheet, FIRST - 1, _CHARGE_HEADS)
+    book.heads(sheet, FIRST - 1, _CHARGE_HEADS, right="Nodes, Hours of each, Price, Part, Cost")
     for number, charge in enumerate(rows.charges):
         _charge(book, sheet, FIRST + number, charge, rows.prices[charge.price].usd)
     last = FIRST + len(rows.charges)

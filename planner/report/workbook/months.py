@@ -72,11 +72,13 @@ def month_sheet(book: Book, rows: BookRows, budget: Piece) -> Grid:
     sheet = book.sheet(MONTHS, widths, heads=SUMS, fixed=1)
     book.text(sheet, (0, 0), "Monthly budget", "title")
     book.text(sheet, (1, 0), _about(budget), "note")
-    book.heads(sheet, HEAD, {"": ""} | {month["label"]: "" for month in months} | {"Total": ""}, FIRST_MONTH - 1)
+    book.heads(
+        sheet, HEAD, {"": ""} | {month["label"]: "" for month in months} | {"Total": ""}, FIRST_MONTH - 1, right="*"
+    )
     for number, month in enumerate(months):
         book.text(sheet, (HEAD + 1, FIRST_MONTH + number), month["fiscal_year"] or "", "note")
     _sums(book, sheet, grid, budget)
-    book.heads(sheet, grid.first - 1, _LINE_HEADS)
+    book.heads(sheet, grid.first - 1, _LINE_HEADS, right="Charge, Share")
     for number, (line, charge) in enumerate(rows.lines):
         _line(book, sheet, grid, number, line, charge)
     _hours(book, sheet, grid, rows)
@@ -146,7 +148,7 @@ def _line(book: Book, sheet: Sheet, grid: Grid, number: int, line: Piece, charge
         text = f"=$H{row + 1}*$I{row + 1}*{grid.column(column)}{hours}/{whole}"
         book.formula(sheet, (row, column), text, microusd / MICRO)
     ends = f"{grid.column(FIRST_MONTH)}{row + 1}:{grid.column(grid.total - 1)}{row + 1}"
-    book.formula(sheet, (row, grid.total), f"=SUM({ends})", line["total_microusd"] / MICRO, "sum")
+    book.formula(sheet, (row, grid.total), f"=SUM({ends})", line["total_microusd"] / MICRO, "line sum")
 
 
 def _hours(book: Book, sheet: Sheet, grid: Grid, rows: BookRows) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from planner.report.plan_words import horizon, proof
 from planner.report.workbook.book import Book, Sheet
 from planner.report.workbook.months import FIRST_MONTH, HEAD, MONTHS, SUMS, Grid
-from planner.report.workbook.rows import MICRO
+from planner.report.workbook.rows import MICRO, BookRows
 
 Piece = Mapping[str, Any]
 SUMMARY = "Summary"
@@ -48,8 +48,8 @@ def _facts(plan: Piece) -> Iterator[tuple[str, str]]:
     yield "Plan's SHA-256", plan["sha256"] or ""
 
 
-def summary_money(book: Book, sheet: Sheet, report: Piece, grid: Grid) -> None:
-    """Totals, fiscal years and what else may happen."""
+def summary_money(book: Book, sheet: Sheet, report: Piece, rows: BookRows, grid: Grid) -> None:
+    """Totals, fiscal years, workloads, what margins cost and what else may happen."""
     budget, plan, row = report["budget"], report["plan"], 8
     book.text(sheet, (row, 0), "Contingency, share of the total", "strong")
     book.number(sheet, (row, 1), budget["contingency"], "input share")
@@ -60,7 +60,9 @@ def summary_money(book: Book, sheet: Sheet, report: Piece, grid: Grid) -> None:
     row = _totals(book, sheet, budget, grid, row + 3, horizon(plan))
     row = _solved(book, sheet, budget, row)
     row = _years(book, sheet, budget, grid, row + 1)
+    row = _workloads(book, sheet, rows, grid, row + 1)
     row = _cases(book, sheet, budget, row + 1)
+    row = _margins(book, sheet, report["margins"], row)
     for number, beside in enumerate(budget["beside"]):
         book.text(sheet, (row + number, 0), f"Beside the total: {beside['what']}")
         book.number(sheet, (row + number, 1), beside["total_microusd"] / MICRO, "money")
@@ -101,7 +103,7 @@ def _years(book: Book, sheet: Sheet, budget: Piece, grid: Grid, row: int) -> int
         return row
     heads = (f"Fiscal year from {budget['fiscal_year_start']}", "Training", "Serving", "Total", "Contingency",
              "Total with contingency")  # fmt: skip
-    book.heads(sheet, row, dict.fromkeys(heads, ""))
+    book.heads(sheet, row, dict.fromkeys(heads, ""), right=", ".join(heads[1:]))
     for number, year in enumerate(budget["fiscal_years"], start=row + 1):
         _year(book, sheet, grid, number, year)
     return row + len(budget["fiscal_years"]) + 1
@@ -118,13 +120,40 @@ def _year(book: Book, sheet: Sheet, grid: Grid, row: int, year: Piece) -> None:
         book.formula(sheet, (row, column), text, values[f"{key}_microusd"] / MICRO)
 
 
+def _workloads(book: Book, sheet: Sheet, rows: BookRows, grid: Grid, row: int) -> int:
+    """What each workload bears: the sum of its lines, which stand together."""
+    book.heads(sheet, row, {"Workload": "", "Cost": "With its share of contracts", "Kind": ""}, right="Cost")
+    ends: dict[tuple[str, str], list[int]] = {}
+    for number, (line, _) in enumerate(rows.lines):
+        ends.setdefault((line["workload"], line["kind"]), []).append(number)
+    column = grid.column(grid.total)
+    for place, ((workload, kind), mine) in enumerate(ends.items(), start=row + 1):
+        first, last = grid.first + mine[0] + 1, grid.first + mine[-1] + 1
+        cost = sum(rows.lines[number][0]["total_microusd"] for number in mine) / MICRO
+        book.text(sheet, (place, 0), workload or "nobody")
+        book.formula(sheet, (place, 1), f"=SUM('{MONTHS}'!${column}${first}:${column}${last})", cost)
+        book.text(sheet, (place, 2), {"training": "one-off", "serving": "recurring"}.get(kind, kind))
+    return row + len(ends) + 1
+
+
+def _margins(book: Book, sheet: Sheet, margins: Piece | None, row: int) -> int:
+    """What all margins cost together, as solved; nothing where it was not worked out."""
+    if not margins or margins["together_microusd"] is None:
+        return row
+    names = ", ".join(one["name"].replace("_", " ") for one in margins["taken"])
+    book.text(sheet, (row, 0), "Margins together (as solved)")
+    book.number(sheet, (row, 1), margins["together_microusd"] / MICRO, "money")
+    book.text(sheet, (row, 2), names)
+    return row + 2
+
+
 def _cases(book: Book, sheet: Sheet, budget: Piece, row: int) -> int:
     """What else may happen, as solved: these do not follow prices."""
     section = budget["cases"]
     if not section:
         return row
     book.heads(sheet, row, {"What may happen (as solved)": "These do not follow the sheet Prices", "Cost": "",
-                            "Probability": ""})  # fmt: skip
+                            "Probability": ""}, right="Cost, Probability")  # fmt: skip
     expected = section["expected"] or {"total_microusd": None}
     rows = [*section["cases"], {"name": "expected", "probability": None, **expected}]
     for number, case in enumerate(rows, start=row + 1):
