@@ -12,6 +12,7 @@ __all__ = [
     "candidates_table",
     "compare",
     "enumerate_candidates",
+    "export_plan",
     "frontier",
     "load_catalog",
     "load_model",

@@ -9,6 +9,7 @@ from planner.answers import Plan
 from planner.api.asking import asked, break_even, marginal_values, repairs, why_not
 from planner.api.checking import verify
 from planner.api.comparing import compare, side_of, side_of_plan
+from planner.api.exporting import export_plan
 from planner.api.frontiers import frontier, tradeoffs
 from planner.api.margins import margins
 from planner.api.reporting import report
@@ -36,6 +37,7 @@ __all__ = [
     "compare",
     "compare_schema",
     "enumerate_candidates",
+    "export_plan",
     "frontier",
     "frontier_schema",
     "load_catalog",

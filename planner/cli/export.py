@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.catalog.model import Catalog
-    from planner.export import Export, ExportFile, Launch, Refusal
+    from planner.export import Export, ExportFile, Refusal
 
 _SCENARIO_SUFFIXES = (".yaml", ".yml")
 
@@ -59,8 +59,6 @@ def export(
 ) -> None:
     """Write the files that launch a plan: one for each workload and place that it rents."""
     from planner.cli.find import plan_or_scenario
-    from planner.export import export as exported
-    from planner.export import launches_of
 
     asked = {"settings": settings, "case": case, "hardware": hardware}
     plan = plan_or_scenario(plan, anew=bool(settings or case or allow_suspect))
@@ -70,10 +68,10 @@ def export(
         if settings or case or allow_suspect:
             raise usage("not-a-scenario", "--set, --case and --allow-suspect want a scenario file")
         document, catalog = _read(frame, plan, hardware, allow_stale)
-    _demand_plan(document)
     made = _command(form, plan, workload, allow_stale=allow_stale, allow_suspect=allow_suspect, **asked)
-    launches = _chosen(launches_of(document, catalog, command=made), workload)
-    result = exported(form, launches)
+    from planner import api
+
+    result = api.export_plan(document, form.value, catalog, workload=workload, command=made)
     _tell(frame, form, result)
     _emit(frame, result.files, out)
 
@@ -97,17 +95,6 @@ def _read(frame: Frame, plan: str, hardware: str | None, allow_stale: bool) -> t
     return document, fresh(frame, document, hardware=hardware, allow_stale=allow_stale)[1]
 
 
-def _demand_plan(document: dict[str, Any]) -> None:
-    """Without a plan there is nothing to launch."""
-    from planner.errors import InfeasibleError, StoppedError
-
-    if document["status"] in ("optimal", "feasible"):
-        return
-    kind = InfeasibleError if document["status"] == "infeasible" else StoppedError
-    raise kind.of("no-plan", f"'{document['name']}' is {document['status']}: there is nothing to launch",
-                  hint="plan explain says what is in the way")  # fmt: skip
-
-
 def _command(form: Target, plan: str, workload: str | None, **asked: Any) -> str:
     """The command that makes these files again."""
     words = ["plan", "export", form.value, plan]
@@ -116,14 +103,6 @@ def _command(form: Target, plan: str, workload: str | None, **asked: Any) -> str
     words += [word for name in ("case", "hardware") if asked[name] for word in (f"--{name}", asked[name])]
     words += [f"--{name.replace('_', '-')}" for name in ("allow_stale", "allow_suspect") if asked[name]]
     return shlex.join(words)
-
-
-def _chosen(launches: Sequence[Launch], workload: str | None) -> list[Launch]:
-    chosen = [launch for launch in launches if workload in (None, launch.workload)]
-    if not chosen:
-        names = ", ".join(dict.fromkeys(launch.workload for launch in launches))
-        raise usage("unknown-workload", f"the plan runs no workload '{workload}'", f"it runs {names}")
-    return chosen
 
 
 def _tell(frame: Frame, form: Target, result: Export) -> None:

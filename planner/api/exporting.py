@@ -1,0 +1,64 @@
+"""Launch files of a plan, in the words of the programs that run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.catalog.model import Catalog
+from planner.errors import InfeasibleError, StoppedError, UsageError
+from planner.export import FORMATS, Export, export, launches_of
+from planner.plan.made_with import catalog_of_plan
+
+_STATUS_WITH_PLAN = ("optimal", "feasible")
+
+
+def export_plan(
+    plan: Mapping[str, Any],
+    form: str,
+    catalog: Catalog | None = None,
+    *,
+    workload: str | None = None,
+    command: str = "planner.export_plan",
+) -> Export:
+    """Files that launch a plan document, and what could not be written with the reason.
+
+    Parameters
+    ----------
+    form
+        torchrun, torchtitan, deepspeed, slurm, vllm, sglang, skypilot or kubernetes.
+    catalog
+        That the plan was made with; default as the plan says.
+    workload
+        Only this one.
+    command
+        That makes the files again, for their heads.
+
+    Raises
+    ------
+    UsageError
+        There is no such format or workload.
+    InfeasibleError, StoppedError
+        The document holds no plan.
+    InputError
+        It is not a whole plan.
+    """
+    if form not in FORMATS:
+        raise UsageError.of("unknown-format", f"no format '{form}'", hint=f"one of {', '.join(FORMATS)}")
+    _demand_plan(plan)
+    launches = launches_of(plan, catalog or catalog_of_plan(plan), command=command)
+    chosen = [launch for launch in launches if workload in (None, launch.workload)]
+    if not chosen:
+        names = ", ".join(dict.fromkeys(launch.workload for launch in launches))
+        message = f"the plan runs no workload '{workload}'" if workload else "the plan rents nothing"
+        raise UsageError.of("unknown-workload", message, hint=f"it runs {names}" if names else "")
+    return export(form, chosen)
+
+
+def _demand_plan(plan: Mapping[str, Any]) -> None:
+    """Without a plan there is nothing to launch."""
+    if plan["status"] in _STATUS_WITH_PLAN:
+        return
+    kind = InfeasibleError if plan["status"] == "infeasible" else StoppedError
+    message = f"'{plan['name']}' is {plan['status']}: there is nothing to launch"
+    raise kind.of("no-plan", message, hint="plan explain says what is in the way")
