@@ -213,7 +213,7 @@ def infeasible_blocks(document: Document) -> list[Block]:
     """What has no way to run, and the limits that cannot hold together."""
     facts = document["infeasible"]
     blocks: list[Block] = [
-        Items(title=f"No way to run {name}", items=tuple(reasons), tone="bad")
+        Items(title=f"No way to run {name}", items=tuple(map(words.missed, reasons)), tone="bad")
         for name, reasons in facts["workloads"].items()
         if reasons
     ]

@@ -303,6 +303,12 @@ def rejected_row(name: str, entry: Piece) -> list[str]:
     return [name, f"{entry['count']:,} {entry['what']}", reason, entry["nearest"]]
 
 
+def missed(line: str) -> str:
+    """Why ways are not there, "505 offers: not-allowed" or "memory: needs 3 GB less", in words."""
+    head, colon, rest = line.partition(": ")
+    return f"{REASONS.get(head, head)}{colon}{REASONS.get(rest, rest)}"
+
+
 def counted(entries: Sequence[Piece]) -> str:
     """Several reasons in one line: "204 offers (not in hardware.allow), 9 offers (...)"."""
     return ", ".join(

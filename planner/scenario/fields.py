@@ -119,7 +119,7 @@ Duration = Annotated[float, _TIME_SCHEMA, _positive_time]
 Hours = Annotated[
     float,
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
-    _quantity(units.parse_tokens, "above 0 and at most 876000", 0, 876_000, above=True, hint="write 720"),
+    _quantity(units.parse_number, "above 0 and at most 876000", 0, 876_000, above=True, hint="write 720"),
 ]
 Tokens = Annotated[
     float,
@@ -129,7 +129,7 @@ Tokens = Annotated[
 Epochs = Annotated[
     float,
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
-    _quantity(units.parse_tokens, "above 0 and at most 1000000", 0, MAX_COUNT, above=True),
+    _quantity(units.parse_number, "above 0 and at most 1000000", 0, MAX_COUNT, above=True),
 ]
 Parameters = Annotated[
     int,
@@ -142,7 +142,7 @@ CountOrZero = Annotated[
     int, _COUNT_SCHEMA, _quantity(units.parse_count, "at least 0 and at most 1000000", 0, MAX_COUNT)
 ]
 RequestsPerMinute = Annotated[
-    float, _COUNT_SCHEMA, _quantity(units.parse_tokens, "above 0 and at most 1e12", 0, 1e12, above=True)
+    float, _COUNT_SCHEMA, _quantity(units.parse_number, "above 0 and at most 1e12", 0, 1e12, above=True)
 ]
 Factor = Annotated[
     float,

@@ -173,6 +173,11 @@ def parse_count(value: object, *, field: str = "value") -> int:
     return _whole(value, COUNT, field)
 
 
+def parse_number(value: object, *, field: str = "value") -> float:
+    """A number without a unit, not always whole: 0.5, "1.5k", 1e3."""
+    return _float(value, COUNT, field)
+
+
 def parse_parameters(value: object, *, field: str = "value") -> int:
     """A whole number of parameters: "8B", "70B parameters"."""
     return _whole(value, PARAMETERS, field)

@@ -85,7 +85,8 @@ def _checkpointed_bytes(question: TrainingQuestion, share: int) -> float:
 def _serving_rules(question: ServingQuestion, allocations: list[Document]) -> list[Document]:
     fleet = question.fleet
     given = fleet.throughput_tokens_per_s_per_device
-    checks = [_devices_rule(question, given, "given")] if given else [_devices_rule(question, *_best_rate(allocations))]
+    rate, source = (given, "given") if given else _best_rate(allocations)
+    checks = [_devices_rule(question, rate, source)] if rate else []  # without a plan there is no rate to go by
     speed, where = fleet.speed_tokens_per_s_per_user, "given"
     if not speed and allocations and allocations[0]["tpot_s"]:
         speed, where = 1.0 / allocations[0]["tpot_s"], "1/TPOT of the plan"
@@ -102,7 +103,7 @@ def _best_rate(allocations: list[Document]) -> tuple[float, str]:
 
 def _devices_rule(question: ServingQuestion, rate: float, where: str) -> Document:
     fleet = question.fleet
-    devices = float(rules.serving_devices(fleet.output_tokens, rate, fleet.qpm)) if rate else 0.0
+    devices = float(rules.serving_devices(fleet.output_tokens, rate, fleet.qpm))
     text = (
         f"{fleet.output_tokens:g} tokens / {rate:.4g} tokens/s per device ({where}) · {fleet.qpm:g} QPM / 60 "
         f"= {devices:.3g} devices, without peaks, spares or whole replicas"
