@@ -22,6 +22,7 @@ from planner.catalog.model import Catalog
 from planner.errors import InputError, PlanError
 from planner.plan.document import digest_of
 from planner.plan.exit_codes import EXIT_CODES
+from planner.report.plan import render_plan
 from planner.scenario.schema import Scenario
 from tests.unit.worlds import GIB, catalog, device, fleet, job, offer, scenario, shape
 
@@ -185,6 +186,16 @@ def test_an_infeasible_plan_says_why() -> None:
     dear = solved(*CASES["too dear"])
     assert dear["infeasible"]["workloads"] == {}
     assert {"limits.budget"} <= {entry["name"] for entry in dear["infeasible"]["conflict"]}
+
+
+def test_without_a_plan_no_rule_of_thumb_is_told_of_its_rate() -> None:
+    lost = {key: value for key, value in fleet(model="llama-3.2-1b", slo={"ttft_p95": "1 ms"}).items()}
+    lost.pop("throughput", None)
+    document = solved(scenario([], [lost]), catalog())
+    assert document["status"] == "infeasible"
+    assert document["workloads"][0]["cross_check"] == []
+    shown = render_plan(document, "table")
+    assert "misses a latency target even when idle" in shown
 
 
 def test_a_shape_too_large_for_the_limits_is_a_reason() -> None:
