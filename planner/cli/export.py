@@ -55,20 +55,23 @@ def export(
     settings: options.Settings = None,
     case: options.Case = None,
     hardware: options.HardwareFolder = None,
+    prices: options.Prices = None,
+    price: options.Price = None,
     allow_suspect: options.AllowSuspect = False,
 ) -> None:
     """Write the files that launch a plan: one for each workload and place that it rents."""
     from planner.cli.find import plan_or_scenario
 
-    asked = {"settings": settings, "case": case, "hardware": hardware}
+    asked = {"settings": settings, "case": case}
+    given = {"hardware": hardware, "prices": prices, "price": price}
     plan = plan_or_scenario(plan, anew=bool(settings or case or allow_suspect))
     if PurePath(plan).suffix in _SCENARIO_SUFFIXES:
-        document, catalog = _solved(frame, plan, allow_suspect=allow_suspect, **asked)
+        document, catalog = _solved(frame, plan, allow_suspect, {**asked, **given})
     else:
         if settings or case or allow_suspect:
             raise usage("not-a-scenario", "--set, --case and --allow-suspect want a scenario file")
-        document, catalog = _read(frame, plan, hardware, allow_stale)
-    made = _command(form, plan, workload, allow_stale=allow_stale, allow_suspect=allow_suspect, **asked)
+        document, catalog = _read(frame, plan, given, allow_stale)
+    made = _command(form, plan, workload, allow_stale=allow_stale, allow_suspect=allow_suspect, **asked, **given)
     from planner import api
 
     result = api.export_plan(document, form.value, catalog, workload=workload, command=made)
@@ -76,30 +79,31 @@ def export(
     _emit(frame, result.files, out)
 
 
-def _solved(frame: Frame, scenario: str, *, allow_suspect: bool, **asked: Any) -> tuple[dict[str, Any], Catalog]:
+def _solved(frame: Frame, scenario: str, allow_suspect: bool, asked: dict[str, Any]) -> tuple[dict[str, Any], Catalog]:
     """The plan of a scenario that is solved first."""
     from planner.cli.find import load
 
-    question, catalog = load(scenario, **asked)
+    question, catalog = load(scenario, **asked, frame=frame)
     from planner import api
 
     with frame.progress(f"solving {question.name}"):
         return api.solve(question, catalog, allow_suspect=allow_suspect).document, catalog
 
 
-def _read(frame: Frame, plan: str, hardware: str | None, allow_stale: bool) -> tuple[dict[str, Any], Catalog]:
+def _read(frame: Frame, plan: str, given: dict[str, Any], allow_stale: bool) -> tuple[dict[str, Any], Catalog]:
     """A plan file that still answers its scenario and its catalog."""
     from planner.cli.planfile import read_plan
 
     document = read_plan(plan)
-    return document, fresh(frame, document, hardware=hardware, allow_stale=allow_stale)[1]
+    return document, fresh(frame, document, allow_stale=allow_stale, **given)[1]
 
 
 def _command(form: Target, plan: str, workload: str | None, **asked: Any) -> str:
     """The command that makes these files again."""
     words = ["plan", "export", form.value, plan]
     words += ["--workload", workload] if workload else []
-    words += [word for setting in asked["settings"] or () for word in ("--set", setting)]
+    several = {"--set": asked["settings"], "--prices": asked["prices"], "--price": asked["price"]}
+    words += [word for flag, values in several.items() for value in values or () for word in (flag, value)]
     words += [word for name in ("case", "hardware") if asked[name] for word in (f"--{name}", asked[name])]
     words += [f"--{name.replace('_', '-')}" for name in ("allow_stale", "allow_suspect") if asked[name]]
     return shlex.join(words)

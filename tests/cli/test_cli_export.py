@@ -135,6 +135,13 @@ def test_a_scenario_is_solved_first(run: Run, here: Path) -> None:
     assert "--train-iters 31250 " in answer.out
 
 
+def test_own_prices_are_part_of_the_command(run: Run, here: Path) -> None:
+    wanted = "--price 'a100-sxm-40gb=$2.00/h'"
+    answer = run("export", "slurm", "scenarios/gpt2-xl.yaml", "--price", "a100-sxm-40gb=$2.00/h")
+    assert answer.code == 0, answer.err
+    assert wanted in answer.out
+
+
 def test_settings_want_a_scenario(run: Run, plan: Path) -> None:
     answer = run("export", "slurm", str(plan), "--set", "limits.budget=$1")
     assert answer.code == 2
