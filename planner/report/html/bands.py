@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.report.band_words import banded
-from planner.report.escape import html
-from planner.report.html.figures import COLOURS, QUIET, key_of, labels, row_layout, upright
+from planner.report.html.figures import COLOURS, QUIET, key_of, labels, named, row_layout, upright
 from planner.report.html.parts import Figure
 
 Piece = Mapping[str, Any]
@@ -73,4 +72,4 @@ def _rows(document: Piece) -> Iterator[tuple[str, float, float, float]]:
 
 
 def _named(workload: Piece, row: Piece, what: str) -> str:
-    return f"<b>{html(workload['name'])}</b> · {html(row['device'])} · {what}"
+    return f"<b>{named(workload['name'])}</b> · {named(row['device'])} · {what}"

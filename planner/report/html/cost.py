@@ -8,7 +8,7 @@ from typing import Any
 from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns
 from planner.report.escape import html
-from planner.report.html.figures import bars, fill, key_of, labels, layout, row_layout
+from planner.report.html.figures import bars, fill, key_of, labels, layout, named, row_layout
 from planner.report.html.parts import Figure
 
 Piece = Mapping[str, Any]
@@ -77,7 +77,7 @@ def _ranked(document: Piece, rows: Sequence[Piece], key: str, title: str, place:
 def _label(document: Piece, row: Piece, key: str, whole: int) -> str:
     part = 100 * row["total_microusd"] / whole
     share = f" · {part:.0f} %" if part >= 1 else " · below 1 %"
-    return f"<b>{html(row[key] or 'not at a provider')}</b> · {words.money(document, row['total_microusd'])}{share}"
+    return f"<b>{named(row[key] or 'not at a provider')}</b> · {words.money(document, row['total_microusd'])}{share}"
 
 
 def _currency(document: Piece) -> str:

@@ -18,6 +18,7 @@ PATTERNS = ("", "/", ".", "x", "\\", "-", "+", "|", "/", ".")
 QUIET = "#8a93a0"
 ALERT = "#c2605b"
 ROW_HEIGHT = 46  # of a bar with its label above [px]
+_LONGEST = 36  # characters
 _FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 _CLEAR = "rgba(0,0,0,0)"
 _ABOVE, _BELOW = 4, 46  # around what is drawn: nothing, and the axis with its title [px]
@@ -73,6 +74,12 @@ def ticks(name: str, rows: Sequence[int], values: Sequence[float], texts: Sequen
     }
 
 
+def named(text: str) -> str:
+    """A name in a figure: escaped, and no longer than a narrow page can show; tables have it whole."""
+    shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return html(shown)
+
+
 def labels(texts: Sequence[str]) -> list[dict[str, Any]]:
     """A line of text above the bar of each row, from the left edge: it needs no margin, however narrow the page."""
     return [
@@ -109,7 +116,7 @@ def layout(title: str, *, height: int, **more: Any) -> dict[str, Any]:
     }
     return {
         "height": height,
-        "margin": {"l": 8, "r": 16, "t": _ABOVE, "b": _BELOW},
+        "margin": {"l": 8, "r": 26, "t": _ABOVE, "b": _BELOW},
         "paper_bgcolor": _CLEAR,
         "plot_bgcolor": _CLEAR,
         "font": {"family": _FONT, "size": 13},

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.report.escape import html
-from planner.report.html.figures import QUIET, bars, key_of, labels, row_layout, ticks
+from planner.report.html.figures import QUIET, bars, key_of, labels, named, row_layout, ticks
 from planner.report.html.parts import Figure
 from planner.report.serving_words import pointed, seconds, target_name
 
@@ -64,4 +64,4 @@ def _targets(document: Piece) -> list[tuple[Piece, Piece, Piece]]:
 
 def _label(workload: Piece, row: Piece, target: Piece) -> str:
     figures = f"{seconds(target['predicted_s'])} of {seconds(target['target_s'])}"
-    return f"<b>{html(workload['name'])}</b> · {html(row['device'])} · {html(target_name(target['name']))} {figures}"
+    return f"<b>{named(workload['name'])}</b> · {named(row['device'])} · {html(target_name(target['name']))} {figures}"

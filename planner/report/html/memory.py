@@ -8,8 +8,7 @@ from typing import Any
 from planner import units
 from planner.report import plan_words as words
 from planner.report.blocks import Column, Grid
-from planner.report.escape import html
-from planner.report.html.figures import bars, key_of, labels, row_layout, ticks
+from planner.report.html.figures import bars, key_of, labels, named, row_layout, ticks
 from planner.report.html.parts import Figure
 
 Piece = Mapping[str, Any]
@@ -63,7 +62,7 @@ def memory_figure(document: Piece) -> Figure | None:
 
 def _label(workload: Piece, row: Piece) -> str:
     needed, usable = (row["memory"][name] for name in ("needed_bytes", "usable_bytes"))
-    name = f"<b>{html(workload['name'])}</b> · {html(row['device'])}"
+    name = f"<b>{named(workload['name'])}</b> · {named(row['device'])}"
     return f"{name} · {units.format_bytes(needed)} of {units.format_bytes(usable)}"
 
 

@@ -10,7 +10,7 @@ from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns
 from planner.report.escape import html
-from planner.report.html.figures import ALERT, QUIET, bars, key_of, labels, row_layout, ticks
+from planner.report.html.figures import ALERT, QUIET, bars, key_of, labels, named, row_layout, ticks
 from planner.report.html.parts import Figure
 
 Piece = Mapping[str, Any]
@@ -72,7 +72,7 @@ def _deadlines(document: Piece, rows: list[tuple[Piece, Piece]]) -> Figure:
 
 
 def _label(workload: Piece, row: Piece) -> str:
-    return f"<b>{html(workload['name'])}</b> · {html(words.finish_of(row))}"
+    return f"<b>{named(workload['name'])}</b> · {html(words.finish_of(row))}"
 
 
 def _whiskers(rows: list[tuple[Piece, Piece]]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _stroke() -> dict[str, Any]:
 
 def _job_label(job: Piece) -> str:
     many = f" ×{job['jobs']}" if job["jobs"] > 1 else ""
-    return f"<b>{html(job['workload'])}</b>{many} · {html(job['place'])}"
+    return f"<b>{named(job['workload'])}</b>{many} · {named(job['place'])}"
 
 
 def _running(jobs: list[Piece], axis: _Axis) -> list[dict[str, Any]]:

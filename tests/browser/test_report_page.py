@@ -1,0 +1,142 @@
+"""The report in a real browser: no network, every figure drawn, readable on a phone and on a wide screen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Open = Callable[..., Any]
+SAMPLES = ["llama", "fleet", "portfolio", "infeasible", "hostile"]
+EVERY = ((400, "light"), (400, "dark"), (1600, "dark"), (1600, "light"))
+LOOKED_AT = ((400, "dark"), (1600, "light"))
+DRAWN = """() => [...document.querySelectorAll(".figure")].map(place => {
+  const marks = [...place.querySelectorAll(".barlayer .point path, .scatterlayer .point, .scatterlayer .js-line")];
+  const boxes = marks.map(mark => mark.getBoundingClientRect());
+  const frame = place.querySelector("svg.main-svg")?.getBoundingClientRect();
+  const labels = [...place.querySelectorAll("text")].map(text => text.getBoundingClientRect());
+  const inside = place.getBoundingClientRect();
+  return {
+    id: place.id, done: place.dataset.drawn === "yes", width: frame?.width ?? 0, height: frame?.height ?? 0,
+    marks: boxes.filter(box => box.width > 0 || box.height > 0).length,
+    cut: labels.filter(box => box.width > 0 && (box.right > inside.right + 1 || box.left < inside.left - 1)).length,
+  };
+})"""
+WIDER = """() => [...document.querySelectorAll("body *")]
+  .filter(one => !one.closest(".scroll, svg, .unseen, .skip, script, style"))
+  .filter(one => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+  .map(one => one.tagName + "." + one.className)"""
+SMALLEST = """() => Math.min(...[...document.querySelectorAll("p, li, td, th, dd, dt, figcaption, .figure text")]
+  .filter(one => one.textContent.trim() && !one.closest(".unseen"))
+  .map(one => parseFloat(getComputedStyle(one).fontSize)))"""
+COLOURS = """() => {
+  const of = (query, what) => { const one = document.querySelector(query);
+    return one ? getComputedStyle(one)[what] : null; };
+  return {paper: of("body", "backgroundColor"), ink: of("body", "color"), soft: of(".note, .name", "color"),
+    link: of("nav a", "color"), label: of(".figure .annotation-text", "fill"), tick: of(".figure .xtick text", "fill")};
+}"""
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_drawn_and_readable_at_every_width_in_light_and_dark(name: str, opened: Open) -> None:
+    it = opened(name)
+    for width, scheme in EVERY if name == "llama" else LOOKED_AT:
+        it.look(width, scheme)
+        where = f"{name} at {width} px, {scheme}"
+        for figure in it.page.evaluate(DRAWN):
+            assert figure["done"], (where, figure)
+            assert figure["marks"] > 0, (where, figure)
+            assert figure["width"] > 300, (where, figure)
+            assert figure["height"] > 60, (where, figure)
+            assert figure["cut"] == 0, (where, figure)
+        assert it.page.evaluate("document.documentElement.scrollWidth") <= width, where
+        assert it.page.evaluate(WIDER) == [], where
+        assert it.page.evaluate(SMALLEST) >= 11, where
+        assert_contrast(it.page.evaluate(COLOURS), scheme)
+        it.picture(f"{name}-{width}-{scheme}")
+    assert it.said == []
+    assert [address for address in it.asked if not address.startswith("file:")] == []
+    assert len(it.asked) == 1
+
+
+def assert_contrast(colours: dict[str, str | None], scheme: str) -> None:
+    """All text stands out by 4.5 to 1 or more (WCAG AA), on paper that is of the scheme."""
+    paper = luminance(colours["paper"] or "")
+    assert (paper > 0.5) == (scheme == "light")
+    for part, colour in colours.items():
+        if part != "paper" and colour is not None:
+            lighter, darker = sorted((luminance(colour), paper), reverse=True)
+            assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (part, colour, scheme)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of "rgb(1, 2, 3)" (WCAG 2)."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_on_paper_figures_stand_still_keep_their_colours_and_fit(opened: Open) -> None:
+    it = opened("llama", color_scheme="dark")
+    it.look(1600, "dark")
+    pdf = it.page.pdf(format="A4")
+    assert pdf.startswith(b"%PDF-")
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) >= 4
+    it.page.emulate_media(media="print", color_scheme="dark")
+    # a page of paper is narrower than the screen that the figures were drawn for
+    it.page.evaluate("document.body.style.width = '690px'")
+    for figure in it.page.evaluate(DRAWN):
+        assert 600 < figure["width"] <= 690, figure
+        assert figure["marks"] > 0, figure
+    colours = it.page.evaluate(COLOURS)
+    assert luminance(colours["ink"]) < luminance("rgb(128, 128, 128)")  # dark ink, whatever the screen likes
+    assert it.page.evaluate("getComputedStyle(document.querySelector('.key .mark')).printColorAdjust") == "exact"
+    assert it.page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+
+
+def test_hostile_names_stay_text(opened: Open) -> None:
+    it = opened("hostile")
+    it.page.wait_for_timeout(300)
+    own = "img, iframe, object, embed, link, form, a[href]:not([href^='#']), [onerror], [onclick], main script"
+    assert it.page.evaluate("query => document.querySelectorAll(query).length", own) == 0
+    assert "<script>alert(1)</script>" in it.page.inner_text("h1")
+    assert "<script>alert(1)" in "".join(it.page.locator(".figure").all_text_contents())
+    assert it.said == []
+
+
+def test_the_policy_stops_what_is_not_ours(opened: Open) -> None:
+    """Even if a name became an element, it would not run and would not be fetched."""
+    it = opened("llama")
+    it.page.evaluate(
+        """() => {
+          const script = document.createElement("script");
+          script.textContent = "document.title = 'taken over'";
+          document.body.append(script);
+          const picture = document.createElement("img");
+          picture.src = "http://127.0.0.1:9/picture.png";
+          document.body.append(picture);
+        }"""
+    )
+    it.page.wait_for_timeout(200)
+    assert it.page.title() != "taken over"
+    assert len(it.said) >= 2
+    assert all("Content Security Policy" in line for line in it.said)
+
+
+def test_without_scripts_the_tables_say_it_all(opened: Open) -> None:
+    it = opened("llama", java_script_enabled=False)
+    assert it.page.locator("noscript p").is_visible()
+    assert it.page.locator("#memory table").is_visible()
+    assert it.said == []
+
+
+def test_the_keyboard_finds_its_way(opened: Open) -> None:
+    it = opened("llama")
+    it.page.keyboard.press("Tab")
+    assert it.page.evaluate("document.activeElement.className") == "skip"
+    box = it.page.locator(".skip").bounding_box()
+    assert box["x"] >= 0
+    it.page.keyboard.press("Tab")
+    assert it.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
