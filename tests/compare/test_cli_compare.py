@@ -82,11 +82,9 @@ def test_two_catalogs_for_a_scenario(here: Path, run: Run) -> None:
 def test_exit_codes_for_pipelines(here: Path, run: Run) -> None:
     sides = ("compare", "old.json", "new.json", "--scenario", "small.yaml", "--no-cause", "-q")
     assert run(*sides, "--exit-code")[0] == 7
-    assert run("compare", "old.json", "old.json", "--scenario", "small.yaml", "--exit-code", "-q")[0] == 0
     assert run(*sides, "--max-increase", "0%")[0] == 0, "it became cheaper"
     back = ("compare", "new.json", "old.json", "--scenario", "small.yaml", "--no-cause", "-q")
-    assert run(*back, "--max-increase", "5%")[0] == 7
-    assert run(*back, "--max-increase", "900%")[0] == 0
+    assert run(*back, "--max-increase", "5%")[0] == 7, "it became dearer"
 
 
 def test_plans_by_their_files(here: Path, run: Run) -> None:

@@ -64,7 +64,11 @@ def market() -> Catalog:
     shipped = api.load_catalog()
     offers = tuple(replace(offer, provenance=SOURCE) for offer in shipped.offers if offer.id in PRICES)
     assert [offer.id for offer in offers] == list(OFFERS)
-    return at_prices(replace(shipped, name="small", as_of="2026-11-20", offers=offers), PRICES)
+    shapes = {offer.shape: shipped.shapes[offer.shape] for offer in offers}
+    devices = {shape.device: shipped.devices[shape.device] for shape in shapes.values()}
+    named = {alias: owner for alias, owner in shipped.aliases.items() if owner in devices}
+    small = replace(shipped, name="small", as_of="2026-11-20", offers=offers, shapes=shapes, devices=devices)
+    return at_prices(replace(small, aliases=named), PRICES)
 
 
 def sealed(catalog: Catalog) -> Catalog:
