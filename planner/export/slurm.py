@@ -8,7 +8,7 @@ from planner.export.header import Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
 from planner.export.quoting import dns_label
 from planner.export.trainer import command_lines, training_command
-from planner.export.training import WALL_TIME_MARGIN, wall_time_limit_s
+from planner.export.training import WALL_TIME_MARGIN, date_after, wall_time_limit_s
 
 TARGET = Target(
     name="Slurm",
@@ -50,6 +50,9 @@ def _directives(launch: TrainingLaunch) -> Iterator[str]:
         yield f"--array=1-{launch.jobs}"
     if launch.checkpoint_every_s is not None:
         yield "--requeue"
+    begin = date_after(launch.timing, launch.timing.start_hours)
+    if begin is not None and launch.timing.start_hours > 0:
+        yield f"--begin={begin:%Y-%m-%dT%H:%M:%S}"
 
 
 def _clock(seconds: int) -> str:
@@ -88,5 +91,3 @@ def _on_each_node(lines: list[str]) -> list[str]:
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
     yield f"--time is {WALL_TIME_MARGIN:g} times the upper end of the prediction"
     yield "partition, account and environment modules are your cluster's: sbatch --partition=... --account=..."
-    if launch.timing.begin and launch.timing.start_hours > 0:
-        yield "submit it with sbatch --begin at the time of the plan"

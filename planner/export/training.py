@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 
 import numpy as np
 
 from planner.estimate.memory_ranks import expert_tensor_degree
-from planner.export.launch import NotExpressible, TrainingLaunch, TrainingLayout
+from planner.export.launch import NotExpressible, Timing, TrainingLaunch, TrainingLayout
 from planner.units import format_duration
 
 WALL_TIME_MARGIN = 1.2  # of a time limit, over the upper end of the predicted finish (interface.md section 6)
@@ -115,9 +116,20 @@ def training_notes(launch: TrainingLaunch, software: tuple[str, ...]) -> Iterato
 def _calendar(launch: TrainingLaunch) -> Iterator[str]:
     """When the plan lets a job run; a file starts it, but keeps no calendar."""
     timing = launch.timing
-    since = f" after {timing.begin}" if timing.begin else " after the plan begins"
     if len(timing.windows_hours) > 1:
-        spans = ", ".join(f"{first:g} to {last:g}" for first, last in timing.windows_hours)
-        yield f"the plan pauses this job: it runs in the hours {spans}{since}; stop and start it yourself"
+        spans = ", ".join(
+            f"{_moment(timing, first)} to {_moment(timing, last)}" for first, last in timing.windows_hours
+        )
+        yield f"the plan pauses this job, which runs from {spans}: stop and start it yourself"
     elif timing.start_hours > 0:
-        yield f"the plan starts this job {timing.start_hours:g} h{since}"
+        yield f"the plan starts this job {_moment(timing, timing.start_hours)}"
+
+
+def _moment(timing: Timing, hours: float) -> str:
+    date = date_after(timing, hours)
+    return f"hour {hours:g}" if date is None else f"{date:%Y-%m-%d %H:%M}"
+
+
+def date_after(timing: Timing, hours: float) -> datetime | None:
+    """The date so many hours after the plan begins; None where the plan has no dates."""
+    return datetime.fromisoformat(timing.begin) + timedelta(hours=hours) if timing.begin else None

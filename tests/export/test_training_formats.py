@@ -235,6 +235,7 @@ REFUSED = [
     ("deepspeed", {"layout": {"tp": 2, "dp": 8, "micro_batches": 62, "sharding": "zero-3"}}, "tensor parallelism"),
     ("deepspeed", {"job": {"precision": "fp8"}}, "fp8"),
     ("slurm", {"row": {"device": "tpu-v6e"}}, "TPU"),
+    ("slurm", {"row": {"shape": "mig/a100-sxm-80gb-1g.10gb", "device": "a100-sxm-80gb"}}, "slice"),
     ("slurm", {"job": LORA}, "adapters"),
 ]  # fmt: skip
 
@@ -423,7 +424,19 @@ def test_pauses_and_starts_are_told(launches: Read) -> None:
     ]
     (launch,) = jobs_of(launches("llama", changed({"row": {"runs": windows, "start_hours": 24.0}})))
     for form in TRAINING:
-        assert any("24 to 48, 96 to 200" in file.text for file in export(form, [launch]).files), form
+        told = "runs from hour 24 to hour 48, hour 96 to hour 200"
+        assert any(told in file.text for file in export(form, [launch]).files), form
+
+
+def test_a_date_in_the_calendar_is_kept_by_slurm(launches: Read) -> None:
+    def change(document: dict[str, Any]) -> None:
+        changed({"row": {"start_hours": 36.0}})(document)
+        document["schedule"] = {"begin": "2026-12-07"}
+
+    (launch,) = jobs_of(launches("llama", change))
+    (file,) = export("slurm", [launch]).files
+    assert "#SBATCH --begin=2026-12-08T12:00:00\n" in file.text
+    assert "the plan starts this job 2026-12-08 12:00" in file.text
 
 
 def test_the_command_line_of_torchtitan_says_what_its_job_file_says(launches: Read, tmp_path: Path) -> None:
