@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -160,6 +161,8 @@ def _one(frame: Frame, question: Question, default: Any, needed: bool, file: str
 
 def _line_of(prompt: str) -> str:
     """One line from the terminal; its end (Ctrl-D) is taken as a wish to leave."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 - lets input() edit its line
     try:
         return input(prompt)
     except EOFError:
