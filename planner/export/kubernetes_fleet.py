@@ -27,7 +27,7 @@ def fleet_objects(launch: ServingLaunch, server: Server) -> list[Document]:
     spans = launch.nodes_per_replica > 1
     replicas = _group_set(launch, server) if spans else _deployment(launch, server)
     found = [replicas, _service(name, {**labels, **(LEADER if spans else {})})]
-    if comes_and_goes(launch):
+    if launch.comes_and_goes:
         found.append(_autoscaler(launch, replicas, server.running_metric))
     if launch.fleet.spare_replicas:
         found.append(_budget(launch))
@@ -39,19 +39,13 @@ def fleet_notes(launch: ServingLaunch, server: Server) -> list[str]:
     notes = [f"apply it with: kubectl apply -f {launch.stem}.k8s.yaml"]
     if launch.nodes_per_replica > 1:
         notes.append("replicas of several nodes need the LeaderWorkerSet controller in the cluster")
-    if comes_and_goes(launch):
+    if launch.comes_and_goes:
         notes.append(
             f"replicas come and go with the load: a metrics adapter must serve {server.running_metric} of pods"
         )
     if launch.model.hf_id:
         notes.append("for gated models: kubectl create secret generic hf-token --from-literal=token=...")
     return notes
-
-
-def comes_and_goes(launch: ServingLaunch) -> bool:
-    """Whether the replicas run only while the load asks for them."""
-    counted = engine.sequences(launch) is not None
-    return counted and launch.fleet.autoscaling is not None and launch.row.get("level", 0) > 0
 
 
 def pods_of(launch: ServingLaunch) -> tuple[int, int]:
@@ -132,7 +126,7 @@ def _service(name: str, chosen: dict[str, str]) -> Document:
 
 
 def _autoscaler(launch: ServingLaunch, replicas: Document, metric: str) -> Document:
-    name = quoting.object_name(launch.stem)
+    name, most = quoting.object_name(launch.stem), replicas["spec"]["replicas"]
     running = int((engine.sequences(launch) or 1) * launch.fleet.target_load)
     target: dict[str, Any] = {"type": "AverageValue", "averageValue": str(max(running, 1))}
     return {
@@ -141,8 +135,8 @@ def _autoscaler(launch: ServingLaunch, replicas: Document, metric: str) -> Docum
         "metadata": metadata(name, _labels(launch)),
         "spec": {
             "scaleTargetRef": {"apiVersion": replicas["apiVersion"], "kind": replicas["kind"], "name": name},
-            "minReplicas": 1,
-            "maxReplicas": replicas["spec"]["replicas"],
+            "minReplicas": max(launch.replicas_always * most // launch.replicas, 1),
+            "maxReplicas": most,
             "metrics": [{"type": "Pods", "pods": {"metric": {"name": metric}, "target": target}}],
         },
     }

@@ -220,6 +220,7 @@ class ServingLaunch(Launch):
     layout: ServingLayout  # of one replica
     replicas: int
     replicas_needed: int  # without those that are spare
+    replicas_always: int  # the others come and go with the load
     devices_per_replica: int
     role: str  # whole | prefill | decode
     engine: str  # that the latencies were predicted for: vllm, sglang ...
@@ -230,6 +231,11 @@ class ServingLaunch(Launch):
     mean_output_tokens: float
     buckets: tuple[Mapping[str, Any], ...]  # kinds of requests; row["routed_requests_per_s"] says how many come here
     limits: Limits | None  # what the engine may run at once, as the latencies were predicted; None: device unknown
+
+    @property
+    def comes_and_goes(self) -> bool:
+        """Whether some replicas run only while the load asks for them."""
+        return self.replicas_always < self.replicas
 
     @property
     def replicas_per_node(self) -> int:

@@ -29,6 +29,7 @@ from planner.export.launch import (
     TrainingLaunch,
     TrainingLayout,
 )
+from planner.export.levels import joined_levels
 from planner.plan.references import load_model
 from planner.report.escape import file_stem
 from planner.scenario.schema import ModelRef, ServingFleet, TrainingJob
@@ -38,7 +39,7 @@ _FRAMES: dict[str, type[TrainingJob] | type[ServingFleet]] = {"training": Traini
 
 
 def launches_of(document: Document, catalog: Catalog, *, command: str) -> list[Launch]:
-    """One launch for each allocation of a plan, in the plan's order.
+    """One launch for each allocation of a plan, in the plan's order; levels of one kind of replica are one launch.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def launches_of(document: Document, catalog: Catalog, *, command: str) -> list[L
     """
     try:
         origin = _origin(document, command)
-        rows = [(workload, row) for workload in document["workloads"] for row in workload["allocations"]]
+        rows = [(workload, row) for workload in document["workloads"] for row in joined_levels(workload["allocations"])]
         stems = _stems([workload["name"] for workload, _ in rows])
         return [_launch(document, catalog, origin, *pair, stem, stems, rows) for pair, stem in zip(rows, stems)]
     except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError, OverflowError) as error:
@@ -259,6 +260,7 @@ def _serving(workload: Document, row: Document) -> dict[str, Any]:
         "layout": ServingLayout(**{name: _whole(split[name]) for name in ("tp", "pp", "dp", "ep", "cp")}),
         "replicas": _whole(row["replicas"]),
         "replicas_needed": _whole(row["replicas_needed"]),
+        "replicas_always": int(row["replicas_always"]),
         "devices_per_replica": _whole(row.get("devices_per_replica", 1)),
         "role": str(row.get("role", "whole")),
         "engine": str((row.get("tier") or {}).get("engine", "")),

@@ -65,22 +65,19 @@ def _service(launch: ServingLaunch, server: Server) -> str:
 
 
 def _replicas(launch: ServingLaunch) -> Document:
-    """The service: as many replicas as planned, or none to all of them where they come with the load."""
+    """The service: as many replicas as planned, or between those of a quiet hour and those of the peak."""
     count = launch.machine.nodes // launch.nodes_per_replica
     probe = {"path": HEALTH, "initial_delay_seconds": START_S}
-    if not _comes_and_goes(launch):
+    if not launch.comes_and_goes:
         return {"readiness_probe": probe, "replicas": count}
     rate = launch.requests_per_s * launch.replicas / count
-    policy = {"min_replicas": 0, "max_replicas": count, "target_qps_per_replica": round(rate, 4)}
+    least = -(-launch.replicas_always * count // launch.replicas)
+    policy = {"min_replicas": least, "max_replicas": count, "target_qps_per_replica": round(rate, 4)}
     return {"readiness_probe": probe, "replica_policy": policy}
 
 
-def _comes_and_goes(launch: ServingLaunch) -> bool:
-    return launch.fleet.autoscaling is not None and launch.row.get("level", 0) > 0
-
-
 def _autoscaling_notes(launch: ServingLaunch) -> list[str]:
-    return ["these replicas come and go with the load, as planned"] if _comes_and_goes(launch) else []
+    return ["replicas come and go with the load, as planned"] if launch.comes_and_goes else []
 
 
 def _serving_disk_gb(launch: ServingLaunch) -> int:

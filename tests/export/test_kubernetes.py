@@ -222,12 +222,10 @@ def test_identical_runs_are_jobs_of_their_own(launches: Read) -> None:
 def test_replicas_that_come_with_the_load_have_an_autoscaler(launches: Read, client: ApiClient) -> None:
     launch = fleet(launches("llama"))
     assert not any(document["kind"] == "HorizontalPodAutoscaler" for document in manifests(kubernetes.files(launch)))
-    scaling = type(launch.fleet).model_fields["autoscaling"].annotation.__args__[0]
-    wish = launch.fleet.model_copy(update={"autoscaling": scaling.model_validate({"start_up": "5 min"})})
-    documents = manifests(kubernetes.files(replace(launch, fleet=wish, row={**launch.row, "level": 1})))
+    documents = manifests(kubernetes.files(replace(launch, replicas_always=2)))
     (scaler,) = [document for document in documents if document["kind"] == "HorizontalPodAutoscaler"]
     accept(scaler, client)
-    assert scaler["spec"]["maxReplicas"] == launch.replicas
+    assert (scaler["spec"]["minReplicas"], scaler["spec"]["maxReplicas"]) == (2, launch.replicas)
     assert scaler["spec"]["scaleTargetRef"]["name"] == documents[0]["metadata"]["name"]
     target = scaler["spec"]["metrics"][0]["pods"]["target"]["averageValue"]
     assert int(target) == int(launch.batch * launch.fleet.target_load)

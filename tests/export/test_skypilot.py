@@ -207,18 +207,38 @@ def test_tpu_slices_are_accelerators(launches: Read, schemas: Validators) -> Non
 
 def test_replicas_that_come_with_the_load(launches: Read, schemas: Validators) -> None:
     launch = next(launch for launch in launches("llama") if isinstance(launch, ServingLaunch))
-    scaling = type(launch.fleet).model_fields["autoscaling"].annotation.__args__[0]
-    fleet = launch.fleet.model_copy(update={"autoscaling": scaling.model_validate({"start_up": "5 min"})})
-    upper = replace(launch, fleet=fleet, row={**launch.row, "level": 1})
-    task = task_of(skypilot.files(upper))
+    task = task_of(skypilot.files(replace(launch, replicas_always=2)))
     validate(task, schemas)
     assert task["service"]["replica_policy"] == {
-        "min_replicas": 0,
+        "min_replicas": 2,
         "max_replicas": 6,
         "target_qps_per_replica": pytest.approx(launch.requests_per_s, abs=1e-4),
     }
-    always = task_of(skypilot.files(replace(upper, row={**launch.row, "level": 0})))
-    assert always["service"]["replicas"] == 6
+    assert task_of(skypilot.files(launch))["service"]["replicas"] == 6
+
+
+def test_levels_of_an_autoscaled_fleet_are_one_launch(launches: Read) -> None:
+    def with_levels(document: dict[str, Any]) -> None:
+        (workload,) = [one for one in document["workloads"] if one["kind"] == "serving"]
+        (row,) = workload["allocations"]
+        more = {
+            "count": 3,
+            "devices": 6,
+            "replicas": 3,
+            "replicas_needed": 3,
+            "level": 2,
+            "routed_requests_per_s": [10.0],
+        }
+        workload["allocations"] = [{**row, **more}, row, {**row, **more, "offer": "another"}]
+
+    first, other = (one for one in launches("llama", with_levels) if isinstance(one, ServingLaunch))
+    assert (first.replicas, first.replicas_always, first.machine.nodes, first.machine.devices) == (9, 6, 9, 18)
+    assert first.row["routed_requests_per_s"] == [30.0]
+    assert (other.replicas, other.replicas_always) == (3, 0)
+    assert first.comes_and_goes
+    (plain,) = (one for one in launches("llama") if isinstance(one, ServingLaunch))
+    assert plain.replicas_always == plain.replicas
+    assert not plain.comes_and_goes
 
 
 def test_large_models_get_a_disk_for_their_checkpoint(launches: Read) -> None:
