@@ -104,7 +104,7 @@ def _same(point: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
 
 def _chosen(rows: Sequence[Mapping[str, Any]]) -> Document | None:
     """What the plan does, where its cost is its own and not a contract's."""
-    if not rows or any(row["funding"] == "reserved" for row in rows):
+    if not rows or any(row.get("funding") == "reserved" for row in rows):
         return None
     cost = sum(row["cost_microusd"] for row in rows)
     return {

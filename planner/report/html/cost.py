@@ -114,7 +114,8 @@ def month_figure(document: Piece, budget: Piece) -> Figure | None:
             "ticktext": [html(month["label"]) for month in months[::step]],
         },
         yaxis={
-            "title": {"text": _currency(document)}, "fixedrange": True, "automargin": True, "rangemode": "tozero",
+            "title": {"text": _currency(document), "font": {"size": 12}}, "zeroline": False,
+            "fixedrange": True, "automargin": True, "rangemode": "tozero",
             "tickformat": "~s",
         },
     )  # fmt: skip

@@ -69,6 +69,7 @@ def ticks(name: str, rows: Sequence[int], values: Sequence[float], texts: Sequen
         "x": list(values),
         "customdata": list(texts),
         "hovertemplate": "%{customdata}<extra></extra>",
+        "cliponaxis": False,
         "marker": {"symbol": "line-ns-open", "size": 26, "color": ALERT, "line": {"width": 3, "color": ALERT}},
         **more,
     }
