@@ -15,14 +15,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from planner.catalog.model import Catalog
-from planner.errors import InputError
+from planner.errors import InputError, PlanError
 from planner.plan.budget.cases import cases_document
 from planner.plan.budget.charges import COMMITTED, UPFRONT, VARIABLE, Charge, charges_of
 from planner.plan.budget.lines import UNUSED, Line, lines_of
-from planner.plan.budget.months import MONTH_HOURS, Month, begin_of, months_until
+from planner.plan.budget.months import MONTH_HOURS, MONTHS, Month, begin_of, months_until
 from planner.plan.budget.notes import notes_of
 from planner.plan.budget.split import by_time
 from planner.scenario.schema import ReportOptions
+from planner.spelling import closest
 
 Document = dict[str, Any]
 TRAINING, SERVING = "training", "serving"
@@ -98,9 +99,16 @@ def report_options(
     try:
         return ReportOptions.model_validate({**(document["scenario"].get("report") or {}), **asked})
     except ValidationError as error:
-        reason = str(error.errors()[0]["msg"])
-        hint = "write report: {fiscal_year_start: april, contingency: 10 %}"
-        raise InputError.of("out-of-range", f"'report' is not usable: {reason}", hint=hint) from None
+        raise _unusable(str(error.errors()[0]["loc"][0]), error.errors()[0]["input"]) from None
+
+
+def _unusable(name: str, value: object) -> PlanError:
+    """What is wrong with an option of the report, and a way out."""
+    hint, what = "write report: {fiscal_year_start: april, contingency: 10 %}", f"{name} is {str(value)[:40]!r}"
+    if name == "fiscal_year_start":
+        near = closest(str(value), MONTHS)
+        hint = f"did you mean '{near[0]}'?" if near else f"one of {', '.join(MONTHS)}"
+    return InputError.of("out-of-range", f"'report' is not usable: {what}", hint=hint)
 
 
 def _plans_of_cases(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
