@@ -3,8 +3,9 @@
 `print` shows what the terminal shows, a notebook a small table, `to_frame()` a pandas DataFrame; no number is computed.
 """
 
+from planner.answers.comparison import Comparison
 from planner.answers.frontier import Frontier
 from planner.answers.plan import Plan
 from planner.answers.rows import Rows
 
-__all__ = ["Frontier", "Plan", "Rows"]
+__all__ = ["Comparison", "Frontier", "Plan", "Rows"]

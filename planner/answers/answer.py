@@ -17,6 +17,15 @@ class Answer:
 
     document: Document
 
+    def to_json(self) -> str:
+        """The document as stable JSON text."""
+        return json.dumps(self.document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Solved(Answer):
+    """An answer of a solver, which may have ended in several ways."""
+
     @property
     def status(self) -> str:
         """optimal, feasible, infeasible, stopped or failed."""
@@ -26,10 +35,6 @@ class Answer:
     def exit_code(self) -> int:
         """Exit code of the command for this status."""
         return EXIT_CODES[self.status]
-
-    def to_json(self) -> str:
-        """The document as stable JSON text."""
-        return json.dumps(self.document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.document.get('name', '')}: {self.document.get('status', '')}>"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from planner.answers.answer import Answer, Document
+from planner.answers.answer import Document, Solved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Frontier(Answer):
+class Frontier(Solved):
     """A frontier document and what it says.
 
     Its status is optimal when it holds every point of the range, proven; feasible when some are not; infeasible,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from planner.answers.answer import Answer
+from planner.answers.answer import Solved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Plan(Answer):
+class Plan(Solved):
     """A plan document and what it says."""
 
     @property

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from planner.answers import Plan
+from planner.answers import Comparison, Plan
 from planner.api.solving import Way, catalog_of, enumerate_candidates, solve
 from planner.candidates.search import Candidates
 from planner.catalog.load import load_catalog
@@ -18,7 +18,6 @@ from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
-    from planner.plan.compare.document import Comparison
     from planner.plan.compare.resolve import Engine, Prepare
     from planner.plan.compare.side import Side
 
@@ -62,7 +61,8 @@ def compare(
     made = [_side(one, number, catalog, allow_suspect, options) for number, one in enumerate(sides, 1)]
     asked = {**DEFAULTS, **{key: value for key, value in options.items() if key in SOLVING}}
     engine = _engine(allow_suspect, asked)
-    return compare_sides(made, engine, cause=cause, allow_suspect=allow_suspect, options=asked)
+    document = compare_sides(made, engine, cause=cause, allow_suspect=allow_suspect, options=asked)
+    return Comparison(document=document)
 
 
 def side_of(

@@ -11,7 +11,7 @@ from planner.cli.frame import Form, Frame, command, usage
 from planner.cli.interrupts import answered
 
 if TYPE_CHECKING:
-    from planner.plan.compare.document import Comparison
+    from planner.answers import Comparison
 
 DIFFERENT = 7  # exit code
 

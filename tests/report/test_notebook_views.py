@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from planner.answers import Frontier, Plan, Rows
+from planner import api
+from planner.answers import Comparison, Frontier, Plan, Rows
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
 from planner.report.plan import render_plan
 from planner.scenario.load import load_scenario
+from tests.compare.worlds import base, side
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "tests" / "cli" / "samples"
@@ -131,3 +133,15 @@ def test_the_catalog_as_a_frame() -> None:
     assert list(frame["id"]) == [offer.id for offer in catalog.offers]
     row = frame[frame["devices"] == 8].iloc[0]
     assert row["usd_per_device_hour"] * 8 == pytest.approx(row["usd_per_hour"])
+
+
+def test_a_comparison_shows_itself() -> None:
+    found = api.compare(base(), side("twice", None, "serving.chat.qpm=600"), cause=False)
+    assert isinstance(found, Comparison)
+    page = Page(found._repr_html_())
+    assert set(page.tags) <= INERT
+    assert "chat" in page.text
+    assert repr(found).startswith("<Comparison ")
+    assert repr(found).endswith(" → twice>")
+    assert "serving.chat.qpm" in str(found)
+    assert len(found.to_frame()) >= 1

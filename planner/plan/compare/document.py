@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from planner.optimize.limited import Asker
@@ -22,45 +21,6 @@ SCHEMA = "plan/compare/v1"
 MOST_FLIPS = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """Plans beside each other; every number in it comes from the document."""
-
-    document: Document
-
-    @property
-    def same(self) -> bool:
-        """Whether every side decides the same for the same money."""
-        return bool(self.document["summary"]["same"])
-
-    @property
-    def largest_increase(self) -> float | None:
-        """The largest share by which a later total is over the first; None when some side has no plan."""
-        share: float | None = self.document["summary"]["largest_increase"]
-        return share
-
-    def exceeds(self, share: float) -> bool:
-        """Whether a later total is over the first by more than a share, or is lost.
-
-        Without a first total there is nothing to be over. A total that comes from nothing is over any share.
-        """
-        first, *others = self.document["sides"]
-        if first["cost_microusd"] is None:
-            return False
-        most = (1 + share) * first["cost_microusd"]
-        return any(side["cost_microusd"] is None or side["cost_microusd"] > most for side in others)
-
-    def to_json(self) -> str:
-        """The document as stable JSON text."""
-        return json.dumps(self.document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-    def to_frame(self) -> Any:
-        """One row a workload and comparison, as a pandas DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame(flat_rows(self.document))
-
-
 def compare_sides(
     sides: Sequence[Side],
     engine: Engine,
@@ -68,8 +28,8 @@ def compare_sides(
     cause: bool = True,
     allow_suspect: bool = False,
     options: Mapping[str, Any] | None = None,
-) -> Comparison:
-    """Each side beside the first.
+) -> Document:
+    """Each side beside the first, as a comparison document.
 
     Parameters
     ----------
@@ -81,7 +41,7 @@ def compare_sides(
     first, asker = sides[0], Asker(options={k: v for k, v in (options or {}).items() if k != "gap"})
     found = [_compared(first, other, engine, cause, allow_suspect, asker) for other in sides[1:]]
     increases = [row["money"][-1]["difference"] for row in found]
-    document = {
+    return {
         "schema": SCHEMA,
         "summary": {
             "same": all(row["same"] for row in found),
@@ -91,7 +51,6 @@ def compare_sides(
         "sides": [side.told() for side in sides],
         "comparisons": found,
     }
-    return Comparison(document=document)
 
 
 def _compared(first: Side, other: Side, engine: Engine, cause: bool, allow_suspect: bool, asker: Asker) -> Document:
@@ -261,7 +220,12 @@ def _flip_row(resolver: Resolver, change: Change, flip: Flip) -> Document:
 
 def _runner_up(resolver: Resolver, asker: Asker) -> Document | None:
     """The best plan of B's question with another decision, and what its offers would have to cost."""
-    solved = resolver.answered(resolver.every)
+    if any(job.mix_within_job for job in resolver.between.new.training):
+        return None  # what a mix of offers decides is not told by one offer
+    try:
+        solved = resolver.answered(resolver.every)
+    except ExhaustedError:
+        return None
     found = None if solved is None else runner_up(*solved, asker)
     if found is None or solved is None:
         return None
