@@ -1,0 +1,131 @@
+"""Extended and frozen catalogs and prices of one's own through the command line: solved, listed, told, verified."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+from conftest import Run, without_price_age
+
+from planner.cli import clock
+
+SCENARIO = "scenarios/gpt2-xl.yaml"
+OFFER = "oci:af-casablanca-1:BM.GPU4.8:on_demand"
+OURS = "schema: catalog/v1\nextends: default\noffers: [{provider: oci, price_per_device: $0.50/h, as_of: 2026-11-20}]\n"
+
+
+@pytest.fixture
+def ours(here: Path) -> Path:
+    (here / "ours").mkdir()
+    (here / "ours/catalog.yaml").write_text(OURS, encoding="utf-8")
+    return here / "ours"
+
+
+def test_a_plan_at_negotiated_prices_is_verified(run: Run, here: Path, ours: Path) -> None:
+    solved = run("solve", SCENARIO, "--hardware", "ours", "--out", "p.json")
+    assert solved.code == 0, solved.err
+    plan = json.loads((here / "p.json").read_text(encoding="utf-8"))
+    rows = [row for one in plan["workloads"] for row in one["allocations"]]
+    assert {row["price_source"] for row in rows} == {"ours/catalog.yaml"}
+    assert {(row["price_status"], row["price_as_of"]) for row in rows} == {("user", "2026-11-20")}
+    assert run("verify", "p.json", "--hardware", "ours").code == 0
+    assert "error[other-catalog]" in run("verify", "p.json").out
+    assert run("catalog", "freeze", "--hardware", "ours", "--out", "ours.json").code == 0
+    assert run("verify", "p.json", "--hardware", "ours.json").code == 0
+
+
+def test_prices_of_the_command_line_are_recorded_and_repeated(run: Run, here: Path) -> None:
+    (here / "mine.csv").write_text(
+        f"offer,price_usd_per_hour_per_shape,as_of\n{OFFER},4,2026-11-20\n", encoding="utf-8"
+    )
+    flags = ("--prices", "mine.csv", "--price", "a100-sxm-40gb@spot=$0.40/h")
+    assert run("solve", SCENARIO, *flags, "--out", "p.json").code == 0
+    plan = json.loads((here / "p.json").read_text(encoding="utf-8"))
+    assert plan["provenance"]["catalog"]["own_prices"] == ["--prices mine.csv", "--price a100-sxm-40gb@spot=$0.40/h"]
+    assert plan["workloads"][0]["allocations"][0]["offer"] == OFFER
+    assert run("verify", "p.json").code == 0
+    assert run("verify", "p.json", "--prices", "mine.csv").code == 3
+    listed = json.loads(run("catalog", "list", *flags, "--region", "af-*", "-o", "json").out)
+    assert {row["usd_per_hour"] for row in listed if row["offer"] == OFFER} == {4.0}
+    ways = [json.loads(run("candidates", SCENARIO, *asked, "-o", "json").out) for asked in ((), flags)]
+    cheapest = [min(row["cost_usd"] for row in rows if row["offer"] == OFFER) for rows in ways]
+    assert cheapest[1] < cheapest[0]
+    asked = run("explain", "p.json", *flags)
+    assert (asked.code, "error[not-a-scenario]" in asked.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "reference"),
+    [
+        (("--price", "h100"), 2, "bad-price"),
+        (("--price", "h101-sxm=$2/h"), 2, "unknown-device"),
+        (("--prices", "nowhere.csv"), 3, "file-not-found"),
+        (("--prices", "2000-01-01"), 3, "no-prices"),
+        (("--prices", "2026-01-01", "--prices", "2026-01-02"), 2, "two-dates"),
+        (("--hardware", "scenarios/gpt2-xl.yaml"), 3, "bad-json"),
+    ],
+)
+def test_mistakes(run: Run, here: Path, flags: tuple[str, ...], code: int, reference: str) -> None:
+    for command in (("catalog", "list"), ("candidates", SCENARIO)):
+        answer = run(*command, *flags)
+        assert (answer.code, answer.out) == (code, "")
+        assert f"error[{reference}]" in answer.err
+        assert "hint: " in answer.err
+
+
+def test_old_prices_are_told_on_stderr_and_never_in_the_document(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, plans = [], []
+    for day in (date(2026, 11, 21), date(2027, 11, 21)):
+        monkeypatch.setattr(clock, "today", lambda day=day: day)
+        answer = run("solve", SCENARIO, "-o", "json", "--out", "-")
+        told.append(answer.err)
+        plans.append(answer.out)
+    assert plans[0] == plans[1]
+    assert "warning[stale-prices] catalog shipped: 6 of 575 prices are up to 720 days old" in told[0]
+    assert "101 of 575 prices are up to 1,085 days old" in told[1]
+    assert all("of no known date; run stands, totals may not\nhint: " in text for text in told)
+    assert without_price_age(told[0]) == ""
+    assert run("solve", SCENARIO, "-q", "--out", "-").err == ""
+    assert "stale-prices" not in plans[0]
+
+
+def test_frozen_digest_is_the_one_that_plans_record(run: Run, here: Path) -> None:
+    frozen = json.loads(run("catalog", "freeze", "-o", "json").out)
+    assert run("solve", SCENARIO, "--out", "p.json").code == 0
+    assert (
+        json.loads((here / "p.json").read_text(encoding="utf-8"))["provenance"]["catalog"]["sha256"] == frozen["sha256"]
+    )
+    text = run("catalog", "freeze", "--out", "-").out
+    assert json.loads(text)["sha256"] == frozen["sha256"]
+    assert text.endswith("}\n")
+
+
+def test_check_against_another_catalog(run: Run, here: Path) -> None:
+    (here / "twice").mkdir()
+    text = OURS + "devices: [{id: h100-sxm-80gb, peak_dense: {bf16: 1978 TFLOP/s}, status: seen, as_of: 2026-11-20}]\n"
+    (here / "twice/catalog.yaml").write_text(text, encoding="utf-8")
+    answer = run("catalog", "check", "--hardware", "twice", "--against", "default", "-o", "json")
+    found = {problem["reference"] for problem in json.loads(answer.out)["problems"]}
+    assert {"factor-of-two", "device-table", "sparse-peak"} <= found
+    assert answer.code == 0
+    assert "factor-of-two" not in run("catalog", "check", "--hardware", "twice", "-o", "csv").out
+
+
+def test_an_import_is_a_catalog_at_once(run: Run, here: Path) -> None:
+    (here / "lambda").mkdir()
+    head = "InstanceType,AcceleratorName,AcceleratorCount,Price,SpotPrice,Region"
+    (here / "lambda/vms.csv").write_text(f"{head}\ngpu_1x_a10,A10,1,0.77,,us-east-1\n", encoding="utf-8")
+    assert run("catalog", "import", "skypilot", "lambda/vms.csv", "--into", "fresh").code == 0
+    listed = json.loads(run("catalog", "list", "--hardware", "fresh", "-o", "json").out)
+    mine = [row for row in listed if row["provider"] == "lambda"]
+    assert [(row["usd_per_hour"], row["as_of"], row["status"]) for row in mine] == [
+        (0.77, "2026-11-21", "date-unknown")
+    ]
+    assert len({row["provider"] for row in listed}) > 5
+    (here / "fresh/catalog.yaml").write_text("# mine now\n" + OURS, encoding="utf-8")
+    assert run("catalog", "import", "skypilot", "lambda/vms.csv", "--into", "fresh").code == 0
+    assert (here / "fresh/catalog.yaml").read_text(encoding="utf-8").startswith("# mine now")
