@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from planner.equations.rules import critical_batch_token_factor
 from planner.errors import InputError
 from planner.estimate.engines import Limits, engine_limits
 from planner.estimate.frameworks import planned_framework
+from planner.export.cells import above_zero, date, if_any, real, text, whole
 from planner.export.launch import (
     Group,
     Launch,
@@ -177,26 +177,26 @@ def _machine(row: Document, catalog: Catalog) -> Machine:
     device, shape = catalog.devices.get(row["device"]), catalog.shapes.get(row["shape"])
     sliced = shape.memory_bytes_per_device if shape else None
     return Machine(
-        provider=row["provider"],
-        region=row["region"],
-        zone=row["zone"],
-        country=row["country"],
-        offer=row["offer"],
-        shape=row["shape"],
-        shape_name=shape.name if shape else str(row["shape"]).partition("/")[2] or row["shape"],
+        provider=text(row, "provider"),
+        region=text(row, "region"),
+        zone=text(row, "zone"),
+        country=text(row, "country"),
+        offer=text(row, "offer"),
+        shape=text(row, "shape"),
+        shape_name=shape.name if shape else text(row, "shape").partition("/")[2] or text(row, "shape"),
         shape_kind=shape.kind if shape else "",
-        price_model=row["price_model"],
-        funding=row["funding"],
-        usd_per_node_hour=row["price_microusd_per_hour"] / 1e6,
-        device=row["device"],
+        price_model=text(row, "price_model"),
+        funding=text(row, "funding"),
+        usd_per_node_hour=real(row["price_microusd_per_hour"]) / 1e6,
+        device=text(row, "device"),
         device_kind=device.kind if device else ("tpu" if str(row["device"]).startswith("tpu-") else "gpu"),
         vendor=device.vendor.lower() if device else "",
         family=device.family if device else "",
         memory_bytes=int(sliced or (device.memory_bytes if device else 0)),
         formats=frozenset(device.peak_flop_per_s) if device else frozenset(),
-        devices_per_node=_whole(row["devices_per_shape"]),
-        nodes=_whole(row["count"]),
-        devices=_whole(row["devices"]),
+        devices_per_node=whole(row["devices_per_shape"]),
+        nodes=whole(row["count"]),
+        devices=whole(row["devices"]),
         vcpus=shape.vcpus if shape else None,
         host_memory_bytes=shape.host_memory_bytes if shape else None,
         network_kind=shape.network_kind if shape else "",
@@ -209,13 +209,13 @@ def _timing(document: Document, row: Document) -> Timing:
     upper = (band.get("hours") or {}).get("at_confidence") or row["hours"]
     schedule = document.get("schedule") or {}
     return Timing(
-        hours=float(row["hours"]),
-        at_confidence_hours=float(upper),
-        confidence=float(band.get("confidence") or 0.0),
-        start_hours=float(row["start_hours"]),
-        end_hours=float(row["end_hours"]),
-        begin=schedule.get("begin"),
-        windows_hours=tuple((one["start_hours"], one["end_hours"]) for one in row.get("runs") or ()),
+        hours=above_zero(row["hours"]),
+        at_confidence_hours=above_zero(upper),
+        confidence=real(band.get("confidence") or 0.0),
+        start_hours=real(row["start_hours"]),
+        end_hours=real(row["end_hours"]),
+        begin=date(schedule.get("begin")),
+        windows_hours=tuple((real(one["start_hours"]), real(one["end_hours"])) for one in row.get("runs") or ()),
     )
 
 
@@ -224,24 +224,24 @@ def _training(workload: Document, row: Document) -> dict[str, Any]:
     counts = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "global_batch_sequences", "micro_batches")
     every = (row.get("run") or {}).get("checkpoint_every_s")
     group = Group(
-        offer=row["offer"],
-        nodes=_whole(row["count"]),
-        sequences=_whole(mix["sequences"]),
-        batch_sequences=_whole(mix["batch_sequences"]),
-        groups=_whole(mix["groups"]),
+        offer=text(row, "offer"),
+        nodes=whole(row["count"]),
+        sequences=whole(mix["sequences"]),
+        batch_sequences=whole(mix["batch_sequences"]),
+        groups=whole(mix["groups"]),
     ) if mix else None  # fmt: skip
     return {
-        "jobs": _whole(row["jobs"]),
+        "jobs": whole(row["jobs"]),
         "layout": TrainingLayout(
-            **{name: _whole(split[name]) for name in counts},
+            **{name: whole(split[name]) for name in counts},
             sharding=str(split["sharding"]),
             recompute=str(split["recompute"]),
         ),
-        "sequence_length": _whole(demand["sequence_length"]),
-        "tokens": float(demand["tokens"]),
-        "epochs": float(demand["epochs"]),
-        "progress_tokens": float(demand["progress_tokens"]),
-        "checkpoint_every_s": float(every) if every and math.isfinite(every) else None,
+        "sequence_length": whole(demand["sequence_length"]),
+        "tokens": above_zero(demand["tokens"]),
+        "epochs": above_zero(demand["epochs"]),
+        "progress_tokens": real(demand["progress_tokens"]),
+        "checkpoint_every_s": if_any(every),
         "group": group,
     }
 
@@ -257,17 +257,17 @@ def _serving(workload: Document, row: Document) -> dict[str, Any]:
     split = row.get("layout") or {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1}  # rates given: each offer is one device
     demand, point = workload["demand"], row.get("point") or {}
     return {
-        "layout": ServingLayout(**{name: _whole(split[name]) for name in ("tp", "pp", "dp", "ep", "cp")}),
-        "replicas": _whole(row["replicas"]),
-        "replicas_needed": _whole(row["replicas_needed"]),
+        "layout": ServingLayout(**{name: whole(split[name]) for name in ("tp", "pp", "dp", "ep", "cp")}),
+        "replicas": whole(row["replicas"]),
+        "replicas_needed": whole(row["replicas_needed"]),
         "replicas_always": int(row["replicas_always"]),
-        "devices_per_replica": _whole(row.get("devices_per_replica", 1)),
+        "devices_per_replica": whole(row.get("devices_per_replica", 1)),
         "role": str(row.get("role", "whole")),
         "engine": str((row.get("tier") or {}).get("engine", "")),
-        "requests_per_s": float(point.get("requests_per_s") or row["planned_requests_per_s"] / row["replicas"]),
-        "batch": row.get("batch"),
-        "mean_input_tokens": float(demand.get("input_tokens") or 0.0),
-        "mean_output_tokens": float(demand.get("output_tokens") or 0.0),
+        "requests_per_s": real(point.get("requests_per_s") or row["planned_requests_per_s"] / row["replicas"]),
+        "batch": if_any(row.get("batch")),
+        "mean_input_tokens": real(demand.get("input_tokens") or 0.0),
+        "mean_output_tokens": real(demand.get("output_tokens") or 0.0),
         "buckets": tuple((workload.get("fleet") or {}).get("buckets") or ()),
     }
 
@@ -286,10 +286,3 @@ def _limits(fleet: ServingFleet, row: Document, catalog: Catalog) -> Limits | No
         max_batched_tokens=fleet.limits.max_num_batched_tokens,
         memory_fraction=fleet.limits.memory_fraction,
     )
-
-
-def _whole(value: Any) -> int:
-    """A count, which must be a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value < 1:
-        raise ValueError(f"{value!r} is not a count")
-    return int(value)

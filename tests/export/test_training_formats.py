@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 import math
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from planner.catalog.model import Catalog
+from planner.errors import InputError
 from planner.export import Launch, NotExpressible, TrainingLaunch, export, launches_of
 from planner.export.torchtitan import job_config
 from planner.export.trainer import training_command
@@ -454,11 +456,39 @@ def test_the_command_line_of_torchtitan_says_what_its_job_file_says(launches: Re
     assert {tuple(name.rsplit(".", 1)) for name in given} <= set(recorded_fields())
 
 
+STRANGE = (None, -1, 0, "x", "$(id)", 1.5, 1e300, math.nan, math.inf, 10**30, True, [], {}, [None], {"a": 1})
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a document, as the keys that lead there."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found = [(*path, key) for key, _ in inner]
+    return found + [place for key, one in inner for place in places(one, (*path, key))]
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_edited_plan_documents_are_input_errors(plans: dict[str, Any], catalog: Catalog, data: st.DataObject) -> None:
+    """Whatever stands anywhere in the plan of a job: files, reasons, or an error for people; no traceback."""
+    document = copy.deepcopy(plans[data.draw(st.sampled_from(["llama", "fleet", "under-way", "mixed-job"]))])
+    jobs = [workload for workload in document["workloads"] if workload["kind"] == "training"]
+    row = jobs[0]["allocations"][0]
+    document["workloads"] = [{**jobs[0], "allocations": [row]}]
+    part = data.draw(st.sampled_from(["layout", "row", "demand", "scenario"]))
+    whole = {"layout": row["layout"], "row": row, "demand": jobs[0]["demand"], "scenario": document["scenario"]}[part]
+    *before, last = data.draw(st.sampled_from(places(whole)))
+    for key in before:
+        whole = whole[key]
+    whole[last] = data.draw(st.sampled_from(STRANGE))
+    try:
+        launches = launches_of(document, catalog, command="plan export FORMAT plan.json")
+    except InputError:
+        return
+    for form in TRAINING:
+        export(form, launches)
+
+
 def test_a_plan_that_lacks_something_is_an_input_error(catalog: Catalog, plans: dict[str, Any]) -> None:
-    import copy
-
-    from planner.errors import InputError
-
     for path in (("workloads", 0, "allocations", 0, "layout"), ("provenance",), ("scenario", "training")):
         document = copy.deepcopy(plans["llama"])
         inner = document
