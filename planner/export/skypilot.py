@@ -12,7 +12,7 @@ from planner.export.launch import ExportFile, Launch, Machine, NotExpressible, S
 from planner.export.planned_engine import planned_server
 from planner.export.routing import routing_files
 from planner.export.server import HEALTH, PORT, Meeting, Server, serving
-from planner.export.skypilot_names import OWNED, accelerators, cloud, infra, instance_type
+from planner.export.skypilot_names import OWNED, accelerators, cloud, infra, instance_type, tpu_runtime
 from planner.export.trainer import command_lines, rendezvous_blanks, training_command
 
 SKYPILOT = Target(
@@ -100,7 +100,9 @@ def resources(machine: Machine, disk_gb: int = 0) -> Document:
     if held is None:
         raise NotExpressible(f"SkyPilot {SKYPILOT.version} has no name for {machine.device}")
     found: Document = {"accelerators": held}
-    place, kind = infra(machine), instance_type(machine)
+    place, kind, runtime = infra(machine), instance_type(machine), tpu_runtime(machine)
+    if runtime:
+        found["accelerator_args"] = {"runtime_version": runtime}
     if place:
         found["infra"] = place
     if kind:

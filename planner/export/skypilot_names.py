@@ -54,6 +54,11 @@ ACCELERATORS = {
     "v100-sxm2-16gb": "V100",
     "v100-sxm3-32gb": "V100-32GB",
 }
+# systems of TPU machines by generation: Google Cloud document "TPU software versions", seen 2026-11-21. SkyPilot's own
+# choice for a v5e is that of the v5p.
+TPU_RUNTIMES = {"tpu-v5e": "v2-alpha-tpuv5-lite", "tpu-v5p": "v2-alpha-tpuv5", "tpu-v6e": "v2-alpha-tpuv6e"}
+OLD_TPU_RUNTIME = "tpu-ubuntu2204-base"  # v4 and older
+OLD_TPUS = ("tpu-v2", "tpu-v3", "tpu-v4")
 OTHER_NAMES = {
     ("lambda", "rtx-a6000"): "A6000",
     ("verda", "rtx-6000-ada"): "RTX-6000-Ada",
@@ -83,6 +88,11 @@ def instance_type(machine: Machine) -> str | None:
         return None
     prefix = INSTANCE_PREFIX.get(machine.provider, "")
     return machine.shape_name if machine.shape_name.startswith(prefix) else prefix + machine.shape_name
+
+
+def tpu_runtime(machine: Machine) -> str | None:
+    """The system of a slice's machines; None of what is no TPU, or too new to be known."""
+    return OLD_TPU_RUNTIME if machine.device in OLD_TPUS else TPU_RUNTIMES.get(machine.device)
 
 
 def accelerators(machine: Machine) -> dict[str, int] | None:

@@ -197,12 +197,17 @@ def test_places_and_machines_in_skypilots_words(
 
 
 def test_tpu_slices_are_accelerators(launches: Read, schemas: Validators) -> None:
-    launch = next(launch for launch in launches("tpu") if isinstance(launch, ServingLaunch))
-    task = task_of(skypilot.files(launch))
-    validate(task, schemas)
-    assert task["resources"]["accelerators"] == {"tpu-v6e-4": 1}
-    assert "instance_type" not in task["resources"]
-    assert task["setup"] == "pip install vllm-tpu==0.32.0\n"
+    v6e, v5e = (launch for launch in launches("tpu") if isinstance(launch, ServingLaunch))
+    for launch, held, runtime in (
+        (v6e, "tpu-v6e-4", "v2-alpha-tpuv6e"),
+        (v5e, "tpu-v5litepod-4", "v2-alpha-tpuv5-lite"),  # SkyPilot itself would take the v5p's
+    ):
+        task = task_of(skypilot.files(launch))
+        validate(task, schemas)
+        assert task["resources"]["accelerators"] == {held: 1}
+        assert task["resources"]["accelerator_args"] == {"runtime_version": runtime}
+        assert "instance_type" not in task["resources"]
+        assert task["setup"] == "pip install vllm-tpu==0.32.0\n"
 
 
 def test_replicas_that_come_with_the_load(launches: Read, schemas: Validators) -> None:
