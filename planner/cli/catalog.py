@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import options
+from planner.cli import complete, options
 from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ def list_offers(
     group_by: Annotated[
         str | None, typer.Option("--group-by", metavar="KEY", help="device, provider or region: the cheapest of each.")
     ] = None,
-    device: Annotated[Patterns, typer.Option("--device", metavar="PATTERN", help="Only these; repeatable.")] = None,
+    device: Annotated[
+        Patterns,
+        typer.Option("--device", metavar="PATTERN", help="Only these; repeatable.", autocompletion=complete.devices),
+    ] = None,
     region: Annotated[Patterns, typer.Option("--region", metavar="PATTERN", help="Only these; repeatable.")] = None,
     pricing: Annotated[
         str | None, typer.Option("--pricing", metavar="MODEL", help="Only this price model, as on_demand.")
@@ -51,7 +54,10 @@ def list_offers(
 
 def show(
     frame: Frame,
-    identifier: Annotated[str, typer.Argument(metavar="ID", help="A device (or alias), shape or offer.")],
+    identifier: Annotated[
+        str,
+        typer.Argument(metavar="ID", help="A device (or alias), shape or offer.", autocompletion=complete.devices),
+    ],
     output: options.Output = Form.table,
     out: options.OutFile = None,
     hardware: options.HardwareFolder = None,

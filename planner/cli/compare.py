@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import options
+from planner.cli import complete, options
 from planner.cli.frame import Form, Frame, command, usage
 from planner.cli.interrupts import answered
 
@@ -17,14 +17,29 @@ DIFFERENT = 7  # exit code
 
 Sources = Annotated[
     list[str],
-    typer.Argument(metavar="A B [C…]", help="Plans (JSON), scenarios (YAML), or catalogs (a folder, or default)."),
+    typer.Argument(
+        metavar="A B [C…]",
+        help="Plans (JSON), scenarios (YAML), or catalogs (a folder, or default).",
+        autocompletion=complete.plans_and_scenarios,
+    ),
 ]
 ForCatalogs = Annotated[
-    str | None, typer.Option("--scenario", metavar="FILE", help="What catalogs are compared for: solved on each.")
+    str | None,
+    typer.Option(
+        "--scenario",
+        metavar="FILE",
+        help="What catalogs are compared for: solved on each.",
+        autocompletion=complete.scenarios,
+    ),
 ]
 Cases = Annotated[
     list[str] | None,
-    typer.Option("--case", metavar="NAME", help="A named case; repeatable where one scenario is held against its own."),
+    typer.Option(
+        "--case",
+        metavar="NAME",
+        help="A named case; repeatable where one scenario is held against its own.",
+        autocompletion=complete.cases,
+    ),
 ]
 NoCause = Annotated[bool, typer.Option("--no-cause", help="Do not look for what moved the decision.")]
 ExitCode = Annotated[bool, typer.Option("--exit-code", help="Exit 7 when they differ.")]

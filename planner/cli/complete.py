@@ -99,7 +99,13 @@ def _scenario_text(ctx: typer.Context) -> str:
     from planner.cli.find import plan_or_scenario
     from planner.errors import PlanError
 
-    typed = [ctx.params.get("scenario"), ctx.params.get("plan"), *ctx.args]  # in args while an option is half typed
+    sources = ctx.params.get("sources") or ()
+    typed = [
+        ctx.params.get("scenario"),
+        ctx.params.get("plan"),
+        *sources,
+        *ctx.args,
+    ]  # in args while an option is half typed
     given = next((str(word) for word in typed if word and str(word).endswith(_ANSWERED)), None)
     try:
         return _text(Path(plan_or_scenario(given, anew="scenario" in ctx.params)))

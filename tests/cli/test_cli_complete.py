@@ -75,6 +75,8 @@ OFFERED = [
     ("plan init --train llama-3.1-", ["llama-3.1-405b", "llama-3.1-70b", "llama-3.1-8b"]),
     ("plan solve --set serving.", ["serving.assistant."]),
     ("plan export sl", ["slurm"]),
+    ("plan compare scenarios/other.yaml --case ", ["fast", "slow"]),
+    ("plan catalog show v100-sxm2-1", ["v100-sxm2-16gb"]),
     ("plan solve -o j", ["json"]),
     ("plan solve no/such/folder/", []),
 ]
