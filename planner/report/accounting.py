@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-COST, SUM, BY_MONTH, SHARED, RESERVE, HOURS, EXPECTED, GIVEN, CHOSEN, PROVEN, SOLVED = (
-    "ACC-1", "ACC-2", "ACC-3", "ACC-4", "ACC-5", "ACC-6", "ACC-7", "ACC-8", "OPT-1", "OPT-2", "OPT-3",
+COST, SUM, BY_MONTH, SHARED, RESERVE, HOURS, EXPECTED, GIVEN, CARBON, CHOSEN, PROVEN, SOLVED = (
+    "ACC-1", "ACC-2", "ACC-3", "ACC-4", "ACC-5", "ACC-6", "ACC-7", "ACC-8", "ACC-9", "OPT-1", "OPT-2", "OPT-3",
 )  # fmt: skip
 
 RULES = {
@@ -15,6 +15,7 @@ RULES = {
     HOURS: "devices × hours that they are held",
     EXPECTED: "the mean over all cases by their probability",
     GIVEN: "worked out from rates or times that the scenario gives",
+    CARBON: "rated power × hours × the carbon of the grid that the catalog names for the place",
     CHOSEN: "chosen by the integer program as cheapest within every limit, and verified apart from it",
     PROVEN: "a lower bound that the certificate of the plan proves without a solver",
     SOLVED: "the difference of two plans, each solved and proven",

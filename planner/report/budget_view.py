@@ -29,6 +29,7 @@ def budget_blocks(report: Piece) -> list[Block]:
         category_grid(report),
         provider_grid(report),
         case_grid(report),
+        case_month_grid(report),
         *margin_blocks(report),
         Items(title="How the budget is laid out", items=tuple(budget["notes"]), folded=True),
     ]
@@ -137,6 +138,22 @@ def case_grid(report: Piece) -> Grid:
     rows.append(["expected", "", _known(report, section["expected"])])
     worst = section["worst"]
     rows.append([f"worst: {worst['name']}", f"{100 * worst['probability']:.4g} %", _known(report, worst)])
+    return Grid(columns=heads, rows=rows)
+
+
+def case_month_grid(report: Piece) -> Grid:
+    """Month by month: as written, what is expected, and the worst; nothing where there is one month, or one future."""
+    budget, plan = report["budget"], report["plan"]
+    section, months = budget["cases"], [month["label"] for month in budget["months"]]
+    heads = columns("By month", ">As written", ">Expected", ">Worst")
+    if not section or len(months) < 2:
+        return Grid(columns=heads, rows=())
+    told = [section["cases"][0], section["expected"], section["worst"]]
+    amounts = [(one or {}).get("months_microusd") or [None] * len(months) for one in told]
+    rows = [
+        [label, *("no plan" if amount is None else words.money(plan, amount) for amount in row)]
+        for label, *row in zip(months, *amounts)
+    ]
     return Grid(columns=heads, rows=rows)
 
 

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner import api
@@ -22,6 +23,7 @@ from planner.errors import InputError
 from planner.plan.budget.document import budget_document
 from planner.plan.budget.months import MONTHS, Month, months_until
 from planner.plan.budget.split import by_time, two_ways, weighed
+from planner.scenario.load import parse_scenario
 from tests.properties.test_random_calendars import market, question
 from tests.unit.worlds import catalog, device, fleet, job, offer, scenario, shape
 
@@ -159,6 +161,26 @@ def test_training_is_spread_over_its_run_and_serving_over_the_horizon() -> None:
     ]
 
 
+def test_a_fleet_that_is_scaled_with_its_load_is_spread_evenly(tmp_path: Path, shipped: Catalog) -> None:
+    """Nodes that run for a part of every day cost the same in months of the same length."""
+    lines = "".join(f"{hour},{1 + hour % 24 / 12}\n" for hour in range(168))
+    (tmp_path / "week.csv").write_text("hour,weight\n" + lines, encoding="utf-8")
+    text = (
+        "schema: plan/v1\nname: scaled\nhorizon: 2 months\nserving:\n  - {name: web, model: llama-3.1-8b, qpm: 3000,"
+        " input_tokens: 1500, output_tokens: 400, load_profile: week.csv, autoscaling: {start_up: 10 min}}\n"
+        'hardware: {allow: [h100-sxm-80gb], regions: ["us-*"]}\n'
+    )
+    asked = parse_scenario(text, file=str(tmp_path / "scaled.yaml"))
+    document = json.loads(api.solve(asked, shipped).to_json())
+    rows = document["workloads"][0]["allocations"]
+    assert any(row["hours"] < 0.9 * 1460 for row in rows)  # some nodes do not run all the time
+    budget = budget_of(document, shipped)
+    assert_sound(document, budget)
+    first, second = (month["serving_microusd"] for month in budget["months"])
+    assert first == pytest.approx(second, abs=len(rows))
+    assert any("spread evenly" in note for note in budget["notes"])
+
+
 def test_without_a_date_months_are_counted_and_no_year_is_told() -> None:
     document = json.loads(api.solve(scenario([], [fleet("chat")], horizon="100 days"), world()).to_json())
     budget = budget_of(document, world())
@@ -238,6 +260,7 @@ def test_a_fiscal_year_is_named_by_the_year_that_it_ends_in(first: datetime, sta
     assert Month(label="", begin=Fraction(0), end=Fraction(1), first=first).fiscal_year(start) == year
 
 
+@settings(max_examples=60, deadline=None)
 @given(
     st.none() | st.datetimes(datetime(1990, 1, 1), datetime(9999, 12, 1)),
     st.fractions(Fraction(1, 100), Fraction(24 * 366 * 4)),
@@ -250,6 +273,7 @@ def test_months_follow_each_other_without_a_gap(begin: datetime | None, end: Fra
     assert len({month.label for month in months}) == len(months)
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**15), st.lists(st.fractions(0, 1000), min_size=1, max_size=40))
 def test_money_spread_over_time_adds_up(cost: int, hours: list[Fraction]) -> None:
     parts = by_time(cost, hours)
@@ -260,6 +284,7 @@ def test_money_spread_over_time_adds_up(cost: int, hours: list[Fraction]) -> Non
         assert all(abs(one - two) < 1 for one, two in zip(parts, exact))
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=12), st.data())
 def test_money_shared_two_ways_has_the_sums_of_both(amounts: list[int], data: st.DataObject) -> None:
     total = sum(amounts)
@@ -272,6 +297,7 @@ def test_money_shared_two_ways_has_the_sums_of_both(amounts: list[int], data: st
         assert all(abs(cell - Fraction(amount * share, total or 1)) < 2 for cell, share in zip(row, shares))
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 10**9), min_size=3, max_size=3), st.lists(st.integers(0, 10**9), min_size=3, max_size=3))
 def test_weighed_months_add_up_to_the_weighed_total(one: list[int], two: list[int]) -> None:
     weights = [Fraction(3, 10), Fraction(7, 10)]

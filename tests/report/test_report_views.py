@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import unicodedata
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +13,14 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+from planner import api
 from planner.catalog.model import Catalog
 from planner.report.report import FOLDED, render_report
 from planner.report.report_document import report_document
+from planner.report.workbook import workbook
 from tests.hostile_names import hostile_names
+from tests.report.sheet import Sheet
+from tests.unit.worlds import catalog, device, fleet, offer, scenario, shape
 
 Document = dict[str, Any]
 Golden = Callable[[str, str], None]
@@ -96,6 +101,25 @@ def test_training_and_serving_are_never_summed_without_the_horizon(reports: dict
         totals = [line for line in text.splitlines() if "816,752" in line and "Margin" not in line]
         assert totals
         assert all("horizon" in line or "aws" in line for line in totals)  # all money of a provider in its share
+
+
+def test_what_may_happen_is_told_month_by_month() -> None:
+    """Solved in a small world: 600 requests a minute take one device, 1800 three; $1 /h each over 90 days."""
+    there = catalog([device()], [shape("north/one")], [offer("north/one", 1.0)])
+    busy = {"name": "busy", "probability": "30 %", "set": {"serving.one.qpm": 1800}}
+    asked = scenario([], [fleet("one")], uncertainty=[busy], horizon="90 days", begin="2026-12-01")
+    report = report_document(json.loads(api.solve(asked, there).to_json()), there)
+    text = render_report(report, "table", width=100)
+    hours = {"2026-12": 744, "2027-01": 744, "2027-02": 672}
+    for month, each in hours.items():
+        told = f" {month} +\\${each:,.0f} +\\${1.6 * each:,.0f} +\\${3 * each:,.0f}"
+        assert re.search(told.replace(",", ",?"), text), (told, text)
+    section = report["budget"]["cases"]
+    assert section["expected"]["total_microusd"] == 1.6 * 2160e6
+    sheet = Sheet(workbook(report))
+    cells = {row[0].value: row[1].value for row in sheet.book["Summary"].iter_rows() if row[0].value}
+    assert (cells["busy"], cells["expected"]) == (3 * 2160, 1.6 * 2160)
+    assert sheet.named("Total") == pytest.approx(2160)
 
 
 def renamed(report: Document, name: str) -> Document:

@@ -49,7 +49,6 @@ _PREDICTED = {
 _KNOWN = {  # unit, and the fact of a device behind it
     "peak_flop_per_s": ("FLOP/s", "peak_flop_per_s"),
     "power_w": ("W", "tdp_w"),
-    "carbon_kg": ("kg", "tdp_w"),
     "devices_per_shape": ("devices", ""),
     "devices_per_replica": ("devices", ""),
 }
@@ -83,7 +82,7 @@ def allocation_rows(plan: Piece, workload: Piece, row: Piece, path: str, asked: 
 
 
 def _money(row: Piece, who: str, path: str) -> Iterator[Document]:
-    """Price, cost and device-hours."""
+    """Price, cost, device-hours and what they emit."""
     told = {name: row[f"price_{name}"] for name in ("source", "as_of", "status")}
     price = row["price_microusd_per_hour"]
     yield traced(f"{who}: price of a node", f"{path}.price_microusd_per_hour", "fact", value=price,
@@ -91,6 +90,7 @@ def _money(row: Piece, who: str, path: str) -> Iterator[Document]:
     for key in ("cost_microusd", "cost_usd"):
         yield ruled(f"{who}: {spaced(key)}", f"{path}.{key}", rules.COST, row[key], unit_of(key))
     yield ruled(f"{who}: device-hours", f"{path}.device_hours", rules.HOURS, row["device_hours"], "h")
+    yield ruled(f"{who}: carbon", f"{path}.carbon_kg", rules.CARBON, row["carbon_kg"], "kg")
 
 
 def _predicted(workload: Piece, row: Piece, who: str, path: str) -> Iterator[Document]:
