@@ -231,5 +231,8 @@ def infeasible_blocks(document: Document) -> list[Block]:
 def _footer(document: Document, saved: str) -> Block:
     if not saved:
         return Lines(lines=())
-    following = f"plan explain {saved}" + ("" if _allocations(document) else " --rejected")
-    return Lines(lines=(f" Saved {saved}", f" Next: {following}"))
+    following = [f"plan explain {saved} --rejected"]
+    if _allocations(document):
+        following = [f"plan explain {saved}", f"plan report {saved} -o html", f"plan export skypilot {saved}"]
+    first, *others = following
+    return Lines(lines=(f" Saved {saved}", f" Next: {first}", *(f"       {line}" for line in others)))
