@@ -302,3 +302,25 @@ def test_money_shared_two_ways_has_the_sums_of_both(amounts: list[int], data: st
 def test_weighed_months_add_up_to_the_weighed_total(one: list[int], two: list[int]) -> None:
     weights = [Fraction(3, 10), Fraction(7, 10)]
     assert sum(weighed([one, two], weights)) == int(weights[0] * sum(one) + weights[1] * sum(two))
+
+
+@pytest.mark.parametrize(
+    ("written", "reference", "hint"),
+    [
+        ("{fiscal_year_start: apirl}", "not-one-of", "did you mean 'april'?"),
+        ("{fiscal_year_start: 4}", "not-one-of", "write january"),
+        ("{contingency: 150 %}", "out-of-range", 'write "30 %" or 0.3'),
+        ("{contingency: -1}", "out-of-range", "drop the minus sign"),
+        ("{contingencies: 10 %}", "unknown-field", "did you mean 'contingency'?"),
+    ],
+)
+def test_mistakes_in_report_are_told_with_their_place(written: str, reference: str, hint: str) -> None:
+    text = (
+        "schema: plan/v1\nname: x\ntraining:\n  - {name: job, model: gpt2, tokens: 1B, deadline: 30 days,"
+        f" sequence_length: 1024, global_batch: 512k tokens}}\nreport: {written}\n"
+    )
+    with pytest.raises(InputError) as caught:
+        parse_scenario(text, file="x.yaml")
+    (problem,) = caught.value.problems
+    assert (problem.reference, problem.hint) == (reference, hint)
+    assert problem.places[0].line == 5

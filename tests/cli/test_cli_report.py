@@ -1,0 +1,85 @@
+"""`plan report` with its budget: every format of one small plan, options of the scenario and of the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import jsonschema
+import openpyxl
+import pytest
+from conftest import Run
+
+from planner import api
+
+SCENARIO = """\
+schema: plan/v1
+name: small
+begin: 2026-11-20
+training:
+  - {name: job, model: gpt2-xl, tokens: 5B, deadline: 60 days, sequence_length: 1024, global_batch: 512k tokens}
+hardware: {allow: [a100-sxm-80gb], regions: ["us-*"]}
+report: {fiscal_year_start: december, contingency: 10 %}
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("small.yaml").write_text(SCENARIO, encoding="utf-8")
+    return tmp_path
+
+
+def test_every_format_of_a_plan_tells_the_same_money(run: Run, small: Path) -> None:
+    assert run("solve", "small.yaml", "-q").code == 0
+    plan = json.loads(Path(".plan/small.plan.json").read_text(encoding="utf-8"))
+    total = plan["summary"]["cost_microusd"]
+    report = json.loads(run("report", ".plan/small.plan.json", "-o", "json").out)
+    jsonschema.validate(report, api.report_schema())
+    budget = report["budget"]
+    assert budget["totals"]["total_microusd"] == total
+    assert (budget["fiscal_year_start"], budget["contingency"]) == ("december", 0.1)
+    assert next(year["label"] for year in budget["fiscal_years"]) == "FY2026"
+    rows = list(csv.DictReader(io.StringIO(run("report", ".plan/small.plan.json", "-o", "csv").out)))
+    assert sum(int(row["amount_microusd"] or 0) for row in rows) == total
+    for form in ("table", "md"):
+        text = run("report", ".plan/small.plan.json", "-o", form).out
+        assert "2026-11" in text
+        assert "10 %" in text
+    done = run("report", ".plan/small.plan.json", "-o", "xlsx", "--out", "small.xlsx")
+    assert done.code == 0, done.err
+    book = openpyxl.load_workbook("small.xlsx", data_only=True)
+    (sheet, cell), *_ = book.defined_names["Total"].destinations
+    assert book[sheet][cell.replace("$", "")].value == pytest.approx(total / 1e6)
+    assert any(row["place"] == "small.yaml:5" for row in report["trace"])
+
+
+def test_options_of_the_command_line_come_first(run: Run, small: Path) -> None:
+    assert run("solve", "small.yaml", "-q").code == 0
+    asked = ("--contingency", "25%", "--fiscal-year-start", "april")
+    budget = json.loads(run("report", ".plan/small.plan.json", "-o", "json", *asked).out)["budget"]
+    assert (budget["fiscal_year_start"], budget["contingency"]) == ("april", 0.25)
+    refused = run("report", ".plan/small.plan.json", "--fiscal-year-start", "Apr")
+    assert (refused.code, refused.out) == (3, "")
+    assert "did you mean 'april'?" in refused.err
+
+
+def test_margins_of_a_scenario_together_and_one_by_one(run: Run, small: Path) -> None:
+    together = json.loads(run("report", "small.yaml", "-o", "json").out)["margins"]
+    assert together["each"] is None
+    assert together["together_microusd"] >= 0
+    each = json.loads(run("report", "small.yaml", "-o", "json", "--margins").out)["margins"]["each"]
+    assert each == [
+        {
+            "name": "confidence",
+            "without_microusd": together["without_microusd"],
+            "saves_microusd": together["together_microusd"],
+        }
+    ]
+
+
+def test_a_workbook_is_no_text(run: Run, small: Path) -> None:
+    answer = run("report", "small.yaml", "-o", "xlsx", "--out", "-")
+    assert (answer.code, answer.out) == (2, "")
