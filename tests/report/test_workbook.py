@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import jsonschema
 import openpyxl
 import pytest
 
@@ -25,6 +26,8 @@ from planner.report.workbook import workbook
 from tests.hostile_names import hostile_names
 from tests.properties.test_random_calendars import market, question
 from tests.report.sheet import Sheet
+from tests.unit.test_given_rates import solved as given_rates_plan
+from tests.unit.test_given_rates import write as write_given_rates
 
 Document = dict[str, Any]
 ROOT = Path(__file__).parents[2]
@@ -87,6 +90,18 @@ def test_formulas_of_random_calendars(seed: int) -> None:
     for place in sheet.formulas():
         assert sheet.value(*place) == pytest.approx(sheet.cached(*place), abs=CENT), place
     assert sheet.named("Total") == pytest.approx(plan["summary"]["cost_usd"], abs=CENT)
+
+
+def test_a_fleet_of_given_rates_and_prices(tmp_path: Path, shipped: Catalog) -> None:
+    """No catalog offer, no model, a horizon of an hour: the price is the scenario's own."""
+    plan = given_rates_plan(write_given_rates(tmp_path, "shipped", 30))
+    report = report_document(plan, shipped)
+    jsonschema.validate(report, api.report_schema())
+    sheet = Sheet(workbook(report))
+    assert sheet.named("Total") == pytest.approx(plan["summary"]["cost_usd"], abs=CENT)
+    assert {sheet.value("Prices", f"I{row}") for row in (4, 5)} == {"rates.csv"}
+    for row in report["trace"]:
+        assert row["kind"] != "fact" or (row["source"] and (row["as_of"] or row["status"] in ("user", "derived"))), row
 
 
 @pytest.mark.parametrize("name", PLANS)
