@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from planner.estimate.resolve_serving import LONGEST_SPREADS
-from planner.export.header import Blank, Target
+from planner.export.header import Target
 from planner.export.launch import NotExpressible, ServingLaunch
 from planner.scenario.lengths import Lengths
 from planner.traffic.trace import LONGEST
@@ -19,7 +19,6 @@ BLOCK = 16  # tokens of a page of the cache: limits are whole pages
 SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 # NVIDIA's compute capability of families before Ampere, which engines leave behind one by one
 OLD_CAPABILITY = {"kepler": 3.7, "maxwell": 5.2, "pascal": 6.0, "volta": 7.0, "turing": 7.5}
-MODEL = Blank(name="MODEL", meaning="the weights: a folder, or a repository of the Hugging Face hub")
 
 
 def refuse_old_fp8(launch: ServingLaunch, target: Target, least: float) -> None:
@@ -144,7 +143,7 @@ def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
     """What to know where the file cannot do all that was planned."""
     notes = []
     planned = launch.engine or launch.fleet.engine or ""
-    if planned and planned.lower() != engine:
+    if planned and planned.lower() != engine.lower():
         notes.append(f"capacity and latencies were predicted for {planned}, not for {engine}")
     if launch.role != "whole":
         notes.append(f"the {launch.role} pool of a disaggregated fleet: useless without its other pools")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.export import engine
@@ -17,6 +17,7 @@ PORT = 8000
 TPU_HOST_CHIPS = 8  # of the largest slices of one host (v5e, v6e)
 GROUP_PORT = 29500  # where the nodes of one replica meet
 HEALTH = "/health"  # answers 200 when the engine serves: vLLM and SGLang alike
+MODEL_MEANING = "the weights: a folder, or a repository of the Hugging Face hub"
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -70,22 +71,67 @@ def demand(blank: Blank) -> str:
     return f': "${{{blank.name}:?{shell_double(blank.meaning)}}}"'
 
 
-def model_word(launch: ServingLaunch, ready: Sequence[str]) -> tuple[object, tuple[Blank, ...], tuple[str, ...]]:
-    """The model on a command line, with what to fill in and what to note.
+def told(
+    launch: ServingLaunch, target: Target, ready: Sequence[str], between_pools: str
+) -> tuple[object, tuple[Blank, ...], tuple[str, ...]]:
+    """The model on a command line, what to fill in, and what to note, of a fleet's allocation.
 
     Parameters
     ----------
     launch
-        The fleet.
+        The allocation.
+    target
+        The engine.
     ready
-        Weight formats that the engine serves from the published 16-bit checkpoint.
+        Weight formats that it makes from the published 16-bit checkpoint.
+    between_pools
+        What to note of a pool of a disaggregated fleet.
     """
     published, weights = launch.model.hf_id, launch.fleet.weights
-    if _REPOSITORY.fullmatch(published) and weights in ready:
-        return published, (), ()
-    blank = Blank(name=engine.MODEL.name, meaning=f"{engine.MODEL.meaning}, in {weights}")
-    notes = (f"the plan serves {weights} weights: MODEL must hold a checkpoint in that format",) if published else ()
-    return Expand('"$MODEL"'), (blank,), notes
+    notes = list(engine.engine_notes(launch, target.name))
+    blanks = []
+    model: object = published
+    if not _REPOSITORY.fullmatch(published) or weights not in (*engine.SIXTEEN_BITS, *ready):
+        model = Expand('"$MODEL"')
+        blanks.append(Blank(name="MODEL", meaning=f"{MODEL_MEANING}, in {weights}"))
+        if published:
+            notes.append(f"the plan serves {weights} weights: MODEL must hold a checkpoint in that format")
+    if launch.fleet.speculative:
+        blanks.append(Blank(name="DRAFT_MODEL", meaning="the draft model"))
+    if launch.role != "whole":
+        notes.append(between_pools)
+    return model, tuple(blanks), tuple(notes)
+
+
+def format_arguments(
+    launch: ServingLaunch, target: Target, online: Mapping[str, str], caches: Mapping[str, str]
+) -> list[Argument]:
+    """Options of number formats, which both engines call alike.
+
+    Parameters
+    ----------
+    launch
+        The allocation.
+    target
+        The engine.
+    online, caches
+        Its names of weight formats that it makes while it loads, and of cache formats.
+
+    Raises
+    ------
+    NotExpressible
+        It has no cache in that format.
+    """
+    fleet, sixteen = launch.fleet, engine.dtype(launch)
+    if fleet.kv_cache not in caches:
+        raise NotExpressible(f"{target.name} has no cache in {fleet.kv_cache}", "write kv_cache: fp8 or bf16")
+    cache = caches[fleet.kv_cache]
+    if cache == "bfloat16" and sixteen == "float16":
+        cache = "auto"  # the device has no bf16: the cache is kept as the rest is
+    found: list[Argument] = [("--dtype", sixteen)]
+    if fleet.weights in online:
+        found.append(("--quantization", online[fleet.weights]))
+    return [*found, ("--kv-cache-dtype", cache)]
 
 
 def served_name(launch: ServingLaunch) -> str:

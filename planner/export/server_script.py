@@ -2,9 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from planner.export.header import commented, header_lines
-from planner.export.launch import ServingLaunch
-from planner.export.server import SCRIPT, SCRIPT_BLANKS, Server, demand, replicas_together
+from planner.export.launch import ExportFile, Launch, ServingLaunch
+from planner.export.routing import routing_files
+from planner.export.server import SCRIPT, SCRIPT_BLANKS, Meeting, Server, demand, replicas_together, serving
+
+ServerOf = Callable[[ServingLaunch, Meeting], Server]
+
+
+def script_files(launch: Launch, suffix: str, server_of: ServerOf) -> list[ExportFile]:
+    """An engine's script of one allocation, and its row of the routing table.
+
+    Parameters
+    ----------
+    launch
+        The allocation.
+    suffix
+        Of the script's name.
+    server_of
+        The engine's `server`.
+
+    Raises
+    ------
+    NotExpressible
+        The engine has no words for it.
+    """
+    fleet = serving(launch)
+    server = server_of(fleet, SCRIPT)
+    text = script(fleet, server)
+    return [ExportFile(name=f"{launch.stem}.{suffix}", text=text), *routing_files(fleet, server.target)]
 
 
 def script(launch: ServingLaunch, server: Server) -> str:

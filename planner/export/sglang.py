@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from planner.export import engine
 from planner.export.command import Argument, Expand
-from planner.export.header import Blank, Target
+from planner.export.header import Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
-from planner.export.routing import routing_files
 from planner.export.server import (
     GROUP_PORT,
     PORT,
-    SCRIPT,
     Meeting,
     Server,
-    model_word,
+    format_arguments,
     replicas_together,
     served_name,
-    serving,
+    told,
 )
-from planner.export.server_script import script
+from planner.export.server_script import script_files
 
 SGLANG = Target(
     name="SGLang", version="0.5.23", read="2026-11-21",
@@ -31,44 +29,19 @@ PAIR_NOTE = "the cache moves between pools by NIXL; put SGLang's router in front
 
 
 def files(launch: Launch) -> list[ExportFile]:
-    """The script of one allocation.
-
-    Raises
-    ------
-    NotExpressible
-        SGLang has no words for it.
-    """
-    fleet = serving(launch)
-    text = script(fleet, server(fleet, SCRIPT))
-    return [ExportFile(name=f"{launch.stem}.sglang.sh", text=text), *routing_files(fleet, SGLANG)]
+    """The script of one allocation; NotExpressible where SGLang has no words for it."""
+    return script_files(launch, "sglang.sh", server)
 
 
 def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = None) -> Server:
-    """The command of one port.
-
-    Parameters
-    ----------
-    launch
-        The fleet's allocation.
-    meeting
-        How the nodes of a replica find each other, where there are several.
-    together
-        Replicas behind the port; default: those that share a node.
-
-    Raises
-    ------
-    NotExpressible
-        SGLang has no words for it.
-    """
+    """The command of one port, as `vllm.server` makes it."""
     if launch.machine.device_kind == "tpu":
         raise NotExpressible("SGLang's own package does not run on TPUs", "use vllm")
     engine.refuse_old_fp8(launch, SGLANG, FP8_CAPABILITY)
     if launch.layout.cp > 1:
         raise NotExpressible("the plan shares out the cache by decode context parallelism as vLLM does it", "use vllm")
     together = replicas_together(launch) if together is None else together
-    model, model_blanks, model_notes = model_word(launch, (*engine.SIXTEEN_BITS, *ONLINE))
-    draft = (Blank(name="DRAFT_MODEL", meaning="the draft model"),) if launch.fleet.speculative else ()
-    pair = (PAIR_NOTE,) if launch.role != "whole" else ()
+    model, blanks, notes = told(launch, SGLANG, tuple(ONLINE), PAIR_NOTE)
     return Server(
         target=SGLANG,
         words=("python3", "-m", "sglang.launch_server"),
@@ -76,12 +49,12 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
             ("--model-path", model),
             *_split(launch, meeting, together),
             *_limits(launch),
-            *_formats(launch),
+            *format_arguments(launch, SGLANG, ONLINE, CACHES),
             *_ways(launch),
         ),
         follower="",
-        blanks=(*model_blanks, *draft),
-        notes=(*engine.engine_notes(launch, "sglang"), *model_notes, *pair),
+        blanks=blanks,
+        notes=notes,
         image=f"lmsysorg/sglang:v{SGLANG.version}",
         package=f"sglang=={SGLANG.version}",
         running_metric="sglang_num_running_reqs",
@@ -115,20 +88,6 @@ def _limits(launch: ServingLaunch) -> list[Argument]:
     if share is not None:
         found.append(("--mem-fraction-static", share))
     return found
-
-
-def _formats(launch: ServingLaunch) -> list[Argument]:
-    fleet = launch.fleet
-    if fleet.kv_cache not in CACHES:
-        raise NotExpressible(f"SGLang has no cache in {fleet.kv_cache}", "write kv_cache: fp8 or bf16, or use vllm")
-    cache = CACHES[fleet.kv_cache]
-    sixteen = engine.dtype(launch)
-    if cache == "bfloat16" and sixteen == "float16":
-        cache = "auto"  # the device has no bf16: the cache is kept as the rest is
-    found: list[Argument] = [("--dtype", sixteen)]
-    if fleet.weights in ONLINE:
-        found.append(("--quantization", ONLINE[fleet.weights]))
-    return [*found, ("--kv-cache-dtype", cache)]
 
 
 def _ways(launch: ServingLaunch) -> list[Argument]:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from planner.export import engine
 from planner.export.command import Argument, Expand
-from planner.export.header import Blank, Target
+from planner.export.header import Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
-from planner.export.routing import routing_files
 from planner.export.server import (
     GROUP_PORT,
     PORT,
-    SCRIPT,
     Meeting,
     Server,
-    model_word,
+    format_arguments,
     replicas_together,
     served_name,
-    serving,
+    told,
 )
-from planner.export.server_script import script
+from planner.export.server_script import script_files
 
 VLLM = Target(
     name="vLLM", version="0.33.0", read="2026-11-21",
@@ -41,16 +39,8 @@ CACHE_MOVER_NOTE = (
 
 
 def files(launch: Launch) -> list[ExportFile]:
-    """The script of one allocation.
-
-    Raises
-    ------
-    NotExpressible
-        vLLM has no words for it.
-    """
-    fleet = serving(launch)
-    text = script(fleet, server(fleet, SCRIPT))
-    return [ExportFile(name=f"{launch.stem}.vllm.sh", text=text), *routing_files(fleet, VLLM)]
+    """The script of one allocation; NotExpressible where vLLM has no words for it."""
+    return script_files(launch, "vllm.sh", server)
 
 
 def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = None) -> Server:
@@ -78,17 +68,20 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
             f"{together} whole replicas on each node",
             "use kubernetes, one pod a replica",
         )
-    model, model_blanks, model_notes = model_word(launch, (*engine.SIXTEEN_BITS, *ONLINE))
-    draft = (Blank(name="DRAFT_MODEL", meaning="the draft model"),) if launch.fleet.speculative else ()
-    moves = (CACHE_MOVER_NOTE,) if launch.role in CACHE_MOVERS else ()
+    model, blanks, notes = told(launch, VLLM, tuple(ONLINE), CACHE_MOVER_NOTE)
     tpu = launch.machine.device_kind == "tpu"
     return Server(
         target=VLLM,
         words=("vllm", "serve", model),
-        arguments=(*_split(launch, meeting, together), *_limits(launch), *_formats(launch), *_ways(launch)),
+        arguments=(
+            *_split(launch, meeting, together),
+            *_limits(launch),
+            *format_arguments(launch, VLLM, ONLINE, CACHES),
+            *_ways(launch),
+        ),
         follower="--headless" if launch.nodes_per_replica > 1 else "",
-        blanks=(*model_blanks, *draft),
-        notes=(*engine.engine_notes(launch, "vllm"), *model_notes, *moves, *([TPU_NOTE] if tpu else [])),
+        blanks=blanks,
+        notes=(*notes, *([TPU_NOTE] if tpu else [])),
         image=f"vllm/vllm-tpu:v{TPU_VERSION}" if tpu else f"vllm/vllm-openai:v{VLLM.version}",
         package=f"vllm-tpu=={TPU_VERSION}" if tpu else f"vllm=={VLLM.version}",
         running_metric="vllm_num_requests_running",
@@ -125,20 +118,6 @@ def _limits(launch: ServingLaunch) -> list[Argument]:
     if share is not None:
         found.append(("--gpu-memory-utilization", share))
     return found
-
-
-def _formats(launch: ServingLaunch) -> list[Argument]:
-    fleet = launch.fleet
-    if fleet.kv_cache not in CACHES:
-        raise NotExpressible(f"vLLM has no cache in {fleet.kv_cache}", "write kv_cache: fp8 or bf16")
-    cache = CACHES[fleet.kv_cache]
-    sixteen = engine.dtype(launch)
-    if cache == "bfloat16" and sixteen == "float16":
-        cache = "auto"  # the device has no bf16: the cache is kept as the rest is
-    found: list[Argument] = [("--dtype", sixteen)]
-    if fleet.weights in ONLINE:
-        found.append(("--quantization", ONLINE[fleet.weights]))
-    return [*found, ("--kv-cache-dtype", cache)]
 
 
 def _ways(launch: ServingLaunch) -> list[Argument]:

@@ -213,7 +213,7 @@ def test_the_engine_of_the_plan_runs_in_tasks_and_pods(launches: Read) -> None:
         other = form.files(replace(launch, engine="sglang"))[0].text
         assert "sglang.launch_server" in other
         assert "vllm" not in other
-    assert "predicted for trt-llm, not for vllm" in vllm.files(replace(launch, engine="trt-llm"))[0].text
+    assert "predicted for trt-llm, not for vLLM" in vllm.files(replace(launch, engine="trt-llm"))[0].text
 
 
 def test_a_fleet_of_which_only_rates_are_known_is_asked_for_its_model(launches: Read, stubs: Path) -> None:

@@ -9,7 +9,7 @@
 #   NODE_RANK which of the replica's nodes this is, from 0
 #   MASTER_ADDR address of the replica's node 0
 # Note: run this on each of 20 nodes: 4 nodes make one replica, 5 in all
-# Note: capacity and latencies were predicted for vllm, not for sglang
+# Note: capacity and latencies were predicted for vllm, not for SGLang
 # Note: the prefill pool of a disaggregated fleet: useless without its other pools
 # Note: a request of more than 16800 tokens, prompt and answer together, is refused by the server
 # Note: the cache moves between pools by NIXL; put SGLang's router in front, with --pd-disaggregation

@@ -6,7 +6,7 @@
 # For: SGLang 0.5.23 (options read on 2026-11-21 from sgl-project/sglang:python/sglang/srt/server_args.py, python/sglang/srt/arg_groups/fields)
 # Check before use: predicted, not tried on this hardware.
 # Note: run this on each of 6 nodes: 1 replica a node, 6 in all
-# Note: capacity and latencies were predicted for vllm, not for sglang
+# Note: capacity and latencies were predicted for vllm, not for SGLang
 # Note: the decode pool of a disaggregated fleet: useless without its other pools
 # Note: a request of more than 16800 tokens, prompt and answer together, is refused by the server
 # Note: the cache moves between pools by NIXL; put SGLang's router in front, with --pd-disaggregation
