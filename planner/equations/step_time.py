@@ -467,14 +467,16 @@ def misaligned_rate_share(head_size: FloatOrArray) -> FloatOrArray:
     Parameters
     ----------
     head_size
-        Size of a head.  [count]
+        Size e of a head.  [values]
 
     Returns
     -------
-    1 for multiples of 8, else 1/6.
+    Share r of the rate.  [1]
 
     Notes
     -----
+    Eq. (1):  r = 1 if e mod 8 = 0, else 1/6
+
     16-bit products whose inner size is no multiple of 16 bytes leave the tensor cores; the share is what head sizes of
     108 cost against 104 and 112 in published runs.
 

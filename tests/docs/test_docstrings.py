@@ -68,6 +68,7 @@ def test_every_part_is_found() -> None:
 def test_no_word_of_an_equation_is_lost(identifier: str) -> None:
     function = REGISTRY[identifier]
     told = docstrings.documented(function)
+    assert any(map(docstrings.is_equation, told.notes)), "state the equation: Eq. (1):  ..."
     kept = [told.summary, told.returns.text, told.returns.unit, *told.notes, *told.references, told.example]
     kept += [text for argument in told.arguments for text in (argument.names, argument.text, argument.unit)]
     words = " ".join(kept)
