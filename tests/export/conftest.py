@@ -19,7 +19,7 @@ GOLDEN = ROOT / "tests" / "scenarios" / "golden"
 Document = dict[str, Any]
 
 
-def _whole(path: Path) -> Document:
+def whole_plan(path: Path) -> Document:
     """A golden plan with what goldens leave out because it changes from run to run."""
     document: Document = json.loads(path.read_text(encoding="utf-8"))
     document["provenance"]["planner"] = "0.1.0"
@@ -31,7 +31,7 @@ def _whole(path: Path) -> Document:
 def plans() -> dict[str, Document]:
     """Whole plan documents by scenario; those of which only the money is kept are not among them."""
     found = {path.stem: path for path in sorted(GOLDEN.glob("*.json"))}
-    return {name: _whole(path) for name, path in found.items() if "workloads" in path.read_text(encoding="utf-8")}
+    return {name: whole_plan(path) for name, path in found.items() if "workloads" in path.read_text(encoding="utf-8")}
 
 
 @pytest.fixture(scope="session")
