@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -28,6 +29,7 @@ from tests.properties.test_random_calendars import market, question
 from tests.report.sheet import Sheet
 from tests.unit.test_given_rates import solved as given_rates_plan
 from tests.unit.test_given_rates import write as write_given_rates
+from tests.unit.worlds import catalog, device, fleet, offer, scenario, shape
 
 Document = dict[str, Any]
 ROOT = Path(__file__).parents[2]
@@ -102,6 +104,18 @@ def test_a_fleet_of_given_rates_and_prices(tmp_path: Path, shipped: Catalog) -> 
     assert {sheet.value("Prices", f"I{row}") for row in (4, 5)} == {"rates.csv"}
     for row in report["trace"]:
         assert row["kind"] != "fact" or (row["source"] and (row["as_of"] or row["status"] in ("user", "derived"))), row
+
+
+def test_a_plan_that_costs_nothing() -> None:
+    """Owned hardware at no price, and a catalog without a date: no line, no price, sums of nothing."""
+    there = replace(catalog([device()], [shape("north/one")], [offer("north/one", 1.0)]), as_of="")
+    owned = {"pricing": ["on_demand"], "owned": [{"shape": "north/one", "count": 4, "price": "$0/h"}]}
+    plan = json.loads(api.solve(scenario([], [fleet("one")], hardware=owned), there).to_json())
+    assert plan["summary"]["cost_microusd"] == 0
+    sheet = Sheet(workbook(report_document(plan, there, contingency=0.1)))
+    for place in sheet.formulas():
+        assert sheet.value(*place) == sheet.cached(*place) == 0, place
+    assert sheet.book["Allocations"]["M5"].value == "=SUM(M4:M4)"  # no sum of itself
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -132,7 +132,10 @@ class Book:
         """Properties of the file; its date is the catalog's, so that equal reports are equal files."""
         from datetime import datetime
 
-        created = datetime.fromisoformat(day) if day else datetime(2000, 1, 1)
+        try:
+            created = datetime.fromisoformat(day)
+        except ValueError:  # a catalog without a date
+            created = datetime(2000, 1, 1)
         self._book.set_properties({"title": escape.xlsx_cell(title), "created": created, "comments": "Made by plan"})
 
     def bytes(self) -> bytes:

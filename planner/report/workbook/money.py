@@ -72,11 +72,11 @@ def allocation_sheet(book: Book, rows: BookRows, plan: Piece) -> None:
     book.heads(sheet, FIRST - 1, _CHARGE_HEADS, right="Nodes, Hours of each, Price, Part, Cost")
     for number, charge in enumerate(rows.charges):
         _charge(book, sheet, FIRST + number, charge, rows.prices[charge.price].usd)
-    last = FIRST + len(rows.charges)
+    last = FIRST + max(len(rows.charges), 1)  # a plan that costs nothing leaves one line empty
     book.text(sheet, (last, 0), "Total", "strong")
     total = sum(charge.usd for charge in rows.charges)
-    book.formula(sheet, (last, 12), f"=SUM(M{FIRST + 1}:M{max(last, FIRST + 1)})", total, "sum")
-    book.name("Cost", f"={ALLOCATIONS}!$M${FIRST + 1}:$M${max(last, FIRST + 1)}")
+    book.formula(sheet, (last, 12), f"=SUM(M{FIRST + 1}:M{last})", total, "sum")
+    book.name("Cost", f"={ALLOCATIONS}!$M${FIRST + 1}:$M${last}")
     _under_contract(book, sheet, last + 2, plan)
 
 
