@@ -96,13 +96,11 @@ def tradeoffs(
     plan
         A plan document of the scenario, whose choice is marked.
     """
-    from planner.plan.frontier.alone import patience_s, tradeoffs_of
+    from planner.candidates.trained import each_job_alone
+    from planner.plan.frontier.alone import PATIENCE, tradeoffs_of
 
-    patience = patience_s([job.deadline_s for job in scenario.training])
-    if patience is None:
-        return []
     catalog = catalog or catalog_of(scenario)
     check_references(scenario, catalog)
     loader = loader_of(scenario)
-    found = _enumerate(scenario, catalog, loader, allow_suspect=allow_suspect, pruned=False, patience_s=patience)
+    found = each_job_alone(scenario, catalog, loader, allow_suspect=allow_suspect, patience=PATIENCE)
     return tradeoffs_of(found, plan)

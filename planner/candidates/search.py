@@ -16,16 +16,15 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, Window, joint_rows
 from planner.candidates.machines import carbon_mg_per_hour
 from planner.candidates.mixed_space import MixSpace
-from planner.candidates.mixed_table import add_mixes
 from planner.candidates.offers import sites_of
-from planner.candidates.placement import sites_with_data
 from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.prune import count_pruned, prune
 from planner.candidates.rates import rates_table, resolve_rates
 from planner.candidates.serving import ServingQuestion, ServingTable, resolve_serving, serving_table
 from planner.candidates.timetable import Timetable, Ways, timetable
-from planner.candidates.training import TrainingTable, training_tables
-from planner.candidates.training_question import TrainingQuestion, resolve_training
+from planner.candidates.trained import ways_to_train
+from planner.candidates.training import TrainingTable
+from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Mixed
 from planner.catalog.model import Catalog
 from planner.estimate.given import NO_MODEL
@@ -124,15 +123,12 @@ def enumerate_candidates(
         sites += [] if given else reserved_sites(pools, scenario, catalog)
         arch = NO_MODEL if given and workload.model is None else load_model(workload.model)
         if isinstance(workload, TrainingJob):
-            job = replace(resolve_training(workload, arch, scenario, catalog), patience_s=patience_s)
-            questions[workload.name] = job
-            sites = sites_with_data(workload, sites, scenario, catalog, ledger)
-            asked_for, often = training_tables(job, sites, ledger, every_layout=every_layout)
-            if workload.mix_within_job:
-                mixing = add_mixes(job, sites, ledger, asked_for, often)
-                asked_for, often = mixing.table, mixing.median
-                spaces |= {workload.name: mixing.space} if mixing.space else {}
-            tables[workload.name], median[workload.name] = asked_for, often
+            trained = ways_to_train(
+                workload, arch, sites, ledger, scenario, catalog, every_layout=every_layout, patience_s=patience_s
+            )
+            questions[workload.name] = trained.question
+            spaces |= {workload.name: trained.space} if trained.space else {}
+            tables[workload.name], median[workload.name] = trained.table, trained.median
         elif given:
             asked = resolve_rates(workload, arch, scenario, catalog)
             questions[workload.name], tables[workload.name] = asked, rates_table(asked, ledger)

@@ -10,37 +10,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planner.candidates.calendar import RESERVED
-from planner.candidates.search import Candidates
+from planner.candidates.trained import Trained
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.plan.rows.place import usd
 
 Document = dict[str, Any]
-PATIENCE = 2.0  # ways are looked at up to so many times the longest deadline
+PATIENCE = 2.0  # ways are looked at up to so many times the job's deadline
 
 
-def patience_s(deadlines_s: Sequence[float]) -> float | None:
-    """Up to which finish ways are worth showing; None: no job trains.  [s]"""
-    return PATIENCE * max(deadlines_s) if deadlines_s else None
-
-
-def tradeoffs_of(candidates: Candidates, plan: Mapping[str, Any] | None = None) -> list[Document]:
+def tradeoffs_of(trained: Mapping[str, Trained], plan: Mapping[str, Any] | None = None) -> list[Document]:
     """One entry a training job: the ways that nothing is both cheaper and sooner than, soonest first.
 
     Parameters
     ----------
-    candidates
-        Of a search with patience past the deadlines.
+    trained
+        Ways to run each job, of a search with patience past the deadlines.
     plan
         A plan document, whose own choice is marked.
     """
     chosen = {workload["name"]: workload["allocations"] for workload in (plan or {}).get("workloads", ())}
-    return [
-        _tradeoff(question, table, chosen.get(name, ()))
-        for name, table in candidates.tables.items()
-        if isinstance(table, TrainingTable) and isinstance(question := candidates.questions[name], TrainingQuestion)
-    ]
+    return [_tradeoff(job.question, job.table, chosen.get(name, ())) for name, job in trained.items()]
 
 
 def _tradeoff(question: TrainingQuestion, table: TrainingTable, rows: Sequence[Mapping[str, Any]]) -> Document:
@@ -61,10 +51,7 @@ def _tradeoff(question: TrainingQuestion, table: TrainingTable, rows: Sequence[M
 
 def _front(table: TrainingTable) -> list[int]:
     """Rows that no other row beats in both: soonest first, each cheaper than those before."""
-    priced = [
-        row for row, site in enumerate(table.sites) if site.offer.price_model != RESERVED
-    ]  # the others' cost is the contract's
-    order = sorted(priced, key=lambda row: (float(table.finish_s[row]), table.cost_microusd[row]))
+    order = sorted(range(len(table)), key=lambda row: (float(table.finish_s[row]), table.cost_microusd[row]))
     kept: list[int] = []
     for row in order:
         if not kept or table.cost_microusd[row] < table.cost_microusd[kept[-1]]:

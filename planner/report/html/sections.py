@@ -143,7 +143,7 @@ def _tradeoff(report: Document) -> Section:
     if any(job["points"] for job in alone):
         parts += shown([*tradeoff.job_figures(plan, alone), tradeoff.job_table(plan, alone)])
     told = (
-        "Each job by itself, begun as soon as it may, up to twice the longest deadline: what workloads share (a "
+        "Each job by itself, begun as soon as it may, up to twice its deadline: what workloads share (a "
         "budget, devices, contracts, a calendar) is left out. Finishes are predictions; a deadline has to hold at the "
         "confidence asked for."
     )
