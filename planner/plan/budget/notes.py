@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from planner.plan.budget.charges import INSTALMENTS, UPFRONT, Charge
-from planner.plan.budget.months import MONTH_HOURS, Month
+from planner.plan.budget.months import MONTH_HOURS, MOST_MONTHS, Month
 from planner.scenario.schema import ReportOptions
 from planner.units import format_duration, format_money
 
@@ -30,7 +30,9 @@ def _of_months(document: Mapping[str, Any], months: Sequence[Month], options: Re
             "can be told (write begin: 2026-12-01)"
         )
     else:
-        yield f"calendar months from {months[0].first:%Y-%m-%d}; a fiscal year is named by the year in which it ends"
+        yield f"calendar months from {months[0].first.date().isoformat()}; a fiscal year is named by the year in which it ends"
+    if len(months) == MOST_MONTHS:
+        yield f"no more than {MOST_MONTHS:,} months are told apart: the last one holds all that falls due later"
     horizon = document["summary"]["horizon_hours"]
     if float(months[-1].end) > horizon * (1 + 1e-9):
         span = format_duration(float(months[-1].end) * 3600)
