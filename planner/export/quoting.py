@@ -186,14 +186,3 @@ def object_name(stem: str) -> str:
         digest = sha256(_encodable(stem).encode()).hexdigest()[:6]
         label = f"{label[:OBJECT_LENGTH].strip('-')}-{digest}"
     return label if label[0].isalpha() else f"w-{label}"
-
-
-def environment_name(name: str) -> str:
-    """A name as part of an environment variable: upper case, digits and "_".
-
-    Examples
-    --------
-    >>> environment_name("pretrain-8b")
-    'PRETRAIN_8B'
-    """
-    return re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")

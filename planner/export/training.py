@@ -94,8 +94,9 @@ def training_notes(launch: TrainingLaunch, software: tuple[str, ...]) -> Iterato
     """
     timing = launch.timing
     wall, upper = (format_duration(hours * 3600) for hours in (timing.hours, timing.at_confidence_hours))
+    end = f"p{100 * timing.confidence:.0f}" if timing.confidence else "the upper end"
     yield (
-        f"predicted {wall} of wall time, {upper} at the upper end of the error band; "
+        f"predicted {wall} of wall time, {upper} at {end} of the error band; "
         f"{launch.steps:,} steps of {launch.tokens_per_step:,} tokens"
     )
     if launch.jobs > 1:

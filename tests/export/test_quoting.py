@@ -82,7 +82,6 @@ def test_a_comment_is_one_visible_line(text: str) -> None:
 @given(TEXT)
 def test_names_of_objects_are_labels(text: str) -> None:
     assert LABEL.fullmatch(quoting.dns_label(text))
-    assert re.fullmatch(r"[A-Z0-9_]*", quoting.environment_name(text))
 
 
 def test_numbers_that_are_none_are_bugs() -> None:

@@ -11,7 +11,7 @@
 #   TOKENIZER tokenizer: a Hugging Face name or folder
 #   CHECKPOINT_DIR folder of checkpoints, seen by all nodes
 #   LEARNING_RATE peak learning rate, for example 3e-4
-# Note: predicted 38.8 days of wall time, 49 days at the upper end of the error band; 281,250 steps of 32,000 tokens
+# Note: predicted 38.8 days of wall time, 49 days at p90 of the error band; 281,250 steps of 32,000 tokens
 # Note: learning-rate schedule, dropout and data split are placeholders: set those of your recipe
 # Note: Megatron-LM pads the vocabulary to a multiple of 128 times the tensor-parallel size
 # Note: Transformer Engine does not run on these devices: Apex supplies the fused kernels of the local layers
