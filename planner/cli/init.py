@@ -60,7 +60,7 @@ def init(
     deadline: Annotated[str | None, _flag("deadline", "Training is done within, as '14 days'.", metavar="TIME")] = None,
     serve: Annotated[
         str | None,
-        _flag("serve", "Serve this: a preset, a config.json, 8B.", metavar="MODEL", autocompletion=complete.models),
+        _flag("serve", "Serve this: a preset, or a config.json.", metavar="MODEL", autocompletion=complete.models),
     ] = None,
     qpm: Annotated[str | None, _flag("qpm", "Requests per minute, mean.", metavar="NUMBER")] = None,
     input_tokens: Annotated[str | None, _flag("input-tokens", "Of a request, mean.", metavar="TOKENS")] = None,
@@ -136,10 +136,19 @@ def _asked(frame: Frame, answers: Answers, file: str) -> Answers:
     for question in QUESTIONS:
         if question.of and not getattr(answers, question.of):
             continue
-        default = answers.train if question.key == "serve" and answers.train else getattr(answers, question.key)
+        default = _default(question.key, answers)
         needed = question.key not in ("train", "budget") and not (question.key == "serve" and answers.train)
         answers = replace(answers, **{question.key: _one(frame, question, default, needed, file)})
     return answers
+
+
+def _default(key: str, answers: Answers) -> Any:
+    """What Enter takes: to serve, the model that is trained, unless only its size is known."""
+    from planner.scenario.starter import is_size
+
+    if key == "serve" and answers.train and not is_size(answers.train):
+        return answers.train
+    return getattr(answers, key)
 
 
 def _one(frame: Frame, question: Question, default: Any, needed: bool, file: str) -> Any:
@@ -185,7 +194,8 @@ def refusals(key: str, value: str | tuple[str, ...], file: str) -> list[Problem]
 
 
 def _look_up(key: str, value: Any) -> None:
-    """Models and devices by name; `InputError` when there is none."""
+    """Models and devices by name; `InputError` when there is none, or when too little is known of it."""
+    from planner.errors import InputError
     from planner.scenario.starter import Answers, is_path, is_size, starter_text
 
     if key == "allow":
@@ -194,7 +204,13 @@ def _look_up(key: str, value: Any) -> None:
         from planner.scenario.load import parse_scenario
 
         check_references(parse_scenario(starter_text(Answers(allow=value))), load_catalog())
-    elif not is_size(value):
+    elif is_size(value):
+        if key == "serve":
+            hint = "name a preset or a config.json; or write the file first, and throughput: 2100 tokens/s into it"
+            raise InputError.of(
+                "shape-unknown", f"the size {value} alone does not say how fast a model serves", hint=hint
+            )
+    else:
         from planner.architecture.load import load_model
 
         load_model(Path(value) if is_path(value) else value)

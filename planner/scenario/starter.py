@@ -131,7 +131,7 @@ def _serving(answers: Answers, file: str) -> Iterator[str]:
         return
     yield "\nserving:"
     yield _line(2, "- name", "serve", "")
-    yield _line(4, "model", model_reference(answers.serve, file), "" if answers.train else _MODELS)
+    yield _line(4, "model", model_reference(answers.serve, file), "plan models list, or {config: path/to/config.json}")
     yield _line(4, "qpm", flow_text(answers.qpm), "requests per minute, mean")
     yield _line(4, "peak_factor", "2", "busiest over mean")
     yield _line(4, "input_tokens", flow_text(answers.input_tokens), "of a request, mean; or {mean: 1500, p95: 4000}")
