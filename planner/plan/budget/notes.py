@@ -30,7 +30,8 @@ def _of_months(document: Mapping[str, Any], months: Sequence[Month], options: Re
             "can be told (write begin: 2026-12-01)"
         )
     else:
-        yield f"calendar months from {months[0].first.date().isoformat()}; a fiscal year is named by the year in which it ends"
+        first = months[0].first.date().isoformat()
+        yield f"calendar months from {first}; a fiscal year is named by the year in which it ends"
     if len(months) == MOST_MONTHS:
         yield f"no more than {MOST_MONTHS:,} months are told apart: the last one holds all that falls due later"
     horizon = document["summary"]["horizon_hours"]
