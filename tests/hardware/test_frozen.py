@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from extending import HEAD, extended, offers_of, written
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from planner.catalog.digest import digest_of
 from planner.catalog.frozen import frozen_text, read_frozen
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
@@ -22,6 +24,24 @@ from planner.errors import InputError
 def file(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("frozen") / "shipped.json"
     path.write_text(frozen_text(catalog), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def small(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A few entries of each kind, frozen: quick to tamper with."""
+    shapes = {name: shape for name, shape in catalog.shapes.items() if name in ("aws/p5.48xlarge", "lambda/gpu_1x_a10")}
+    few = dataclasses.replace(
+        catalog,
+        devices={name: catalog.devices[name] for name in ("a10", "h100-sxm-80gb")},
+        shapes=shapes,
+        offers=tuple(offer for offer in catalog.offers if offer.shape in shapes),
+        training_families={},
+        serving=None,
+    )
+    path = tmp_path_factory.mktemp("small") / "small.json"
+    path.write_text(frozen_text(dataclasses.replace(few, digest=digest_of(few))), encoding="utf-8")
+    assert load_catalog(path).offers
     return path
 
 
@@ -51,7 +71,7 @@ texts = st.text("aZ09 é日🙂=|<>\"'\\:#-{}[],&*!%@`$", min_size=1, max_size=2
 
 
 @settings(
-    max_examples=5, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=3, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     microusd=st.integers(1, 10**12),
@@ -147,9 +167,9 @@ TAMPERED: list[tuple[str, Change, str, str]] = [
 
 @pytest.mark.parametrize(("what", "change", "reference", "entry"), TAMPERED, ids=[row[0] for row in TAMPERED])
 def test_what_was_changed_is_refused(
-    file: Path, tmp_path: Path, what: str, change: Change, reference: str, entry: str
+    small: Path, tmp_path: Path, what: str, change: Change, reference: str, entry: str
 ) -> None:
-    document = json.loads(file.read_text(encoding="utf-8"))
+    document = json.loads(small.read_text(encoding="utf-8"))
     change(document)
     sealed = _resealed(document)
     (tmp_path / "x.json").write_text(sealed, encoding="utf-8")
@@ -199,8 +219,8 @@ def test_other_files_are_refused(tmp_path: Path, text: str, reference: str) -> N
     assert caught.value.problems[0].places
 
 
-def test_numbers_that_are_none(file: Path, tmp_path: Path) -> None:
-    text = file.read_text(encoding="utf-8").replace('"tdp_w": 700.0', '"tdp_w": 1e999', 1)
+def test_numbers_that_are_none(small: Path, tmp_path: Path) -> None:
+    text = small.read_text(encoding="utf-8").replace('"tdp_w": 700.0', '"tdp_w": 1e999', 1)
     (tmp_path / "x.json").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match="wrong-type"):
         read_frozen(tmp_path / "x.json")
