@@ -91,13 +91,15 @@ def _drawn(
     scenario: Scenario, shipped: Catalog, used: frozenset[str], offers: int, rng: random.Random
 ) -> Planting | None:
     others = [offer for offer in shipped.offers if offer.id not in used]
-    kept = {offer.id for offer in rng.sample(others, offers - len(used))} | used
+    there = used & {offer.id for offer in shipped.offers}
+    kept = {offer.id for offer in rng.sample(others, offers - len(there))} | there
     before = replace(shipped, offers=tuple(offer for offer in shipped.offers if offer.id in kept))
     before = replace(before, digest=digest_of(before))
     listed = api.enumerate_candidates(scenario, before)
     base = _solved(listed)
     raised = rng.random() < 1 / 3
-    name = rng.choice(sorted(base.used if raised else offers_in_play(listed) - base.used))
+    priced_here = (base.used if raised else offers_in_play(listed) - base.used) & kept  # not what is owned
+    name = rng.choice(sorted(priced_here))
     now = next(offer.price_microusd_per_hour for offer in before.offers if offer.id == name)
     noise = {
         offer.id: max(1, round(offer.price_microusd_per_hour * (1 + rng.uniform(-NOISE, NOISE))))

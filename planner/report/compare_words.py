@@ -12,6 +12,7 @@ Piece = Mapping[str, Any]
 LEVELS = {"what": "what is rented", "where": "where it is rented", "how": "the layout", "cost": "the cost"}
 PARTS = {"training": "training, one-off", "contracts": "contracts", "copies": "copies of data"}
 _LONGEST_VALUE = 60
+_SHOWN = 8  # changes of a set that are told one by one
 
 
 def amount(usd: float | None, currency: str) -> str:
@@ -199,7 +200,7 @@ def cause_lines(one: Piece, currency: str) -> Iterator[str]:
         yield "none of what changed moves the decision or the cost"
     elif cause["verdict"] == "single":
         each = " (each of these does)" if len(found) > 1 else ""
-        for row in found:
+        for row in found[:_SHOWN]:
             does = f"this alone moves {level}{_by(row['alone'], currency)}"
             yield f"{changed(row, currency)}: {does}{each}{_needed(row, one)}"
     elif cause["verdict"] == "together":
@@ -207,8 +208,10 @@ def cause_lines(one: Piece, currency: str) -> Iterator[str]:
         yield f"no single change {does}; these {len(found)} together do" + (
             "" if cause["proven"] else " (perhaps fewer)"
         )
-        for row in found:
+        for row in found[:_SHOWN]:
             yield f"{changed(row, currency)}: alone{_partly(row, currency)}"
+        if len(found) > _SHOWN:
+            yield f"and {len(found) - _SHOWN} more (-o json lists them)"
     else:
         yield "too many questions would have to be solved again to say which change did it"
 

@@ -20,13 +20,13 @@ from tests.compare import worlds
 from tests.compare.worlds import OFFERS, at_prices, base, market, question, side
 
 RUNPOD, A100 = "runpod:US-CA-1:1x_A100-80GB_SECURE:on_demand", "hyperstack:CANADA-1:n3-A100x1:on_demand"
-SCHEMA = api.compare_schema()
+VALIDATOR = jsonschema.Draft202012Validator(api.compare_schema())
 
 
 def checked(*sides: Any, **options: Any) -> dict[str, Any]:
     """The only comparison of a document that keeps to its schema."""
     document = api.compare(*sides, **options).document
-    jsonschema.validate(json.loads(json.dumps(document)), SCHEMA)
+    VALIDATOR.validate(json.loads(json.dumps(document)))
     found: dict[str, Any] = document["comparisons"][0]
     return found
 
@@ -43,6 +43,10 @@ def nowhere(plan: Any) -> dict[str, Any]:
             for name in ("devices_per_shape", "funding", "role", "replicas_needed", "price_microusd_per_hour"):
                 row.pop(name, None)
     return document
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(api.compare_schema())
 
 
 def test_a_plan_beside_itself() -> None:

@@ -70,7 +70,7 @@ def find_cause(resolver: Resolver) -> Cause:
                 tuple(sorted(enough, key=lambda n: _rank(cause.effects[n], full, same))),
             )
         else:
-            _smallest_set(resolver, cause, full, same)
+            _smallest_set(resolver, cause, base, full, same)
     except ExhaustedError:
         cause.proven = False
     return cause
@@ -123,7 +123,7 @@ def _acts(outcome: Outcome | None, start: Outcome) -> bool:
     return outcome.how != start.how or outcome.cost_microusd != start.cost_microusd or not outcome.known
 
 
-def _smallest_set(resolver: Resolver, cause: Cause, full: Outcome, same: Same) -> None:
+def _smallest_set(resolver: Resolver, cause: Cause, base: Outcome, full: Outcome, same: Same) -> None:
     """The changes that none can be spared of, by deletion: first all that do nothing, then halves, then one by one."""
 
     def holds(numbers: Sequence[int]) -> bool:
@@ -131,9 +131,11 @@ def _smallest_set(resolver: Resolver, cause: Cause, full: Outcome, same: Same) -
 
     cause.verdict = "together"
     kept = cause.numbers = tuple(sorted(resolver.every))
-    acting = tuple(sorted(cause.effects))
-    if acting and len(acting) < len(kept) and holds(acting):
-        kept = cause.numbers = acting
+    acting = [n for n, e in sorted(cause.effects.items()) if _acts(e.alone, base) or _acts(e.without, full)]
+    for fewer in (tuple(acting), tuple(sorted(cause.effects))):
+        if fewer and len(fewer) < len(kept) and holds(fewer):
+            kept = cause.numbers = fewer
+            break
     for part in _parts(len(kept)):
         for _ in range(MOST_PASSES if part == 1 else 1):
             before, place = kept, 0
@@ -147,9 +149,9 @@ def _smallest_set(resolver: Resolver, cause: Cause, full: Outcome, same: Same) -
                 break
     if len(kept) == 1:
         cause.verdict = "single"
-        cause.effects.setdefault(kept[0], _effect(resolver, kept))
     for number in kept:
-        cause.effects.setdefault(number, _effect(resolver, (number,)))
+        if number not in cause.effects:
+            cause.effects[number] = _effect(resolver, (number,))
 
 
 def _parts(count: int) -> Iterator[int]:

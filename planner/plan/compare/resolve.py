@@ -6,7 +6,8 @@ both catalogs; where only prices differ, and which offers there are, the same wa
 
 *What need not be solved.* Let x be the best plan of a question, proven best with no rates lowered on the way.
 
-1. A change of an offer that no workload can run on leaves every column as it is: the program is the same.
+1. A change of an offer that no workload can run on, or that the scenario does not allow, leaves every column as it is:
+   the program is the same.
 2. A change that only makes plans *dearer* that use some offer, or forbids them, leaves x the best when x does not use
    it: x costs what it did and keeps every limit; any other plan costs what it did, or more, and keeps no limit that it
    did not keep. In the tie rule the criteria before and after the cost stay as they are, so the plans that come before
@@ -21,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from planner.candidates.offers import usable_offers
 from planner.candidates.reprice import closed, offers_in_play, repriceable, repriced
 from planner.candidates.search import Candidates
 from planner.catalog.model import Catalog
@@ -34,6 +36,7 @@ from planner.scenario.schema import Scenario
 Prepare = Callable[[Candidates], Candidates]
 Question = frozenset[int]
 MOST_SOLVES, MOST_LISTINGS = 500, 40
+FEWER_LISTINGS = 30  # where every question is listed anew, with a calendar or mixes that take their time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,7 @@ class Resolver:
             return listed
         catalog = self.between.catalog(chosen, prices=prices)
         if not repriceable(listed):
+            self.most_listings = min(self.most_listings, FEWER_LISTINGS)
             return self._enumerated(rest, catalog)
         asked = repriced(listed, market(listed.scenario, catalog))
         return closed(asked, self._absent(listed, catalog))
@@ -138,6 +142,13 @@ class Resolver:
         except InputError as error:
             return error.problems[0].message
 
+    def _in_play(self, listed: Candidates) -> frozenset[str]:
+        """Offers that some workload can run on; where prices shape what is listed, all that the scenario allows."""
+        if repriceable(listed):
+            return offers_in_play(listed)
+        allowed = usable_offers(listed.scenario, listed.catalog, allow_suspect=self.between.allow_suspect)
+        return frozenset(offer.id for offer in allowed)
+
     def alone(self, numbers: Collection[int]) -> Outcome | None:
         """A with these changes alone; None when they need not be tried: see the module."""
         return self._tried(frozenset(numbers), frozenset(), lambda change: change.dearer)
@@ -158,9 +169,9 @@ class Resolver:
         if change.kind not in PRICED:
             return False
         listed = self._family(frozenset(n for n in start if self.between.changes[n].kind not in PRICED))
-        if isinstance(listed, str) or not repriceable(listed):
+        if isinstance(listed, str):
             return False
-        if change.id not in offers_in_play(listed):
+        if change.id not in self._in_play(listed):
             self.skipped["unusable"].add(number)
             return True
         if harmless(change) and begun.settled and change.id not in begun.used:
