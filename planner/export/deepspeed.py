@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from planner.export import quoting
-from planner.export.header import Blank, Target, commented, header_lines
+from planner.export.header import Blank, Target, commented, demand, header_lines
 from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
 from planner.export.trainer import Command, command_lines, rendezvous_blanks, run_folder
 from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
@@ -48,7 +48,7 @@ def files(launch: Launch) -> list[ExportFile]:
     notes = tuple(_notes(launch))
     neighbours = rendezvous_blanks(launch)
     head = header_lines(launch, TARGET, [*neighbours, *BLANKS], notes)
-    checks = [f': "${{{blank.name}:?{blank.meaning}}}"' for blank in neighbours]
+    checks = [demand(blank) for blank in neighbours]
     lines = ["set -euo pipefail", *checks, *command_lines(launch, _command(launch, name, notes))]
     # JSON has no comments; DeepSpeed reads the keys that it knows and leaves others alone
     said = header_lines(launch, TARGET, (), [f"start it with {script}", *notes])

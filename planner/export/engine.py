@@ -55,20 +55,14 @@ def dtype(launch: ServingLaunch) -> str:
 
 def memory_share(launch: ServingLaunch) -> float | None:
     """Share of a device's memory that the plan let the engine fill; None where the plan knows no memory."""
-    memory = launch.row.get("memory")
-    if not memory or not launch.machine.memory_bytes:
-        return None
-    return _share(memory["usable_bytes"] / launch.machine.memory_bytes)
+    planned, held = launch.memory, launch.machine.memory_bytes
+    return _share(planned.usable_bytes / held) if planned and held else None
 
 
 def static_share(launch: ServingLaunch) -> float | None:
     """Share of a device's memory for weights and cache alone, without workspace and overhead."""
-    memory = launch.row.get("memory")
-    if not memory or not launch.machine.memory_bytes:
-        return None
-    terms = memory["terms_bytes"]
-    beside = terms.get("workspace", 0.0) + terms.get("overhead", 0.0)
-    return _share((memory["usable_bytes"] - beside) / launch.machine.memory_bytes)
+    planned, held = launch.memory, launch.machine.memory_bytes
+    return _share((planned.usable_bytes - planned.workspace_bytes) / held) if planned and held else None
 
 
 def _share(value: float) -> float:
@@ -102,10 +96,9 @@ def context_tokens(launch: ServingLaunch) -> int:
 
 
 def _from_buckets(launch: ServingLaunch) -> float:
-    routed = launch.row.get("routed_requests_per_s") or []
-    here = [bucket for bucket, rate in zip(launch.buckets, routed) if rate > 0] or list(launch.buckets)
-    means = [(bucket.get("input_tokens") or 0) + (bucket.get("output_tokens") or 0) for bucket in here]
-    return max([*means, *(_edges(str(bucket["name"])) for bucket in here)], default=0.0)
+    here = [bucket for bucket in launch.buckets if bucket.routed_requests_per_s > 0] or launch.buckets
+    means = [(bucket.input_tokens or 0.0) + (bucket.output_tokens or 0.0) for bucket in here]
+    return max([*means, *(_edges(bucket.name) for bucket in here)], default=0.0)
 
 
 def _edges(name: str) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.export.launch import Launch
-from planner.export.quoting import comment
+from planner.export.quoting import comment, shell_double
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,11 @@ class Blank:
 
     name: str
     meaning: str
+
+
+def demand(blank: Blank) -> str:
+    """A line that stops a script, with the meaning, where a variable is not set."""
+    return f': "${{{blank.name}:?{shell_double(blank.meaning)}}}"'
 
 
 def header_lines(launch: Launch, target: Target, blanks: Sequence[Blank] = (), notes: Sequence[str] = ()) -> list[str]:

@@ -213,6 +213,25 @@ class TrainingLaunch(Launch):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """One kind of requests of a fleet, and what of it comes to one allocation at the planned peak."""
+
+    name: str
+    input_tokens: float | None  # mean; None: a name without lengths
+    output_tokens: float | None
+    peak_requests_per_s: float  # of the fleet
+    routed_requests_per_s: float  # of them, to this allocation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedMemory:
+    """Memory of one device of a replica, as planned."""
+
+    usable_bytes: float  # that the engine may fill
+    workspace_bytes: float  # of it, beside weights and cache: forward passes, libraries, buffers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServingLaunch(Launch):
     """The replicas of one allocation of a fleet."""
 
@@ -229,7 +248,8 @@ class ServingLaunch(Launch):
     batch: float | None  # sequences that a replica was planned to hold at once
     mean_input_tokens: float
     mean_output_tokens: float
-    buckets: tuple[Mapping[str, Any], ...]  # kinds of requests; row["routed_requests_per_s"] says how many come here
+    buckets: tuple[Bucket, ...]  # kinds of requests
+    memory: PlannedMemory | None  # None: only rates were given
     limits: Limits | None  # what the engine may run at once, as the latencies were predicted; None: device unknown
 
     @property

@@ -14,7 +14,6 @@ from planner.candidates.layouts import SHARDING
 from planner.catalog.model import Catalog
 from planner.equations.rules import critical_batch_token_factor
 from planner.errors import InputError
-from planner.estimate.engines import Limits, engine_limits
 from planner.estimate.frameworks import planned_framework
 from planner.export.cells import above_zero, date, if_any, real, text, whole
 from planner.export.launch import (
@@ -24,12 +23,12 @@ from planner.export.launch import (
     Model,
     Origin,
     ServingLaunch,
-    ServingLayout,
     Timing,
     TrainingLaunch,
     TrainingLayout,
 )
 from planner.export.levels import joined_levels
+from planner.export.read_fleet import serving_fields
 from planner.plan.references import load_model
 from planner.report.escape import file_stem
 from planner.scenario.schema import ModelRef, ServingFleet, TrainingJob
@@ -126,8 +125,7 @@ def _launch(
     others = tuple(
         other for other, (theirs, _) in zip(stems, rows) if theirs["name"] == workload["name"] and other != stem
     )
-    limits = _limits(asked, row, catalog)
-    return ServingLaunch(fleet=asked, pools=others, limits=limits, **_serving(workload, row), **shared)
+    return ServingLaunch(fleet=asked, pools=others, **serving_fields(asked, workload, row, catalog), **shared)
 
 
 def _asked(document: Document, kind: str, name: str) -> TrainingJob | ServingFleet:
@@ -251,38 +249,3 @@ def _token_factor(job: TrainingJob, tokens_per_step: int) -> float:
     if job.critical_batch_tokens is None:
         return 1.0
     return float(critical_batch_token_factor(tokens_per_step, job.critical_batch_tokens))
-
-
-def _serving(workload: Document, row: Document) -> dict[str, Any]:
-    split = row.get("layout") or {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1}  # rates given: each offer is one device
-    demand, point = workload["demand"], row.get("point") or {}
-    return {
-        "layout": ServingLayout(**{name: whole(split[name]) for name in ("tp", "pp", "dp", "ep", "cp")}),
-        "replicas": whole(row["replicas"]),
-        "replicas_needed": whole(row["replicas_needed"]),
-        "replicas_always": int(row["replicas_always"]),
-        "devices_per_replica": whole(row.get("devices_per_replica", 1)),
-        "role": str(row.get("role", "whole")),
-        "engine": str((row.get("tier") or {}).get("engine", "")),
-        "requests_per_s": real(point.get("requests_per_s") or row["planned_requests_per_s"] / row["replicas"]),
-        "batch": if_any(row.get("batch")),
-        "mean_input_tokens": real(demand.get("input_tokens") or 0.0),
-        "mean_output_tokens": real(demand.get("output_tokens") or 0.0),
-        "buckets": tuple((workload.get("fleet") or {}).get("buckets") or ()),
-    }
-
-
-def _limits(fleet: ServingFleet, row: Document, catalog: Catalog) -> Limits | None:
-    """Sequences and tokens of a step of the engine on the row's device: given, or its own defaults there."""
-    device = catalog.devices.get(row["device"])
-    if device is None:
-        return None
-    engine = (row.get("tier") or {}).get("engine") or fleet.engine
-    return engine_limits(
-        engine,
-        device,
-        catalog.shapes.get(row["shape"]),
-        max_num_seqs=fleet.limits.max_num_seqs,
-        max_batched_tokens=fleet.limits.max_num_batched_tokens,
-        memory_fraction=fleet.limits.memory_fraction,
-    )

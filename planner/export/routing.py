@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.export import quoting
 from planner.export.header import Target, header_lines
-from planner.export.launch import ExportFile, ServingLaunch
+from planner.export.launch import Bucket, ExportFile, ServingLaunch
 
 
 def routing_files(launch: ServingLaunch, target: Target) -> list[ExportFile]:
@@ -18,7 +18,6 @@ def routing_files(launch: ServingLaunch, target: Target) -> list[ExportFile]:
 
 def routing_table(launch: ServingLaunch, target: Target) -> dict[str, Any]:
     """Shares of the requests of each bucket at the planned peak that this allocation takes."""
-    rates = launch.row.get("routed_requests_per_s") or []
     return {
         "about": header_lines(launch, target),
         "fleet": launch.workload,
@@ -27,16 +26,16 @@ def routing_table(launch: ServingLaunch, target: Target) -> dict[str, Any]:
         "role": launch.role,
         "replicas": launch.replicas,
         "planned_requests_per_s_per_replica": launch.requests_per_s,
-        "buckets": [_bucket(dict(bucket), rate) for bucket, rate in zip(launch.buckets, rates)],
+        "buckets": [_bucket(bucket) for bucket in launch.buckets],
     }
 
 
-def _bucket(bucket: dict[str, Any], routed_per_s: float) -> dict[str, Any]:
-    peak = bucket["peak_requests_per_s"]
+def _bucket(bucket: Bucket) -> dict[str, Any]:
+    peak, routed = bucket.peak_requests_per_s, bucket.routed_requests_per_s
     return {
-        "name": bucket["name"],
-        "input_tokens": bucket.get("input_tokens"),
-        "output_tokens": bucket.get("output_tokens"),
-        "requests_per_s": routed_per_s,
-        "share": min(routed_per_s / peak, 1.0) if peak > 0 else 0.0,
+        "name": bucket.name,
+        "input_tokens": bucket.input_tokens,
+        "output_tokens": bucket.output_tokens,
+        "requests_per_s": routed,
+        "share": min(routed / peak, 1.0) if peak > 0 else 0.0,
     }

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from planner.export import engine
 from planner.export.command import Argument, Expand, command_line
-from planner.export.header import Blank, Target
+from planner.export.header import Blank, Target, demand
 from planner.export.launch import Launch, NotExpressible, ServingLaunch
-from planner.export.quoting import shell_double
 from planner.report.escape import terminal
 
 PORT = 8000
@@ -64,11 +63,6 @@ class Server:
             return [*asked, command]
         first = f"set --; [ {meeting.rank} = 0 ] || set -- {self.follower}"
         return [*asked, first, command + ' \\\n  "$@"']
-
-
-def demand(blank: Blank) -> str:
-    """A line that stops a script, with its meaning, where a variable is not set."""
-    return f': "${{{blank.name}:?{shell_double(blank.meaning)}}}"'
 
 
 def told(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.export.header import commented, header_lines
+from planner.export.header import commented, demand, header_lines
 from planner.export.launch import ExportFile, Launch, ServingLaunch
 from planner.export.routing import routing_files
-from planner.export.server import SCRIPT, SCRIPT_BLANKS, Meeting, Server, demand, replicas_together, serving
+from planner.export.server import SCRIPT, SCRIPT_BLANKS, Meeting, Server, replicas_together, serving
 
 ServerOf = Callable[[ServingLaunch, Meeting], Server]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from planner.architecture.model import Architecture
 from planner.export import quoting
-from planner.export.header import Blank, Target, commented, header_lines
+from planner.export.header import Blank, Target, commented, demand, header_lines
 from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
 from planner.export.trainer import Command, command_lines, rendezvous_blanks, run_folder
 from planner.export.training import (
@@ -84,7 +84,7 @@ def files(launch: Launch) -> list[ExportFile]:
     command = _command(launch, (("--job.config_file", f'"$(dirname "$0")"/{quoting.shell(name)}'),), notes)
     neighbours = rendezvous_blanks(launch)
     head = header_lines(launch, TARGET, [*neighbours, *BLANKS], notes)
-    checks = [f': "${{{blank.name}:?{blank.meaning}}}"' for blank in neighbours]
+    checks = [demand(blank) for blank in neighbours]
     lines = ["set -euo pipefail", *checks, *command_lines(launch, command)]
     script = "#!/usr/bin/env bash\n" + commented(head) + "\n".join(lines) + "\n"
     return [

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from planner.export.header import Blank, Target
+from planner.export.header import Blank, Target, demand
 from planner.export.launch import NotExpressible, TrainingLaunch
-from planner.export.quoting import shell, shell_double
+from planner.export.quoting import shell
 
 PORT = 29500  # torchrun's own default
 
@@ -74,7 +74,7 @@ def command_lines(launch: TrainingLaunch, command: Command) -> list[str]:
 
     They stop where a blank is not filled in. With several identical runs, RUN says which this is.
     """
-    lines = [f': "${{{blank.name}:?{shell_double(blank.meaning)}}}"' for blank in command.blanks]
+    lines = [demand(blank) for blank in command.blanks]
     lines += [f"export {name}={shell(value)}" for name, value in command.exports]
     words = [*_torchrun(launch), *(" ".join(option) for option in (command.program, *command.options))]
     return [*lines, "exec torchrun \\", *(f"  {word} \\" for word in words[:-1]), f"  {words[-1]}"]

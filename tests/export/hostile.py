@@ -47,5 +47,5 @@ def hostile(launch: Launch, name: str) -> Any:
         launch, "pools"
     ) else {"workload": name, "stem": file_stem(name).lower()}  # fmt: skip
     if hasattr(launch, "buckets"):
-        changed["buckets"] = tuple({**bucket, "name": name} for bucket in launch.buckets)
+        changed["buckets"] = tuple(replace(bucket, name=name) for bucket in launch.buckets)
     return replace(launch, machine=machine, origin=origin, model=model, **changed)

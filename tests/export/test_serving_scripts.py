@@ -219,8 +219,7 @@ def test_the_engine_of_the_plan_runs_in_tasks_and_pods(launches: Read) -> None:
 def test_a_fleet_of_which_only_rates_are_known_is_asked_for_its_model(launches: Read, stubs: Path) -> None:
     (launch,) = fleets(launches("llama"))
     unknown = replace(launch.model, hf_id="", arch=None, config=None, parameters=0)
-    row = {key: value for key, value in launch.row.items() if key != "memory"}
-    bare = replace(launch, model=unknown, row=row, batch=None, limits=None, buckets=())
+    bare = replace(launch, model=unknown, memory=None, batch=None, limits=None, buckets=())
     for engine, module in ENGINES.items():
         ((model, options),) = parsed(engine, [script_of(module.files(bare))], stubs)
         assert model == "/weights"
@@ -240,7 +239,7 @@ def test_lengths_become_a_limit_that_the_plan_has_room_for(launches: Read) -> No
     assert 0 <= context_tokens(spread) - (1900 + 3 * sigma) < 16
     (long,) = fleets(launches("trace"))
     assert context_tokens(long) == 117_552  # the edges of the longest bucket, 113525/4027, in pages
-    ours = replace(launch, buckets=({"name": "200000/1", "input_tokens": 200_000.0, "output_tokens": 1.0},))
+    ours = replace(launch, buckets=(replace(long.buckets[0], name="200000/1", routed_requests_per_s=1.0),))
     assert context_tokens(ours) == launch.model.arch.max_positions
 
 
