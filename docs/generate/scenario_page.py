@@ -86,7 +86,7 @@ def _kind(option: Shape) -> Iterator[str]:
     elif option.get("type") == "object":
         yield "mapping"
     elif option.get("type") != "null":
-        yield "text"
+        yield text or "text"
 
 
 def _range(option: Shape) -> str:

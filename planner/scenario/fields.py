@@ -96,7 +96,8 @@ _TIME_UNITS = "us|ms|s|seconds?|min|minutes?|h|hours?|d|days?|weeks?|months?"
 _COUNT_UNITS = "[kMBT]?"
 _TOKEN_UNITS = "[kMBT]?( ?tokens?)?"
 _TIME_SCHEMA = _text_schema(_TIME_UNITS, "30 days")
-_COUNT_SCHEMA = _text_schema(_COUNT_UNITS, "64k", bare=True)
+_COUNT_SCHEMA = _text_schema(_COUNT_UNITS, "8", bare=True)
+_LENGTH_SCHEMA = _text_schema(_COUNT_UNITS, "64k", bare=True)
 _TOKEN_SCHEMA = _text_schema(_TOKEN_UNITS, "2T tokens", bare=True)
 _SHARE_SCHEMA = _text_schema("%", "30 %", bare=True)
 _BYTES_SCHEMA = _text_schema("[kMGTP]?B|[KMGTP]iB", "80 GB")
@@ -136,7 +137,7 @@ Parameters = Annotated[
     _text_schema("[kMBT]?( ?(parameters|params))?", "8B", bare=True),
     _quantity(units.parse_parameters, "at least 1 and at most 1e15", 1, 10**15),
 ]
-Length = Annotated[int, _COUNT_SCHEMA, _quantity(units.parse_count, "at least 1 and at most 1e9", 1, 10**9)]
+Length = Annotated[int, _LENGTH_SCHEMA, _quantity(units.parse_count, "at least 1 and at most 1e9", 1, 10**9)]
 Count = Annotated[int, _COUNT_SCHEMA, _quantity(units.parse_count, "at least 1 and at most 1000000", 1, MAX_COUNT)]
 CountOrZero = Annotated[
     int, _COUNT_SCHEMA, _quantity(units.parse_count, "at least 0 and at most 1000000", 0, MAX_COUNT)
@@ -313,13 +314,25 @@ def _confidence(value: object) -> float:
     return int(value[1:]) / 100.0
 
 
-Name = Annotated[str, BeforeValidator(_name), WithJsonSchema({"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]*$"})]
+Name = Annotated[
+    str,
+    BeforeValidator(_name),
+    WithJsonSchema({"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]*$", "$comment": "name"}),
+]
 Title = Annotated[str, BeforeValidator(_title)]
-Pattern = Annotated[str, BeforeValidator(_pattern)]
-FilePath = Annotated[str, BeforeValidator(_path)]
-Date = Annotated[str, BeforeValidator(_date), WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d\d-\d\d"})]
-Start = Annotated[str, BeforeValidator(_start)]
-PricePerTokens = Annotated[str, BeforeValidator(_price_per_tokens)]
+Pattern = Annotated[str, BeforeValidator(_pattern), WithJsonSchema({"type": "string", "$comment": "name or pattern"})]
+FilePath = Annotated[str, BeforeValidator(_path), WithJsonSchema({"type": "string", "$comment": "path"})]
+Date = Annotated[
+    str,
+    BeforeValidator(_date),
+    WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d\d-\d\d", "$comment": "date"}),
+]
+Start = Annotated[str, BeforeValidator(_start), WithJsonSchema({"type": "string", "$comment": "date or time"})]
+PricePerTokens = Annotated[
+    str,
+    BeforeValidator(_price_per_tokens),
+    WithJsonSchema({"type": "string", "examples": ["$0.90 /1M output tokens"]}),
+]
 StoragePrice = Annotated[
     float,
     BeforeValidator(_storage_price),
