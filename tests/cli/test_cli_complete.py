@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +92,24 @@ def test_bash(folder: Path, line: str, offered: list[str]) -> None:
 def test_zsh(folder: Path, number: int) -> None:
     line, offered = OFFERED[number]
     assert pressed_tab(folder, "zsh", line) == offered
+
+
+def test_the_script_that_is_installed_works_in_bash(folder: Path, tmp_path: Path) -> None:
+    """What --install-completion writes, sourced by a real bash, asks plan and offers what it says."""
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("no bash here")
+    command = tmp_path / "plan"  # as pip writes it
+    command.write_text(f"#!{sys.executable}\nfrom planner.cli.main import main\nmain()\n")
+    command.chmod(0o755)
+    own = os.environ | {"PYTHONPATH": str(ROOT), "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    lines = """
+source <(_PLAN_COMPLETE=source_bash plan)
+COMP_WORDS=(plan solve --case "") COMP_CWORD=3
+_plan_completion plan
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+    answer = subprocess.run(
+        [bash, "--norc", "-c", lines], capture_output=True, text=True, cwd=folder, env=own, check=True
+    )  # fmt: skip
+    assert answer.stdout.split() == ["launch", "rush"], answer.stderr
