@@ -143,7 +143,9 @@ CountOrZero = Annotated[
     int, _COUNT_SCHEMA, _quantity(units.parse_count, "at least 0 and at most 1000000", 0, MAX_COUNT)
 ]
 RequestsPerMinute = Annotated[
-    float, _COUNT_SCHEMA, _quantity(units.parse_number, "above 0 and at most 1e12", 0, 1e12, above=True)
+    float,
+    _text_schema(_COUNT_UNITS, "600", bare=True),
+    _quantity(units.parse_number, "above 0 and at most 1e12", 0, 1e12, above=True),
 ]
 Factor = Annotated[
     float,
