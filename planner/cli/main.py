@@ -105,7 +105,7 @@ def main() -> None:
     atexit.register(gc.freeze)  # nor at its end, where everything would be looked through once more
     atexit.register(_unheard)
     try:
-        app()
+        app(prog_name="plan")
     except KeyboardInterrupt:  # before the command began, or when it had ended
         sys.exit(130)
     finally:

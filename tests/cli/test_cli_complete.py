@@ -11,11 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, sample
+from conftest import ROOT, Run, sample
 
 CODE = """
 import sys
-sys.argv = ['plan']
 from planner.cli.main import main
 try:
     main()
@@ -25,26 +24,20 @@ finally:
 """
 
 
-def pressed_tab(folder: Path, shell: str, line: str) -> list[str]:
-    """What a shell is offered at the end of a line; nothing heavy may have been imported for it."""
+def asked(shell: str, line: str) -> dict[str, str]:
+    """What a shell sets when the Tab key is pressed at the end of a line."""
     words = line.split(" ")
-    asked = {
-        "bash": {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)},
-        "zsh": {"_TYPER_COMPLETE_ARGS": line},
-    }[shell]
-    own = {"_PLAN_COMPLETE": f"complete_{shell}", "PYTHONPATH": str(ROOT)}
-    answer = subprocess.run(
-        [sys.executable, "-c", CODE],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env=os.environ | own | asked,
-        check=False,
-    )
-    assert answer.stderr.splitlines()[-1] == "[]", answer.stderr
     if shell == "zsh":
-        return re.findall(r'^(?:_arguments .*\(\()?"((?:[^"]|"")*)"', answer.stdout, re.MULTILINE)
-    return answer.stdout.split()
+        return {"_PLAN_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": line}
+    own = {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+    return {"_PLAN_COMPLETE": "complete_bash", **own}
+
+
+def offered_by(shell: str, out: str) -> list[str]:
+    """The words that a shell is offered."""
+    if shell == "zsh":
+        return re.findall(r'^(?:_arguments .*\(\()?"((?:[^"]|"")*)"', out, re.MULTILINE)
+    return out.split()
 
 
 @pytest.fixture(scope="module")
@@ -83,15 +76,26 @@ OFFERED = [
 ]
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
 @pytest.mark.parametrize(("line", "offered"), OFFERED, ids=[line for line, _ in OFFERED])
-def test_bash(folder: Path, line: str, offered: list[str]) -> None:
-    assert pressed_tab(folder, "bash", line) == offered
+def test_what_is_offered(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, shell: str, line: str, offered: list[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    for name, value in asked(shell, line).items():
+        monkeypatch.setenv(name, value)
+    assert offered_by(shell, run().out) == offered
 
 
-@pytest.mark.parametrize("number", [1, 3, 9, 10])
-def test_zsh(folder: Path, number: int) -> None:
+@pytest.mark.parametrize("number", [1, 3, 5, 7])
+def test_nothing_heavy_is_imported_for_it(folder: Path, number: int) -> None:
     line, offered = OFFERED[number]
-    assert pressed_tab(folder, "zsh", line) == offered
+    own = os.environ | {"PYTHONPATH": str(ROOT)} | asked("bash", line)
+    answer = subprocess.run(
+        [sys.executable, "-c", CODE], capture_output=True, text=True, cwd=folder, env=own, check=False
+    )
+    assert answer.stdout.split() == offered
+    assert answer.stderr.splitlines()[-1] == "[]", answer.stderr
 
 
 def test_the_script_that_is_installed_works_in_bash(folder: Path, tmp_path: Path) -> None:
