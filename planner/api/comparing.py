@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.answers import Comparison, Plan
@@ -11,8 +11,9 @@ from planner.api.solving import Way, catalog_of, enumerate_candidates, solve
 from planner.candidates.search import Candidates
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
-from planner.errors import InputError, PlanError
+from planner.errors import PlanError
 from planner.optimize.solve import Solution
+from planner.plan.made_with import catalog_of_plan
 from planner.plan.tighten import solve_within_targets
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario
@@ -91,7 +92,7 @@ def side_of_plan(name: str, document: Mapping[str, Any], catalog: Catalog | None
     except PlanError as error:
         missing = f"the scenario of {name} cannot be read again: {error.problems[0].message}"
         return Side(name=name, kind="plan", document=document, missing=missing)
-    found = _catalog_by_digest(document, scenario, catalog)
+    found = _catalog_by_digest(document, catalog)
     digest = str(((document.get("provenance") or {}).get("catalog") or {}).get("sha256", ""))
     missing = (
         "" if found else f"the catalog that {name} was made with (sha256 {digest[:8]}…) is not at hand (--hardware DIR)"
@@ -99,15 +100,16 @@ def side_of_plan(name: str, document: Mapping[str, Any], catalog: Catalog | None
     return Side(name=name, kind="plan", document=document, scenario=scenario, catalog=found, missing=missing)
 
 
-def _catalog_by_digest(document: Mapping[str, Any], scenario: Scenario, given: Catalog | None) -> Catalog | None:
-    """The catalog that a plan was made with: the one given, the scenario's own, or the packaged one."""
+def _catalog_by_digest(document: Mapping[str, Any], given: Catalog | None) -> Catalog | None:
+    """The catalog that a plan was made with: the one given, its own at the prices it records, or the packaged one."""
     digest = ((document.get("provenance") or {}).get("catalog") or {}).get("sha256")
     if given is not None and given.digest == digest:
         return given
-    for folder in dict.fromkeys((scenario.hardware.catalog, None)):
+    loaders: tuple[Callable[[], Catalog], ...] = (lambda: catalog_of_plan(document), load_catalog)
+    for load in loaders:
         try:
-            found = load_catalog(folder)
-        except InputError:
+            found = load()
+        except PlanError:
             continue
         if found.digest == digest:
             return found
