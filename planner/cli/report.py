@@ -175,16 +175,22 @@ def _frontier(
 def _read_frontier(frame: Frame, path: str, document: dict[str, Any], allow_stale: bool) -> dict[str, Any]:
     from planner.cli.planfile import read_frontier
     from planner.errors import InputError, Place, Problem
+    from planner.plan.stale import changed_keys
 
     found = read_frontier(path)
-    if found["scenario"] != document["scenario"]:
-        message = f"the frontier is of another scenario than the plan: {found['name']} as it was then"
+    if others := [key for key in changed_keys(found["scenario"], document["scenario"]) if not _is_swept(key)]:
+        message = f"the frontier is of another scenario than the plan: {', '.join(others)}"
         hint = "plan frontier again, or go on with it as it is: --allow-stale"
         problem = Problem(reference="stale-frontier", message=message, places=(Place(file=path),), hint=hint)
         if not allow_stale:
             raise InputError(problem)
         frame.warn(Problem(reference="stale-frontier", message=message, places=(Place(file=path),), severity="warning"))
     return found
+
+
+def _is_swept(key: str) -> bool:
+    """Whether a sweep sets this key itself: the limit that it moves, and what it makes least under it."""
+    return key == "objective" or key.endswith(".deadline") or key.startswith("limits")
 
 
 def _write(frame: Frame, report: dict[str, Any], form: ReportForm, out: str | None) -> None:

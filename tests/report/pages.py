@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 _VOID = {"meta", "link", "img", "br", "hr", "input", "base", "source", "area", "col", "embed", "track", "wbr"}
+_MANY = 100  # rows of the tables of sources: every new figure of a plan changes them
 _FOREIGN = {"iframe", "object", "embed", "img", "link", "base", "form", "input", "video", "audio", "template"}
 _URLS = {"href", "src", "srcset", "action", "formaction", "data", "poster", "background", "cite", "xlink:href"}
 
@@ -118,21 +119,23 @@ def hash_of(script: str) -> str:
 def structure(page: Read) -> str:
     """A page in a few lines: headings, figures with their traces, tables with their heads and how many rows."""
     lines, drawn = [], figures_of(page) if any("figure-data" in e.attributes.values() for e in page.elements) else {}
-    table: list[Element] = []
     for element in page.elements:
         if element.tag in ("h1", "h2", "h3", "summary", "figcaption"):
-            lines.append(f"{element.tag}: {element.text.strip()}")
+            lines.append(f"{element.tag}: {_uncounted(element.text)}")
         if element.tag == "div" and "figure" in element.attributes.get("class", "").split():
             figure = drawn[element.attributes["id"]]
             marks = [f"{trace['type']} {trace.get('name', '–')} ×{len(trace['x'])}" for trace in figure["data"]]
             lines.append(f"  figure {element.attributes['id']}: " + ", ".join(marks))
         if element.tag == "caption":
-            lines.append(f"  table {element.text.strip()}")
+            lines.append(f"  table {_uncounted(element.text)}")
         if element.tag == "th" and element.attributes.get("scope") == "col":
             lines.append(f"    | {element.text.strip()}")
-        if element.tag == "th" and element.attributes.get("scope") == "row":
-            table.append(element)
     return "\n".join(_counted(lines, page)) + "\n"
+
+
+def _uncounted(title: str) -> str:
+    """A title without the number of its rows, which every new figure of a plan changes."""
+    return re.sub(r" \([\d,]+\)$", "", title.strip())
 
 
 def _counted(lines: list[str], page: Read) -> list[str]:
@@ -148,7 +151,8 @@ def _counted(lines: list[str], page: Read) -> list[str]:
         if line.startswith("    | "):
             told[-1] += line[3:]
         elif line.startswith("  table "):
-            told.append(f"{line} ({rows.pop(0)} rows)")
+            count = rows.pop(0)
+            told.append(line if count > _MANY else f"{line} ({count} rows)")
         else:
             told.append(line)
     return told
