@@ -66,7 +66,7 @@ def test_every_sum_of_a_sample_is_the_plans_total(
     assert_sound(document, budget_of(document, shipped, contingency=0.123))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_random_calendars_with_contracts_blocks_and_fees_due_up_front(seed: int) -> None:
     chance = random.Random(seed)
     there, asked = market(chance), question(chance)

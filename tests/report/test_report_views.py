@@ -157,7 +157,7 @@ def test_hostile_names_stay_text(index: int, reports: dict[str, Document]) -> No
     report = renamed(reports["llama"], hostile_names()[index])
     assert_no_control(render_report(report, "table"))
     assert_inert_csv(render_report(report, "csv"))
-    assert_inert_markdown(render_report(report, "md"), render_report(reports["llama"], "md"))
+    assert_inert_markdown(render_report(report, "md"), tables=clean_tables(reports))
 
 
 def assert_inert_csv(text: str) -> None:
@@ -168,19 +168,22 @@ def assert_inert_csv(text: str) -> None:
         float(cell)  # only a number may begin like a formula
 
 
-def assert_inert_markdown(text: str, clean: str) -> None:
-    """The same tables and lists as with plain names, and nothing that links, embeds or formats."""
+def clean_tables(reports: dict[str, Document]) -> int:
+    """Tables of the comment with plain names: one line of dashes each."""
+    return sum(line.startswith("|---") for line in render_report(reports["llama"], "md").splitlines())
+
+
+def assert_inert_markdown(text: str, *, tables: int) -> None:
+    """The same tables and one heading as with plain names, and nothing that links, embeds or formats."""
     assert_no_control(text)
-    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    kinds = [token.type for token in parser.parse(text)]
-    expected = [token.type for token in parser.parse(clean)]
-    for kind in ("table_open", "heading_open"):
-        assert kinds.count(kind) == expected.count(kind)
-    inner = {child.type for token in parser.parse(text) for child in token.children or []}
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
+    kinds = [token.type for token in tokens]
+    assert (kinds.count("table_open"), kinds.count("heading_open")) == (tables, 1)
+    inner = {child.type for token in tokens for child in token.children or []}
     assert not inner & {"link_open", "image", "html_inline", "s_open", "code_inline"}
     assert not {"fence", "code_block", "blockquote_open", "ordered_list_open"} & set(kinds)
     ours = {f"<details><summary>{FOLDED}</summary>", "</details>"}
-    assert {token.content.strip() for token in parser.parse(text) if token.type == "html_block"} <= ours
+    assert {token.content.strip() for token in tokens if token.type == "html_block"} <= ours
     assert "://" not in text
     assert "@" not in text
     assert "www." not in text.lower()

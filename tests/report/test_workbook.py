@@ -81,7 +81,7 @@ def test_formulas_give_what_the_plan_costs(name: str, sheets: dict[str, Sheet]) 
     assert sheet.named("Training") + sheet.named("Serving") == pytest.approx(total, abs=CENT)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_formulas_of_random_calendars(seed: int) -> None:
     chance = random.Random(seed)
     there = market(chance)
