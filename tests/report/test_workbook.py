@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import math
@@ -104,6 +105,24 @@ def test_a_fleet_of_given_rates_and_prices(tmp_path: Path, shipped: Catalog) -> 
     assert {sheet.value("Prices", f"I{row}") for row in (4, 5)} == {"rates.csv"}
     for row in report["trace"]:
         assert row["kind"] != "fact" or (row["source"] and (row["as_of"] or row["status"] in ("user", "derived"))), row
+
+
+def test_what_groups_of_a_job_send_each_other_is_a_line_of_its_own(shipped: Catalog) -> None:
+    """A mix between zones whose traffic costs $7: beside the nodes, with a price that may be changed too."""
+    plan = copy.deepcopy(PLANS["mixed-job"])
+    row = plan["workloads"][0]["allocations"][1]
+    row["mix"]["traffic_microusd"] = 7_000_000
+    for money in (row, plan["workloads"][0], plan["summary"]):
+        money["cost_microusd"] += 7_000_000
+        money["cost_usd"] += 7.0
+    report = report_document(plan, shipped)
+    (line,) = [line for line in report["budget"]["lines"] if line["category"] == "traffic"]
+    assert (line["total_microusd"], line["commitment"]) == (7_000_000, "variable")
+    sheet = Sheet(workbook(report))
+    for place in sheet.formulas():
+        assert sheet.value(*place) == pytest.approx(sheet.cached(*place), abs=CENT), place
+    assert sheet.named("Total") == pytest.approx(plan["summary"]["cost_usd"], abs=CENT)
+    assert 7.0 in sheet.named("Prices")
 
 
 def test_a_plan_that_costs_nothing() -> None:
