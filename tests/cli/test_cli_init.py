@@ -213,8 +213,6 @@ def test_a_size_is_enough_to_train_not_to_serve(run: Run, empty: Path, typing) -
     assert scenario.training[0].model.parameters == 8 * 10**9
     assert scenario.serving[0].model is not None
     assert scenario.serving[0].model.preset == DEFAULTS.serve
-    document = json.loads(run("solve", "-o", "json").out)
-    assert document["status"] == "optimal"
 
 
 def test_enter_takes_the_defaults(run: Run, empty: Path, typing) -> None:  # type: ignore[no-untyped-def]

@@ -46,8 +46,11 @@ def plan(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which every step was taken."""
+    """The folder in which every step was taken: the clone, after `make demo`."""
     folder = tmp_path_factory.mktemp("newcomer")
+    (folder / "scenarios").symlink_to(ROOT / "scenarios")
+    (folder / ".plan").mkdir()
+    (folder / ".plan/llama.plan.json").write_bytes((ROOT / "tests/cli/samples/llama.json").read_bytes())
     for kind, step in steps():
         if kind == "edit":
             old, new = step.split("\n")
