@@ -12,12 +12,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from planner.catalog.check.facts import facts_of
 from planner.catalog.digest import NOT_CONTENT, digest_of
 from planner.catalog.layer import aliases_of
 from planner.catalog.model import Catalog
-from planner.catalog.offers import PRICE_MODELS, QUALITIES
+from planner.catalog.offers import PRICE_MODELS, QUALITIES, is_price
 from planner.catalog.plain import PlainError, from_plain, to_plain
-from planner.catalog.reading import Problems
+from planner.catalog.reading import STATUSES, Problems, is_date
 from planner.errors import InputError, Place
 from planner.files import StrPath, read_text
 
@@ -69,7 +70,7 @@ def read_frozen(path: StrPath) -> Catalog:
     problems = Problems()
     aliases = aliases_of(catalog.devices.values(), problems, Path(name))
     catalog = replace(catalog, aliases=aliases)
-    for reference, message, path_of in _unsound(catalog):
+    for reference, message, path_of in (*_unsound(catalog), *_undated(catalog)):
         problems.add(reference, message, _place(name, text, path_of), _HINT)
     problems.demand_none()
     digest = digest_of(catalog)
@@ -129,13 +130,24 @@ def _unsound(catalog: Catalog) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         here = ("offers", str(number))
         if offer.shape not in catalog.shapes:
             yield "unknown-shape", f"{offer.id}: there is no shape '{offer.shape}'", here
-        if offer.price_microusd_per_hour <= 0:
+        if not is_price(offer.price_microusd_per_hour):
             yield "bad-price", f"{offer.id} costs {offer.price_microusd_per_hour} micro-dollars", here
         if offer.price_model not in PRICE_MODELS or offer.quality not in QUALITIES:
             yield "unknown-value", f"{offer.id} is '{offer.price_model}', '{offer.quality}'", here
         if offer.id in ids:
             yield "duplicate-id", f"offer {offer.id} is given twice", here
         ids.add(offer.id)
+
+
+def _undated(catalog: Catalog) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Dates that the calendar does not hold, and words that are no status."""
+    if not is_date(catalog.as_of):
+        yield "bad-date", f"as_of of the catalog is '{catalog.as_of[:40]}'", ("as_of",)
+    for file, owner, name, fact in facts_of(catalog):
+        if fact.as_of and not is_date(fact.as_of):
+            yield "bad-date", f"{owner}: as_of of {name} is '{fact.as_of[:40]}'", (file, owner)
+        if fact.status not in ("", *STATUSES):
+            yield "unknown-value", f"{owner}: status of {name} is '{fact.status[:40]}'", (file, owner)
 
 
 def _misnamed(kind: str, found: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:

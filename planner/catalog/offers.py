@@ -11,6 +11,7 @@ from planner.catalog.reading import Problems, Row, open_csv
 
 PRICE = "price_usd_per_hour_per_shape"
 PRICE_MODELS = ("on_demand", "spot", "commitment_1y", "commitment_3y", "block", "calendar", "flex", "auction")
+MOST_USD_PER_HOUR = 1_000_000_000  # of one shape; beyond it a price is a slip of the pen
 QUALITIES = ("", "suspect", "suspect_spot", "sentinel")
 REQUIRED = ("offer", "provider", "shape", "region", "price_model", PRICE, "as_of", "status", "source")
 OPTIONAL = (
@@ -89,6 +90,11 @@ def read_offer(row: Row, shapes: Collection[str], problems: Problems) -> Offer |
     )
 
 
+def is_price(microusd_per_hour: int) -> bool:
+    """Whether an amount can be the price of an hour: above zero, and no slip of the pen.  [micro-USD/h]"""
+    return 0 < microusd_per_hour <= MOST_USD_PER_HOUR * 1_000_000
+
+
 def read_price(row: Row, problems: Problems) -> int | None:
     """The price, exactly; a price that no micro-dollar can hold is a slip of the pen."""
     text = row[PRICE]
@@ -96,7 +102,7 @@ def read_price(row: Row, problems: Problems) -> int | None:
         price = Decimal(text)
     except InvalidOperation:
         price = Decimal("NaN")
-    if not price.is_finite() or price <= 0:
+    if not price.is_finite() or not 0 < price <= MOST_USD_PER_HOUR:
         hint = "leave the row out when it is not sold: no price is not a price of zero"
         problems.add("bad-price", f"the price is '{text}'", row.place, hint)
         return None

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
 from planner.catalog.model import Device, Offer, Shape
-from planner.catalog.offers import PRICE_MODELS, QUALITIES
+from planner.catalog.offers import PRICE_MODELS, QUALITIES, is_price
 from planner.catalog.pricing import OfferPattern, discounted, repriced, shape_price
 from planner.catalog.reading import Fields, Origin, Problems, parsed
 from planner.errors import Place
@@ -163,7 +163,7 @@ def _offer_change(item: Fields, above: Origin) -> OfferChange | None:
 def _price(item: Fields, key: str) -> int | None:
     node = item.take(key)
     price = None if node is None else parsed(node, parse_price, f"{key} of {item.what}", item.problems)
-    if node is not None and price is not None and price <= 0:
+    if node is not None and price is not None and not is_price(price):
         hint = "no price is not a price of zero: write remove: true"
         item.problems.add("bad-price", f"the price is '{node.value}'", node.place, hint)
     return price

@@ -14,7 +14,7 @@ from planner.catalog.digest import digest_of
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog, Offer, Provenance
 from planner.catalog.names import device_matches
-from planner.catalog.offers import OPTIONAL, PRICE, PRICE_MODELS, REQUIRED, newest, read_offer, read_price
+from planner.catalog.offers import OPTIONAL, PRICE, PRICE_MODELS, REQUIRED, is_price, newest, read_offer, read_price
 from planner.catalog.pricing import repriced, shape_price
 from planner.catalog.reading import Problems, Row, is_date, open_csv
 from planner.errors import UsageError
@@ -176,9 +176,9 @@ def _asked(text: str) -> tuple[str, str, int]:
         price = parse_price(right.strip(), field="--price")
     except UnitError as error:
         raise UsageError.of(error.reference, error.message, hint=error.hint) from None
-    if price <= 0:
+    if not is_price(price):
         hint = "what costs nothing belongs under hardware.owned"
-        raise UsageError.of("bad-price", f"--price {text[:80]}: a price lies above zero", hint=hint)
+        raise UsageError.of("bad-price", f"--price {text[:80]} is no price of an hour", hint=hint)
     return pattern.strip(), model, price
 
 

@@ -83,7 +83,7 @@ def test_hosts_come_from_the_shape(tmp_path: Path) -> None:  # trap 6
 
 @pytest.mark.parametrize(
     ("row", "models"),
-    [("1.29,", ["on_demand"]), (",0.9", ["spot"]), ("0,0.0", []), (",", []), ("nan,-1", [])],
+    [("1.29,", ["on_demand"]), (",0.9", ["spot"]), ("0,0.0", []), (",", []), ("nan,-1", []), ("1e999,1e99999", [])],
 )
 def test_no_price_is_not_offered(tmp_path: Path, row: str, models: list[str]) -> None:  # trap 7
     found = imported(tmp_path, "hyperbolic", f"1x-H100-75-722,H100,1,75,722,,{row},default,")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 
 from planner.catalog.model import Catalog
-from planner.catalog.offers import OPTIONAL, PRICE, REQUIRED
+from planner.catalog.offers import MOST_USD_PER_HOUR, OPTIONAL, PRICE, REQUIRED
 
 COLUMNS = tuple(dict.fromkeys((*REQUIRED, *OPTIONAL)))
 STEP = Decimal("0.000001")  # a micro-dollar
@@ -128,7 +128,7 @@ def price_of(text: str) -> Decimal | None:
         price = Decimal(text.strip())
     except InvalidOperation:
         return None
-    return price if price.is_finite() and price >= STEP else None
+    return price if price.is_finite() and STEP <= price <= MOST_USD_PER_HOUR else None
 
 
 def reasons(imported: Iterable[Imported]) -> dict[str, int]:
