@@ -72,17 +72,16 @@ def test_every_shipped_fleet_is_accepted_and_says_what_the_plan_says(
     assert len(made) >= 7
     assert all("v100" in device or "tpu" in device for _, device, _ in refused), refused
     for (launch, _), (model, options) in zip(made, parsed(engine, [text for _, text in made], stubs)):
-        layout, memory = launch.layout, launch.row["memory"]
+        layout, memory = launch.layout, launch.memory
         assert model == launch.model.hf_id
         if engine == "vllm":
             tp, pp, dp = options.tensor_parallel_size, options.pipeline_parallel_size, options.data_parallel_size or 1
-            longest, share, held = options.max_model_len, options.gpu_memory_utilization, memory["usable_bytes"]
+            longest, share, held = options.max_model_len, options.gpu_memory_utilization, memory.usable_bytes
             assert options.max_num_seqs * layout.dp >= launch.batch > (options.max_num_seqs - 1) * layout.dp
         else:
             tp, pp, dp = options.tp_size // layout.dp, options.pp_size, (options.attn_dp_size or options.dp_size or 1)
             longest, share = options.context_length, options.mem_fraction_static
-            terms = memory["terms_bytes"]
-            held = memory["usable_bytes"] - terms["workspace"] - terms["overhead"]
+            held = memory.usable_bytes - memory.workspace_bytes
             assert options.max_running_requests == int(launch.batch)
         together = max(launch.replicas_per_node, 1) if launch.nodes_per_replica == 1 else 1
         assert (tp, pp, dp) == (layout.tp, layout.pp, layout.dp * together)
@@ -279,3 +278,16 @@ def test_hostile_names_stay_words(engine: str, launches: Read, stubs: Path) -> N
 def commands(script: str) -> list[str]:
     """Lines of a script that are no comments."""
     return [line for line in script.splitlines() if not line.startswith("#")]
+
+
+def test_memory_is_what_the_plan_file_says(plans: dict[str, Any], launches: Read) -> None:
+    for name, document in plans.items():
+        rows = [row for workload in document["workloads"] if workload["kind"] == "serving"
+                for row in workload["allocations"]]  # fmt: skip
+        for row, launch in zip(rows, fleets(launches(name)), strict=True):
+            terms = row["memory"]["terms_bytes"]
+            assert launch.memory is not None
+            assert launch.memory.usable_bytes == row["memory"]["usable_bytes"]
+            assert launch.memory.workspace_bytes == terms["workspace"] + terms["overhead"]
+            assert launch.memory.usable_bytes - launch.memory.workspace_bytes >= terms["weights"] + terms["kv_cache"]
+            assert [bucket.routed_requests_per_s for bucket in launch.buckets] == row["routed_requests_per_s"]

@@ -238,7 +238,7 @@ def test_levels_of_an_autoscaled_fleet_are_one_launch(launches: Read) -> None:
 
     first, other = (one for one in launches("llama", with_levels) if isinstance(one, ServingLaunch))
     assert (first.replicas, first.replicas_always, first.machine.nodes, first.machine.devices) == (9, 6, 9, 18)
-    assert first.row["routed_requests_per_s"] == [30.0]
+    assert first.buckets[0].routed_requests_per_s == 30.0
     assert (other.replicas, other.replicas_always) == (3, 0)
     assert first.comes_and_goes
     (plain,) = (one for one in launches("llama") if isinstance(one, ServingLaunch))
