@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner import files
-from planner.errors import UsageError
+from planner.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from planner.scenario.schema import Scenario
 
 DEFAULT_SCENARIO = "scenario.yaml"
+_SNIFFED_BYTES = 1_000_000
 
 
 def scenario_file(given: str | None) -> str:
@@ -58,6 +59,18 @@ def scenarios_here() -> list[str]:
     own = [DEFAULT_SCENARIO] if Path(DEFAULT_SCENARIO).is_file() else []
     folder = Path("scenarios")
     return own + [str(path) for path in sorted(folder.glob("*.y*ml")) if path.is_file()]
+
+
+def named_scenarios() -> list[str]:
+    """Scenarios of other names in this folder, by what they hold: they have to be named, but may be told of."""
+    return [str(path) for path in files.list_files(".", "*.y*ml") if path.name != DEFAULT_SCENARIO and _is_one(path)]
+
+
+def _is_one(path: Path) -> bool:
+    try:
+        return "schema: plan/v1" in files.read_text(path, limit_bytes=_SNIFFED_BYTES)
+    except InputError:
+        return False
 
 
 def plans_here() -> list[str]:

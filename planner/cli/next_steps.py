@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection
 
 from planner import __version__
-from planner.cli.find import newest_first, plans_here, scenarios_here
+from planner.cli.find import named_scenarios, newest_first, plans_here, scenarios_here
 
 Step = tuple[str, str]  # a command line, and what it does
 _GAP = 3
@@ -14,7 +14,8 @@ _GAP = 3
 
 def next_steps(commands: Collection[str]) -> str:
     """Where one stands and which commands go on from there; only commands that exist are named."""
-    scenarios, plans = scenarios_here(), newest_first(plans_here())
+    scenarios = [*newest_first(named_scenarios()), *scenarios_here()]
+    plans = newest_first(plans_here())
     lines = [f"plan {__version__}: which accelerators to rent for LLM training and serving, and what it costs"]
     if not scenarios and not plans:
         lines += ["", "There is no scenario in this folder yet.", *_listed(_BEGIN, commands)]

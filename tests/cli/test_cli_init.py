@@ -249,6 +249,9 @@ def test_plan_alone_says_what_is_next(run: Run, empty: Path) -> None:
     found = run().out
     assert "2 plans here" in found
     assert "plan explain .plan/a.plan.json" in found  # the newest
+    (empty / "compose.yaml").write_text("services: {}\n")
+    run("init", "mine.yaml", "--yes")
+    assert "2 scenarios here: mine.yaml, scenario.yaml" in run().out
 
 
 def test_what_is_next_exists(run: Run, empty: Path) -> None:
