@@ -26,9 +26,9 @@ def scenario_file(given: str | None) -> str:
     if found[:1] == [DEFAULT_SCENARIO] or len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError.of(
-            "no-scenario", "no scenario given, and none found here", hint="plan init writes one; or name a file"
-        )
+        others = named_scenarios()
+        hint = f"name one: {others[0]} is here" if others else "plan init writes one; or name a file"
+        raise UsageError.of("no-scenario", "no scenario given, and no scenario.yaml here", hint=hint)
     raise UsageError.of(
         "many-scenarios", f"which scenario? Here are {', '.join(found)}", hint=f"name one of them: {found[0]}"
     )

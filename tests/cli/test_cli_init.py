@@ -254,6 +254,14 @@ def test_plan_alone_says_what_is_next(run: Run, empty: Path) -> None:
     assert "2 scenarios here: mine.yaml, scenario.yaml" in run().out
 
 
+def test_a_scenario_of_another_name_is_told_of(run: Run, empty: Path) -> None:
+    assert "hint: plan init" in run("solve").err
+    run("init", "mine.yaml", "--yes")
+    answer = run("solve")
+    assert answer.code == 2
+    assert "mine.yaml is here" in answer.err
+
+
 def test_what_is_next_exists(run: Run, empty: Path) -> None:
     """Every command that is named is one, and those about a folder without anything run as they stand."""
     for line in re.findall(r"^  (plan [a-z].*?)   ", run().out, re.MULTILINE):
