@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from planner.export import quoting
-from planner.export.header import Blank, Target, commented, demand, header_lines
+from planner.export.header import Blank, Target, header_lines
 from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
-from planner.export.trainer import Command, command_lines, rendezvous_blanks, run_folder
+from planner.export.trainer import Command, run_folder, script
 from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
 
 TARGET = Target(
@@ -44,17 +44,13 @@ def files(launch: Launch) -> list[ExportFile]:
     assert isinstance(launch, TrainingLaunch)
     config = engine_config(launch)
     name = f"{launch.stem}.deepspeed.json"
-    script = f"{launch.stem}.deepspeed.sh"
+    starter = f"{launch.stem}.deepspeed.sh"
     notes = tuple(_notes(launch))
-    neighbours = rendezvous_blanks(launch)
-    head = header_lines(launch, TARGET, [*neighbours, *BLANKS], notes)
-    checks = [demand(blank) for blank in neighbours]
-    lines = ["set -euo pipefail", *checks, *command_lines(launch, _command(launch, name, notes))]
     # JSON has no comments; DeepSpeed reads the keys that it knows and leaves others alone
-    said = header_lines(launch, TARGET, (), [f"start it with {script}", *notes])
+    said = header_lines(launch, TARGET, (), [f"start it with {starter}", *notes])
     return [
         ExportFile(name=name, text=quoting.json({"_comment": said, **config})),
-        ExportFile(name=script, text="#!/usr/bin/env bash\n" + commented(head) + "\n".join(lines) + "\n"),
+        ExportFile(name=starter, text=script(launch, _command(launch, name, notes))),
     ]
 
 

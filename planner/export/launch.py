@@ -77,9 +77,6 @@ class Machine:
     provider: str
     region: str
     zone: str
-    country: str
-    offer: str  # id
-    shape: str  # catalog id, provider/name
     shape_name: str
     shape_kind: str  # instance | slice | mig | share | onprem; "" unknown: not in this catalog any more
     price_model: str  # on_demand | spot | owned | reserved ...
@@ -108,7 +105,6 @@ class Timing:
     at_confidence_hours: float  # upper end of the error band
     confidence: float
     start_hours: float  # from the beginning of the plan
-    end_hours: float
     begin: str | None  # date that hours count from
     windows_hours: tuple[tuple[float, float], ...]  # of a job that pauses or waits: when it may run
 
@@ -168,8 +164,6 @@ class Launch:
 class Group:
     """One offer's part of a job that runs on several at once."""
 
-    offer: str
-    nodes: int
     sequences: int  # of each global batch
     batch_sequences: int
     groups: int

@@ -178,9 +178,6 @@ def _machine(row: Document, catalog: Catalog) -> Machine:
         provider=text(row, "provider"),
         region=text(row, "region"),
         zone=text(row, "zone"),
-        country=text(row, "country"),
-        offer=text(row, "offer"),
-        shape=text(row, "shape"),
         shape_name=shape.name if shape else text(row, "shape").partition("/")[2] or text(row, "shape"),
         shape_kind=shape.kind if shape else "",
         price_model=text(row, "price_model"),
@@ -211,7 +208,6 @@ def _timing(document: Document, row: Document) -> Timing:
         at_confidence_hours=above_zero(upper),
         confidence=real(band.get("confidence") or 0.0),
         start_hours=real(row["start_hours"]),
-        end_hours=real(row["end_hours"]),
         begin=date(schedule.get("begin")),
         windows_hours=tuple((real(one["start_hours"]), real(one["end_hours"])) for one in row.get("runs") or ()),
     )
@@ -222,8 +218,6 @@ def _training(workload: Document, row: Document) -> dict[str, Any]:
     counts = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "global_batch_sequences", "micro_batches")
     every = (row.get("run") or {}).get("checkpoint_every_s")
     group = Group(
-        offer=text(row, "offer"),
-        nodes=whole(row["count"]),
         sequences=whole(mix["sequences"]),
         batch_sequences=whole(mix["batch_sequences"]),
         groups=whole(mix["groups"]),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from planner.export.header import Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
 from planner.export.quoting import dns_label
-from planner.export.trainer import command_lines, training_command
+from planner.export.trainer import SHELL, command_lines, training_command
 from planner.export.training import WALL_TIME_MARGIN, date_after, wall_time_limit_s
 
 TARGET = Target(
@@ -32,7 +32,7 @@ def files(launch: Launch) -> list[ExportFile]:
     notes = [f"trains with {command.target.name} {command.target.version}", *command.notes, *_notes(launch)]
     head = header_lines(launch, TARGET, command.blanks, notes)
     body = ["set -euo pipefail", *_surroundings(launch), "", *_on_each_node(command_lines(launch, command))]
-    text = "#!/usr/bin/env bash\n" + "".join(f"#SBATCH {line}\n" for line in _directives(launch))
+    text = SHELL + "".join(f"#SBATCH {line}\n" for line in _directives(launch))
     return [ExportFile(name=f"{launch.stem}.sbatch", text=text + commented(head) + "\n" + "\n".join(body) + "\n")]
 
 

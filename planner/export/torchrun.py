@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from planner.export.header import commented, demand, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
 from planner.export.megatron import megatron_command
-from planner.export.trainer import command_lines, rendezvous_blanks
-
-SHELL = "#!/usr/bin/env bash\n"
+from planner.export.trainer import script
 
 
 def files(launch: Launch) -> list[ExportFile]:
@@ -19,11 +16,4 @@ def files(launch: Launch) -> list[ExportFile]:
         Megatron-LM has no options for the launch.
     """
     assert isinstance(launch, TrainingLaunch)
-    command = megatron_command(launch)
-    neighbours = rendezvous_blanks(launch)
-    notes = [f"start it on each of the {launch.nodes_per_job} nodes of a job"] if launch.nodes_per_job > 1 else []
-    head = header_lines(launch, command.target, [*neighbours, *command.blanks], [*command.notes, *notes])
-    checks = [demand(blank) for blank in neighbours]
-    lines = ["set -euo pipefail", *checks, *command_lines(launch, command)]
-    text = SHELL + commented(head) + "\n".join(lines) + "\n"
-    return [ExportFile(name=f"{launch.stem}.torchrun.sh", text=text)]
+    return [ExportFile(name=f"{launch.stem}.torchrun.sh", text=script(launch, megatron_command(launch)))]

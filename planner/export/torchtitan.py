@@ -11,9 +11,9 @@ from typing import Any
 
 from planner.architecture.model import Architecture
 from planner.export import quoting
-from planner.export.header import Blank, Target, commented, demand, header_lines
+from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
-from planner.export.trainer import Command, command_lines, rendezvous_blanks, run_folder
+from planner.export.trainer import Command, run_folder, script
 from planner.export.training import (
     demand_launchable,
     expert_tensor_size,
@@ -82,14 +82,9 @@ def files(launch: Launch) -> list[ExportFile]:
     notes = tuple(_notes(launch))
     toml = commented(header_lines(launch, TARGET, (), [f"start it with {launch.stem}.torchtitan.sh", *notes]))
     command = _command(launch, (("--job.config_file", f'"$(dirname "$0")"/{quoting.shell(name)}'),), notes)
-    neighbours = rendezvous_blanks(launch)
-    head = header_lines(launch, TARGET, [*neighbours, *BLANKS], notes)
-    checks = [demand(blank) for blank in neighbours]
-    lines = ["set -euo pipefail", *checks, *command_lines(launch, command)]
-    script = "#!/usr/bin/env bash\n" + commented(head) + "\n".join(lines) + "\n"
     return [
         ExportFile(name=name, text=toml + "\n" + quoting.toml(config)),
-        ExportFile(name=f"{launch.stem}.torchtitan.sh", text=script),
+        ExportFile(name=f"{launch.stem}.torchtitan.sh", text=script(launch, command)),
     ]
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from planner.export.header import Blank, Target, demand
+from planner.export.header import Blank, Target, commented, demand, header_lines
 from planner.export.launch import NotExpressible, TrainingLaunch
 from planner.export.quoting import shell
 
+SHELL = "#!/usr/bin/env bash\n"
 PORT = 29500  # torchrun's own default
 
 
@@ -78,6 +79,15 @@ def command_lines(launch: TrainingLaunch, command: Command) -> list[str]:
     lines += [f"export {name}={shell(value)}" for name, value in command.exports]
     words = [*_torchrun(launch), *(" ".join(option) for option in (command.program, *command.options))]
     return [*lines, "exec torchrun \\", *(f"  {word} \\" for word in words[:-1]), f"  {words[-1]}"]
+
+
+def script(launch: TrainingLaunch, command: Command) -> str:
+    """A script that trains, to be started on each node of a job by hand or by what rents them."""
+    blanks, nodes = rendezvous_blanks(launch), launch.nodes_per_job
+    notes = [*command.notes, *([f"start it on each of the {nodes} nodes of a job"] if nodes > 1 else [])]
+    head = header_lines(launch, command.target, [*blanks, *command.blanks], notes)
+    lines = ["set -euo pipefail", *map(demand, blanks), *command_lines(launch, command)]
+    return SHELL + commented(head) + "\n".join(lines) + "\n"
 
 
 def rendezvous_blanks(launch: TrainingLaunch) -> list[Blank]:

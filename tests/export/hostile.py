@@ -38,9 +38,7 @@ HOSTILE = _names()
 
 def hostile(launch: Launch, name: str) -> Any:
     """A launch with a name in every text that could come from a file."""
-    machine = replace(
-        launch.machine, region=name, zone=name, country=name, offer=name, shape=name, shape_name=name, network_kind=name
-    )
+    machine = replace(launch.machine, region=name, zone=name, shape_name=name, network_kind=name)
     origin = replace(launch.origin, plan_name=name, scenario_file=name, case=name, command=name, catalog=name)
     model = replace(launch.model, name=name, hf_id=name, config_path=name)
     changed: dict[str, Any] = {"workload": name, "stem": file_stem(name).lower(), "pools": (name,)} if hasattr(
