@@ -47,6 +47,18 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert {page for page in PAGES if page.name != "CHANGELOG.md"} - reached == set()
 
 
+def test_every_picture_is_shown_light_and_dark() -> None:
+    shown = {
+        (page.parent / target).resolve().name
+        for page in PAGES
+        for target in links.targets(page.read_text(encoding="utf-8"))
+    }
+    pictures = {path.name for path in (ROOT / "docs" / "pictures").glob("*.png")}
+    assert pictures
+    assert pictures <= shown
+    assert {name.replace("-dark", "-light") for name in pictures} <= pictures
+
+
 @pytest.mark.parametrize(
     ("page", "text"), blocks("yaml"), ids=lambda value: name_of(value) if isinstance(value, Path) else ""
 )
