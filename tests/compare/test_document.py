@@ -113,6 +113,12 @@ def test_workloads_of_other_names_come_and_go() -> None:
     }  # fmt: skip
 
 
+def test_what_moved_is_not_asked_of_plans_of_different_things() -> None:
+    text = worlds.QUESTION.replace("chat", "assistant").replace("tune", "train")
+    one = checked(base(), api.side_of("B", question(text=text), market()))
+    assert one["cause"] == {"looked_for": False, "reason": "the two have no workload in common"}
+
+
 def test_a_side_without_a_plan_is_told_not_refused() -> None:
     other = side("B", None, "limits.budget=$100")
     found = api.compare(base(), other)

@@ -125,7 +125,8 @@ def _why_not(first: Side, other: Side) -> str:
             return f"{side.name} is planned for several futures at once"
         if side.document["status"] not in ("optimal", "feasible", "infeasible"):
             return f"{side.name} has no plan and no proof that there is none"
-    return ""
+    asked = [{workload["name"] for workload in side.document["workloads"]} for side in (first, other)]
+    return "" if asked[0] & asked[1] else "the two have no workload in common"
 
 
 def _differing(first: Side, other: Side, base: Outcome, full: Outcome) -> list[Document]:

@@ -35,8 +35,7 @@ from planner.scenario.schema import Scenario
 
 Prepare = Callable[[Candidates], Candidates]
 Question = frozenset[int]
-MOST_SOLVES, MOST_LISTINGS = 500, 40
-FEWER_LISTINGS = 30  # where every question is listed anew, with a calendar or mixes that take their time
+MOST_SOLVES, MOST_LISTINGS = 500, 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +90,6 @@ class Resolver:
             return listed
         catalog = self.between.catalog(chosen, prices=prices)
         if not repriceable(listed):
-            self.most_listings = min(self.most_listings, FEWER_LISTINGS)
             return self._enumerated(rest, catalog)
         asked = repriced(listed, market(listed.scenario, catalog))
         return closed(asked, self._absent(listed, catalog))
