@@ -11,6 +11,7 @@ import typer
 
 from planner.cli import options
 from planner.cli.frame import Frame, command, usage
+from planner.cli.interrupts import answered
 from planner.cli.quantities import share_of, time_of
 from planner.cli.stale import AllowStale, fresh
 
@@ -121,7 +122,7 @@ def _solved(
     question, catalog = load(path, settings=settings, case=case, **given, frame=frame)
     from planner import api
 
-    with frame.progress(f"solving {question.name}"):
+    with answered(quiet=frame.quiet), frame.progress(f"solving {question.name}"):
         plan = api.solve(question, catalog, **asked)
     return plan.document, question, catalog, plan.exit_code
 

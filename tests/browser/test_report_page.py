@@ -35,7 +35,9 @@ COLOURS = """() => {
   const of = (query, what) => { const one = document.querySelector(query);
     return one ? getComputedStyle(one)[what] : null; };
   return {paper: of("body", "backgroundColor"), ink: of("body", "color"), soft: of(".note, .name", "color"),
-    link: of("nav a", "color"), label: of(".figure .annotation-text", "fill"), tick: of(".figure .xtick text", "fill")};
+    link: of("nav a", "color"),
+    ...Object.fromEntries([...document.querySelectorAll(".figure text")].map(one => getComputedStyle(one).fill)
+      .map(fill => [`figure ${fill}`, fill]))};
 }"""
 
 

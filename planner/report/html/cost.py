@@ -14,6 +14,7 @@ from planner.report.html.parts import Figure
 Piece = Mapping[str, Any]
 _MICRO = 1e6
 _MOST_ROWS = 12  # dearest first; what is left is one bar
+_COLOURS = {"training": 0, "serving": 1, "unused": 2, "others": 7}
 _KINDS = {"training": "training", "serving": "serving", "unused": "contracted, not used"}
 
 
@@ -52,11 +53,11 @@ def _ranked(document: Piece, rows: Sequence[Piece], key: str, title: str, place:
     whole = _sum(rows)
     kinds = list(dict.fromkeys(row.get("kind", "") for row in rows))
     traces = []
-    for number, kind in enumerate(kinds):
+    for kind in kinds:
         mine = [index for index, row in enumerate(rows) if row.get("kind", "") == kind]
         values = [rows[index]["total_microusd"] / _MICRO for index in mine]
         told = [words.money(document, rows[index]["total_microusd"]) for index in mine]
-        traces.append(bars(_KINDS.get(kind, kind or title), mine, values, told, number))
+        traces.append(bars(_KINDS.get(kind, kind or title), mine, values, told, _COLOURS.get(kind, 0)))
     made, height = row_layout(
         len(rows),
         _currency(document),
@@ -91,7 +92,7 @@ def month_figure(document: Piece, budget: Piece) -> Figure | None:
         return None
     places = list(range(len(months)))
     traces = []
-    for number, kind in enumerate(_KINDS):
+    for kind in _KINDS:
         values = [month[f"{kind}_microusd"] / _MICRO for month in months]
         if not any(values):
             continue
@@ -99,7 +100,7 @@ def month_figure(document: Piece, budget: Piece) -> Figure | None:
         traces.append(
             {
                 "type": "bar", "name": _KINDS[kind], "x": places, "y": values, "customdata": told, "width": 0.6,
-                "hovertemplate": "%{customdata}<extra></extra>", "marker": fill(number),
+                "hovertemplate": "%{customdata}<extra></extra>", "marker": fill(_COLOURS[kind]),
             }
         )  # fmt: skip
     height = 320

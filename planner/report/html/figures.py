@@ -147,5 +147,5 @@ def _mark(trace: Mapping[str, Any]) -> str:
     if trace["type"] == "bar":
         return f"fill-{COLOURS.index(marker['color'])}" + (" pale" if "opacity" in marker else "")
     if trace.get("mode") == "lines":
-        return "dots"
+        return "area" if "fill" in trace else "dashes" if trace["line"].get("dash") == "dash" else "dots"
     return str(marker.get("symbol", "circle")).removesuffix("-open")

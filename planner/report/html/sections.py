@@ -16,6 +16,7 @@ from planner.report.frontier import frontier_blocks
 from planner.report.html import cost, latency, memory, timeline, tradeoff
 from planner.report.html.bands import band_figure
 from planner.report.html.parts import Part, Section, captioned, shown, without
+from planner.report.html.pools import pool_figure
 from planner.report.html.sources import source_tables
 from planner.report.others_view import others_blocks
 from planner.report.schedule_view import schedule_blocks
@@ -85,14 +86,16 @@ def serving_tables(plan: Document) -> list[Block]:
 
 
 def _timeline(plan: Document) -> Section:
-    schedule = schedule_blocks(plan)[:2] if plan.get("schedule") else []
+    jobs, pools = schedule_blocks(plan)[:2] if plan.get("schedule") else (None, None)
     table = None if plan.get("schedule") else timeline.finish_table(plan)
     latencies = captioned(serving.latency_block(plan), latency.TITLE, "Workload", "Device", "Latency")
     parts = shown(
         [
             timeline.timeline_figure(plan),
             table,
-            *schedule,
+            jobs,
+            pool_figure(plan),
+            pools,
             latency.latency_figure(plan),
             latencies,
             serving.simulation_block(plan),

@@ -143,7 +143,7 @@ def _calendar(document: Piece) -> Figure | None:
     jobs = _distinct(plan["jobs"])[:_MOST_ROWS]
     if not jobs:
         return None
-    axis = _Axis(plan["begin"], document["summary"]["horizon_hours"])
+    axis = Axis(plan["begin"], document["summary"]["horizon_hours"])
     dated = [place for place, job in enumerate(jobs) if job["deadline_hours"] is not None]
     windows = {
         "type": "scatter", "mode": "lines", "name": "release to deadline", "hoverinfo": "skip",
@@ -189,7 +189,7 @@ def _job_label(job: Piece) -> str:
     return f"<b>{named(job['workload'])}</b>{many} · {named(job['place'])}"
 
 
-def _running(jobs: list[Piece], axis: _Axis) -> list[dict[str, Any]]:
+def _running(jobs: list[Piece], axis: Axis) -> list[dict[str, Any]]:
     """Runs of jobs and of fleets, a colour and a pattern each."""
     traces = []
     for number, (name, lasting) in enumerate((("runs", False), ("serves throughout", True))):
@@ -206,7 +206,7 @@ def _running(jobs: list[Piece], axis: _Axis) -> list[dict[str, Any]]:
     return traces
 
 
-class _Axis:
+class Axis:
     """Dates where the plan has a begin, else days from it."""
 
     def __init__(self, begin: str | None, horizon_hours: float) -> None:
