@@ -58,11 +58,6 @@ def read_device(fields: Fields, above: Origin, known: Mapping[str, Device], blan
     peaks = _rates(fields, "peak_dense", "peak_flop_per_s", facts)
     measured = _rates(fields, "measured_matmul", "measured_matmul_flop_per_s", facts, default_status="measured")
     scale_up, host = _links(fields, facts, base)
-    tdp = None
-    if power := fields.below("power"):
-        tdp = facts.value(power, "tdp", parse_power, "tdp_w", "power.tdp")
-        power.text("term")
-        power.done()
     processors = facts.value(fields, "multiprocessors", _whole, "multiprocessors", "multiprocessors")
     device = Device(
         id=fields.what,
@@ -78,7 +73,7 @@ def read_device(fields: Fields, above: Origin, known: Mapping[str, Device], blan
         measured_matmul_flop_per_s={**base.measured_matmul_flop_per_s, **measured},
         scale_up=scale_up,
         host_link_bytes_per_s=host,
-        tdp_w=base.tdp_w if tdp is None else tdp,
+        tdp_w=_tdp(fields, facts, base),
         frameworks=fields.texts("frameworks", base.frameworks),
         uses=fields.texts("uses", base.uses),
         refusals={**base.refusals, **_texts_by_use(fields, "refusals")},
@@ -91,6 +86,16 @@ def read_device(fields: Fields, above: Origin, known: Mapping[str, Device], blan
         problems.add("unknown-fact", f"'{path}' of {fields.what} is no fact of it", fields.node.place, "drop it")
     fields.done()
     return device
+
+
+def _tdp(fields: Fields, facts: Facts, base: Device) -> float | None:
+    power = fields.below("power")
+    if power is None:
+        return base.tdp_w
+    tdp = facts.value(power, "tdp", parse_power, "tdp_w", "power.tdp")
+    power.text("term")
+    power.done()
+    return base.tdp_w if tdp is None else tdp
 
 
 def _statuses(fields: Fields) -> dict[str, str]:
