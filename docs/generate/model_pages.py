@@ -63,7 +63,8 @@ def equation_rooms() -> dict[str, list[str]]:
 
 def _overview(rooms: Mapping[str, list[str]]) -> str:
     parts = ["# The model", HEAD, paragraphs(INTRODUCTION)]
-    parts.append(f"{len(REGISTRY)} equations; {_checked_count()} of them are held against {len(_published())} printed "
+    numbers = sum(bool(calls) for _, calls in _published())
+    parts.append(f"{len(REGISTRY)} equations; {_checked_count()} of them are held against {numbers} printed "
                  f"numbers of papers, model cards and engine logs (`{PUBLISHED}`), to the digits printed.")  # fmt: skip
     for chapter in CHAPTERS:
         parts += [
