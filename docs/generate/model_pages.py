@@ -64,9 +64,9 @@ def equation_rooms() -> dict[str, list[str]]:
 def _overview(rooms: Mapping[str, list[str]]) -> str:
     parts = ["# The model", HEAD, paragraphs(INTRODUCTION)]
     numbers = sum(bool(calls) for _, calls in _published())
-    counted = f"""{len(REGISTRY)} equations. {_checked_count()} of them are held directly against {numbers} printed numbers of
-        papers, model cards and engine logs (`{PUBLISHED}`), to the digits printed; all of them against their examples, and
-        through what they are composed to against the measurements of validation."""
+    counted = f"""{len(REGISTRY)} equations. {_checked_count()} of them are held directly against {numbers} printed
+        numbers of papers, model cards and engine logs (`{PUBLISHED}`), to the digits printed; all of them against
+        their examples, and as parts of predictions against the measurements of validation."""
     parts.append(paragraphs(counted))
     for chapter in CHAPTERS:
         parts += [
