@@ -39,8 +39,8 @@ $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@ $(VENV)/.installed
 
 lint:
-	$(BIN)/ruff check planner tests benchmarks docs/generate
-	$(BIN)/ruff format --check planner tests benchmarks docs/generate
+	$(BIN)/ruff check planner tests benchmarks docs/generate docs/pictures.py
+	$(BIN)/ruff format --check planner tests benchmarks docs/generate docs/pictures.py
 
 types:
 	$(BIN)/mypy
