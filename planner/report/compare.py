@@ -89,7 +89,10 @@ def _table(one: Document, currency: str) -> Block:
     ]
     for part in ("contracts", "copies"):
         rows += [[f"{row['sign']} {part}", words.bought_cell(row), "", "", ""] for row in one[part]]
-    rows += [[f"~ {row['offer']}", f"owned: {row['old']} → {row['new']} used", "", "", ""] for row in one["owned"]]
+    rows += [
+        ["~ owned", f"{row['old']} → {row['new']} × {row['offer'].split(':')[-1]} in use", "", "", ""]
+        for row in one["owned"]
+    ]
     rows += [
         [words.part(row["part"], one), "", *words.money_cells(row, currency, "")]
         for row in one["money"]
@@ -130,7 +133,7 @@ def _break_even(one: Document, currency: str) -> Block:
 
 def _inputs(one: Document, full: bool) -> Block:
     inputs = one["inputs"]
-    lines = [f"{row['key']}: {words.value(row['old'])} → {words.value(row['new'])}" for row in inputs["scenario"]]
+    lines = [words.key_line(row) for row in inputs["scenario"]]
     hidden = 0 if full else max(0, len(lines) - _SHOWN)
     lines = lines[: len(lines) - hidden] + ([f"and {hidden} more keys (-v shows them all)"] if hidden else [])
     lines += [] if inputs["scenario"] else ["scenario: same"]

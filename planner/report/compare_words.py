@@ -67,8 +67,23 @@ def value(given: Any) -> str:
         return "true" if given else "false"
     if isinstance(given, float):
         return f"{given:,.6g}"
-    text = ", ".join(map(str, given)) if isinstance(given, list) else str(given)
+    text = _flat(given)
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+
+
+def _flat(given: Any) -> str:
+    """A list or mapping as a scenario file would show it in one line."""
+    if isinstance(given, Mapping):
+        return "{" + ", ".join(f"{key}: {_flat(inner)}" for key, inner in given.items()) + "}"
+    return ", ".join(map(_flat, given)) if isinstance(given, list | tuple) else str(given)
+
+
+def key_line(row: Piece) -> str:
+    """A scenario key that differs; a workload of one side alone in words."""
+    old, new = row["old"], row["new"]
+    if row["key"].count(".") == 1 and row["key"].startswith(("training.", "serving.")) and None in (old, new):
+        return f"{row['key']}: {'added' if old is None else 'removed'}"
+    return f"{row['key']}: {value(old)} → {value(new)}"
 
 
 def verdict(one: Piece) -> str:
