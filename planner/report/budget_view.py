@@ -161,7 +161,7 @@ def _known(report: Piece, row: Piece | None) -> str:
     return "no plan" if row is None or row["total_microusd"] is None else _money(report, row)
 
 
-def margin_blocks(report: Piece) -> list[Block]:
+def margin_blocks(report: Piece) -> list[Grid]:
     """The margins that are taken, what they cost together, and each alone where that was asked for."""
     margins = report["margins"]
     if not margins or not margins["taken"]:

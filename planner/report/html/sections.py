@@ -23,6 +23,10 @@ from planner.report.schedule_view import schedule_blocks
 from planner.report.uncertain_view import uncertain_blocks
 
 Document = Mapping[str, Any]
+_ALONE = (
+    "Each job by itself, begun as soon as it may, up to twice its deadline: what workloads share (a budget, devices, "
+    "contracts, a calendar) is left out. Finishes are predictions; a deadline has to hold at the confidence asked for."
+)
 
 
 def sections_of(report: Document) -> list[Section]:
@@ -130,7 +134,7 @@ def _cost(report: Document) -> Section:
             captioned(budgets.provider_grid(report), "Cost by provider", "Provider"),
             captioned(budgets.category_grid(report), "Cost by how it is bought"),
             captioned(budgets.case_grid(report), "Cost of what may happen"),
-            *budgets.margin_blocks(report),
+            *(replace(block, title="What the margins cost") for block in budgets.margin_blocks(report)),
             cost.hours_table(plan),
             Items(title="How the budget is laid out", items=tuple(budget["notes"])),
         ]
@@ -144,13 +148,8 @@ def _tradeoff(report: Document) -> Section:
     if frontier:
         parts += shown([tradeoff.frontier_figure(plan, frontier), *_frontier_tables(frontier)])
     if any(job["points"] for job in alone):
-        parts += shown([*tradeoff.job_figures(plan, alone), tradeoff.job_table(plan, alone)])
-    told = (
-        "Each job by itself, begun as soon as it may, up to twice its deadline: what workloads share (a "
-        "budget, devices, contracts, a calendar) is left out. Finishes are predictions; a deadline has to hold at the "
-        "confidence asked for."
-    )
-    lead = told if any(job["points"] for job in alone) else "" if parts else "Nothing here trades cost against finish."
+        parts += shown([Lines(lines=(_ALONE,)), *tradeoff.job_figures(plan, alone), tradeoff.job_table(plan, alone)])
+    lead = "" if parts else "Nothing here trades cost against finish."
     return Section(id="tradeoff", title="Cost against deadline", lead=lead, parts=parts)
 
 

@@ -85,7 +85,7 @@ def _line(points: Sequence[Piece]) -> dict[str, Any]:
 
 def _marks(document: Piece, points: Sequence[Piece], name: str, marker: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "markers", "name": name, "marker": dict(marker),
+        "type": "scatter", "mode": "markers", "name": name, "marker": dict(marker), "cliponaxis": False,
         "x": [point["finish_hours"] / _DAY for point in points],
         "y": [point["cost_microusd"] / _MICRO for point in points],
         "customdata": [_told(document, point) for point in points],
@@ -145,7 +145,7 @@ def frontier_figure(document: Piece, frontier: Piece) -> Figure | None:
         mine = [number for number, point in enumerate(points) if point["here"] == here]
         traces.append(
             {
-                "type": "scatter", "mode": "markers", "name": name, "marker": marker,
+                "type": "scatter", "mode": "markers", "name": name, "marker": marker, "cliponaxis": False,
                 "x": [xs[n] for n in mine], "y": [ys[n] for n in mine],
                 "customdata": [hover(points[n]) for n in mine],
                 "hovertemplate": f"%{{customdata}}<br>{over} %{{x:,.4g}} {unit}<br>"
