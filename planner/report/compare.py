@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner.plan.compare.document import flat_rows
+from planner.report import compare_cause as causes
 from planner.report import compare_words as words
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
@@ -113,12 +114,12 @@ def _because(one: Document, currency: str) -> Block:
     if not cause["looked_for"]:
         told = () if one["same"] else (f"not looked for: {cause['reason']}",)
         return Items(title="Because", items=told)
-    lines = [*words.cause_lines(one, currency)]
+    lines = [*causes.cause_lines(one, currency)]
     others = cause["others"][:_OTHERS]
-    lines += [words.other_line(row, one, currency) for row in others]
+    lines += [causes.other_line(row, one, currency) for row in others]
     more = len(cause["others"]) - len(others)
     lines += [f"and {more} more changes move the cost or the decision"] if more > 0 else []
-    lines += [words.again_line(row, currency) for row in cause["sides"]]
+    lines += [causes.again_line(row, currency) for row in cause["sides"]]
     return Items(title="Because", items=tuple(lines))
 
 
@@ -126,8 +127,8 @@ def _break_even(one: Document, currency: str) -> Block:
     cause = one["cause"]
     lines: list[str] = []
     if cause["looked_for"]:
-        lines = [line for row in cause["found"] if (line := words.flip_line(row, one, currency))]
-        lines += words.runner_up_lines(cause["runner_up"], one, currency)
+        lines = [line for row in cause["found"] if (line := causes.flip_line(row, one, currency))]
+        lines += causes.runner_up_lines(cause["runner_up"], one, currency)
     return Items(title="Break-even", items=tuple(lines))
 
 
@@ -173,4 +174,4 @@ def _how(one: Document) -> Block:
 def _resolved(one: Document) -> Block:
     """What it took to find the cause."""
     cause = one["cause"]
-    return Lines(lines=tuple(words.resolved_lines(one)) if cause["looked_for"] else (), folded=True)
+    return Lines(lines=tuple(causes.resolved_lines(one)) if cause["looked_for"] else (), folded=True)
