@@ -9,6 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from planner.catalog.model import Catalog, Device, Offer
+from planner.catalog.names import device_matches
+from planner.catalog.regions import region_matches
 from planner.errors import UsageError
 from planner.report import rows as lists
 from planner.report.rows import Field
@@ -47,17 +49,17 @@ def _sort_value(row: Mapping[str, Any]) -> float:
 
 def _matches(catalog: Catalog, offer: Offer, wanted: Filter) -> bool:
     device = catalog.devices[catalog.shapes[offer.shape].device]
-    names = (device.id, *device.aliases)
     return (
         (wanted.suspect or not offer.quality)
         and (wanted.pricing is None or offer.price_model == wanted.pricing)
-        and (not wanted.device or any(fnmatchcase(name, p) for name in names for p in wanted.device))
-        and (not wanted.region or any(fnmatchcase(place, p) for place in _places(offer) for p in wanted.region))
+        and (not wanted.device or any(device_matches(device, pattern) for pattern in wanted.device))
+        and (not wanted.region or any(_lies_in(offer, pattern) for pattern in wanted.region))
     )
 
 
-def _places(offer: Offer) -> tuple[str, ...]:
-    return (offer.region, offer.zone, offer.country, f"{offer.provider}/{offer.region}")
+def _lies_in(offer: Offer, pattern: str) -> bool:
+    """As a scenario's regions are read, or by the provider: "gcp/us-*"."""
+    return region_matches(offer, pattern) or fnmatchcase(f"{offer.provider}/{offer.region}", pattern)
 
 
 def dense_16_bit(device: Device) -> float | None:

@@ -29,7 +29,11 @@ def test_filters(run: Run) -> None:
     assert found
     assert {row["price_model"] for row in found} == {"on_demand"}
     assert all(row["device"].startswith("a100-") for row in found)
-    assert all(row["region"].startswith("us-") or row["zone"].startswith("us-") for row in found)
+    assert {row["country"] for row in found if not row["region"].startswith("us-")} == {"US"}
+    assert "eastus" in {row["region"] for row in found}  # as in a scenario, the country stands before the region
+    assert {row["provider"] for row in rows(run, "--region", "gcp/us-*")} == {"gcp"}
+    names = [{row["device"] for row in rows(run, "--device", name)} for name in ("h100-sxm", "H100", "h100-sxm-80gb")]
+    assert names[0] == names[2] == {"h100-sxm-80gb"} <= names[1]
 
 
 def test_suspect_prices_are_left_out_unless_asked(run: Run) -> None:
