@@ -80,10 +80,15 @@ def _why(document: Piece, workload: Piece) -> list[Block]:
     return blocks
 
 
+def _as_of(row: Piece, shown: str) -> str:
+    """The date of a price; what a user states with the question has none."""
+    return f"as of {shown}" if row["price_as_of"] else f"as stated{shown}"
+
+
 def _facts(document: Piece, workload: Piece, row: Piece) -> list[str]:
     price = words.price_row(document, row)
     lines = [
-        f" Price   {price[2]} of one {price[0]}, {price[3]}, as of {price[4]}, {price[5]}",
+        f" Price   {price[2]} of one {price[0]}, {price[3]}, {_as_of(row, price[4])}, {price[5]}",
         f" Cost    {words.money(document, row['cost_microusd'])} = {row['count']:,} shapes × {row['hours']:,.6g} h",
         f" Device-hours  {row['device_hours']:,.0f}",
     ]
