@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from planner.report.html.calendar import Axis
 from planner.report.html.figures import ALERT, COLOURS, key_of, layout, named
 from planner.report.html.parts import Figure
-from planner.report.html.timeline import Axis
 
 Piece = Mapping[str, Any]
 TITLE = "Nodes of each pool"

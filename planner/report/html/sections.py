@@ -15,6 +15,7 @@ from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.frontier import frontier_blocks
 from planner.report.html import cost, latency, memory, timeline, tradeoff
 from planner.report.html.bands import band_figure
+from planner.report.html.calendar import calendar_figure
 from planner.report.html.parts import Part, Section, captioned, shown, without
 from planner.report.html.pools import pool_figure
 from planner.report.html.sources import source_tables
@@ -95,7 +96,7 @@ def _timeline(plan: Document) -> Section:
     latencies = captioned(serving.latency_block(plan), latency.TITLE, "Workload", "Device", "Latency")
     parts = shown(
         [
-            timeline.timeline_figure(plan),
+            calendar_figure(plan) if plan.get("schedule") else timeline.timeline_figure(plan),
             table,
             jobs,
             pool_figure(plan),
