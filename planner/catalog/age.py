@@ -40,6 +40,15 @@ def price_age(offers: Iterable[Offer], today: date) -> PriceAge:
     return PriceAge(prices=every, old=old, unknown=unknown, oldest=min(dates, default=""), days=max(ages, default=0))
 
 
+def gone_stale(catalog: Catalog, today: date) -> Problem | None:
+    """A warning when most prices that have a date are old: nobody has refreshed them; None while they are not.
+
+    A few old prices among new ones, and prices without a date, are told by the plans that use them.
+    """
+    age = price_age(catalog.offers, today)
+    return stale_prices(catalog, today) if 2 * age.old > age.prices - age.unknown else None
+
+
 def stale_prices(catalog: Catalog, today: date) -> Problem | None:
     """A warning when prices are old or of no known date; None when all are new."""
     age = price_age(catalog.offers, today)

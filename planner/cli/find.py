@@ -95,7 +95,7 @@ def load(
 ) -> tuple[Scenario, Catalog]:
     """The scenario, and the catalog: --hardware, else the scenario's own, else the packaged one, at one's own prices.
 
-    With a frame, it is told on stderr when the prices are old.
+    With a frame, it is told on stderr when the prices have gone stale.
     """
     from planner.scenario import load_scenario
 
@@ -112,7 +112,7 @@ def load_catalog(
 ) -> Catalog:
     """The catalog of a folder or frozen file, else the packaged one, at the prices of --prices and --price.
 
-    With a frame, it is told on stderr when the prices are old.
+    With a frame, it is told on stderr when the prices have gone stale.
     """
     from planner.catalog.own_prices import OwnPrices, load_priced
 
@@ -123,10 +123,10 @@ def load_catalog(
 
 
 def tell_age(frame: Frame, catalog: Catalog) -> None:
-    """Old prices, and those of no known date, on stderr."""
-    from planner.catalog.age import stale_prices
+    """Prices that nobody has refreshed for long, on stderr."""
+    from planner.catalog.age import gone_stale
     from planner.cli import clock
 
-    warning = stale_prices(catalog, clock.today())
+    warning = gone_stale(catalog, clock.today())
     if warning is not None:
         frame.warn(warning)

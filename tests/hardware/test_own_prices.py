@@ -11,7 +11,7 @@ import pytest
 from extending import HEAD, offers_of, written
 
 from planner import api
-from planner.catalog.age import price_age, stale_prices
+from planner.catalog.age import gone_stale, price_age, stale_prices
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.catalog.own_prices import OwnPrices, load_priced, with_device_price, with_price_file
@@ -210,6 +210,8 @@ def test_ages(catalog: Catalog) -> None:
     assert (problem.reference, problem.severity) == ("stale-prices", "warning")
     assert "6 of 575 prices are up to 720 days old (as of 2024-12-01)" in problem.message
     assert problem.message.endswith("run stands, totals may not")
+    assert gone_stale(catalog, date(2026, 11, 21)) is None
+    assert gone_stale(catalog, date(2027, 11, 21)) is not None
 
 
 @pytest.mark.parametrize(("day", "told"), [(date(2027, 2, 18), False), (date(2027, 2, 19), True)])
