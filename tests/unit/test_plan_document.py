@@ -189,7 +189,7 @@ def test_an_infeasible_plan_says_why() -> None:
 
 
 def test_without_a_plan_no_rule_of_thumb_is_told_of_its_rate() -> None:
-    lost = {key: value for key, value in fleet(model="llama-3.2-1b", slo={"ttft_p95": "1 ms"}).items()}
+    lost = fleet(model="llama-3.2-1b", slo={"ttft_p95": "1 ms"})
     lost.pop("throughput", None)
     document = solved(scenario([], [lost]), catalog())
     assert document["status"] == "infeasible"
