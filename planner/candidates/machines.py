@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from planner.candidates.offers import Site, is_at
 from planner.catalog.model import Catalog
-from planner.scenario.schema import Scenario, TrainingJob
+from planner.estimate.kernels import lacks_kernels
+from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 
 def training_refusal(site: Site, job: TrainingJob, scenario: Scenario, catalog: Catalog) -> str:
@@ -21,7 +22,7 @@ def training_refusal(site: Site, job: TrainingJob, scenario: Scenario, catalog: 
     return _energy_refusal(site, scenario, catalog)
 
 
-def serving_refusal(site: Site, scenario: Scenario, catalog: Catalog) -> str:
+def serving_refusal(site: Site, fleet: ServingFleet, scenario: Scenario, catalog: Catalog) -> str:
     """Why a site cannot serve a fleet at all, or an empty string."""
     device = site.device
     if "serving" not in device.uses:
@@ -30,6 +31,8 @@ def serving_refusal(site: Site, scenario: Scenario, catalog: Catalog) -> str:
         return "bandwidth-unknown"
     if not any(device.peak_flop_per_s.get(name) for name in ("bf16", "fp16", "fp32")):
         return "precision"
+    if lacks_kernels(fleet, device):
+        return "no-kernels"
     return _energy_refusal(site, scenario, catalog)
 
 
@@ -41,6 +44,8 @@ def refusal_note(site: Site, reason: str, use: str, job: TrainingJob | None = No
     if reason == "precision":
         wanted = job.precision if job else "16 or 32 bits"
         return f"{device.id} computes in {', '.join(device.peak_flop_per_s) or 'nothing known'}, not in {wanted}"
+    if reason == "no-kernels":
+        return f"{device.id}: the engine has no kernels for 8-bit floats on it"
     if reason == "framework" and job:
         return f"{device.id} runs {', '.join(device.frameworks) or 'no training framework'}, not {job.framework}"
     if reason == "carbon-unknown":

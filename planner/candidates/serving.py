@@ -163,7 +163,7 @@ def serving_table(question: ServingQuestion, sites: Sequence[Site], ledger: Ledg
 
 def _able_sites(question: ServingQuestion, sites: Sequence[Site], ledger: Ledger) -> Iterator[Site]:
     for site in sites:
-        reason = serving_refusal(site, question.scenario, question.catalog)
+        reason = serving_refusal(site, question.fleet, question.scenario, question.catalog)
         if reason:
             ledger.drop(reason, "offers", nearest=refusal_note(site, reason, "serving"))
         else:

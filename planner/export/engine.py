@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from planner.estimate.kernels import OLD_CAPABILITY
 from planner.estimate.resolve_serving import LONGEST_SPREADS
 from planner.export.header import Target
 from planner.export.launch import NotExpressible, ServingLaunch
@@ -17,8 +18,6 @@ from planner.traffic.trace import LONGEST
 UNKNOWN_SPREAD = 4  # a request may be so many times as long as a mean that is given without a spread
 BLOCK = 16  # tokens of a page of the cache: limits are whole pages
 SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
-# NVIDIA's compute capability of families before Ampere, which engines leave behind one by one
-OLD_CAPABILITY = {"kepler": 3.7, "maxwell": 5.2, "pascal": 6.0, "volta": 7.0, "turing": 7.5}
 
 
 def refuse_old_fp8(launch: ServingLaunch, target: Target, least: float) -> None:

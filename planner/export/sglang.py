@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.estimate.kernels import FP8_CAPABILITY
 from planner.export import engine
 from planner.export.command import Argument, Expand
 from planner.export.header import Target
@@ -22,7 +23,6 @@ SGLANG = Target(
     name="SGLang", version="0.5.23", read="2026-11-21",
     source="sgl-project/sglang:python/sglang/srt/server_args.py, python/sglang/srt/arg_groups/fields",
 )  # fmt: skip
-FP8_CAPABILITY = 8.0  # least; python/sglang/srt/layers/quantization/fp8.py
 ONLINE = {"fp8": "fp8"}  # quantised from a 16-bit checkpoint while it loads
 CACHES = {"bf16": "bfloat16", "fp16": "auto", "fp8": "fp8_e4m3", "nvfp4": "nvfp4"}
 PAIR_NOTE = "the cache moves between pools by NIXL; put SGLang's router in front, with --pd-disaggregation"
@@ -37,7 +37,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
     """The command of one port, as `vllm.server` makes it."""
     if launch.machine.device_kind == "tpu":
         raise NotExpressible("SGLang's own package does not run on TPUs", "use vllm")
-    engine.refuse_old_fp8(launch, SGLANG, FP8_CAPABILITY)
+    engine.refuse_old_fp8(launch, SGLANG, FP8_CAPABILITY["sglang"])
     if launch.layout.cp > 1:
         raise NotExpressible("the plan shares out the cache by decode context parallelism as vLLM does it", "use vllm")
     together = replicas_together(launch) if together is None else together

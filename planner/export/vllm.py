@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.estimate.kernels import FP8_CAPABILITY
 from planner.export import engine
 from planner.export.command import Argument, Expand
 from planner.export.header import Target
@@ -24,7 +25,6 @@ VLLM = Target(
 )  # fmt: skip
 TPU_VERSION = "0.32.0"  # of vllm-tpu, the newest on 2026-11-21
 TPU_NOTE = f"on TPUs vLLM is the package vllm-tpu, whose newest release is {TPU_VERSION}"
-FP8_CAPABILITY = 7.5  # least; vllm/model_executor/layers/quantization/fp8.py
 ONLINE = {"fp8": "fp8", "fp8-block": "fp8_per_block"}  # quantised from a 16-bit checkpoint while it loads
 CACHES = {"bf16": "bfloat16", "fp16": "float16", "fp8": "fp8", "nvfp4": "nvfp4",
           "int8": "int8_per_token_head", "int4": "int4_per_token_head"}  # fmt: skip
@@ -60,7 +60,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
     NotExpressible
         vLLM has no words for it.
     """
-    engine.refuse_old_fp8(launch, VLLM, FP8_CAPABILITY)
+    engine.refuse_old_fp8(launch, VLLM, FP8_CAPABILITY["vllm"])
     together = replicas_together(launch) if together is None else together
     if together > 1 and launch.model.arch is not None and launch.model.arch.is_moe:
         raise NotExpressible(

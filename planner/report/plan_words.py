@@ -39,6 +39,7 @@ REASONS = {
     "too-slow": "too slow to plan with",
     "shape-unknown": "only the model's size is known",
     "bandwidth-unknown": "memory bandwidth unknown",
+    "no-kernels": "no kernels for 8-bit floats in the engine",
 }
 
 

@@ -245,6 +245,26 @@ def test_devices_that_cannot(changes: dict[str, Any], reason: str) -> None:
     assert drops(ledger) == {(reason, "offers"): 1}
 
 
+@pytest.mark.parametrize(
+    ("family", "engine", "able"),
+    [
+        ("volta", "vllm", False),
+        ("turing", "vllm", True),
+        ("turing", "sglang", False),
+        ("ampere", "sglang", True),
+        ("volta", "llama.cpp", True),
+    ],
+)
+def test_engines_have_no_8_bit_floats_on_old_devices(family: str, engine: str, able: bool) -> None:
+    asked = fleet(model="llama-3.2-1b", weights="fp8", engine=engine)
+    measured, asked = dict(asked), {name: value for name, value in asked.items() if name != "throughput"}
+    there = catalog([device(family=family)])
+    found, ledger = table(scenario([], [{**asked, "estimator": "rule"}]), there)
+    assert (("no-kernels", "offers") not in drops(ledger)) == able
+    assert (len(found) > 0) == able
+    assert len(table(scenario([], [measured]), there)[0]) > 0  # whoever measured it, served it
+
+
 def test_unknown_power_and_grid_count_where_they_matter() -> None:
     unknown = catalog([device(tdp_w=None)], grids={("north", "r1"): (400.0, 1.2)})
     assert len(solve(unknown)[0]) == 1

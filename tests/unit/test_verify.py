@@ -19,7 +19,7 @@ from planner.errors import Problem
 from planner.optimize.solve import optimize
 from planner.plan.document import build_document, digest_of
 from planner.scenario.schema import Scenario
-from tests.unit.worlds import catalog, fleet, job, offer, scenario, shape
+from tests.unit.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
 ROOT = Path(__file__).parents[2]
@@ -506,3 +506,11 @@ def test_deep_documents_are_refused_not_followed(plan: Document, world: Catalog)
     for _ in range(100_000):
         deep = [deep]
     assert references({**plan, "notes": deep}, world) == {"malformed-plan"}
+
+
+def test_a_format_that_the_engine_has_no_kernels_for_is_caught() -> None:
+    there = catalog([device(family="volta")])
+    document = solved(scenario([], [fleet(model="llama-3.2-1b", weights="fp8")]), there)
+    assert references(document, there) == set()
+    document["scenario"]["serving"][0].pop("throughput")
+    assert "no-kernels" in references(sealed(document), there)

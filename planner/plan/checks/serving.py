@@ -14,6 +14,7 @@ import numpy as np
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
+from planner.estimate.kernels import lacks_kernels
 from planner.estimate.resolve import peaks_of
 from planner.estimate.resolve_serving import bucket_demands, fleet_levels, level_demands
 from planner.estimate.serving import ServingSpec, given_throughput_capacity, serving_capacity
@@ -127,6 +128,8 @@ def _split(cells: Document, names: Sequence[str]) -> Document:
 
 def _legal(fleet: ServingFleet, row: Document, facts: OfferFacts) -> Iterator[Finding]:
     split, per_shape = row["layout"], facts.shape.devices
+    if lacks_kernels(fleet, facts.device):
+        yield Finding("no-kernels", f"{fleet.name}: its engine does not serve {fleet.weights} on {facts.device.id}")
     devices = split["tp"] * split["pp"] * split["dp"]
     if devices != row["devices_per_replica"]:
         yield Finding("illegal-layout", f"{fleet.name}: tp·pp·dp = {devices}, not {row['devices_per_replica']}")

@@ -1,0 +1,38 @@
+"""What serving engines have no kernels for: 8-bit floats on generations that they have left behind.
+
+Other formats run on old devices one way or another (integers by unpacking), 16 and 32 bits everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from planner.catalog.model import Device
+from planner.estimate.serving_tiers import fleet_engine
+from planner.scenario.schema import ServingFleet
+
+# NVIDIA's compute capability of generations before Ampere (developer documentation, CUDA GPUs)
+OLD_CAPABILITY: Mapping[str, float] = MappingProxyType(
+    {"kepler": 3.7, "maxwell": 5.2, "pascal": 6.0, "volta": 7.0, "turing": 7.5}
+)
+# from which engines serve 8-bit floats, as weights alone where there are no 8-bit units; read on 2026-11-21 in
+# vllm-project/vllm 0.33.0: vllm/model_executor/layers/quantization/fp8.py, and in
+# sgl-project/sglang 0.5.23: python/sglang/srt/layers/quantization/fp8.py
+FP8_CAPABILITY: Mapping[str, float] = MappingProxyType({"vllm": 7.5, "sglang": 8.0})
+
+
+def lacks_kernels(fleet: ServingFleet, device: Device) -> bool:
+    """Whether a fleet's engine cannot serve its weights on a device; what was measured there can be served."""
+    if (
+        not fleet.weights.startswith("fp8")
+        or fleet.tier == "measured"
+        or fleet.throughput_tokens_per_s_per_device is not None
+    ):
+        return False
+    least = FP8_CAPABILITY.get(fleet_engine(fleet))
+    if least is None:
+        return False
+    if device.vendor == "amd":
+        return "fp8" not in device.peak_flop_per_s
+    return OLD_CAPABILITY.get(device.family, least) < least
