@@ -27,8 +27,6 @@ Validators = dict[str, jsonschema.Draft202012Validator]
 # allocations of the shipped scenarios that no task can launch, each for a reason that is told
 REFUSED = {
     ("a100-rules", "train-7b"),  # only the size of the model is known
-    ("chat-fleet", "chat-2"),  # fp8 weights on a V100
-    ("fleet", "autocomplete"),  # the same
     ("mixed-job", "pretrain-8b-1"),  # one job over unequal machines
     ("mixed-job", "pretrain-8b-2"),
     ("tpu", "gemma-9b"),  # JAX and TensorFlow on TPUs

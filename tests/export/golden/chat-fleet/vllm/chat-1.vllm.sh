@@ -12,7 +12,7 @@ exec vllm serve meta-llama/Llama-3.1-8B \
   --tensor-parallel-size 2 \
   --pipeline-parallel-size 1 \
   --max-model-len 16400 \
-  --max-num-seqs 360 \
+  --max-num-seqs 404 \
   --max-num-batched-tokens 8192 \
   --gpu-memory-utilization 0.9 \
   --dtype auto \
