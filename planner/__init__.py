@@ -17,7 +17,6 @@ __all__ = [
     "load_catalog",
     "load_model",
     "load_scenario",
-    "optimize",
     "solve",
     "verify",
 ]
