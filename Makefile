@@ -46,7 +46,7 @@ types:
 	$(BIN)/mypy
 
 check:
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 # the constants that ship, from the rows that ship; then the errors that they show, and what `make test` accepts
 calibrate: install

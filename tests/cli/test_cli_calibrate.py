@@ -54,6 +54,7 @@ def test_the_same_rows_give_the_same_file(run: Run, here: Path) -> None:
     assert (here / "a.yaml").read_bytes() == (here / "b.yaml").read_bytes()
 
 
+@pytest.mark.usefixtures("answered_once")
 @pytest.mark.parametrize("form", ["table", "csv", "md"])
 def test_other_forms(run: Run, here: Path, form: str) -> None:
     answer = run(*FAST, "-o", form)
@@ -117,6 +118,7 @@ def test_serving_report_and_file(run: Run, here: Path) -> None:
     assert read.bands["tpot"]["all"].rows == 2
 
 
+@pytest.mark.usefixtures("answered_once")
 @pytest.mark.parametrize("form", ["table", "csv", "md"])
 def test_serving_in_other_forms(run: Run, here: Path, form: str) -> None:
     answer = run(*SERVING, "-o", form)

@@ -124,6 +124,7 @@ PRINTING = [
 ]
 
 
+@pytest.mark.usefixtures("answered_once")
 @pytest.mark.parametrize("form", ["table", "json", "csv", "md"])
 @pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
 def test_every_command_prints_every_format(
