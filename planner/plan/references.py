@@ -102,7 +102,7 @@ def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> list[Problem]:
     return [
         _unknown(scenario, f"hardware.regions[{i}]", "region", text, known)
         for i, text in enumerate(scenario.hardware.regions)
-        if not any(region_matches(offer, text) for offer in catalog.offers)
+        if text != "*" and not any(region_matches(offer, text) for offer in catalog.offers)
     ]
 
 

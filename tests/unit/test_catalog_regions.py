@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from planner import api
 from planner.catalog.model import Offer, Provenance
 from planner.catalog.regions import region_matches
+from tests.unit.worlds import catalog, job, scenario
 
 
 def offer(region: str, zone: str = "", country: str = "") -> Offer:
@@ -55,3 +57,9 @@ NOWHERE = offer("default")
 )
 def test_region_matches(place: Offer, pattern: str, expected: bool) -> None:
     assert region_matches(place, pattern) is expected
+
+
+def test_a_catalog_of_owned_machines_alone_needs_no_region() -> None:
+    owned = [{"shape": "north/one", "count": 4, "price": "$0.5/h"}]
+    plan = api.solve(scenario([job()], hardware={"owned": owned, "regions": ["*"]}), catalog(offers=[]))
+    assert plan.status == "optimal"
