@@ -48,7 +48,7 @@ def node_counts(question: TrainingQuestion, group: Sequence[Site], ledger: Ledge
         largest = min(max(LARGEST_DEVICE_COUNT // per_shape, most), max(caps))
         tries |= {most << k for k in range(1, largest.bit_length())} | {largest}
     counts = tuple(sorted(count for count in tries if fewest <= count <= largest))
-    _note_counts(question, ledger, group, ideal_s, min(fewest - 1, max(caps)))
+    _note_counts(question, ledger, group, ideal_s * least_margin, min(fewest - 1, max(caps)))
     return counts
 
 
@@ -114,14 +114,15 @@ def _note_counts(
     question: TrainingQuestion,
     ledger: Ledger,
     group: Sequence[Site],
-    ideal_s: float,
+    held_s: float,
     too_few: int,
 ) -> None:
     site = group[0]
     if too_few > 0:
-        finish_s = ideal_s / (too_few * site.shape.devices)
-        late = finish_s - question.job.deadline_s
+        finish_s = held_s / (too_few * site.shape.devices)
+        late = finish_s - question.latest_s
         text = (
-            f"{too_few} × {site.shape.id} would take {format_duration(finish_s)} at best, {format_duration(late)} late"
+            f"{too_few} × {site.shape.id} would take {format_duration(finish_s)} at best, margin for errors included, "
+            f"{format_duration(late)} late"
         )
         ledger.drop("deadline", "counts", too_few * len(group), nearest=text, miss=late)

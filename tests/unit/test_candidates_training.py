@@ -76,7 +76,10 @@ def test_the_fewest_devices_follow_from_the_deadline(deadline: str, fewest: int)
 
 def test_the_nearest_count_is_told() -> None:
     _, ledger = solve(catalog(), deadline="2001 s")
-    assert nearest(ledger, "deadline", "counts") == "2 × north/one would take 50 min at best, 16.6 min late"
+    assert (
+        nearest(ledger, "deadline", "counts")
+        == "2 × north/one would take 50 min at best, margin for errors included, 16.6 min late"
+    )
 
 
 def test_counts_of_every_offer_in_a_group_are_told() -> None:
