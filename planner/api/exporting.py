@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.catalog.model import Catalog
 from planner.errors import InfeasibleError, StoppedError, UsageError
-from planner.export import FORMATS, Export, export, launches_of
 from planner.plan.made_with import catalog_of_plan
+
+if TYPE_CHECKING:
+    from planner.export import Export
 
 _STATUS_WITH_PLAN = ("optimal", "feasible")
 
@@ -43,6 +45,8 @@ def export_plan(
     InputError
         It is not a whole plan.
     """
+    from planner.export import FORMATS, export, launches_of
+
     if form not in FORMATS:
         raise UsageError.of("unknown-format", f"no format '{form}'", hint=f"one of {', '.join(FORMATS)}")
     _demand_plan(plan)

@@ -7,7 +7,6 @@ from typing import Any
 
 from planner.api.solving import Way, catalog_of, enumerate_candidates
 from planner.catalog.model import Catalog
-from planner.plan.budget.margins import margins_document, margins_taken, why_not_solved
 from planner.plan.tighten import solve_within_targets
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
@@ -46,6 +45,8 @@ def margins(
     InputError, StoppedError
         As `solve`.
     """
+    from planner.plan.budget.margins import margins_document, margins_taken, why_not_solved
+
     taken, why_not = margins_taken(scenario), why_not_solved(scenario)
     cost = plan["summary"]["cost_microusd"]
     if why_not or cost is None or not taken:

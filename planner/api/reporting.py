@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.api.frontiers import tradeoffs
-from planner.api.margins import margins as _margins
 from planner.catalog.model import Catalog
 from planner.plan.made_with import catalog_of_plan
 from planner.plan.stale import question_of, scenario_of
-from planner.report.report_document import report_document
 from planner.scenario.schema import Scenario
 
 Document = dict[str, Any]
@@ -53,6 +51,9 @@ def report(
     InputError
         The budget cannot be made as it is asked for.
     """
+    from planner.api.margins import margins as costs_of_margins
+    from planner.report.report_document import report_document
+
     catalog = catalog or catalog_of_plan(plan)
     now = scenario or scenario_of(plan)
     question = question_of(plan, now)
@@ -60,7 +61,7 @@ def report(
     if question is not None and not question.uncertainty:
         alone = tradeoffs(question, catalog, plan=plan, allow_suspect=allow_suspect)
     if question is not None and margins:
-        costs = _margins(question, catalog, plan=plan, each=each, allow_suspect=allow_suspect, **options)
+        costs = costs_of_margins(question, catalog, plan=plan, each=each, allow_suspect=allow_suspect, **options)
     kept = question.report if question is not None else None
     return report_document(
         plan,
