@@ -17,6 +17,7 @@ SHARED_MEMORY = "16Gi"  # of the processes of one pod among themselves
 GIB = 1024**3
 START_S, PROBE_S = 1800, 10  # weights are fetched and loaded before a server answers
 TOKEN_SECRET = "hf-token"
+CACHE = "/cache"  # of models, and of what engines compile
 
 
 def pod(machine: Machine, container: Document, *, devices: int, restart: str | None = None) -> Document:
@@ -45,7 +46,8 @@ def container(
     own_ip
         The variable that is to hold the pod's address; "" none.
     """
-    env: list[Document] = [{"name": blank.name, "value": ""} for blank in blanks]
+    env: list[Document] = [{"name": "XDG_CACHE_HOME", "value": CACHE}]  # hubs and engines keep models under it
+    env += [{"name": blank.name, "value": ""} for blank in blanks]
     if token:
         held = {"name": TOKEN_SECRET, "key": "token", "optional": True}
         env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": held}})
@@ -53,7 +55,7 @@ def container(
         env.append({"name": own_ip, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}})
     found: Document = {"name": name, "image": image, "command": ["/bin/bash", "-c"]}
     found["args"] = [unexpanded("\n".join(lines) + "\n")]
-    return found | ({"env": env} if env else {})
+    return found | {"env": env}
 
 
 def unexpanded(text: str) -> str:
@@ -96,7 +98,7 @@ def _resources(machine: Machine, devices: int) -> Document:
 
 
 def _mounts() -> list[Document]:
-    return [{"name": "shared-memory", "mountPath": "/dev/shm"}, {"name": "cache", "mountPath": "/root/.cache"}]
+    return [{"name": "shared-memory", "mountPath": "/dev/shm"}, {"name": "cache", "mountPath": CACHE}]
 
 
 def _volumes() -> list[Document]:
