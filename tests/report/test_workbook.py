@@ -95,6 +95,23 @@ def test_formulas_of_random_calendars(seed: int) -> None:
     assert sheet.named("Total") == pytest.approx(plan["summary"]["cost_usd"], abs=CENT)
 
 
+@pytest.mark.parametrize("fraction", [0.0, 0.4, 1.0])
+def test_a_fee_due_in_part_up_front_is_two_lines(fraction: float) -> None:
+    """A year at $0.60 an hour for each node: what is due at once and what in instalments, by formula."""
+    offers = [offer("north/one", 1.0), replace(offer("north/one", 0.6, price_model="commitment_1y"),
+                                               upfront_fraction=fraction)]  # fmt: skip
+    there = catalog([device()], [shape("north/one")], offers)
+    asked = scenario([], [fleet("chat")], horizon="40 days", periods="1 day", begin="2027-01-30",
+                     hardware={"pricing": ["commitment_1y"], "beyond_horizon": "full"})  # fmt: skip
+    plan = json.loads(api.solve(asked, there).to_json())
+    sheet, nodes = Sheet(book_of(plan, there)), plan["contracts"][0]["count"]
+    parts = [part * nodes * 0.6 * 8760 for part in (fraction, 1 - fraction) if part]
+    assert [cost for cost in sheet.named("Cost") if cost] == pytest.approx(parts, abs=CENT)
+    assert sheet.named("Total") == pytest.approx(plan["summary"]["cost_usd"], abs=CENT)
+    for place in sheet.formulas():
+        assert sheet.value(*place) == pytest.approx(sheet.cached(*place), abs=CENT), place
+
+
 def test_a_fleet_of_given_rates_and_prices(tmp_path: Path, shipped: Catalog) -> None:
     """No catalog offer, no model, a horizon of an hour: the price is the scenario's own."""
     plan = given_rates_plan(write_given_rates(tmp_path, "shipped", 30))
