@@ -39,7 +39,7 @@ def documented(function: Callable[..., Any]) -> Documented:
     Parameters
     ----------
     function
-        An equation with the sections that `tests/unit/test_equations_registry.py` demands.
+        An equation with the sections that `tests/equations/test_equations_registry.py` demands.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 Sources: the model classes of transformers 5.23.0 (`models/*/configuration_*.py` and `modeling_*.py`), and for
 MPT mosaicml/llm-foundry@8c8dd48. A count that the published checkpoints confirm is the proof of each row:
-see tests/unit/test_architecture_counts.py.
+see tests/architecture/test_architecture_counts.py.
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Run
 
 from planner.catalog.reading import Problems
 from planner.catalog.serving_calibration import read_serving
 from planner.catalog.training_calibration import read_training
+from tests.cli.conftest import Run
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from conftest import Run
+
+from tests.cli.conftest import Run
 
 
 def rows(run: Run, *arguments: str) -> list[dict[str, Any]]:

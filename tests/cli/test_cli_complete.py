@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Run, sample
+
+from tests.cli.conftest import ROOT, Run, sample
 
 CODE = """
 import sys

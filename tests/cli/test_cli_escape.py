@@ -8,7 +8,6 @@ import unicodedata
 from typing import Any
 
 import pytest
-from conftest import sample
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -16,6 +15,7 @@ from markdown_it import MarkdownIt
 from planner.errors import Place, Problem
 from planner.report import escape, problems
 from planner.report.plan import render_plan
+from tests.cli.conftest import sample
 from tests.hostile_names import hostile_names
 
 

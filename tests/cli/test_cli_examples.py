@@ -12,9 +12,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import Run, without_price_age
 
 from planner.report.text import cells
+from tests.cli.conftest import Run, without_price_age
 
 COMMANDS = [
     ("init",), ("help",),

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Run
 
 from planner.cli.export import Target
 from planner.export import FORMATS
+from tests.cli.conftest import ROOT, Run
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from typing import Any
 
 import jsonschema
 import pytest
-from conftest import HERE, Run, check_golden, without_price_age
 
 from planner import api
 from planner.plan.frontier.document import flat_rows
 from planner.report import text_plot
 from planner.report.frontier import plot_lines, render_frontier
 from planner.report.text import cells
+from tests.cli.conftest import HERE, Run, check_golden, without_price_age
 
 SWEEP = ("frontier", "scenarios/gpt2-xl.yaml", "--over", "budget")
 HOSTILE = ["<script>alert(1)</script>", "=1+1", "a|b", "\x1b[31mred", "</script><b>", "[x](http://evil)", "\"'&"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from conftest import Run
 
 from planner.cli.layout import COMMAND_GROUPS, OPTION_GROUPS, OTHER_COMMANDS
+from tests.cli.conftest import Run
 
 
 def sections(text: str) -> dict[str, str]:

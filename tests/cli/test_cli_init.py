@@ -13,7 +13,6 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from conftest import ROOT, Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from planner.architecture.load import list_presets
 from planner.plan.references import loader_of
 from planner.scenario.load import parse_scenario
 from planner.scenario.starter import DEFAULTS, MODELINE, Answers, answer_problems, model_reference, starter_text
+from tests.cli.conftest import ROOT, Run
 
 SUGGESTION = re.compile(r"^( *)# ([a-z_]+: .*)$", re.MULTILINE)
 

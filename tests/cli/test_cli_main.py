@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Run, sample, without_price_age
 
 from planner import __version__
+from tests.cli.conftest import ROOT, Run, sample, without_price_age
 
 FAULTS = ROOT / "tests" / "faults"
 

@@ -8,10 +8,10 @@ import json
 from typing import Any
 
 import pytest
-from conftest import Run, check_golden
 
 from planner.architecture.load import load_model
 from planner.plan.memory import question, serving
+from tests.cli.conftest import Run, check_golden
 
 GPT2 = ("memory", "gpt2-xl", "--batch", "32", "--sequence", "1000")
 

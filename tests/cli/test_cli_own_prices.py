@@ -7,9 +7,9 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from conftest import Run, without_price_age
 
 from planner.cli import clock
+from tests.cli.conftest import Run, without_price_age
 
 SCENARIO = "scenarios/gpt2-xl.yaml"
 OFFER = "oci:af-casablanca-1:BM.GPU4.8:on_demand"

@@ -10,9 +10,9 @@ from pathlib import Path
 import jsonschema
 import openpyxl
 import pytest
-from conftest import Run
 
 from planner import api
+from tests.cli.conftest import Run
 
 SCENARIO = """\
 schema: plan/v1

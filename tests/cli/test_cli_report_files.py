@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Run
+
+from tests.cli.conftest import ROOT, Run
 
 SCENARIO = """\
 schema: plan/v1

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Run
 
 from planner import api  # noqa: F401 - parts of it are replaced
 from planner.optimize import child, process
+from tests.cli.conftest import Run
 from tests.faults import stand_in
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sessions and signals are those of POSIX")

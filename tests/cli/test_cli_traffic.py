@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run, check_golden
 
 from planner.report.text import cells
 from planner.report.traffic import render_traffic
 from planner.scenario import parse_scenario
 from planner.traffic.facts import traffic_document
 from planner.traffic.trace import read_trace
+from tests.cli.conftest import Run, check_golden
 
 TRACE = "scenarios/requests.csv"
 HEAD = "timestamp,input_tokens,output_tokens\n"

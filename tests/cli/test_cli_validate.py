@@ -12,10 +12,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from conftest import HERE, Run, check_golden
 
 from planner.validate import training
 from planner.validate.rows import MeasuredRow
+from tests.cli.conftest import HERE, Run, check_golden
 
 RUNS = str(HERE / "samples" / "runs.csv")
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from conftest import HERE, Run, check_golden
 
 from planner.catalog.load import load_catalog
 from planner.validate import serving, serving_result
 from planner.validate.serving import NO_ROOM, ServingPrediction, serving_refusal
 from planner.validate.serving_rows import ServingRow
+from tests.cli.conftest import HERE, Run, check_golden
 
 ROWS = str(HERE / "samples" / "serving.csv")
 

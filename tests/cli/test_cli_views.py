@@ -10,11 +10,11 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from conftest import HERE, ROOT, check_golden, sample
 
 from planner.report.explanation import render_explanation
 from planner.report.plan import render_plan
 from planner.report.text import cells
+from tests.cli.conftest import HERE, ROOT, check_golden, sample
 
 SAMPLES = sorted(path.stem for path in (HERE / "samples").glob("*.json"))
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")

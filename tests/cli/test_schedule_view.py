@@ -17,7 +17,7 @@ from planner.report.explanation import render_explanation
 from planner.report.plan import render_plan
 from planner.report.schedule_view import moment
 from planner.report.text import cells
-from tests.unit.worlds import catalog, device, fleet, job, offer, scenario, shape
+from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
 

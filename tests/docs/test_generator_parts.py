@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import decisions_page
-import links
 import markup
 import pytest
 import readme_part
 import scenario_page
+
+from tests.docs import links
 
 
 def test_text_stays_in_its_cell_and_opens_no_tag() -> None:

@@ -6,11 +6,10 @@ import doctest
 import re
 from pathlib import Path
 
-import console
-import links
 import pytest
 
 from planner.scenario.load import parse_scenario
+from tests.docs import console, links
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]

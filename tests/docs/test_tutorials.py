@@ -11,8 +11,9 @@ import shlex
 import sys
 from pathlib import Path
 
-import console
 import pytest
+
+from tests.docs import console
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "```console" in page.read_text(encoding="utf-8"))

@@ -31,9 +31,8 @@ from planner.export import NotExpressible, TrainingLaunch, launches_of
 from planner.export.megatron import megatron_command
 from planner.export.torchtitan import files, torchtitan_command
 from planner.export.trainer import Command
-
-from .conftest import GOLDEN, whole_plan
-from .scripts import BLANKS, recorded_parser
+from tests.export.conftest import GOLDEN, whole_plan
+from tests.export.scripts import BLANKS, recorded_parser
 
 ABSENT = ("torch", "torchao", "torchdata", "datasets", "tokenizers", "einops", "safetensors")
 

@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from .shells import stub_folder, words_of
+from tests.export.shells import stub_folder, words_of
 
 RECORDED = Path(__file__).parent / "recorded"
 BLANKS = {

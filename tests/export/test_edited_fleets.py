@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.export import export, launches_of
-
-from .test_training_formats import STRANGE, places
+from tests.export.test_training_formats import STRANGE, places
 
 FORMS = ("vllm", "sglang", "skypilot", "kubernetes")
 PARTS = ("row", "demand", "fleet", "scenario")

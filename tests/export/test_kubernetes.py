@@ -15,11 +15,10 @@ from planner.export import ExportFile, Launch, NotExpressible, ServingLaunch, Tr
 from planner.export.kubernetes_nodes import resource_name, selectors, tolerations
 from planner.export.kubernetes_pods import unexpanded
 from planner.export.server import SCRIPT
-
-from .hostile import HOSTILE, hostile
-from .scripts import BLANKS, recorded_parser
-from .shells import expanded, stub_folder, words_of, yaml_documents
-from .test_skypilot import REFUSED
+from tests.export.hostile import HOSTILE, hostile
+from tests.export.scripts import BLANKS, recorded_parser
+from tests.export.shells import expanded, stub_folder, words_of, yaml_documents
+from tests.export.test_skypilot import REFUSED
 
 Document = dict[str, Any]
 Read = Callable[..., list[Launch]]

@@ -15,11 +15,10 @@ from kubernetes.client import ApiClient
 
 from planner.catalog.model import Catalog
 from planner.export import FORMATS, Launch, TrainingLaunch, export, launches_of
-
-from .scripts import syntax_error
-from .shells import yaml_documents
-from .test_kubernetes import accept, devices_of
-from .test_skypilot import Validators, schemas, validate  # noqa: F401 - a fixture
+from tests.export.scripts import syntax_error
+from tests.export.shells import yaml_documents
+from tests.export.test_kubernetes import accept, devices_of
+from tests.export.test_skypilot import Validators, schemas, validate  # noqa: F401 - a fixture
 
 SAMPLE = Path(__file__).parent / "samples" / "portfolio.json"
 

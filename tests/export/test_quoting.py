@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.export import quoting
-
-from .hostile import HOSTILE
+from tests.export.hostile import HOSTILE
 
 TEXT = st.text(max_size=40) | st.sampled_from(HOSTILE)
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")

@@ -15,10 +15,9 @@ from planner.export import ExportFile, Launch, NotExpressible, ServingLaunch, ku
 from planner.export.engine import context_tokens
 from planner.export.server import SCRIPT_BLANKS
 from planner.report.escape import file_stem, terminal
-
-from .hostile import HOSTILE, hostile
-from .scripts import recorded_parser
-from .shells import stub_folder, words_of
+from tests.export.hostile import HOSTILE, hostile
+from tests.export.scripts import recorded_parser
+from tests.export.shells import stub_folder, words_of
 
 ENGINES = {"vllm": vllm, "sglang": sglang}
 LISTS = {"vllm": f"vllm-{vllm.VLLM.version}", "sglang": f"sglang-{sglang.SGLANG.version}"}

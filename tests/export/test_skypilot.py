@@ -16,11 +16,10 @@ from planner.catalog.model import Catalog
 from planner.export import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch, skypilot, vllm
 from planner.export.server import SCRIPT
 from planner.export.skypilot_names import ACCELERATORS, CLOUDS, OTHER_NAMES, accelerators, infra, instance_type
-
-from .hostile import HOSTILE, hostile
-from .scripts import BLANKS, recorded_parser
-from .shells import stub_folder, words_of, yaml_documents
-from .skypilot_schema import installed_version, task_schemas
+from tests.export.hostile import HOSTILE, hostile
+from tests.export.scripts import BLANKS, recorded_parser
+from tests.export.shells import stub_folder, words_of, yaml_documents
+from tests.export.skypilot_schema import installed_version, task_schemas
 
 Read = Callable[..., list[Launch]]
 Validators = dict[str, jsonschema.Draft202012Validator]

@@ -23,8 +23,7 @@ from planner.export import Launch, NotExpressible, TrainingLaunch, export, launc
 from planner.export.torchtitan import job_config
 from planner.export.trainer import training_command
 from planner.export.training import steps_between_checkpoints
-
-from .scripts import RECORDED, Started, recorded_parser, started, syntax_error, torchrun_words
+from tests.export.scripts import RECORDED, Started, recorded_parser, started, syntax_error, torchrun_words
 
 TRAINING = ("torchrun", "torchtitan", "deepspeed", "slurm")
 Read = Callable[..., list[Launch]]

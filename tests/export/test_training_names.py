@@ -15,9 +15,8 @@ from planner.catalog.model import Catalog
 from planner.export import Launch, TrainingLaunch, export, launches_of
 from planner.export.quoting import dns_label
 from planner.report.escape import file_stem
-
-from .hostile import HOSTILE, hostile
-from .scripts import torchrun_words
+from tests.export.hostile import HOSTILE, hostile
+from tests.export.scripts import torchrun_words
 
 TRAINING = ("torchrun", "torchtitan", "deepspeed", "slurm")
 Read = Callable[..., list[Launch]]

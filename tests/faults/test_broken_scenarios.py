@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from faults_table import BROKEN, TABLE
 
 from planner.errors import InputError
 from planner.scenario import load_scenario
+from tests.faults.faults_table import BROKEN, TABLE
 
 
 def test_table_and_files_agree() -> None:

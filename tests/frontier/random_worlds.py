@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.catalog.model import Catalog
 from planner.scenario.schema import Scenario
-from tests.unit.worlds import catalog, device, fleet, job, offer, scenario, shape
+from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 PEAK = 2e15
 

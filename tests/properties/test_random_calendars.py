@@ -16,7 +16,7 @@ from planner.errors import Problem
 from planner.report.explanation import render_explanation
 from planner.report.plan import render_plan
 from planner.scenario.schema import Scenario
-from tests.unit.worlds import catalog, device, fleet, job, offer, scenario, shape
+from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
 SEEDS = range(16)

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from .comparer import DATA, Published, matching_digits, read, read_all
+from tests.published.comparer import DATA, Published, matching_digits, read, read_all
 
 VALUES = read_all()
 

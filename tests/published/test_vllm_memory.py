@@ -16,8 +16,7 @@ import pytest
 from planner.architecture.load import load_model
 from planner.estimate.machine import Machine
 from planner.estimate.serving import ReplicaLayout, ServingMemory, ServingSpec, serving_memory
-
-from .comparer import DATA
+from tests.published.comparer import DATA
 
 GIB = 2.0**30
 WEIGHTS_WITHIN = 0.01  # share

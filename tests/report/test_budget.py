@@ -25,7 +25,7 @@ from planner.plan.budget.months import MONTHS, Month, months_until
 from planner.plan.budget.split import by_time, two_ways, weighed
 from planner.scenario.load import parse_scenario
 from tests.properties.test_random_calendars import market, question
-from tests.unit.worlds import catalog, device, fleet, job, offer, scenario, shape
+from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
 SPLITS = (("training", "serving", "unused"), ("committed", "variable"))

@@ -10,7 +10,7 @@ import pytest
 from planner import api
 from planner.plan.budget.margins import margins_taken
 from planner.scenario.load import with_settings
-from tests.unit.worlds import catalog, device, fleet, job, offer, scenario, shape
+from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
 

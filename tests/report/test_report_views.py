@@ -20,7 +20,7 @@ from planner.report.report_document import report_document
 from planner.report.workbook import workbook
 from tests.hostile_names import hostile_names
 from tests.report.sheet import Sheet
-from tests.unit.worlds import catalog, device, fleet, offer, scenario, shape
+from tests.worlds import catalog, device, fleet, offer, scenario, shape
 
 Document = dict[str, Any]
 Golden = Callable[[str, str], None]

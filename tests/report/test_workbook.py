@@ -26,11 +26,11 @@ from planner.report import escape
 from planner.report.report_document import report_document
 from planner.report.workbook import workbook
 from tests.hostile_names import hostile_names
+from tests.plan.test_given_rates import solved as given_rates_plan
+from tests.plan.test_given_rates import write as write_given_rates
 from tests.properties.test_random_calendars import market, question
 from tests.report.sheet import Sheet
-from tests.unit.test_given_rates import solved as given_rates_plan
-from tests.unit.test_given_rates import write as write_given_rates
-from tests.unit.worlds import catalog, device, fleet, offer, scenario, shape
+from tests.worlds import catalog, device, fleet, offer, scenario, shape
 
 Document = dict[str, Any]
 ROOT = Path(__file__).parents[2]

@@ -1,0 +1,377 @@
+"""Columns of fleets: units, replicas, spares and loads, by hand on a device that carries ten requests a second."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.api import load_model
+from planner.candidates.ledger import Ledger
+from planner.candidates.money import cost_microusd
+from planner.candidates.offers import Site, sites_of
+from planner.candidates.serving import ServingTable, replica_layouts, resolve_serving, serving_table
+from planner.catalog.load import load_catalog
+from planner.catalog.model import Catalog
+from planner.scenario.schema import Scenario
+from tests.worlds import GIB, catalog, device, fleet, offer, scenario, shape
+
+MICRO = 1_000_000
+HORIZON_H = 730
+
+
+def table(plan: Scenario, world: Catalog) -> tuple[ServingTable, Ledger]:
+    ledger = Ledger(workload="fleet")
+    sites = sites_of(plan, world, ledger)
+    question = resolve_serving(plan.serving[0], load_model(plan.serving[0].model), plan, world)
+    return serving_table(question, sites, ledger), ledger
+
+
+def solve(world: Catalog, top: dict[str, Any] | None = None, **changes: Any) -> tuple[ServingTable, Ledger]:
+    return table(scenario([], [fleet(**changes)], **(top or {})), world)
+
+
+def drops(ledger: Ledger) -> dict[tuple[str, str], int]:
+    return {(drop.reason, drop.what): drop.count for drop in ledger}
+
+
+def site(world: Catalog, **hardware: Any) -> Site:
+    return sites_of(scenario([], [fleet()], hardware=hardware), world, Ledger(workload="x"))[0]
+
+
+def row(found: ServingTable, **wanted: int) -> int:
+    """The row with this split."""
+    matches = [i for i in range(len(found)) if wanted.items() <= found.layout_row(i).items()]
+    assert len(matches) == 1, matches
+    return matches[0]
+
+
+# ---- one device, one replica, ten requests a second
+
+
+def test_the_founding_rule() -> None:
+    """output_tokens / throughput · QPM / 60 = 100 / 1000 · 660 / 60 = 1.1 devices: two whole ones."""
+    found, _ = solve(catalog(), qpm=660)
+    assert len(found) == 1
+    assert found.requests_per_s.tolist() == [10.0]
+    assert found.demand_micro_per_s == 11 * MICRO
+    assert found.needed_units.tolist() == [2]
+    assert found.demand_micro_per_s / MICRO / found.requests_per_s[0] == pytest.approx(100 / 1000 * 660 / 60)
+
+
+@pytest.mark.parametrize(
+    ("changes", "units"),
+    [
+        ({"qpm": 600}, 1),  # 10/s exactly
+        ({"qpm": 601}, 2),
+        ({"qpm": 3000}, 5),
+        ({"qpm": 600, "peak_factor": 2}, 2),
+        ({"qpm": 600, "peak_factor": 2.01}, 3),
+        ({"qpm": 600, "target_load": 0.8}, 2),  # 8/s may be planned
+        ({"qpm": 480, "target_load": 0.8}, 1),
+        ({"qpm": 481, "target_load": 0.8}, 2),
+        ({"qpm": 600, "spare_replicas": 1}, 2),
+        ({"qpm": 600, "spare_replicas": 3}, 4),
+        ({"qpm": 601, "spare_replicas": 1, "peak_factor": 2, "target_load": 0.5}, 6),  # ceil(20.03 / 5) + 1
+        ({"qpm": 600, "min_replicas": 5}, 5),
+        ({"qpm": 6000, "min_replicas": 5}, 10),
+        ({"qpm": 0.001}, 1),
+        ({"output_tokens": 200}, 2),
+        ({"throughput": "500 tokens/s"}, 2),
+    ],
+)
+def test_units_needed(changes: dict[str, Any], units: int) -> None:
+    found, _ = solve(catalog(), **changes)
+    assert found.needed_units.tolist() == [units]
+
+
+def test_a_unit_costs_its_shapes_over_the_horizon() -> None:
+    world = catalog(offers=[offer(dollars=1.0, region="r1"), offer(dollars=0.333333, region="r2")])
+    found, _ = solve(world, {"horizon": "1 month"})
+    assert found.horizon_hours == HORIZON_H
+    assert dict(zip((one.offer.region for one in found.sites), found.cost_microusd)) == {
+        "r1": 730 * MICRO,
+        "r2": cost_microusd(1, 333_333, 730.0),
+    }
+    assert solve(world, {"horizon": "1 week"})[0].cost_microusd[0] == 168 * MICRO
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    qpm=st.floats(min_value=0.1, max_value=1e4),
+    peak=st.floats(min_value=1, max_value=10),
+    load=st.floats(min_value=0.05, max_value=1),
+    spares=st.integers(min_value=0, max_value=5),
+    least=st.integers(min_value=0, max_value=20),
+    devices=st.sampled_from([1, 2, 4, 8]),
+)
+def test_the_needed_units_carry_the_load_and_one_less_does_not(
+    qpm: float, peak: float, load: float, spares: int, least: int, devices: int
+) -> None:
+    world = catalog(shapes=[shape(devices=devices)])
+    found, _ = solve(world, qpm=qpm, peak_factor=peak, target_load=load, spare_replicas=spares, min_replicas=least)
+    for i in range(len(found)):
+        unit, replicas = int(found.capacity_micro_per_s[i]), int(found.replicas[i])
+        each = unit // replicas
+
+        def good(units: int, unit: int = unit, replicas: int = replicas, each: int = each) -> bool:
+            return units * unit - spares * each >= found.demand_micro_per_s and units * replicas >= least
+
+        units = int(found.needed_units[i])
+        assert units >= 1
+        assert good(units)
+        assert units == 1 or not good(units - 1)
+        assert found.max_units[i] >= units
+        assert each <= 10 * load * MICRO * int(found.devices_per_replica(i)) + 1
+
+
+# ---- replicas and shapes
+
+
+def test_small_replicas_share_a_shape_and_large_ones_span_shapes() -> None:
+    arch = load_model("llama-2-70b")  # 64 heads, 80 layers
+    layout, nodes, replicas = replica_layouts(arch, site(catalog(shapes=[shape(devices=4)])))
+    by_size = {(int(d), int(n), int(r)) for d, n, r in zip(layout.devices, nodes, replicas)}
+    assert by_size == {(1, 1, 4), (2, 1, 2), (4, 1, 1), (8, 2, 1), (16, 4, 1), (32, 8, 1), (64, 16, 1)}
+    assert max(layout.tp) == 4  # one fast domain
+    assert max(layout.pp) == 16
+
+
+def test_an_unknown_network_keeps_a_replica_inside_a_shape() -> None:
+    world = catalog(shapes=[shape(devices=4, inter_node_bytes_per_s_per_device=None)])
+    arch = load_model("llama-2-70b")
+    layout, nodes, _ = replica_layouts(arch, site(world))
+    assert max(layout.devices) == 4
+    assert set(nodes.tolist()) == {1}
+    assumed, nodes, _ = replica_layouts(arch, site(world, assume_inter_node="100 Gbit/s"))
+    assert max(assumed.devices) == 64
+    assert max(nodes) == 16
+
+
+def test_what_does_not_divide_leaves_devices_idle() -> None:
+    layout, nodes, replicas = replica_layouts(load_model("llama-2-7b"), site(catalog(shapes=[shape(devices=6)])))
+    found = {(int(d), int(n), int(r)) for d, n, r in zip(layout.devices, nodes, replicas)}
+    assert found == {(1, 1, 6), (2, 1, 3), (4, 1, 1)}  # 8 devices would be one shape and a third
+
+
+def test_every_replica_layout_is_legal() -> None:
+    world = load_catalog()
+    for preset in ("llama-3.1-8b", "deepseek-v3", "gpt2-xl", "qwen3-30b-a3b", "mixtral-8x7b"):
+        arch = load_model(preset)
+        for one in ("h100-sxm-80gb", "tpu-v5e", "gb200-nvl72", "k80-12gb"):
+            own = next(s for s in world.shapes.values() if s.device == one)
+            place = site(world, owned=[{"shape": own.id, "count": 1, "price": "$1/h"}], allow=["nothing"])
+            layout, nodes, replicas = replica_layouts(arch, place)
+            rows = list(zip(layout.devices, layout.tp, layout.pp, layout.dp, layout.ep, nodes, replicas))
+            assert len(rows) == len(set(map(tuple, rows))) > 0
+            for devices, tp, pp, dp, ep, shapes, copies in rows:
+                assert devices == tp * pp * dp
+                assert all(group.query_heads % tp == 0 for group in arch.layers)
+                assert pp <= arch.layer_count
+                assert ep in (1, tp * dp)
+                assert all(group.experts % ep == 0 for group in arch.layers)
+                assert dp == 1 or arch.is_moe
+                assert shapes * own.devices >= copies * devices
+                assert shapes == 1 or (copies == 1 and shapes * own.devices == devices)
+
+
+def test_units_of_shared_shapes_count_all_their_replicas() -> None:
+    """Four devices a shape, 10/s each; 50/s with a spare need 60/s: two shapes, whatever the split."""
+    world = catalog([device(memory_bytes=64 * GIB)], [shape(devices=4)])
+    found, _ = solve(world, model="llama-3.2-1b", qpm=3000, spare_replicas=1)
+    single, pair, whole = (row(found, tp=tp, pp=1) for tp in (1, 2, 4))
+    assert [int(found.replicas[i]) for i in (single, pair, whole)] == [4, 2, 1]
+    assert [int(found.capacity_micro_per_s[i]) for i in (single, pair, whole)] == [40 * MICRO] * 3
+    # spares of 10, 20 and 40/s: 60, 70 and 90/s are needed
+    assert [int(found.needed_units[i]) for i in (single, pair, whole)] == [2, 2, 3]
+
+
+def test_max_units_leave_room_for_the_largest_spare() -> None:
+    """Small replicas beside large ones must be able to make up for the loss of a large one."""
+    world = catalog([device(memory_bytes=64 * GIB)], [shape(devices=4)])
+    found, _ = solve(world, model="llama-3.2-1b", qpm=3000, spare_replicas=1)
+    largest = max(int(c) // int(r) for c, r in zip(found.capacity_micro_per_s, found.replicas))
+    for i in range(len(found)):
+        assert found.max_units[i] >= math.ceil((50 * MICRO + largest) / int(found.capacity_micro_per_s[i]))
+
+
+@pytest.mark.parametrize(
+    ("top", "most"),
+    [
+        ({}, 5),
+        ({"limits": {"max_devices": 3}}, 3),
+        ({"hardware": {"quotas": [{"device": "plain", "max_shapes": 2}]}}, 2),
+        ({"limits": {"max_devices": 100}}, 5),
+    ],
+)
+def test_caps_bound_the_units(top: dict[str, Any], most: int) -> None:
+    found, _ = solve(catalog(), top, qpm=3000)
+    assert found.max_units.tolist() == [most]
+    assert found.needed_units.tolist() == [5]  # what it would take is still told
+
+
+def test_a_replica_larger_than_a_quota_is_told() -> None:
+    found, ledger = solve(catalog(), {"limits": {"max_devices": 0}})
+    assert len(found) == 0
+    assert drops(ledger) == {("quota", "columns"): 1}
+    text = next(iter(ledger)).nearest
+    assert text == "1 shapes of north/one:r1:on_demand for one replica, 0 allowed"
+
+
+def test_sums_of_money_that_64_bits_do_not_hold_are_refused() -> None:
+    owned = [{"shape": "north/one", "count": 9, "price": "$1e9/h"}]
+    found, ledger = solve(catalog(offers=[]), {"hardware": {"owned": owned}, "horizon": "1200 months"})
+    assert len(found) == 0
+    assert drops(ledger) == {("too-dear", "columns"): 1}
+
+
+# ---- what does not serve
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"uses": ("training",)}, "not-for-serving"),
+        ({"memory_bandwidth_bytes_per_s": None}, "bandwidth-unknown"),
+        ({"peak_flop_per_s": {"int8": 1e15}}, "precision"),
+    ],
+)
+def test_devices_that_cannot(changes: dict[str, Any], reason: str) -> None:
+    found, ledger = solve(catalog([device(**changes)]))
+    assert len(found) == 0
+    assert drops(ledger) == {(reason, "offers"): 1}
+
+
+@pytest.mark.parametrize(
+    ("family", "engine", "able"),
+    [
+        ("volta", "vllm", False),
+        ("turing", "vllm", True),
+        ("turing", "sglang", False),
+        ("ampere", "sglang", True),
+        ("volta", "llama.cpp", True),
+    ],
+)
+def test_engines_have_no_8_bit_floats_on_old_devices(family: str, engine: str, able: bool) -> None:
+    asked = fleet(model="llama-3.2-1b", weights="fp8", engine=engine)
+    measured, asked = dict(asked), {name: value for name, value in asked.items() if name != "throughput"}
+    there = catalog([device(family=family)])
+    found, ledger = table(scenario([], [{**asked, "estimator": "rule"}]), there)
+    assert (("no-kernels", "offers") not in drops(ledger)) == able
+    assert (len(found) > 0) == able
+    assert len(table(scenario([], [measured]), there)[0]) > 0  # whoever measured it, served it
+
+
+def test_unknown_power_and_grid_count_where_they_matter() -> None:
+    unknown = catalog([device(tdp_w=None)], grids={("north", "r1"): (400.0, 1.2)})
+    assert len(solve(unknown)[0]) == 1
+    assert drops(solve(unknown, {"limits": {"power": "1 MW"}})[1]) == {("power-unknown", "offers"): 1}
+    assert drops(solve(catalog(), {"limits": {"carbon": "1 t"}})[1]) == {("carbon-unknown", "offers"): 1}
+    known = catalog(grids={("north", "r1"): (400.0, 1.2)})
+    assert len(solve(known, {"limits": {"carbon": "1 t"}})[0]) == 1
+
+
+def test_what_does_not_fit_is_told_with_what_is_missing() -> None:
+    """1e9 parameters at 16 bits are 2 GB; nothing of them fits beside the overhead on 1 GiB."""
+    found, ledger = solve(catalog([device(memory_bytes=GIB, reserved_memory_bytes=0)]))
+    assert len(found) == 0
+    assert drops(ledger)["memory", "layouts"] == ledger.layouts_seen > 0
+    assert next(iter(ledger)).nearest.endswith("less per device on plain")
+
+
+def test_layouts_seen_are_kept_or_counted() -> None:
+    for world, model in ((catalog(shapes=[shape(devices=8)]), "llama-3.1-70b"), (load_catalog(), "qwen2.5-7b")):
+        found, ledger = solve(world, model=model, qpm=60)
+        dropped = sum(count for (_, what), count in drops(ledger).items() if what == "layouts")
+        machines = {one.physics: one.offer.id for one in found.sites}
+        kept = sum(1 for one in found.sites if machines[one.physics] == one.offer.id)
+        assert ledger.layouts_seen == dropped + kept
+
+
+def test_a_replica_too_slow_to_plan_with_is_told() -> None:
+    """Less than a request in eleven days is no capacity."""
+    found, ledger = solve(catalog(), throughput="0.00005 tokens/s", qpm=1)
+    assert len(found) == 0
+    assert drops(ledger) == {("too-slow", "columns"): 1}
+
+
+# ---- roofline
+
+
+def test_without_a_given_throughput_the_device_decides() -> None:
+    """Each replica's own figures are the estimate's; twice the bandwidth and peak are twice the speed."""
+    slow = catalog()
+    fast = catalog([device(memory_bandwidth_bytes_per_s=2e12, peak_flop_per_s={"bf16": 4e15})])
+    demand = {"model": "llama-3.1-8b", "qpm": 60, "throughput": None, "estimator": "rule"}
+    changes = {key: value for key, value in demand.items() if value is not None}
+
+    def rates(world: Catalog) -> ServingTable:
+        plan = scenario([], [{k: v for k, v in fleet(**changes).items() if k != "throughput"}])
+        return table(plan, world)[0]
+
+    one, two = rates(slow), rates(fast)
+    first, second = row(one, tp=1, pp=1), row(two, tp=1, pp=1)
+    assert two.requests_per_s[second] == pytest.approx(2 * one.requests_per_s[first], rel=0.05)
+    assert (one.batch_row(first) or 0) >= 1
+    terms, usable = one.memory_row(first)
+    assert sum(terms.values()) <= usable == pytest.approx(0.9 * 64 * GIB)
+
+
+def test_a_bare_parameter_count_needs_a_throughput() -> None:
+    """Without layers neither the cache nor the speed is known: the one counts as nothing, the other must be given."""
+    given, _ = solve(catalog())
+    terms, usable = given.memory_row(0)
+    assert (terms["weights"], terms["kv_cache"]) == (2e9, 0.0)
+    assert given.batch_row(0) is None
+    assert usable == pytest.approx(0.9 * 64 * GIB)
+    silent = {key: value for key, value in fleet().items() if key != "throughput"}
+    found, ledger = table(scenario([], [silent]), catalog())
+    assert len(found) == 0
+    assert drops(ledger) == {("shape-unknown", "layouts"): 1}
+    assert "give throughput" in next(iter(ledger)).nearest
+
+
+def test_a_fleet_may_hold_more_shapes_than_one_job_connects() -> None:
+    world = catalog(shapes=[shape(devices=4, max_shapes_per_job=2)])
+    found, ledger = solve(world, model="llama-2-70b", qpm=60_000)
+    assert max(found.nodes) == 2  # a replica is a job
+    assert found.needed_units.min() > 2
+    assert (found.max_units >= found.needed_units).all()
+    assert drops(ledger)["quota", "columns"] > 0
+
+
+# ---- devices of the founding texts
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["k80-12gb", "p100-sxm2-16gb", "v100-sxm2-16gb", "v100-pcie-32gb", "t4", "rtx-3090", "rtx-4090", "a10g", "l4",
+     "a100-sxm-40gb", "a100-sxm-80gb", "sn40l", "tpu-v2", "tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e",
+     "tpu-v7x"],
+)  # fmt: skip
+def test_every_founding_device_serves_a_small_model(name: str) -> None:
+    world = load_catalog()
+    choices = [one for one in world.shapes.values() if one.device == name and one.kind in ("onprem", "slice")]
+    smallest = min(choices, key=lambda one: (one.devices, one.id))
+    asked = {k: v for k, v in fleet(model="qwen2.5-1.5b", qpm=6).items() if k != "throughput"}
+    owned = [{"shape": smallest.id, "count": 1, "price": "$0.10/h"}]
+    found, _ = table(scenario([], [asked], hardware={"owned": owned, "allow": ["nothing"]}), world)
+    assert len(found) > 0
+    assert {one.device.id for one in found.sites} == {name}
+    assert (found.needed_units <= found.max_units).any()
+
+
+def test_a_seventh_of_an_a100_computes_a_seventh() -> None:
+    world = load_catalog()
+    owned = [{"shape": f"mig/{name}", "count": 7, "price": "$0.30/h"} for name in
+             ("a100-sxm-40gb-1g.5gb", "a100-sxm-40gb-7g.40gb")]  # fmt: skip
+    asked = {k: v for k, v in fleet(model="qwen2.5-1.5b", qpm=60, estimator="rule").items() if k != "throughput"}
+    plan = scenario([], [asked], hardware={"owned": owned, "allow": ["nothing"], "assume_inter_node": "100 Gbit/s"})
+    found, _ = table(plan, world)
+    assert [one.shape.kind for one in found.sites] == ["mig", "mig"]
+    assert all(found.layout_row(i) == {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1} for i in range(2))
+    small, whole = found.requests_per_s
+    assert small < whole / 6

@@ -1,0 +1,114 @@
+"""From words and facts to numbers: defaults, shares of devices, measured speeds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from planner.api import load_model
+from planner.architecture.load import coarse_model
+from planner.catalog.load import load_catalog
+from planner.estimate import resolve
+from planner.scenario.schema import ServingFleet, TrainingJob
+from tests.worlds import GIB, PEAK_FLOP_PER_S, catalog, device, fleet, job, scenario, shape
+
+
+def a_job(**changes: Any) -> TrainingJob:
+    return scenario([{key: value for key, value in job(**changes).items() if value is not None}]).training[0]
+
+
+def a_fleet(**changes: Any) -> ServingFleet:
+    return scenario([], [fleet(**changes)]).serving[0]
+
+
+def test_sequence_length_defaults_to_what_the_model_holds() -> None:
+    silent = a_job(sequence_length=None)
+    assert resolve.sequence_length_of(silent, load_model("llama-3.1-8b")) == 4096  # holds 131,072
+    assert resolve.sequence_length_of(silent, load_model("gpt2")) == 1024
+    assert resolve.sequence_length_of(silent, coarse_model(1e9)) == 4096  # unknown
+    assert resolve.sequence_length_of(a_job(sequence_length=8192), load_model("gpt2")) == 8192
+
+
+def test_batch_bounds_are_in_sequences() -> None:
+    assert resolve.batch_bounds(a_job(global_batch="64 sequences"), 4096) == (64, 64)
+    assert resolve.batch_bounds(a_job(global_batch="4M tokens"), 8192) == (4e6 / 8192, 4e6 / 8192)
+    both = {"min": "1M tokens", "max": "4M tokens"}
+    assert resolve.batch_bounds(a_job(global_batch=both), 1000) == (1000, 4000)
+    assert resolve.batch_bounds(a_job(global_batch=None), 4096) == (4e6 / 4096, 4e6 / 4096)
+    assert resolve.batch_bounds(a_job(global_batch=None), 10**7) == (1, 1)
+    assert resolve.batch_bounds(a_job(global_batch="100 tokens"), 4096) == (1, 1)
+
+
+def test_the_most_exact_measurement_wins() -> None:
+    card = device("h100-sxm-80gb", aliases=("H100",))
+    assert resolve.measured_mfu(card, {}) is None
+    assert resolve.measured_mfu(card, {"a100-*": 0.5}) is None
+    assert resolve.measured_mfu(card, {"*": 0.1, "h100-*": 0.3}) == 0.3
+    assert resolve.measured_mfu(card, {"h100-*": 0.3, "h100-sxm-80gb": 0.45, "h100-sxm-80g*": 0.4}) == 0.45
+    assert resolve.measured_mfu(card, {"H100": 0.2}) == 0.2
+
+
+def test_a_measured_speed_replaces_the_rule() -> None:
+    card, world = device(), catalog()
+    measured, silent = a_job(mfu={"plain": 0.25}), a_job()
+    assert resolve.training_machine(card, shape(), silent, coarse_model(1e9), world, None).mfu == 0.5
+    assert resolve.training_machine(card, shape(), measured, coarse_model(1e9), world, None).mfu == 0.25
+    arch = coarse_model(1e9)
+    assert not resolve.training_spec(silent, arch, card).measured_mfu
+    assert resolve.training_spec(measured, arch, card).measured_mfu
+    assert not resolve.training_spec(measured, arch, device("other")).measured_mfu
+    assert not resolve.training_spec(measured, arch).measured_mfu
+
+
+def test_a_slice_has_its_share_of_speed_and_its_own_memory() -> None:
+    piece = shape(
+        "mig/seventh", kind="mig", compute_share=1 / 7, bandwidth_share=1 / 8, memory_bytes_per_device=10 * GIB
+    )
+    machine = resolve.machine_of(device(), piece, PEAK_FLOP_PER_S, 0.5, None)
+    assert machine.peak_flop_per_s == pytest.approx(PEAK_FLOP_PER_S / 7)
+    assert machine.memory_bandwidth_bytes_per_s == pytest.approx(1e12 / 8)
+    assert machine.memory_bytes == 10 * GIB
+    assert math.isnan(machine.inter_node_bytes_per_s)
+    peaks = resolve.peaks_of(coarse_model(1e9), "bf16", device(), piece)
+    assert peaks.linear == pytest.approx(PEAK_FLOP_PER_S / 7)
+
+
+def test_without_a_fast_link_the_host_carries_it() -> None:
+    machine = resolve.machine_of(device(scale_up=None), shape(devices=2), PEAK_FLOP_PER_S, 0.5, 1e9)
+    assert machine.pair_bytes_per_s == machine.all_bytes_per_s == 3e10
+    assert machine.inter_node_bytes_per_s == 1e9
+    assert (machine.node_devices, machine.scale_up_devices) == (2, 2)
+
+
+def test_what_is_reserved_cannot_be_filled() -> None:
+    assert resolve.usable_bytes(device(), shape()) == 60 * GIB
+    unknown = device(reserved_memory_bytes=None)
+    assert resolve.usable_bytes(unknown, shape()) == 64 * GIB - 1.5e9
+    small = shape(kind="mig", memory_bytes_per_device=10 * GIB)
+    assert resolve.usable_bytes(unknown, small) == pytest.approx(0.93 * 10 * GIB)
+
+
+def test_an_assumed_network_is_of_a_shape_and_never_replaces_a_fact() -> None:
+    unknown = shape(devices=4, inter_node_bytes_per_s_per_device=None)
+    assert resolve.inter_node_rate(unknown, None) is None
+    assert resolve.inter_node_rate(unknown, 12e9) == 3e9
+    assert resolve.inter_node_rate(shape(devices=4), 12e9) == 1e11
+    for kind in ("mig", "share"):  # slices of one card do not reach each other
+        assert resolve.inter_node_rate(shape(kind=kind, inter_node_bytes_per_s_per_device=None), 12e9) is None
+
+
+@pytest.mark.parametrize("name", sorted(load_catalog().devices))
+def test_every_device_of_the_catalog_can_be_resolved(name: str) -> None:
+    """Whatever is unknown of a device, the numbers are numbers, or the device is refused by its uses."""
+    world = load_catalog()
+    card = world.devices[name]
+    for one in [piece for piece in world.shapes.values() if piece.device == name]:
+        assert 0 < resolve.usable_bytes(card, one) <= resolve.memory_bytes(card, one)
+        if "training" in card.uses:
+            machine = resolve.training_machine(card, one, a_job(), coarse_model(1e9), world, None)
+            assert 0 < machine.mfu < 1
+        if "serving" in card.uses:
+            assert card.memory_bandwidth_bytes_per_s
+            assert max(card.peak_flop_per_s.values()) > 0

@@ -1,0 +1,158 @@
+"""The rules of the house about imports: one direction, pure rooms, heavy packages behind doors."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PLANNER = ROOT / "planner"
+
+# rooms from the bottom to the top; a room imports from its own level's row or from rows before it
+LEVELS = [
+    {"errors", "spelling"},
+    {"units", "dimensions", "files"},
+    {"yamlfile", "csvtable"},
+    {"equations", "architecture", "catalog", "traffic", "scenario"},
+    {"estimate"},
+    {"candidates", "simulate"},
+    {"optimize"},
+    {"plan"},
+    {"validate"},
+    {"calibrate"},
+    {"report", "export"},
+    {"answers"},
+    {"api"},
+    {"cli"},
+]
+LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+# rooms of one level know nothing of each other, with the exceptions written here
+SIDEWAYS = {
+    ("architecture", "equations"): "parameter counts are equations too",
+    ("traffic", "equations"): "moments and burstiness are equations too",
+    ("scenario", "traffic"): "a fleet carries its traffic (docs/decisions/0010-traffic.md)",
+    ("export", "report"): "the one escape of visible text (docs/decisions/0025-exports.md)",
+}
+PURE = {"equations", "estimate", "candidates"}
+IMPURE_MODULES = {"os", "pathlib", "random", "time", "datetime", "io", "shutil", "tempfile", "subprocess", "socket"}
+EQUATIONS_MAY = {
+    "numpy",
+    "planner",
+    "math",
+    "collections",
+    "typing",
+    "functools",
+    "__future__",
+    "dataclasses",
+    "statistics",
+}
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in PLANNER.rglob("*.py") if path.parent != PLANNER or path.name != "__init__.py")
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PLANNER).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(node.module or "")
+            found |= {f"{node.module}.{alias.name}" for alias in node.names if node.module == "planner"}
+    return found
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PLANNER)))
+def test_imports_point_down_the_house(path: Path) -> None:
+    room = room_of(path)
+    assert room in LEVEL, f"{room} has no place in the house: add it to LEVELS with a decision note"
+    for name in imports_of(path):
+        if not name.startswith("planner."):
+            continue
+        other = name.split(".")[1]
+        if other == room or other.startswith("__"):
+            continue
+        assert other in LEVEL, name
+        down = LEVEL[other] < LEVEL[room]
+        assert down or (room, other) in SIDEWAYS, f"{path.relative_to(ROOT)} imports {name}: up or sideways"
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in modules() if room_of(p) in PURE], ids=lambda p: str(p.relative_to(PLANNER))
+)
+def test_physics_is_pure(path: Path) -> None:
+    names = {name.split(".")[0] for name in imports_of(path)}
+    assert not names & IMPURE_MODULES
+    assert "planner.files" not in imports_of(path)
+    if room_of(path) == "equations":
+        assert names <= EQUATIONS_MAY
+
+
+def test_solvers_live_in_optimize_only() -> None:
+    users = {
+        room_of(path) for path in modules() for name in imports_of(path) if name.split(".")[0] in ("pulp", "highspy")
+    }
+    assert users == {"optimize"}
+
+
+def test_only_files_opens_files() -> None:
+    for path in modules():
+        if path.name == "files.py":
+            continue
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        names = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+        attributes = {call.func.attr for call in calls if isinstance(call.func, ast.Attribute)}
+        assert "open" not in names, path
+        assert not attributes & {"read_text", "write_text", "read_bytes", "write_bytes"} or uses_files(path), path
+
+
+def uses_files(path: Path) -> bool:
+    """`files.read_text(...)` and `write_text(...)` of our own module are the one way in and out."""
+    return any(name.startswith("planner.files") or name == "planner.files" for name in imports_of(path))
+
+
+def test_verify_shares_nothing_with_the_program() -> None:
+    names = imports_of(PLANNER / "plan" / "verify.py")
+    rooms = {name.split(".")[1] for name in names if name.startswith("planner.")}
+    assert not rooms & {"candidates", "optimize", "report", "cli"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["solve", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        "import sys\n"
+        f"sys.argv = ['plan', *{arguments!r}]\n"
+        "from planner.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'pandas', 'pulp', 'highspy', 'scipy', 'plotly'} & set(sys.modules)\n"
+        "print('HEAVY', sorted(heavy))\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert "HEAVY []" in answer.stdout, answer.stdout + answer.stderr
+
+
+def test_no_unsafe_calls() -> None:
+    for path in modules():
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                assert not (isinstance(node.func, ast.Name) and node.func.id in ("eval", "exec")), path
+                for keyword in node.keywords:
+                    assert not (keyword.arg == "shell" and getattr(keyword.value, "value", False)), path
+        assert not imports_of(path) & {"pickle", "marshal", "shelve"}, path
+
+
+def test_folders_of_tests_are_packages() -> None:
+    """Two files of one name (`conftest.py`) would otherwise be one module: their folders not nameable in one call."""
+    folders = {path.parent for path in (ROOT / "tests").rglob("*.py")}
+    assert not [str(folder) for folder in folders if not (folder / "__init__.py").is_file()]

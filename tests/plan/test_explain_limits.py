@@ -1,0 +1,464 @@
+"""Ways out, marginal values, break-even prices and why not, from the scenario on: each claim is put to the planner."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from planner import api
+from planner.catalog.model import Catalog
+from planner.errors import InputError
+from planner.plan.why.repairs import least_that_works, settings_of
+from planner.plan.why.settings import in_words, stated_limits, written
+from planner.report.explanation import render_explanation
+from planner.report.plan import render_plan
+from planner.scenario.load import with_settings
+from planner.scenario.schema import Scenario
+from tests.worlds import PEAK_FLOP_PER_S, catalog, device, fleet, job, offer, scenario, shape
+
+Document = dict[str, Any]
+DAY_S = 86_400
+
+
+def two_speeds() -> Catalog:
+    """`plain` at $1 an hour, and `fast`, twice as fast, at $3."""
+    peaks = dict.fromkeys(("fp32", "fp16", "bf16"), 2 * PEAK_FLOP_PER_S)
+    return catalog(
+        [device(), device("fast", peak_flop_per_s=peaks)],
+        [shape(), shape("south/fast", "fast")],
+        [offer(), offer("south/fast", 3.0, region="r2")],
+    )
+
+
+def solved(plan: Scenario, world: Catalog) -> Document:
+    document: Document = json.loads(api.solve(plan, world).to_json())
+    jsonschema.validate(document, api.plan_schema())
+    return document
+
+
+def cost_of(plan: Scenario, world: Catalog, *settings: str) -> int | None:
+    """What the whole planner says of a scenario with some settings; None when infeasible."""
+    found = api.enumerate_candidates(with_settings(plan, settings), world)
+    answer = api.optimize(found.program, cost_only=True)
+    assert answer.status in ("optimal", "infeasible")
+    return answer.cost_microusd if answer.has_plan else None
+
+
+def one_less(plan: Scenario, way: Document) -> str:
+    """The setting of one unit less than a way out."""
+    limit = next(one for one in stated_limits(plan) if one.name == way["limit"] and one.unit == way["unit"])
+    return limit.setting(way["to"] - 1)
+
+
+def check_ways_out(plan: Scenario, world: Catalog, facts: Document) -> int:
+    """Every way out does when applied, at its cost; one unit less does not. How many there are."""
+    count = 0
+    for way in facts["ways_out"]:
+        assert way["proven"], way
+        if way["to"] is None:
+            continue
+        assert cost_of(plan, world, *settings_of([way])) == way["cost_microusd"], way
+        if way["unit"] != "choices":
+            assert cost_of(plan, world, one_less(plan, way)) is None, way
+        count += 1
+    if facts["combined"]:
+        settings = [one["setting"] for one in facts["combined"]["changes"]]
+        assert cost_of(plan, world, *settings) == facts["combined"]["cost_microusd"]
+    return count
+
+
+# ---- ways out
+
+
+def test_deadline_quota_or_another_device() -> None:
+    """6000 device-seconds in 3000 s want 2 devices; 1 is granted. Twice as fast does, at 3000 s for $2.50."""
+    plan = scenario(
+        [job(deadline="3000 s")],
+        hardware={"allow": ["plain"], "quotas": [{"device": "plain", "max_devices": 1}]},
+    )
+    facts = solved(plan, two_speeds())["infeasible"]
+    assert [one["name"] for one in facts["conflict"]] == ["job", "training[0].deadline", "hardware.quotas[0]"]
+    assert facts["minimal"]
+    ways = {one["limit"]: one for one in facts["ways_out"]}
+    assert {name: (one["from"], one["to"]) for name, one in ways.items()} == {
+        "training[0].deadline": (3000, 6000),
+        "hardware.quotas[0]": (1, 2),
+        "hardware.allow": (1, 2),
+    }
+    assert ways["training[0].deadline"]["setting"] == "training.job.deadline=6000 s"
+    assert ways["hardware.allow"]["to_text"] == "+ fast"
+    assert ways["hardware.allow"]["cost_microusd"] == 2_500_000
+    assert check_ways_out(plan, two_speeds(), facts) == 3
+    assert facts["ways_out"][0]["place"].startswith("test.yaml:")
+
+
+def test_a_quota_of_devices_and_shapes_moves_in_both() -> None:
+    plan = scenario([job(deadline="3000 s")], hardware={"quotas": [{"max_devices": 1, "max_shapes": 1}]})
+    facts = solved(plan, catalog())["infeasible"]
+    (quota,) = [one for one in facts["ways_out"] if one["limit"] == "hardware.quotas[0]"]
+    assert settings_of([quota]) == ["hardware.quotas[0].max_devices=2", "hardware.quotas[0].max_shapes=2"]
+    assert cost_of(plan, catalog(), *settings_of([quota])) == quota["cost_microusd"]
+
+
+def test_one_limit_alone_may_not_be_enough() -> None:
+    """Two devices would do in 3000 s, one in 6000; there is 1 and $1, and it takes $1.67 either way."""
+    plan = scenario(
+        [job(deadline="3000 s")],
+        hardware={"quotas": [{"device": "plain", "max_devices": 1}]},
+        limits={"budget": "$1"},
+    )
+    facts = solved(plan, catalog())["infeasible"]
+    assert {one["to"] for one in facts["ways_out"]} == {None}
+    changes = {one["limit"]: one["to"] for one in facts["combined"]["changes"]}
+    assert changes["limits.budget"] == 1_666_667
+    assert len(changes) == 2
+    assert check_ways_out(plan, catalog(), facts) == 0
+    text = render_plan(solved(plan, catalog()), "table")
+    assert "alone not enough" in text
+    assert "Together" in text
+
+
+def test_nothing_fits_says_what_came_nearest() -> None:
+    """No limit is in the way: the model does not fit, so there is no conflict set, and no way out by a number."""
+    plan = scenario([job(model={"parameters": "500B"}, deadline="1000 days")], hardware={"allow": ["plain"]})
+    lonely = catalog(shapes=[shape(inter_node_bytes_per_s_per_device=None)])
+    facts = solved(plan, lonely)["infeasible"]
+    assert facts["conflict"] == []
+    assert facts["ways_out"] == []
+    assert any(line.startswith("memory: needs ") for line in facts["workloads"]["job"])
+
+
+def test_a_later_deadline_that_meets_another_job() -> None:
+    """At 6000 s of deadline job a would run beside b, that starts after 5000 s: both on one device only at 12000 s."""
+    plan = scenario(
+        [job("a", deadline="4000 s"), job("b", start="5000 s", deadline="6000 s")],
+        hardware={"quotas": [{"device": "plain", "max_devices": 1}]},
+    )
+    facts = solved(plan, catalog())["infeasible"]
+    ways = {one["limit"]: one["to"] for one in facts["ways_out"]}
+    assert ways["training[0].deadline"] is None
+    assert ways["hardware.quotas[0]"] == 2
+    assert check_ways_out(plan, catalog(), facts) == 1
+
+
+def random_question(seed: int) -> tuple[Scenario, Catalog]:
+    """One or two jobs and sometimes a fleet, on limits that are often too tight."""
+    rng = np.random.default_rng(seed)
+    jobs = [
+        job(
+            f"j{number}",
+            deadline=f"{int(rng.integers(8, 80)) * 100} s",
+            count=int(rng.integers(1, 3)),
+            **({"start": "9000 s"} if number and rng.random() < 0.3 else {}),
+        )
+        for number in range(int(rng.integers(1, 3)))
+    ]
+    fleets = [fleet(qpm=int(rng.integers(1, 5)) * 600)] if rng.random() < 0.4 else []
+    quotas = [{"device": str(rng.choice(["plain", "*"])), "max_devices": int(rng.integers(0, 7))}]
+    quotas += [{"provider": "south", "max_shapes": int(rng.integers(0, 3))}] if rng.random() < 0.5 else []
+    limits: Document = {"max_devices": int(rng.integers(2, 12))}
+    if rng.random() < 0.5:
+        limits["budget"] = f"${int(rng.integers(1, 12))}" if not fleets else f"${int(rng.integers(700, 4000))}"
+    if rng.random() < 0.3:
+        limits["power"] = f"{int(rng.integers(3, 40)) * 200} W"
+    if rng.random() < 0.3:
+        limits["max_providers"] = 1
+    allow = ["plain"] if rng.random() < 0.4 else ["plain", "fast"]
+    return scenario(jobs, fleets, hardware={"allow": allow, "quotas": quotas}, limits=limits), two_speeds()
+
+
+def infeasible_questions(seeds: range) -> Iterator[tuple[int, Scenario, Catalog]]:
+    for seed in seeds:
+        plan, world = random_question(seed)
+        if cost_of(plan, world) is None:
+            yield seed, plan, world
+
+
+def test_random_scenarios() -> None:
+    checked = ways = 0
+    for seed, plan, world in infeasible_questions(range(40)):
+        facts = api.repairs(plan, world)
+        assert facts is not None, seed
+        ways += check_ways_out(plan, world, facts)
+        checked += 1
+    assert checked >= 12
+    assert ways >= 15
+
+
+def test_a_plan_needs_no_repairs() -> None:
+    assert api.repairs(scenario([job(deadline="2 h")]), catalog()) is None
+
+
+def test_a_calendar_waits_for_its_turn() -> None:
+    """Two jobs of an hour and forty minutes on one device in periods of 2 h: the second ends after 4 h at least."""
+    plan = scenario(
+        [job("a", deadline="2 h"), job("b", deadline="3 h")],
+        periods="2 h",
+        horizon="12 h",
+        hardware={"quotas": [{"device": "plain", "max_devices": 1}]},
+    )
+    facts = solved(plan, catalog())["infeasible"]
+    ways = {one["limit"]: one["to"] for one in facts["ways_out"]}
+    assert ways["hardware.quotas[0]"] == 2
+    assert ways["training[0].deadline"] == 7200 + 6000
+    assert ways["training[1].deadline"] == 7200 + 6000
+    assert check_ways_out(plan, catalog(), facts) == 3
+
+
+def random_calendar(seed: int) -> tuple[Scenario, Catalog]:
+    """Jobs that wait for each other in periods of 2 h, on what is owned, granted on demand, or under a contract."""
+    rng = np.random.default_rng(seed)
+    jobs = [
+        job(
+            f"j{number}",
+            deadline=f"{int(rng.integers(2, 9))} h",
+            **({"start": "2 h"} if rng.random() < 0.3 else {}),
+            **({"after": "j0"} if number == 1 and rng.random() < 0.3 else {}),
+        )
+        for number in range(int(rng.integers(1, 4)))
+    ]
+    hardware: Document = {
+        "allow": ["plain"],
+        "quotas": [{"device": "plain", "price_model": "on_demand", "max_devices": int(rng.integers(0, 2))}],
+    }
+    if rng.random() < 0.6:
+        hardware["pricing"] = ["on_demand", "commitment_1y"]
+        hardware["contracts"] = [
+            {"shape": "north/one", "region": "r1", "price_model": "commitment_1y", "price": "$0.5/h", "max_shapes": 1}
+        ]
+    if rng.random() < 0.4:
+        hardware["owned"] = [{"shape": "north/one", "count": 1, "price": "$0.01/h"}]
+    plan = scenario(jobs, periods="2 h", horizon="12 h", hardware=hardware, limits={"max_devices": 3})
+    return plan, two_speeds()
+
+
+def test_random_calendars() -> None:
+    checked = ways = 0
+    for seed in range(24):
+        plan, world = random_calendar(seed)
+        if cost_of(plan, world) is not None:
+            continue
+        facts = api.repairs(plan, world)
+        assert facts is not None, seed
+        ways += check_ways_out(plan, world, facts)
+        checked += 1
+    assert checked >= 6
+    assert ways >= 6
+
+
+@pytest.mark.parametrize("least", [1, 2, 5, 37, 100])
+@pytest.mark.parametrize("guess", [1, 2, 5, 6, 36, 37, 38, 99])
+def test_a_wrong_guess_is_mended(least: int, guess: int) -> None:
+    asked: list[int] = []
+
+    def works(number: int) -> bool:
+        asked.append(number)
+        return number >= least
+
+    assert least_that_works(guess, works, 100) == least
+    assert max(asked) <= 100
+    assert len(asked) == len(set(asked))
+
+
+def test_no_guess_helps_where_nothing_works() -> None:
+    assert least_that_works(7, lambda number: False, 100) is None
+
+
+# ---- words and settings
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "setting", "words"),
+    [
+        ("s", 1_612_345, "1612345 s", "18.7 days"),
+        ("s", 5400, "5400 s", "90 min"),
+        ("devices", 48, "48", "48 devices"),
+        ("microusd", 46_225_000_001, "$46225.000001", "$46,226"),
+        ("microusd/h", 2_490_001, "$2.490001/h", "$2.50 /h"),
+        ("mW", 120_000_001, "120000.001 W", "121 kW"),
+        ("mg", 5_000_000, "5000 g", "5 kg"),
+        ("providers", 1, "1", "1 provider"),
+    ],
+)
+def test_values_are_written_exactly_and_said_no_smaller(unit: str, value: int, setting: str, words: str) -> None:
+    assert written(unit, value) == setting
+    assert in_words(unit, value) == words
+
+
+def test_every_stated_limit_can_be_set_to_what_it_is() -> None:
+    plan = scenario(
+        [job()],
+        limits={"budget": "$9.87", "max_devices": 9, "power": "1.2345 kW", "spend": "$99/h", "carbon": "9.001 kg",
+                "max_providers": 2, "sites": [{"region": "r1", "power": "2 kW", "carbon": "3 t"}]},
+        hardware={"quotas": [{"device": "*", "max_devices": 9, "max_shapes": 8}],
+                  "owned": [{"shape": "north/one", "count": 2, "price": "$0.01/h"}]},
+    )  # fmt: skip
+    limits = list(stated_limits(plan))
+    assert len(limits) == 12
+    assert {one.name.split("[")[0] for one in limits} >= {"training", "limits.sites", "hardware.quotas", "limits.spend"}
+    again = with_settings(plan, [one.setting(one.value + 1) for one in limits])
+    assert [one.value for one in stated_limits(again)] == [one.value + 1 for one in limits]
+
+
+# ---- what limits are worth
+
+
+def test_marginal_values_by_hand() -> None:
+    """6000 device-seconds in 3000 s: one plain device is granted, so it takes fast, $2.50; one plain more, $1.67.
+
+    A day more: one plain device is enough. One percent more budget saves nothing.
+    """
+    plan = scenario(
+        [job(deadline="3000 s")],
+        hardware={"quotas": [{"device": "plain", "max_devices": 1}]},
+        limits={"budget": "$9"},
+    )
+    rows = {row["limit"]: row for row in api.marginal_values(plan, two_speeds())}
+    saved = 2_500_000 - 1_666_667
+    assert {name: row["value_microusd"] for name, row in rows.items()} == {
+        "hardware.quotas[0]": saved,
+        "training[0].deadline": saved,
+        "limits.budget": 0,
+    }
+    assert all(row["proven"] for row in rows.values())
+    assert rows["hardware.quotas[0]"]["step_text"] == "one device"
+    assert not rows["limits.budget"]["binding"]
+    for row in rows.values():
+        assert cost_of(plan, two_speeds(), row["setting"]) == row["cost_microusd"]
+
+
+def test_a_limit_that_the_plan_uses_up_is_binding() -> None:
+    plan = scenario([job(deadline="3000 s")], hardware={"quotas": [{"device": "plain", "max_devices": 2}]})
+    rows = {row["limit"]: row["binding"] for row in api.marginal_values(plan, catalog())}
+    assert rows == {"hardware.quotas[0]": True, "training[0].deadline": False}
+
+
+# ---- break-even
+
+
+def priced(world: Catalog, name: str, share: float) -> Catalog:
+    """The catalog with the offers of one device at a share of their price."""
+    offers = [
+        replace(one, price_microusd_per_hour=round(one.price_microusd_per_hour * share))
+        if world.shapes[one.shape].device == name
+        else one
+        for one in world.offers
+    ]
+    return replace(world, offers=tuple(offers))
+
+
+def test_break_even_by_hand() -> None:
+    """fast costs $3 an hour and does the work of 2 plain ones at $1: it enters below two thirds of its price."""
+    plan, world = scenario([job(deadline="2 h")]), two_speeds()
+    (row,) = api.break_even(plan, world)
+    assert row["device"] == "fast"
+    assert row["share"] == pytest.approx(2 / 3, rel=1e-6)
+    assert row["share_exact"] == "1666667/2500000"
+    assert row["price_usd_per_device_hour"] == pytest.approx(3.0)
+    assert row["break_even_usd_per_device_hour"] == pytest.approx(2.0, rel=1e-6)
+    assert (row["regret_microusd"], row["proven"]) == (2_500_000 - 1_666_667, True)
+    for share, chosen in ((row["share"] - 1e-4, "fast"), (row["share"] + 1e-4, "plain")):
+        document = solved(plan, priced(world, "fast", share))
+        assert document["workloads"][0]["allocations"][0]["device"] == chosen
+
+
+def test_a_fleet_has_break_even_prices_too() -> None:
+    """Both carry as much, so fast enters below a third of its price."""
+    plan, world = scenario([], [fleet(qpm=6000)]), two_speeds()
+    (row,) = api.break_even(plan, world)
+    assert row["share"] == pytest.approx(1 / 3, rel=1e-6)
+    for share, uses in ((row["share"] - 1e-4, True), (row["share"] + 1e-4, False)):
+        rows = solved(plan, priced(world, "fast", share))["workloads"][0]["allocations"]
+        assert any(one["device"] == "fast" for one in rows) == uses
+
+
+def test_no_break_even_when_time_comes_first() -> None:
+    assert api.break_even(scenario([job(deadline="2 h")], objective=["time", "cost"]), two_speeds()) == []
+
+
+# ---- why not
+
+
+def test_why_not_a_dearer_device() -> None:
+    (entry,) = api.why_not(scenario([job(deadline="2 h")]), "fast", two_speeds())
+    assert entry["state"] == "dearer"
+    assert (entry["plan_microusd"], entry["alone"], entry["allowed"]) == (2_500_000, True, True)
+    assert entry["device_hours_factor"] == pytest.approx(0.5)
+    assert entry["price_factor"] == pytest.approx(3.0)
+    assert entry["break_even_usd_per_device_hour"] == pytest.approx(2.0, rel=1e-6)
+    assert entry["break_even_mfu"] == pytest.approx(0.75, rel=1e-6)
+    assert entry["rows"][0]["device"] == "fast"
+
+
+def test_the_break_even_mfu_is_where_it_wins() -> None:
+    """From 50 % measured on fast to about 75 %: a little less, and plain is chosen; a little more, and fast is."""
+    world = two_speeds()
+    (entry,) = api.why_not(scenario([job(deadline="2 h", mfu={"fast": 0.5})]), "fast", world)
+    for factor, chosen in ((1.002, "fast"), (0.998, "plain")):
+        measured = {"fast": entry["break_even_mfu"] * factor}
+        document = solved(scenario([job(deadline="2 h", mfu=measured)]), world)
+        assert document["workloads"][0]["allocations"][0]["device"] == chosen
+
+
+def test_why_not_what_is_chosen_and_what_is_not_allowed() -> None:
+    plan = scenario([job(deadline="2 h")], hardware={"allow": ["plain"]})
+    (chosen,) = api.why_not(plan, "plain", two_speeds())
+    assert chosen["state"] == "chosen"
+    (other,) = api.why_not(plan, "fast", two_speeds())
+    assert (other["state"], other["allowed"]) == ("dearer", False)
+
+
+def test_a_device_that_is_not_allowed_may_be_cheaper() -> None:
+    """fast alone is allowed, at $2.50; plain would do it for $1.67."""
+    plan = scenario([job(deadline="2 h")], hardware={"allow": ["fast"]})
+    (entry,) = api.why_not(plan, "plain", two_speeds())
+    assert (entry["state"], entry["allowed"], entry["regret_microusd"]) == ("cheaper", False, 1_666_667 - 2_500_000)
+    assert entry["share"] == pytest.approx(1.5, rel=1e-6)
+    text = render_explanation(solved(plan, two_speeds()), "table", answers={"why_not": [entry]})
+    assert "would win  at the price that it has, were it allowed" in text
+
+
+def test_why_not_what_cannot_do_it() -> None:
+    world = catalog(
+        [device(), device("old", peak_flop_per_s={"fp32": PEAK_FLOP_PER_S})],
+        [shape(), shape("south/old", "old")],
+    )
+    (entry,) = api.why_not(scenario([job(deadline="2 h")]), "old", world)
+    assert entry["state"] == "impossible"
+    assert any(line.startswith("precision: old computes in fp32") for line in entry["misses"])
+
+
+def test_why_not_an_unknown_device() -> None:
+    with pytest.raises(InputError, match="'plane' is no device"):
+        api.why_not(scenario([job()]), "plane", catalog())
+
+
+# ---- shown
+
+
+def test_answers_in_every_format() -> None:
+    plan, world = scenario([job(deadline="3000 s")], hardware={"quotas": [{"max_devices": 2}]}), two_speeds()
+    asked = api.asked(plan, world)
+    answers = {
+        "marginal_values": asked.marginal_values(),
+        "break_even": asked.break_even(),
+        "why_not": asked.why_not("fast"),
+    }
+    document = solved(plan, world)
+    table = render_explanation(document, "table", answers=answers)
+    assert "LIMITS" in table
+    assert "training.job.deadline" in table
+    assert "would enter at 33.3 % lower price" in table
+    assert "WHY NOT  fast for job" in table
+    assert "would win  if its price fell below $2.00 /device-h (now $3.00)" in table
+    assert "WHY NOT" in render_explanation(document, "md", answers=answers)
+    assert json.loads(render_explanation(document, "json", answers=answers))["break_even"][0]["device"] == "fast"
+    rows = render_explanation(document, "csv", answers=answers).splitlines()
+    assert len(rows) == 1 + 2 + 1 + 1
+    assert rows[0].startswith("answer,limit,")
