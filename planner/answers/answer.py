@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from planner.plan.exit_codes import EXIT_CODES
-
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer:
     """A document and what it says; every number in it comes from the document."""
 
-    document: Document
+    document: Mapping[str, Any]
 
     def to_json(self) -> str:
         """The document as stable JSON text."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from planner.answers.answer import Document, Solved
+from planner.answers.answer import Solved
+from planner.plan.frontier.model import FrontierDocument, FrontierPoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -16,11 +17,12 @@ class Frontier(Solved):
     stopped or failed when there is none.
     """
 
+    document: FrontierDocument
+
     @property
-    def points(self) -> list[Document]:
+    def points(self) -> list[FrontierPoint]:
         """Every Pareto point, tightest limit first."""
-        points: list[Document] = self.document["points"]
-        return points
+        return self.document["points"]
 
     def to_frame(self) -> Any:
         """One row a point, as a pandas DataFrame."""

@@ -12,6 +12,8 @@ from planner.answers.answer import Solved
 class Plan(Solved):
     """A plan document and what it says."""
 
+    document: dict[str, Any]
+
     @property
     def cost_usd(self) -> float | None:
         """Total cost, training plus serving over the horizon; None without a plan.  [USD]"""

@@ -13,6 +13,7 @@ from planner.candidates.search import enumerate_candidates as _enumerate
 from planner.catalog.model import Catalog
 from planner.errors import PlanError
 from planner.files import LineFile, StrPath
+from planner.plan.frontier.model import Tradeoff
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.verify import verify as _verify
 from planner.scenario.schema import Scenario
@@ -88,7 +89,7 @@ def tradeoffs(
     *,
     plan: Mapping[str, Any] | None = None,
     allow_suspect: bool = False,
-) -> list[Document]:
+) -> list[Tradeoff]:
     """Cost against finish of each training job by itself, also past its deadline: instant, since nothing is solved.
 
     Parameters

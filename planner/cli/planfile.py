@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from planner import files
 from planner.errors import InputError, Place
+
+if TYPE_CHECKING:
+    from planner.plan.frontier.model import FrontierDocument
 
 _LIMIT_BYTES = 64_000_000
 _PLAN, _FRONTIER = "plan/result/v1", "plan/frontier/v1"
@@ -18,10 +21,10 @@ def read_plan(path: str) -> dict[str, Any]:
     return _read(path, _PLAN, "a plan", "plan solve SCENARIO writes a plan")
 
 
-def read_frontier(path: str) -> dict[str, Any]:
+def read_frontier(path: str) -> FrontierDocument:
     """A frontier document; InputError when the file is not one."""
     hint = "plan frontier SCENARIO --over deadline=7d..60d -o json --out FILE writes a frontier"
-    return _read(path, _FRONTIER, "a frontier", hint)
+    return cast("FrontierDocument", _read(path, _FRONTIER, "a frontier", hint))
 
 
 def _read(path: str, schema: str, noun: str, hint: str) -> dict[str, Any]:

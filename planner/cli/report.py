@@ -17,6 +17,7 @@ from planner.cli.stale import AllowStale, fresh
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
+    from planner.plan.frontier.model import FrontierDocument
     from planner.scenario.schema import Scenario
 
 _SCENARIO_SUFFIXES = (".yaml", ".yml")
@@ -152,7 +153,7 @@ def _frontier(
     catalog: Catalog,
     asked: dict[str, Any],
     allow_stale: bool,
-) -> dict[str, Any] | None:
+) -> FrontierDocument | None:
     """The frontier that is asked for: swept, with the journal of `plan frontier`, or read."""
     if path:
         return _read_frontier(frame, path, document, allow_stale)
@@ -173,7 +174,7 @@ def _frontier(
         return api.frontier(question, catalog, over=limit, low=low, high=high, journal=journal, **asked).document
 
 
-def _read_frontier(frame: Frame, path: str, document: dict[str, Any], allow_stale: bool) -> dict[str, Any]:
+def _read_frontier(frame: Frame, path: str, document: dict[str, Any], allow_stale: bool) -> FrontierDocument:
     from planner.cli.planfile import read_frontier
     from planner.errors import InputError, Place, Problem
     from planner.plan.stale import changed_keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner import __version__
@@ -89,7 +89,7 @@ def resealed(document: Document) -> Document:
     return {**content, "sha256": digest_of(content)}
 
 
-def digest_of(document: Document) -> str:
+def digest_of(document: Mapping[str, Any]) -> str:
     """SHA-256 of a document's canonical JSON, its own `sha256` left out."""
     content = {key: value for key, value in document.items() if key != "sha256"}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from planner import units
+from planner.plan.frontier.model import FrontierDocument, FrontierPoint, SweepTold
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
 from planner.report.plan_words import offer_of
 from planner.report.text_plot import scatter
 
-Document = Mapping[str, Any]
 HEADS = {"deadline": "Deadline from", "budget": "Budget from", "carbon": "Carbon from"}
 OBJECTIVES = {"cost": "cost", "time": "finish", "carbon": "carbon"}
 STEPS = {"deadline": "saved per day", "budget": "saved per $1,000", "carbon": "saved per t"}
@@ -19,7 +19,7 @@ _PLOT = 72
 
 
 def render_frontier(
-    document: Document,
+    document: FrontierDocument,
     form: str,
     rows: list[dict[str, Any]],
     *,
@@ -55,12 +55,12 @@ def render_frontier(
     return text.draw(blocks, width=width, style=text.Style(colour))
 
 
-def frontier_blocks(document: Document, *, elapsed_s: float | None = None) -> list[Block]:
+def frontier_blocks(document: FrontierDocument, *, elapsed_s: float | None = None) -> list[Block]:
     """What a sweep found, most important first."""
     return [_title(document), _headline(document, elapsed_s), _grid(document), *_messages(document)]
 
 
-def _title(document: Document) -> Block:
+def _title(document: FrontierDocument) -> Block:
     name = document["name"] + (f" (case {document['case']})" if document["case"] else "")
     title = f"{name} · {document['title']}" if document["title"] else name
     catalog = document["provenance"]["catalog"]
@@ -68,7 +68,7 @@ def _title(document: Document) -> Block:
     return Lines(lines=(title, facts), strong_first=True)
 
 
-def _headline(document: Document, elapsed_s: float | None) -> Block:
+def _headline(document: FrontierDocument, elapsed_s: float | None) -> Block:
     sweep, count = document["sweep"], len(document["points"])
     whose = f" of {sweep['workload']}" if sweep["workload"] else ""
     traded = f"{OBJECTIVES[sweep['against']]} against {sweep['over']}{whose}"
@@ -91,18 +91,18 @@ def _headline(document: Document, elapsed_s: float | None) -> Block:
     return Headline(word="FRONTIER", text=text_, right=right, tone="good" if document["complete"] else "fair")
 
 
-def _grid(document: Document) -> Block:
+def _grid(document: FrontierDocument) -> Block:
     sweep, points = document["sweep"], document["points"]
     shown = cells_of(document)
     rows = [[cell(point) for _, cell in shown] for point in points]
     return Grid(columns=columns(*(head for head, _ in shown)), rows=rows, notes=tuple(_notes(document, sweep, points)))
 
 
-def cells_of(document: Document) -> list[tuple[str, Callable[[Document], str]]]:
+def cells_of(document: FrontierDocument) -> list[tuple[str, Callable[[FrontierPoint], str]]]:
     """Heads and what stands under them."""
     sweep = document["sweep"]
     over, against = sweep["over"], sweep["against"]
-    found: list[tuple[str, Callable[[Document], str]]] = [
+    found: list[tuple[str, Callable[[FrontierPoint], str]]] = [
         (f">{HEADS[over]}", lambda point: shown_limit(document, point["from"]) + (" *" if point["here"] else "")),
         ("Plan", lambda point: plan_of(document, point)),
         (">Devices", lambda point: f"{point['devices']:,}"),
@@ -117,7 +117,7 @@ def cells_of(document: Document) -> list[tuple[str, Callable[[Document], str]]]:
     return found
 
 
-def _notes(document: Document, sweep: Document, points: list[Document]) -> list[str]:
+def _notes(document: FrontierDocument, sweep: SweepTold, points: list[FrontierPoint]) -> list[str]:
     notes = []
     if any(point["here"] for point in points):
         notes.append(f"* what the scenario's own {sweep['over']} of {shown_limit(document, sweep['own'])} allows")
@@ -134,11 +134,11 @@ def _notes(document: Document, sweep: Document, points: list[Document]) -> list[
     return notes
 
 
-def _messages(document: Document) -> list[Block]:
+def _messages(document: FrontierDocument) -> list[Block]:
     return [Items(title="Warnings", items=tuple(document["messages"]), tone="fair")]
 
 
-def plan_of(document: Document, point: Document) -> str:
+def plan_of(document: FrontierDocument, point: FrontierPoint) -> str:
     """What the workloads that change from point to point rent."""
     same = {workload["name"] for workload in document["unchanging"]} if len(document["points"]) > 1 else set()
     changing = [workload for workload in point["workloads"] if workload["name"] not in same]
@@ -149,7 +149,7 @@ def plan_of(document: Document, point: Document) -> str:
     return "; ".join(texts)
 
 
-def shown_limit(document: Document, value: float | None) -> str:
+def shown_limit(document: FrontierDocument, value: float | None) -> str:
     """A limit of the sweep for people."""
     if value is None:
         return "no limit"
@@ -160,12 +160,12 @@ def shown_limit(document: Document, value: float | None) -> str:
     return f"{value:,.0f} kg"
 
 
-def money(document: Document, microusd: float) -> str:
+def money(document: FrontierDocument, microusd: float) -> str:
     """Money in the scenario's currency."""
     return units.format_money(round(microusd), currency=document["currency"])
 
 
-def _saved(document: Document, value: float | None) -> str:
+def _saved(document: FrontierDocument, value: float | None) -> str:
     if value is None:
         return "–"
     against = document["sweep"]["against"]
@@ -174,7 +174,7 @@ def _saved(document: Document, value: float | None) -> str:
     return units.format_duration(value * 3600) if against == "time" else f"{value:,.1f} kg"
 
 
-def plot_lines(document: Document, width: int) -> list[str]:
+def plot_lines(document: FrontierDocument, width: int) -> list[str]:
     """The frontier drawn with characters."""
     sweep, points = document["sweep"], document["points"]
     days = 24.0 if sweep["over"] == "deadline" else 1.0

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from planner.files import read_package_text
 from planner.plan.frontier.figure import figure_of
+from planner.plan.frontier.model import FrontierDocument
 from planner.report.blocks import Grid, Headline, Lines
 from planner.report.escape import terminal
 from planner.report.frontier import frontier_blocks
@@ -14,7 +12,7 @@ from planner.report.frontier import frontier_blocks
 TEMPLATE = "report/templates/frontier.html"
 
 
-def render_page(document: Mapping[str, Any]) -> str:
+def render_page(document: FrontierDocument) -> str:
     """The page, with the script of its figure inside."""
     from jinja2 import Environment
     from plotly.offline import get_plotlyjs

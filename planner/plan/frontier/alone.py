@@ -13,13 +13,13 @@ from typing import Any
 from planner.candidates.trained import Trained
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
+from planner.plan.frontier.model import JobChosen, JobPoint, Tradeoff
 from planner.plan.rows.place import usd
 
-Document = dict[str, Any]
 PATIENCE = 2.0  # ways are looked at up to so many times the job's deadline
 
 
-def tradeoffs_of(trained: Mapping[str, Trained], plan: Mapping[str, Any] | None = None) -> list[Document]:
+def tradeoffs_of(trained: Mapping[str, Trained], plan: Mapping[str, Any] | None = None) -> list[Tradeoff]:
     """One entry a training job: the ways that nothing is both cheaper and sooner than, soonest first.
 
     Parameters
@@ -33,7 +33,7 @@ def tradeoffs_of(trained: Mapping[str, Trained], plan: Mapping[str, Any] | None 
     return [_tradeoff(job.question, job.table, chosen.get(name, ())) for name, job in trained.items()]
 
 
-def _tradeoff(question: TrainingQuestion, table: TrainingTable, rows: Sequence[Mapping[str, Any]]) -> Document:
+def _tradeoff(question: TrainingQuestion, table: TrainingTable, rows: Sequence[Mapping[str, Any]]) -> Tradeoff:
     job = question.job
     points = [_point(question, table, row) for row in _front(table)]
     for point in points:
@@ -59,7 +59,7 @@ def _front(table: TrainingTable) -> list[int]:
     return kept
 
 
-def _point(question: TrainingQuestion, table: TrainingTable, row: int) -> Document:
+def _point(question: TrainingQuestion, table: TrainingTable, row: int) -> JobPoint:
     job, site, hours = question.job, table.sites[row], float(table.finish_s[row]) / 3600.0
     mixed = table.mixes.get(row)
     nodes = sum(group.nodes for group in mixed.groups) if mixed else int(table.nodes[row])
@@ -78,10 +78,11 @@ def _point(question: TrainingQuestion, table: TrainingTable, row: int) -> Docume
         "cost_microusd": cost,
         "cost_usd": usd(cost),
         "on_time": late <= job.deadline_s / 3600.0 * (1 + 1e-9),
+        "here": False,
     }
 
 
-def _same(point: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+def _same(point: JobPoint, row: Mapping[str, Any]) -> bool:
     return bool(
         point["offer"] == row["offer"]
         and point["count"] == row["count"]
@@ -89,7 +90,7 @@ def _same(point: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
     )
 
 
-def _chosen(rows: Sequence[Mapping[str, Any]]) -> Document | None:
+def _chosen(rows: Sequence[Mapping[str, Any]]) -> JobChosen | None:
     """What the plan does, where its cost is its own and not a contract's."""
     if not rows or any(row.get("funding") == "reserved" for row in rows):
         return None

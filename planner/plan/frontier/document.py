@@ -9,22 +9,22 @@ from typing import Any
 from planner import __version__
 from planner.candidates.search import Candidates
 from planner.plan.document import digest_of
-from planner.plan.frontier.journal import Record
+from planner.plan.frontier.model import FrontierDocument, FrontierPoint, Record, Status, SweepTold, Unit
 from planner.plan.frontier.points import BROKEN_OFF, Sweep, front
 from planner.plan.frontier.rows import unchanging
 from planner.scenario.schema import Scenario
 
-Document = dict[str, Any]
-SCHEMA = "plan/frontier/v1"
 # from base units to the units of the document: s to hours, micro-USD to USD, mg to kg
-UNITS = {"deadline": ("hours", 3600.0), "time": ("hours", 3600.0), "budget": ("usd", 1e6), "cost": ("usd", 1e6)}
-UNITS |= {"carbon": ("kg", 1e6)}
+UNITS: dict[str, tuple[Unit, float]] = {
+    "deadline": ("hours", 3600.0), "time": ("hours", 3600.0), "budget": ("usd", 1e6), "cost": ("usd", 1e6),
+    "carbon": ("kg", 1e6),
+}  # fmt: skip
 STEPS = {"deadline": ("day", 24.0), "budget": ("1,000 USD", 1000.0), "carbon": ("t", 1000.0)}  # what a saving is per
 
 
 def frontier_document(
     candidates: Candidates, sweep: Sweep, records: Sequence[Record], options: Mapping[str, Any], own: float | None
-) -> Document:
+) -> FrontierDocument:
     """The document of a sweep; nothing in it tells which points came from a journal.
 
     Parameters
@@ -39,8 +39,8 @@ def frontier_document(
     here = [number for number, record in enumerate(kept) if own is not None and record["over"] <= own]
     for number, point in enumerate(points):
         point["here"] = bool(here) and number == here[-1]
-    document = {
-        "schema": SCHEMA,
+    document: FrontierDocument = {
+        "schema": "plan/frontier/v1",
         "status": _status(records, sweep),
         "complete": _complete(records, sweep),
         "name": scenario.name,
@@ -48,7 +48,7 @@ def frontier_document(
         "sweep": _sweep(sweep, own),
         "points": points,
         "unchanging": unchanging(points),
-        "infeasible_below": _shown(_nothing_below(records), sweep.over),
+        "infeasible_below": _shown_if(_nothing_below(records), sweep.over),
         "messages": [*_messages(records), *_left_out(scenario)],
         "currency": scenario.currency,
         "provenance": {
@@ -58,24 +58,29 @@ def frontier_document(
                 "as_of": candidates.catalog.as_of,
                 "sha256": candidates.catalog.digest,
             },
-            **{name: options.get(name) for name in ("solver", "gap", "seed", "threads")},
+            "solver": options["solver"],
+            "gap": options["gap"],
+            "seed": options["seed"],
+            "threads": options["threads"],
             "columns": candidates.whole.column_count,
             "solves": sum(record["solves"] for record in records),
         },
         "scenario": scenario.resolved,
         "scenario_file": scenario.file,
         "case": scenario.case,
+        "sha256": "",
     }
-    return {**document, "sha256": digest_of(document)}
+    document["sha256"] = digest_of(document)
+    return document
 
 
-def flat_rows(document: Mapping[str, Any]) -> list[Document]:
+def flat_rows(document: FrontierDocument) -> list[dict[str, Any]]:
     """One flat row a point, for frames and CSV."""
     over = document["sweep"]["over"]
     unit = UNITS[over][0]
     rows = []
     for point in document["points"]:
-        row = {f"{over}_from_{unit}": point["from"], "proven": point["status"] == "optimal"}
+        row: dict[str, Any] = {f"{over}_from_{unit}": point["from"], "proven": point["status"] == "optimal"}
         row |= {name: point[name] for name in ("cost_usd", "finish_hours", "carbon_kg", "devices", "device_hours")}
         row |= {"saved": point["saved"], "saved_unit": document["sweep"]["saved_unit"], "here": point["here"]}
         for workload in point["workloads"]:
@@ -104,44 +109,58 @@ def _messages(records: Sequence[Record]) -> list[str]:
     return list(dict.fromkeys(text for record in told for text in record.get("messages", ())))
 
 
-def _point(record: Record, sweep: Sweep) -> Document:
-    point = dict(record["point"])
-    least = _shown(max(record["over"], sweep.low), sweep.over)
-    values = {"over": _shown(record["over"], sweep.over), "against": _shown(record["against"], sweep.against)}
-    return {"from": least, "status": record["status"], **values, "saved": None, **_without(point, "from")}
+def _point(record: Record, sweep: Sweep) -> FrontierPoint:
+    point = record["point"]
+    return {
+        "from": _shown(max(record["over"], sweep.low), sweep.over),
+        "status": "optimal" if record["status"] == "optimal" else "feasible",
+        "over": _shown(record["over"], sweep.over),
+        "against": _shown(record["against"], sweep.against),
+        "saved": None,
+        "cost_microusd": point["cost_microusd"],
+        "cost_usd": point["cost_usd"],
+        "gap": point["gap"],
+        "devices": point["devices"],
+        "device_hours": point["device_hours"],
+        "finish_hours": point["finish_hours"],
+        "carbon_kg": point["carbon_kg"],
+        "workloads": point["workloads"],
+        "contracts": point["contracts"],
+        "here": False,
+    }
 
 
-def _without(point: Document, name: str) -> Document:
-    return {key: value for key, value in point.items() if key != name}
-
-
-def _saved(before: Document, point: Document, sweep: Sweep) -> float | None:
+def _saved(before: FrontierPoint, point: FrontierPoint, sweep: Sweep) -> float | None:
     """What a looser limit saves, from the point before to this one, by the step of its unit."""
     wider = (point["from"] - before["from"]) / STEPS[sweep.over][1]
     return (before["against"] - point["against"]) / wider if wider > 0 else None
 
 
-def _shown(value: float | None, name: str) -> float | None:
-    return None if value is None else value / UNITS[name][1]
+def _shown(value: float, name: str) -> float:
+    return value / UNITS[name][1]
 
 
-def _sweep(sweep: Sweep, own: float | None) -> Document:
+def _shown_if(value: float | None, name: str) -> float | None:
+    return None if value is None else _shown(value, name)
+
+
+def _sweep(sweep: Sweep, own: float | None) -> SweepTold:
     return {
         "over": sweep.over,
         "unit": UNITS[sweep.over][0],
         "low": _shown(sweep.low, sweep.over),
-        "high": _shown(sweep.high, sweep.over),
+        "high": _shown_if(sweep.high, sweep.over),
         "against": sweep.against,
         "against_unit": UNITS[sweep.against][0],
         "workload": sweep.workload,
         "saved_unit": f"{UNITS[sweep.against][0]} per {STEPS[sweep.over][0]}",
-        "own": _shown(own, sweep.over),
+        "own": _shown_if(own, sweep.over),
     }
 
 
-def _status(records: Sequence[Record], sweep: Sweep) -> str:
+def _status(records: Sequence[Record], sweep: Sweep) -> Status:
     if not any("point" in record for record in records):
-        return str(records[-1]["status"]) if records else "stopped"
+        return records[-1]["status"] if records else "stopped"
     return "optimal" if _complete(records, sweep) else "feasible"
 
 

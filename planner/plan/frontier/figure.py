@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
 from typing import Any
+
+from planner.plan.frontier.model import FrontierDocument, FrontierPoint
 
 SHOWN = {
     "deadline": ("deadline", "days", 24.0),
@@ -15,7 +16,7 @@ SHOWN = {
 }
 
 
-def figure_of(document: Mapping[str, Any]) -> Any:
+def figure_of(document: FrontierDocument) -> Any:
     """A figure of all points; texts from the scenario are escaped."""
     import plotly.graph_objects as go
 
@@ -40,7 +41,7 @@ def figure_of(document: Mapping[str, Any]) -> Any:
     return figure
 
 
-def hover(point: Mapping[str, Any]) -> str:
+def hover(point: FrontierPoint) -> str:
     """What each workload rents, a line each."""
     return "<br>".join(
         html.escape(f"{workload['name']}: {row['count']} × {row['offer']}")

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from planner.candidates.program import Program
+from planner.plan.frontier.model import Record
 
-Record = dict[str, Any]
 SCHEMA = "plan/frontier/journal/v1"
 BEGINS = json.dumps({"schema": SCHEMA})[:-1]  # every line, and so the file
 
@@ -91,4 +91,5 @@ def _read(line: str) -> tuple[str, Record]:
         return "", {}
     if not isinstance(content, dict) or content.get("schema") != SCHEMA or not isinstance(content.get("key"), str):
         return "", {}
-    return content["key"], {name: value for name, value in content.items() if name not in ("schema", "key", "limit")}
+    kept = {name: value for name, value in content.items() if name not in ("schema", "key", "limit")}
+    return content["key"], cast("Record", kept)

@@ -24,7 +24,8 @@ from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.document import build_document
-from planner.plan.frontier.journal import Journal, Record, question_key
+from planner.plan.frontier.journal import Journal, question_key
+from planner.plan.frontier.model import Against, Over, Record
 from planner.plan.frontier.rows import point_row
 from planner.plan.frontier.sweep import TOO_CLOSE, Point, Trade, Value, best_under, columns_for, steps
 from planner.plan.rows.calendar import calendar_of
@@ -33,22 +34,22 @@ from planner.scenario.schema import Scenario
 
 Document = dict[str, Any]
 BROKEN_OFF = "broken off: points that are missing are looked for when it is run again"
-HELD = {"deadline": "time", "budget": "cost", "carbon": "carbon"}  # what a limit holds
+HELD: dict[Over, Against] = {"deadline": "time", "budget": "cost", "carbon": "carbon"}  # what a limit holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
     """A limit and its range, and what is made least under it."""
 
-    over: str  # deadline | budget | carbon
-    against: str  # cost | time | carbon
+    over: Over
+    against: Against
     low: Value  # s, micro-USD or mg
     high: Value | None  # None = no limit
     workload: str | None = None  # whose deadline; None = of all jobs, each counted from its own start
     most: int = 1000  # points to look for in this run
 
     @property
-    def held(self) -> str:
+    def held(self) -> Against:
         """The objective that the limit holds."""
         return HELD[self.over]
 
@@ -128,19 +129,19 @@ def solve_at(candidates: Candidates, sweep: Sweep, limit: Value | None, asked: A
 
     part, solution = solve_within_targets(candidates, best, prepare=lambda other: prepared(other, sweep))
     if not solution.has_plan:
-        return {"status": str(solution.status), "solves": solves, "messages": list(solution.messages)}
+        return {"status": solution.status.value, "solves": solves, "messages": list(solution.messages)}
     trade = trade_of(part, sweep)
     over, against = (trade.value(part.program, solution.units, name) for name in (sweep.held, sweep.against))
     if sweep.over == "deadline":
         part = moved(part, asked.at_deadline(_whole_s(max(over, sweep.low))))
     document = build_document(part, solution)
     asked.verified(document)
-    values = {"over": over, "against": against}
     return {
-        "status": str(solution.status),
+        "status": solution.status.value,
         "solves": solves,
         "messages": [message for message in solution.messages if message == TOO_CLOSE],
-        **values,
+        "over": over,
+        "against": against,
         "point": point_row(part, solution, document, max(over, sweep.low)),
     }
 

@@ -9,13 +9,14 @@ from fractions import Fraction
 
 from planner import units
 from planner.errors import UsageError
+from planner.plan.frontier.model import Against
 from planner.plan.frontier.points import HELD, Sweep
 from planner.plan.frontier.sweep import Value
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario, TrainingJob
 from planner.units import UnitError
 
-OBJECTIVES = ("cost", "time", "carbon")
+OBJECTIVES: tuple[Against, ...] = ("cost", "time", "carbon")
 
 
 def sweep_of(

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from planner.candidates.search import Candidates
 from planner.optimize.solve import Solution
-
-Document = dict[str, Any]
-CELLS = (
-    "offer", "provider", "region", "zone", "device", "shape", "price_model", "funding", "devices_per_shape", "count",
-    "devices", "jobs", "replicas", "start_hours", "hours", "finish_hours", "cost_microusd", "cost_usd",
-)  # fmt: skip
+from planner.plan.frontier.model import Cell, FoundPoint, FrontierPoint, PointWorkload, Unchanging
 
 
-def point_row(candidates: Candidates, solution: Solution, document: Document, least: float) -> Document:
+def point_row(candidates: Candidates, solution: Solution, document: Mapping[str, Any], least: float) -> FoundPoint:
     """What a point is: its totals and, of every workload, what is rented.
 
     Parameters
@@ -44,12 +39,9 @@ def point_row(candidates: Candidates, solution: Solution, document: Document, le
     }
 
 
-def workload_row(workload: Mapping[str, Any]) -> Document:
+def workload_row(workload: Mapping[str, Any]) -> PointWorkload:
     """One workload of a point."""
-    rows = [{name: row[name] for name in CELLS if name in row} for row in workload["allocations"]]
-    for row, whole in zip(rows, workload["allocations"]):
-        layout = whole.get("layout") or {}
-        row["layout"] = {name: value for name, value in layout.items() if isinstance(value, int | float | str)}
+    rows = [_cell(row) for row in workload["allocations"]]
     finish = [row["finish_hours"] for row in rows if row.get("finish_hours") is not None]
     return {
         "name": workload["name"],
@@ -62,7 +54,14 @@ def workload_row(workload: Mapping[str, Any]) -> Document:
     }
 
 
-def unchanging(points: Sequence[Mapping[str, Any]]) -> list[Document]:
+def _cell(row: Mapping[str, Any]) -> Cell:
+    layout = row.get("layout") or {}
+    kept = {name: row[name] for name in Cell.__annotations__ if name in row}
+    kept["layout"] = {name: value for name, value in layout.items() if isinstance(value, int | float | str)}
+    return cast("Cell", kept)
+
+
+def unchanging(points: Sequence[FrontierPoint]) -> list[Unchanging]:
     """Workloads that every point runs in the same way."""
     if not points:
         return []

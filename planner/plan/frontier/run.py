@@ -9,6 +9,7 @@ from planner import __version__
 from planner.candidates.search import Candidates
 from planner.plan.frontier.document import frontier_document
 from planner.plan.frontier.journal import Journal, Lines
+from planner.plan.frontier.model import FrontierDocument
 from planner.plan.frontier.points import Asked, Sweep, journal_key, sweep_points
 from planner.plan.frontier.question import at_deadline, loosest, own_limit
 from planner.plan.rows.calendar import calendar_of
@@ -26,7 +27,7 @@ def run_sweep(
     verified: Callable[[Document], None],
     options: Mapping[str, Any],
     lines: Lines | None = None,
-) -> Document:
+) -> FrontierDocument:
     """All Pareto points of a sweep, as a frontier document.
 
     Parameters

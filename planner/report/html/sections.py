@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from planner import units
+from planner.plan.frontier.model import FrontierDocument
 from planner.report import budget_view as budgets
 from planner.report import plan_view as view
 from planner.report import plan_words as words
@@ -154,7 +155,7 @@ def _tradeoff(report: Document) -> Section:
     return Section(id="tradeoff", title="Cost against deadline", lead=lead, parts=parts)
 
 
-def _frontier_tables(frontier: Document) -> list[Block]:
+def _frontier_tables(frontier: FrontierDocument) -> list[Block]:
     found = [block for block in frontier_blocks(frontier) if isinstance(block, Grid | Items)]
     return [replace(block, title="Every plan of the frontier") if isinstance(block, Grid) else block for block in found]
 
