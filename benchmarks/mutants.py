@@ -1,0 +1,236 @@
+"""Faults of benchmarks/mutants.toml, put into a copy of the tree one at a time: does a test that runs the line notice?
+
+Run ``python benchmarks/mutants.py --map`` once: it runs the suite under coverage and keeps in build/mutants which test
+runs which line, and for how many CPU seconds (``--map -m campaign`` adds a tier, ``--map tests/export`` a folder). Then
+``python benchmarks/mutants.py [ID or ROOM ...]`` prints for each the test that kills it, or that it survived: the
+tests that run its line, shortest first, are given 60 CPU s and end at the first that fails. A test that fails without
+the mutant too is told apart, and kills nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "benchmarks" / "mutants.toml"
+KEPT = ROOT / "build" / "mutants"  # git leaves build/ alone
+LINES, TIMES, SOURCES = KEPT / "lines.sqlite", KEPT / "times.json", KEPT / "sources"
+CPU_S = 60  # of the tests of one mutant
+MOST_TESTS = 400  # of one mutant: naming thousands takes longer than running them
+UNKNOWN_S = 1.0  # of a test without a time
+LONGEST_S = 3.0  # CPU s of a test while the map is made
+FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
+Mutant = Mapping[str, str]
+
+
+# ---- which test runs which line: this module is also the plugin of pytest that measures it
+
+
+def pytest_configure(config: Any) -> None:
+    """Measure lines from here on, if this is the run that makes the map."""
+    if os.environ.get("MUTANTS_MAP"):
+        config.pluginmanager.register(_Map())
+
+
+class _Map:
+    def __init__(self) -> None:
+        import coverage
+
+        self.times: dict[str, float] = json.loads(TIMES.read_text()) if TIMES.exists() else {}
+        self.lines = coverage.Coverage(data_file=str(LINES), config_file=False, source=["planner"])
+        self.lines.set_option("run:relative_files", True)
+        self.lines.load()
+        self.lines.start()
+        self.begun_s = 0.0
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.lines.switch_context(nodeid)
+        self.begun_s = time.process_time()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Iterator[None]:
+        """A long test is cut short: what it ran by then is known."""
+        signal.signal(signal.SIGPROF, _too_long)
+        signal.setitimer(signal.ITIMER_PROF, LONGEST_S)
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.times[nodeid] = round(time.process_time() - self.begun_s, 3)
+        self.lines.switch_context("")
+
+    def pytest_sessionfinish(self) -> None:
+        self.lines.stop()
+        self.lines.save()
+        TIMES.write_text(json.dumps(self.times, indent=0, sort_keys=True))
+
+
+def _too_long(*_: object) -> None:
+    raise pytest.skip.Exception("long")  # neither Hypothesis nor a test that catches errors holds this one
+
+
+def make_map(arguments: Sequence[str]) -> int:
+    """Run the suite, or what the arguments leave of it, and keep what ran."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(SOURCES, ignore_errors=True)
+    shutil.copytree(ROOT / "planner", SOURCES / "planner", ignore=shutil.ignore_patterns("__pycache__"))
+    return _pytest(ROOT, ["-q", "--no-header", *arguments], {"MUTANTS_MAP": "1"}).returncode
+
+
+class Ran:
+    """What the map knows."""
+
+    def __init__(self) -> None:
+        import coverage
+
+        self.data = coverage.CoverageData(basename=str(LINES))
+        self.data.read()
+        self.times: dict[str, float] = json.loads(TIMES.read_text())
+        self.by_file: dict[str, dict[int, list[str]]] = {}
+
+    def tests_of(self, mutant: Mutant) -> list[str]:
+        """Tests that run the mutated line, shortest first; of a line that runs at import, all that run its file."""
+        lines = self._contexts(mutant["file"])
+        begin, end = self._place(mutant)
+        found = {test for number in range(begin, end + 1) for test in lines.get(number, ()) if test}
+        if not found:
+            found = {test for tests in lines.values() for test in tests if test}
+        room = "tests/" + mutant["file"].split("/")[1].removesuffix(".py") + "/"
+        there = [test for test in found if (ROOT / test.split("::")[0]).exists()]
+        return sorted(there, key=lambda test: (self._size(test), not test.startswith(room), test))
+
+    def _size(self, test: str) -> float:
+        return round(self.times.get(test, UNKNOWN_S), 1)  # whole tenths: the order must not hang on noise
+
+    def _contexts(self, file: str) -> dict[int, list[str]]:
+        if file not in self.by_file:
+            self.by_file[file] = self.data.contexts_by_lineno(file)
+        return self.by_file[file]
+
+    def _place(self, mutant: Mutant) -> tuple[int, int]:
+        """First and last line of the mutated text, in the sources as they were when the map was made."""
+        now = (ROOT / mutant["file"]).read_text()
+        at = now.index(mutant["old"])
+        line = now[now.rfind("\n", 0, at) + 1 :].splitlines()[0].strip()
+        then = SOURCES / mutant["file"]
+        numbers = [n for n, text in enumerate(then.read_text().splitlines(), 1) if text.strip() == line]
+        begin = numbers[0] if then.exists() and len(numbers) == 1 else now.count("\n", 0, at) + 1
+        return begin, begin + mutant["old"].count("\n")
+
+
+# ---- one mutant
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print a line for each mutant, and how many of them were noticed; 1 when any survived."""
+    if arguments[:1] == ["--map"]:
+        return make_map(arguments[1:])
+    asked = [one for one in mutants() if not arguments or {one["id"], one["id"].rpartition("-")[0]} & set(arguments)]
+    if not asked:
+        print("no such mutant or room: the names are those of benchmarks/mutants.toml")
+        return 2
+    ran, copy = Ran(), _copied()
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    try:
+        for mutant in asked:
+            verdict, told = _tried(mutant, ran, copy)
+            counts[mutant["id"].rpartition("-")[0]][verdict] += 1
+            print(f"{mutant['id']:14} {verdict:10} {told}", flush=True)
+    finally:
+        shutil.rmtree(copy)
+    whole = sum(counts.values(), Counter[str]())
+    for room, found in [*counts.items(), ("all rooms", whole)]:
+        print(f"{room:14} " + ", ".join(f"{found[name]} {name}" for name in sorted(found)))
+    left = whole.total() - whole["equivalent"]
+    print(f"{whole['killed']} of {left} are noticed, {100 * whole['killed'] / max(left, 1):.1f} %")
+    return 0 if whole["killed"] == left else 1
+
+
+def mutants() -> Iterator[Mutant]:
+    """Every mutant of the table; one whose text is not there once is a mistake in the table."""
+    seen: set[str] = set()
+    for one in tomllib.loads(TABLE.read_text())["mutant"]:
+        found = (ROOT / one["file"]).read_text().count(one["old"]) if (ROOT / one["file"]).exists() else 0
+        if found != 1 or one["old"] == one["new"] or one["id"] in seen:
+            raise SystemExit(f"{one['id']}: its text stands {found} times in {one['file']}")
+        seen.add(one["id"])
+        yield one
+
+
+def _copied() -> Path:
+    """The tree as it is, without what git leaves alone."""
+    import tempfile
+
+    copy = Path(tempfile.mkdtemp(prefix="mutants-"))
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0"):
+        if name and (ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, copy / name)
+    return copy
+
+
+def _tried(mutant: Mutant, ran: Ran, copy: Path) -> tuple[str, str]:
+    if mutant.get("equivalent"):
+        return "equivalent", mutant["equivalent"]
+    tests = ran.tests_of(mutant)[:MOST_TESTS]
+    if not tests:
+        return "not run", mutant["breaks"]
+    file, text = copy / mutant["file"], (ROOT / mutant["file"]).read_text()
+    red: list[str] = []
+    while tests:
+        file.write_text(text.replace(mutant["old"], mutant["new"]))
+        try:
+            failed = _first_failing(copy, tests)
+        finally:
+            file.write_text(text)
+        if failed is None:
+            break
+        if _first_failing(copy, [failed]) is None:
+            return "killed", failed
+        red.append(failed)
+        tests = [test for test in tests if not test.startswith(failed)]
+    without = f" (red without it: {', '.join(red)})" if red else ""
+    return "survived", f"{mutant['breaks']}; {len(tests)} tests{without}"
+
+
+def _first_failing(copy: Path, tests: Sequence[str]) -> str | None:
+    names = copy / ".tests"
+    names.write_text("\n".join(tests))
+    done = _pytest(copy, ["-x", "-q", "-rfE", "--no-header", "--tb=no", "-p", "no:cacheprovider", "@.tests"], {})
+    found = FAILED.search(done.stdout)
+    if found is None and done.returncode not in (0, -9, -24):  # not the limit of time: it does not even start
+        return tests[0]
+    return found.group(1) if found else None
+
+
+def _pytest(folder: Path, arguments: Sequence[str], more: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    mapping = "MUTANTS_MAP" in more
+    there = {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT / "benchmarks")]), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", *(["-p", "mutants"] if mapping else []), *arguments]
+    limit = None if mapping else lambda: resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 5))
+    return subprocess.run(
+        command, cwd=folder, env={**os.environ, **there, **more}, text=True, check=False, preexec_fn=limit,
+        stdout=None if mapping else subprocess.PIPE, stderr=None if mapping else subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
