@@ -1,0 +1,206 @@
+"""Rows of a serving fleet, and its figures over all rows."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from planner.plan.model.amounts import Count, Microusd, Usd
+from planner.plan.model.rows import Energy, MeasuredError, Memory, Place, Timing
+
+Role = Literal["whole", "prefill", "decode"]
+
+
+class ServingLayout(TypedDict):
+    """How a replica is split over its devices."""
+
+    tp: Count
+    pp: Count
+    dp: Count
+    ep: Count
+    cp: Count
+
+
+class ServingTier(TypedDict):
+    """What predicts a row, with the error that it showed."""
+
+    tier: str
+    engine: str
+    family: str
+    constants: str
+    tag: str
+    inherited_from: str
+    confidence: float
+    tpot: MeasuredError | None
+    ttft: MeasuredError | None
+
+
+class Percentiles(TypedDict):
+    """A latency; null: not finite."""
+
+    mean: float | None
+    p50: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
+
+
+class Target(TypedDict):
+    """A latency target, and what is predicted for it."""
+
+    name: str
+    target_s: float
+    predicted_s: float | None
+    at_confidence_s: float | None
+    margin: float | None
+    "share of the target that is left at the confidence asked for"
+
+
+class Latencies(TypedDict):
+    """Latencies of one replica under its load."""
+
+    ttft_s: Percentiles
+    "time to the first token"
+    tpot_s: Percentiles
+    "mean time per output token of a request"
+    e2e_s: Percentiles
+    "whole request"
+    itl_p99_s: float | None
+    "between single tokens"
+
+
+class Point(Latencies):
+    """One replica at the peak that is planned for it, spares lost."""
+
+    requests_per_s: float
+    "of one replica"
+    input_tokens: float
+    output_tokens: float
+    output_tokens_per_s: float
+    batch_limit: float
+    batch_limit_by: Literal["memory", "max_num_seqs"]
+    sequences: float
+    "mean running"
+    prefill_share: float
+    "of the engine's time"
+    slot_wait_s: float | None
+    prefill_s: float
+    decode_step_s: float
+    decode_terms_s: dict[str, float]
+    binds: str
+    targets: list[Target]
+    capacity_requests_per_s: float
+    "of this mix, within every target"
+    sized_by: str
+    "what stops a higher rate: a target, memory or max_num_seqs"
+
+
+class Loads(TypedDict):
+    """What a replica can take, what is sent to all of them, and how full that makes them."""
+
+    bucket_requests_per_s: list[float]
+    "what one replica takes of each bucket alone, within the latency targets"
+    routed_requests_per_s: list[float]
+    "peak requests of each bucket that are sent here"
+    replica_requests_per_s: float
+    "what one replica can sustain"
+    planned_requests_per_s: float
+    "share of the peak demand routed here"
+    load_at_peak: float
+    output_tokens_per_s_per_replica: float | None
+    mean_output_tokens: float | None
+    "of the requests that are sent here"
+
+
+class TokenPrices(TypedDict):
+    """Cost of a million output tokens, at the mean load and with every replica full; null: lengths are not known."""
+
+    usd_per_million_output_tokens_mean: float | None
+    usd_per_million_output_tokens_full: float | None
+
+
+class Predicted(TypedDict):
+    """What one replica does at its share of the peak."""
+
+    tpot_s: float | None
+    prefill_s: float | None
+    decode_terms_s: dict[str, float]
+    binds: str
+    point: Point | None
+    "one replica at the peak that is planned for it, spares lost; null where no latency is predicted"
+
+
+class ServingAllocation(Place, Timing, Loads, TokenPrices, Predicted, Energy):
+    """What is rented for a serving fleet on one offer."""
+
+    layout: ServingLayout
+    devices_per_replica: Count
+    replicas: Count
+    replicas_needed: Count
+    "without spares"
+    batch: float | None
+    hours: float
+    cost_microusd: Microusd
+    cost_usd: Usd
+    memory: Memory
+    device_hours: float
+    tier: ServingTier
+    "what predicts this row, with the error that it showed"
+    share_kept: float
+    "of the rates that may be planned: less than 1 where a mix of requests would miss a target"
+    role: Role
+    "what its replicas do of a request"
+    level: NotRequired[Count]
+    "of load, from which its replicas run; 0 = always"
+
+
+class Bucket(TypedDict):
+    """A class of requests; null: its lengths are not known."""
+
+    name: str
+    input_tokens: float | None
+    output_tokens: float | None
+    share: float
+    peak_requests_per_s: float
+
+
+class Availability(TypedDict):
+    """How often a fleet has the replicas that it needs."""
+
+    asked: float | None
+    replica: float
+    "share of the time in which one replica is up"
+    repair_s: float
+    time_within_spares: float
+    "share of the time in which no more replicas are down than there are spares"
+
+
+class ApiPrice(TypedDict):
+    """An API's price for the same requests."""
+
+    price: str
+    usd_per_request: float
+    usd_per_million_output_tokens: float
+    cost_usd: float
+    break_even_requests_per_s: float
+
+
+class Level(TypedDict):
+    """A level of load."""
+
+    requests_per_s: float
+    hours: float
+    hours_at_least: float
+
+
+class FleetFigures(TokenPrices):
+    """A serving fleet: all its rows together."""
+
+    buckets: list[Bucket]
+    spare_replicas: Count
+    availability: Availability | None
+    api: ApiPrice | None
+    "an API's price for the same requests"
+    levels: list[Level]
+    "of load, least first, that an autoscaled fleet is scaled to; empty: all replicas always run"

@@ -1,0 +1,288 @@
+"""What stands beside a plan: its certificate, ways out where there is none, other plans, a simulation."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from planner.plan.model.amounts import Count, Microusd, Usd
+
+
+class Limit(TypedDict):
+    """A limit over several workloads, and what the plan uses of it."""
+
+    name: str
+    label: str
+    bound: float
+    used: float
+    unit: str
+    binding: bool
+
+
+class SingleKind(TypedDict):
+    """The cheapest plan that uses one kind of device throughout."""
+
+    device: str
+    cost_microusd: Microusd
+    cost_usd: Usd
+    dearer: float
+    "fraction above the plan"
+
+
+class Reason(TypedDict):
+    """Why ways to run a workload were dropped, and which came nearest."""
+
+    reason: str
+    what: str
+    count: Count
+    nearest: str
+
+
+class Rejected(TypedDict):
+    """What was looked at for a workload, and why it was dropped."""
+
+    offers_seen: Count
+    layouts_seen: Count
+    columns: Count
+    reasons: list[Reason]
+
+
+class RowPrice(TypedDict):
+    """The price of a limit."""
+
+    number: Count
+    name: str
+    price: Count
+
+
+class RequestPrices(TypedDict):
+    """Prices of a fleet's requests at a level of load, by bucket."""
+
+    workload: str
+    level: Count
+    prefill: list[Count]
+    decode: list[Count]
+
+
+class CertificatePrices(TypedDict):
+    """Prices, and the columns that they are of."""
+
+    criterion: Literal["cost", "carbon"]
+    latest_s: float | None
+    allow_suspect: bool
+    columns: Count
+    columns_sha256: str
+    rows: list[RowPrice]
+    requests: list[RequestPrices]
+    mixes: NotRequired[dict[str, list[list[list[str | int]]]]]
+    "mixes of offers within a job that are among the columns: offer and shapes of each group"
+
+
+class Certificate(CertificatePrices):
+    """Prices that prove how much less any plan could cost."""
+
+    value: int
+    bound: int
+    gap: float
+
+
+class Conflict(TypedDict):
+    """A limit that contradicts the others."""
+
+    name: str
+    label: str
+    place: str
+
+
+_FromTo = TypedDict("_FromTo", {"from": int, "to": int | None})
+
+
+class Moved(_FromTo):
+    """A limit from what to what, in whole units and in words; the setting that does it."""
+
+    unit: str
+    from_text: str
+    to_text: str
+    more_text: str
+    setting: str
+
+
+class Change(Moved):
+    """A limit that is loosened together with others."""
+
+    limit: str
+
+
+class WayOut(Change):
+    """A limit loosened alone by the least that does; to is null where that limit alone is not enough."""
+
+    place: str
+    cost_microusd: Microusd | None
+    cost_usd: float | None
+    proven: bool
+
+
+class Combined(TypedDict):
+    """Several limits loosened together."""
+
+    changes: list[Change]
+    cost_microusd: Microusd
+    cost_usd: float
+    loosening: float
+    "sum over the limits of the share by which each is loosened, the least there is"
+    proven: bool
+
+
+class Conflicts(TypedDict):
+    """What contradicts itself, and what would mend it."""
+
+    conflict: list[Conflict]
+    minimal: bool
+    ways_out: list[WayOut]
+    "limits loosened one at a time, each by the least that does; to is null where that limit alone is not enough"
+    combined: Combined | None
+    "several limits loosened together"
+
+
+class Infeasible(Conflicts):
+    """Why nothing meets every limit."""
+
+    workloads: dict[str, list[str]]
+    "nearest misses of each workload that has no way to run"
+    median_cost_usd: float | None
+    "what it would cost if times and memory had to hold at the median of their errors only"
+
+
+class RowInShort(TypedDict):
+    """What is rented, cut down to what tells plans apart."""
+
+    offer: str
+    provider: str
+    region: str
+    zone: NotRequired[str]
+    device: str
+    shape: NotRequired[str]
+    price_model: str
+    funding: NotRequired[str]
+    devices_per_shape: NotRequired[Count]
+    count: Count
+    devices: Count
+    jobs: NotRequired[Count]
+    replicas: NotRequired[Count]
+    start_hours: NotRequired[float]
+    hours: NotRequired[float]
+    finish_hours: NotRequired[float | None]
+    cost_microusd: NotRequired[Microusd]
+    cost_usd: NotRequired[float]
+    layout: NotRequired[dict[str, int | str]]
+
+
+class WorkloadInShort(TypedDict):
+    """A workload, cut down to what is rented for it."""
+
+    name: str
+    kind: str
+    cost_microusd: NotRequired[Microusd]
+    cost_usd: float
+    devices: NotRequired[Count]
+    finish_hours: NotRequired[float | None]
+    allocations: list[RowInShort]
+
+
+class DecisionPlan(TypedDict):
+    """The plan of one decision in short."""
+
+    proven: bool
+    cost_microusd: Microusd
+    cost_usd: float
+    dearer_usd: float
+    dearer: float
+    devices: Count
+    workloads: list[WorkloadInShort]
+
+
+class Decisions(TypedDict):
+    """The best different decisions."""
+
+    asked: Count
+    ended: str
+    "how the search for more ended: infeasible = there is no other decision; empty = as many as asked"
+    plans: list[DecisionPlan]
+    "best first; each gives up at least one device, price model or place of every one before it"
+
+
+class DeviceRange(TypedDict):
+    """Fewest and most devices of a kind; null = not proven."""
+
+    device: str
+    fewest: Count | None
+    most: Count | None
+    best: Count
+
+
+class NearOptimal(TypedDict):
+    """What plans can have that cost hardly more than the best."""
+
+    share: float
+    cost_microusd: Microusd
+    most_microusd: Microusd
+    most_usd: float
+    devices: list[DeviceRange]
+    "fewest and most devices of each kind in plans of at most that cost; null = not proven"
+
+
+class NodesChanged(TypedDict):
+    """Nodes of a workload on an offer, in the plan before and now."""
+
+    workload: str
+    offer: str
+    before: Count
+    after: Count
+
+
+class Previous(TypedDict):
+    """The plan before: what changes, and what staying costs beside the cheapest plan."""
+
+    sha256: str
+    share: float | None
+    move_usd: float | None
+    changed_nodes: Count
+    proven: bool
+    changes: list[NodesChanged]
+    cheapest_microusd: Microusd | None
+    cheapest_usd: float | None
+    staying_usd: float | None
+
+
+class Others(TypedDict):
+    """What else could be done: each figure is a proven solve."""
+
+    decisions: Decisions | None
+    near_optimal: NearOptimal | None
+    previous: Previous | None
+    "the plan before: what changes, and what staying costs beside the cheapest plan"
+
+
+class SimulatedLatency(TypedDict):
+    """A latency in a simulation."""
+
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+
+
+class Simulated(TypedDict):
+    """A replica of a fleet in a seeded simulation."""
+
+    workload: str
+    offer: str
+    device: str
+    seed: int
+    requests: Count
+    requests_per_s: float
+    sequences: float
+    ttft_s: SimulatedLatency
+    tpot_s: SimulatedLatency
+    e2e_s: SimulatedLatency

@@ -1,0 +1,152 @@
+"""The plan document, as `plan solve -o json` prints it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+from planner.plan.model.amounts import Count, Microusd, Usd
+from planner.plan.model.bought import Bought
+from planner.plan.model.others import Certificate, Infeasible, Limit, Others, Rejected, Simulated, SingleKind
+from planner.plan.model.rows import Spread
+from planner.plan.model.workloads import Workload
+
+Status = Literal["optimal", "feasible", "infeasible", "stopped", "failed"]
+
+
+class Margins(TypedDict):
+    """What it costs that deadlines and memory hold at the confidence asked for."""
+
+    confidence: float
+    median_cost_microusd: Microusd
+    median_cost_usd: float
+    margins_microusd: int
+    margins_usd: float
+
+
+class Summary(TypedDict):
+    """Totals of a plan; null without one."""
+
+    cost_microusd: Microusd | None
+    cost_usd: Usd | None
+    bound_microusd: Annotated[int, Field(description="integer micro-dollars")] | None
+    bound_usd: Usd | None
+    gap: float | None
+    training_usd: float | None
+    serving_usd: float | None
+    horizon_hours: float
+    devices: Count | None
+    device_hours: float | None
+    objective: list[str]
+    cost_band: Spread | None
+    "of the total: all rows summed quantile by quantile"
+    margins: Margins | None
+    (
+        "what it costs that deadlines and memory hold at the confidence asked for and not just at the median; "
+        "null: not known"
+    )
+
+
+class CatalogUsed(TypedDict):
+    """The catalog that a plan was made with."""
+
+    name: str
+    as_of: str
+    sha256: str
+    own_prices: NotRequired[list[str]]
+    "flags of prices on top of the files, as --price h100-sxm=$2.50/h; verify repeats them"
+
+
+class Fact(TypedDict):
+    """A fact behind the chosen rows."""
+
+    subject: str
+    fact: str
+    value: str
+    source: str
+    as_of: str
+    status: str
+
+
+class Provenance(TypedDict):
+    """What a plan was made with."""
+
+    planner: str
+    catalog: CatalogUsed
+    prices_as_of: str
+    solver: str
+    modelling: str
+    seed: int
+    threads: int
+    gap_asked: float
+    columns: Count
+    columns_pruned: Count
+    facts: list[Fact]
+
+
+class Risk(TypedDict):
+    """The risk that is weighed."""
+
+    level: float
+    weight: float
+
+
+class CaseRow(TypedDict):
+    """One of the things that may happen, and its plan."""
+
+    name: str
+    probability: float
+    cost_microusd: Microusd | None
+    cost_usd: float | None
+    known_beforehand_usd: float | None
+    contracts_of_written_usd: float | None
+    plan: PlanDocument | None
+    "null: the plan that holds this one"
+
+
+class Uncertainty(TypedDict):
+    """What is decided before it is known what happens."""
+
+    cases: list[CaseRow]
+    expected_usd: float | None
+    bound_usd: float | None
+    risk: Risk | None
+    at_risk_usd: float | None
+    perfect_information_usd: float | None
+    stochastic_solution_usd: float | None
+
+
+@with_config(ConfigDict(extra="forbid", strict=True))
+class PlanDocument(Bought):
+    """A plan, as `plan solve -o json` prints it."""
+
+    schema: Literal["plan/result/v1"]
+    status: Status
+    name: str
+    title: str
+    summary: Summary
+    workloads: list[Workload]
+    limits: list[Limit]
+    single_kind: SingleKind | None
+    rejected: dict[str, Rejected]
+    certificate: Certificate | None
+    uncertainty: Uncertainty | None
+    infeasible: Infeasible | None
+    assumed: list[str]
+    warnings: list[str]
+    notes: list[str]
+    provenance: Provenance
+    scenario: dict[str, object]
+    "the scenario as resolved: includes, overrides and --set applied"
+    scenario_file: str
+    settings: NotRequired[list[str]]
+    "the --set texts that made this scenario of its file"
+    case: str | None
+    sha256: str
+    "over everything above, canonical JSON"
+    simulation: NotRequired[list[Simulated]]
+    "replicas of fleets in a seeded simulation, when that was asked for; not part of what is verified"
+    others: NotRequired[Others]
+    "what else could be done, when that was asked for: each figure is a proven solve; not part of what is verified"

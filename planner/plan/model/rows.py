@@ -1,0 +1,225 @@
+"""Rows of a plan: what is rented for a training job, how it is split, how long it takes and what it costs."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from planner.plan.model.amounts import Count, Microusd, Usd
+
+
+class Place(TypedDict):
+    """What a row rents, where, and where its price is from."""
+
+    offer: str
+    provider: str
+    region: str
+    zone: str
+    country: str
+    device: str
+    shape: str
+    price_model: str
+    price_microusd_per_hour: Microusd
+    price_as_of: str
+    price_status: str
+    price_source: str
+    count: Count
+    "shapes"
+    devices: Count
+    devices_per_shape: Count
+
+
+class Run(TypedDict):
+    """One of the times in which a job that may pause runs."""
+
+    start_hours: float
+    end_hours: float
+    jobs: Count
+
+
+class Timing(TypedDict):
+    """When a row runs, and who pays for its nodes."""
+
+    start_hours: float
+    "after the plan's begin"
+    end_hours: float
+    "when it is expected to be done; of a fleet the end of the horizon"
+    funding: str
+    "who pays for its nodes: the price model of its offer, or reserved: nodes of a pool, paid for under contracts"
+    reserved_pool: str | None
+    "the pool whose nodes it runs on; null: rented by the hour, or owned"
+    runs: list[Run] | None
+    "times in which a job that may pause runs; null: it does not pause"
+
+
+class Energy(TypedDict):
+    """Rated power and carbon of a row."""
+
+    power_w: float | None
+    carbon_kg: float | None
+
+
+class Memory(TypedDict):
+    """Memory of one device."""
+
+    needed_bytes: float
+    usable_bytes: float
+    free_bytes: float
+    terms_bytes: dict[str, float]
+
+
+class TrainingLayout(TypedDict):
+    """How a training job is split over its devices."""
+
+    dp: Count
+    tp: Count
+    pp: Count
+    vpp: Count
+    cp: Count
+    ep: Count
+    micro_batch: Count
+    sharding: Literal["none", "zero-1", "zero-2", "zero-3"]
+    recompute: Literal["none", "selective", "full"]
+    global_batch_sequences: Count
+    micro_batches: Count
+
+
+class RunFigures(TypedDict):
+    """Failures and checkpoints."""
+
+    modelled: bool
+    goodput: float
+    "share of the wall time spent on steps that count"
+    checkpoint_bytes: NotRequired[float]
+    checkpoint_s: NotRequired[float]
+    "time that one checkpoint stops the job"
+    checkpoint_every_s: NotRequired[float]
+    "computing time between checkpoints"
+    mtbf_hours: NotRequired[float | None]
+    "of the job; null: nothing fails"
+    expected_failures: NotRequired[float]
+    storage_bytes: NotRequired[float]
+    storage_usd: NotRequired[float | None]
+    "not part of the cost; null: no price was given"
+
+
+class Work(TypedDict):
+    """Model FLOPs of what is left to train, and the rate of them that a device reaches."""
+
+    flop_per_token: float
+    tokens: float
+    flop_count: float
+    flop_per_s_per_device: float
+
+
+class Speed(TypedDict):
+    """The share of the peak that a row sustains, and what the rule of thumb says of the same devices."""
+
+    mfu: float
+    mfu_source: str
+    peak_flop_per_s: float
+    work: Work
+    "model FLOPs of what is left to train, and the rate of them that a device reaches"
+    rule_hours: float
+    "by the rule of thumb on the same devices"
+
+
+class Spread(TypedDict):
+    """A predicted figure over its error band."""
+
+    p10: float
+    p50: float
+    p90: float
+    at_confidence: float
+
+
+class MeasuredError(TypedDict):
+    """Measured over predicted, on rows that were not used to fit."""
+
+    p10: float
+    p50: float
+    p90: float
+    rows: Count
+    sources: Count
+    median_error: float
+    mean_error: float
+    p90_error: float
+    margin: float
+    "what the prediction is multiplied with to hold at the confidence; at least 1"
+
+
+class RowBand(TypedDict):
+    """How far the figures of a row may be off."""
+
+    confidence: float
+    "share of cases in which deadline and memory are to hold"
+    tier: Literal["rule", "analytic", "measured"]
+    family: str
+    constants: str
+    "id of the fitted constants; empty where none were used"
+    inherited_from: str
+    time: MeasuredError | None
+    "measured over predicted time, on rows that were not used to fit; null: measured, or not known"
+    memory: MeasuredError | None
+    "measured over predicted memory, on rows that were not used to fit; null: not known"
+    hours: Spread
+    "wall time over its band"
+    cost_usd: Spread
+    "cost over the band of the time"
+    needed_bytes: Spread
+    "memory of the fullest device over its band"
+
+
+class Mix(TypedDict):
+    """A group of a job that shares its batch among several offers."""
+
+    name: str
+    "the same on all rows of a mix"
+    groups: Count
+    share: float
+    "of the batch"
+    sequences: Count
+    "of a step, of this group"
+    batch_sequences: Count
+    group_step_s: float
+    "of this group for its share"
+    compute_s: float
+    "of the slowest group"
+    synchronisation_s: float
+    "reducing gradients among the groups, in a step"
+    traffic_microusd: Microusd
+    "of the cost: gradients sent to other zones"
+
+
+class MixedRow(Place, Timing):
+    """What a row of a training job tells without the catalog; speed and energy are added by who knows it."""
+
+    jobs: Count
+    "identical jobs on this layout; count and devices are of all of them"
+    layout: TrainingLayout
+    hours: float
+    finish_hours: float
+    deadline_hours: float
+    cost_microusd: Microusd
+    cost_usd: Usd
+    memory: Memory
+    time_terms_s: dict[str, float]
+    binds: dict[str, float]
+    "share of the time by resource, largest first"
+    run: RunFigures
+    "failures and checkpoints; without them the wall time is that of the steps"
+    step_time_ratio: float | None
+    "measured over predicted step time of the run under way; null: none on this device"
+    error_band: RowBand
+    "how far the figures of this row may be off"
+    device_hours: float
+    mix: NotRequired[Mix]
+    "only of a row that is one of several groups of a job (mix_within_job)"
+
+
+class TrainingAllocation(MixedRow, Speed, Energy):
+    """What is rented for a training job on one offer."""
+
+    held_hours: float
+    "how long it is planned to hold its machines: its run at the confidence asked for"
