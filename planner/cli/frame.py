@@ -24,6 +24,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from planner.cli.layout import Command
+from planner.cli.shortage import demand_memory, shortage_of
 from planner.errors import PlanError, Problem, UsageError
 
 
@@ -97,9 +98,15 @@ class Frame:
 
     def complain(self, error: PlanError) -> None:
         """All problems of an error, on stderr."""
-        from planner.report import problems
+        if not error.problems:
+            return
+        try:
+            from planner.report import problems
 
-        sys.stderr.write(problems.render(error.problems, colour=self.colour(sys.stderr)))
+            text = problems.render(error.problems, colour=self.colour(sys.stderr))
+        except (ImportError, MemoryError, OSError):  # what ran out ran out for this, too
+            text = f"{error}\n"
+        sys.stderr.write(text)
 
     @contextlib.contextmanager
     def progress(self, doing: str) -> Iterator[None]:
@@ -154,6 +161,7 @@ def _framed(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*arguments: Any, **values: Any) -> None:
         frame = Frame(**{key: values.pop(key) for key in _SHARED})
         with guarded(frame):
+            demand_memory()
             function(frame, *arguments, **values)
 
     own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
@@ -184,13 +192,13 @@ def guarded(frame: Frame) -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         sys.stderr.write("interrupted\n")
         raise typer.Exit(130) from None
-    except BrokenPipeError:
-        # the reader went away; python would complain again when it flushes at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(8) from None
     except Exception as error:
         if frame.debug:
             raise
+        short = shortage_of(error)
+        if short is not None:
+            frame.complain(short)
+            raise typer.Exit(short.exit_code) from None
         from planner.cli.bugs import report_bug
 
         sys.stderr.write(report_bug(error))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import os
 import signal
 import sys
 from typing import Annotated
@@ -27,12 +28,14 @@ from planner.cli import (
     report,
     schema,
     solve,
+    streams,
     traffic,
     validate,
     verify,
 )
-from planner.cli.frame import Frame, guarded
+from planner.cli.frame import Frame, guarded, usage
 from planner.cli.layout import Group
+from planner.cli.shortage import shortage_of
 
 _START = ("plan init", "plan solve scenarios/llama.yaml", "plan memory gpt2-xl --batch 32 --sequence 1000")
 app = typer.Typer(
@@ -97,20 +100,43 @@ for room in (
 
 def main() -> None:
     """Run the command line; exit codes are those of planner/errors.py."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, ValueError):
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    # Nothing here multiplies large matrices, and each of its threads takes address space.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     collecting = gc.isenabled()
     gc.disable()  # a command lives a second: looking for cycles takes a tenth of it and frees nothing
     atexit.register(gc.freeze)  # nor at its end, where everything would be looked through once more
     atexit.register(_unheard)
     try:
-        app(prog_name="plan")
-    except KeyboardInterrupt:  # before the command began, or when it had ended
-        sys.exit(130)
+        with streams.kept():
+            _answer()
     finally:
         if collecting:
             gc.enable()
+
+
+def _answer() -> None:
+    """What `guarded` does not see: help, versions, completion, and what fails before or after a command."""
+    asked_by_shell = "_PLAN_COMPLETE" in os.environ
+    try:
+        try:
+            app(prog_name="plan")
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt:  # before the command began, or when it had ended
+        sys.exit(130)
+    except SystemExit as ended:
+        if asked_by_shell and ended.code == 1:  # an instruction that no shell gives
+            sys.exit(2)
+        raise
+    except streams.Lost as lost:
+        Frame().complain(lost)
+        sys.exit(lost.exit_code)
+    except Exception as error:
+        short = shortage_of(error)
+        if short is None and not asked_by_shell:
+            raise
+        Frame().complain(short or usage("bad-completion", "the shell's question for completions cannot be read"))
+        sys.exit(short.exit_code if short else 2)
 
 
 def _unheard() -> None:
