@@ -129,7 +129,7 @@ class _Sizes:
         more = np.append(grid[1:], grid[-1] + 1)  # the next size writes faster, this one fails less
         written = job.checkpoint_bytes * grid / more * min(per_host) / max(per_host)
         figures = run_figures(job.deadline_s, grid, written, rarest)
-        factor = figures.useful_s / figures.goodput / job.deadline_s
+        factor = figures.wall_s / job.deadline_s
         return cls(devices=grid, factor=np.minimum.accumulate(factor[::-1])[::-1] * (1 - ROUNDING))
 
     def at(self, devices: IntArray) -> FloatArray:

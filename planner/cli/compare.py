@@ -78,6 +78,7 @@ def compare(
     from planner.optimize import child
 
     most = None if max_increase is None else _increase(max_increase)
+    threads = options.within_cores(frame, threads)
     solving = {"solver": solver.value, "time_limit_s": time_of(time_limit), "threads": threads, "seed": seed}
     child.start_early(threads)
     given = Given(

@@ -52,7 +52,9 @@ def frontier(
     ] = None,
     output: Annotated[FrontierForm, typer.Option("--output", "-o", help="Output format.")] = FrontierForm.table,
     out: options.OutFile = None,
-    most: Annotated[int, typer.Option("--most", min=1, help="Points to look for in this run.")] = 1000,
+    most: Annotated[
+        int, typer.Option("--most", min=1, max=options.MOST_COUNT, help="Points to look for in this run.")
+    ] = 1000,
     fresh: Annotated[bool, typer.Option("--no-journal", help="Neither read nor keep points.")] = False,
     settings: options.Settings = None,
     case: options.Case = None,
@@ -70,6 +72,7 @@ def frontier(
     from planner.cli.find import load
 
     limit, low, high = range_of(over)
+    threads = options.within_cores(frame, threads)
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": time_of(time_limit)}
     question, catalog = load(
         scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame

@@ -56,8 +56,8 @@ class Goal(StrEnum):
     bits = "bits"
 
 
-def _count(flag: str, help_text: str) -> Any:
-    return typer.Option(flag, min=1, help=help_text)
+def _count(flag: str, help_text: str, most: int = options.MOST_COUNT) -> Any:
+    return typer.Option(flag, min=1, max=most, help=help_text)
 
 
 def memory(
@@ -66,7 +66,7 @@ def memory(
     train: Annotated[bool, typer.Option("--train", help="Memory of training (the default).")] = False,
     serve: Annotated[bool, typer.Option("--serve", help="Memory of serving.")] = False,
     batch: Annotated[int | None, _count("--batch", "Sequences of one pass of one model copy.")] = None,
-    sequence: Annotated[int | None, _count("--sequence", "Tokens of a sequence.")] = None,
+    sequence: Annotated[int | None, _count("--sequence", "Tokens of a sequence.", options.MOST_LENGTH)] = None,
     optimizer: Annotated[str | None, typer.Option("--optimizer", help="As in a scenario; default adamw.")] = None,
     precision: Annotated[Precision | None, typer.Option("--precision", help="To train in; default bf16.")] = None,
     attention: Annotated[Attention | None, typer.Option("--attention", help="Default: both, side by side.")] = None,
@@ -78,7 +78,9 @@ def memory(
     pp: Annotated[int, _count("--pp", "Pipeline stages.")] = 1,
     cp: Annotated[int | None, _count("--cp", "Context parallel.")] = None,
     ep: Annotated[int, _count("--ep", "Expert parallel.")] = 1,
-    context: Annotated[int | None, _count("--context", "Serving: tokens that each request fills.")] = None,
+    context: Annotated[
+        int | None, _count("--context", "Serving: tokens that each request fills.", options.MOST_LENGTH)
+    ] = None,
     concurrency: Annotated[int | None, _count("--concurrency", "Serving: requests at once.")] = None,
     weights: Annotated[str | None, typer.Option("--weights", help="Serving: fp8, int4 …; default three.")] = None,
     kv_cache: Annotated[str | None, typer.Option("--kv-cache", help="Serving: cache format; default bf16.")] = None,

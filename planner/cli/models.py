@@ -23,7 +23,9 @@ def list_models(frame: Frame, output: options.Output = Form.table, out: options.
 def show(
     frame: Frame,
     model: options.Model,
-    sequence: Annotated[int, typer.Option("--sequence", min=1, help="Tokens that attention looks over.")] = 4096,
+    sequence: Annotated[
+        int, typer.Option("--sequence", min=1, max=options.MOST_LENGTH, help="Tokens that attention looks over.")
+    ] = 4096,
     output: options.Output = Form.table,
     out: options.OutFile = None,
 ) -> None:

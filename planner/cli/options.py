@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from planner.cli import complete
-from planner.cli.frame import Form
+from planner.cli.frame import Form, Frame
+
+MOST_COUNT = 1_000_000  # of anything that is counted, and of tokens in a row, as in scenarios
+MOST_LENGTH = 1_000_000_000
 
 
 class Solver(StrEnum):
@@ -75,5 +78,17 @@ AllowSuspect = Annotated[bool, typer.Option("--allow-suspect", help="Use prices 
 SolverName = Annotated[Solver, typer.Option("--solver", help="Solver of the integer program.")]
 Gap = Annotated[str, typer.Option("--gap", metavar="SHARE", help="Accept what is proven this close.")]
 TimeLimit = Annotated[str | None, typer.Option("--time-limit", metavar="TIME", help="Stop the solver then, as 60s.")]
-Threads = Annotated[int, typer.Option("--threads", min=1, help="Threads of the solver.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the solver.")]
+Threads = Annotated[
+    int, typer.Option("--threads", min=1, max=MOST_COUNT, help="Threads of the solver, as many as cores at most.")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed of the solver.")]
+
+
+def within_cores(frame: Frame, threads: int) -> int:
+    """As many threads as can run at once, said where that is fewer than were asked for."""
+    from planner.optimize.child import most_threads
+
+    most = most_threads()
+    if threads > most:
+        frame.say(f"{threads:,} threads were asked for, {most} are used: there are no more cores")
+    return min(threads, most)

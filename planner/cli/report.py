@@ -78,6 +78,7 @@ def report(
 
     if over and frontier:
         raise usage("not-together", "--over sweeps a frontier and --frontier reads one", "give one of them")
+    threads = options.within_cores(frame, threads)
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": time_of(time_limit)}
     asked |= {"threads": threads, "seed": seed, "allow_suspect": allow_suspect}
     given: dict[str, Any] = {"hardware": hardware, "prices": prices, "price": price}

@@ -24,7 +24,8 @@ def demand_memory() -> None:
         return
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < LEAST_BYTES:
-        raise _no_memory(f"this process may use {limit / 1e6:,.0f} MB of address space, and plan needs about {LEAST_BYTES / 1e6:.0f} MB")
+        has, needs = limit / 1e6, LEAST_BYTES / 1e6
+        raise _no_memory(f"this process may use {has:,.0f} MB of address space, and plan needs about {needs:.0f} MB")
 
 
 def shortage_of(error: BaseException) -> PlanError | None:

@@ -40,7 +40,9 @@ def solve(
     accept_incumbent: Annotated[
         bool, typer.Option("--accept-incumbent", help="Exit 0 for a plan that is not proven.")
     ] = False,
-    best: Annotated[int, typer.Option("--best", min=0, help="List that many of the best different decisions.")] = 0,
+    best: Annotated[
+        int, typer.Option("--best", min=0, max=1000, help="List that many of the best different decisions.")
+    ] = 0,
     within: Annotated[
         str | None, typer.Option("--within", metavar="SHARE", help="Fewest and most of each device that close.")
     ] = None,
@@ -57,6 +59,7 @@ def solve(
 
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": time_of(time_limit)}
     asked |= _others(best, within, previous, move_cost)
+    threads = options.within_cores(frame, threads)
     child.start_early(threads)  # it imports the solvers while the scenario is read
     question, catalog = load(
         scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame

@@ -53,7 +53,7 @@ def _fill() -> None:
 
 
 def _opened(number: int) -> Any:
-    return open(number, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: PTH123 - no path
+    return os.fdopen(number, "w", encoding="utf-8", errors="replace", closefd=False)
 
 
 def _forget(_: Exception) -> None:

@@ -69,6 +69,12 @@ class RunFigures:
     lost_share: Values  # of the wall time: work that failures undo
     restart_share: Values  # of the wall time: noticing failures and restarting
 
+    @property
+    def wall_s(self) -> Values:
+        """Time of the whole run, stragglers included; infinite where it fails faster than it restarts.  [s]"""
+        endless = np.full(np.broadcast(self.useful_s, self.goodput).shape, np.inf)
+        return np.asarray(np.divide(self.useful_s, self.goodput, out=endless, where=np.asarray(self.goodput) > 0))
+
 
 def checkpoint_bytes_of(arch: Architecture, spec: TrainingSpec) -> float:
     """Bytes of one checkpoint of a job: what is trained, its master weights and moments.  [B]"""
@@ -150,7 +156,7 @@ def preemption_margin(
     warned = run.preemption_warning_s >= figures.checkpoint_s
     return np.asarray(
         preempted_quantile(
-            figures.useful_s / figures.goodput,
+            figures.wall_s,
             taken,
             undone + run.preemption_restart_s,
             np.where(warned, 0.0, figures.interval_s),
@@ -184,7 +190,7 @@ def run_overheads(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec
     known = np.where(np.isfinite(busy), busy, 1.0)  # an unknown busy time stays what makes the sum infinite
     figures = run_figures(known, devices, checkpoint_bytes, run)
     with np.errstate(divide="ignore", invalid="ignore"):
-        wall = figures.useful_s / figures.goodput
+        wall = figures.wall_s
         saves = np.where(figures.checkpoint_s > 0, figures.useful_s / figures.interval_s, 0.0)
         lost = np.where(figures.lost_share > 0, wall * figures.lost_share, 0.0)
         restarts = np.where(figures.restart_share > 0, wall * figures.restart_share, 0.0)

@@ -40,6 +40,13 @@ def command() -> list[str]:
     return [sys.executable, "-P", "-c", BOOT, *places]
 
 
+def most_threads() -> int:
+    """Threads that can run at once: more of them only wait for each other, and thousands bring a machine to a halt."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class Child:
     """One solver process. Raises `OSError` when it cannot be started."""
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, Program
 from planner.optimize.check import flows_of, violations
+from planner.optimize.child import most_threads
 from planner.optimize.criteria import criteria_of, value_of
 from planner.optimize.greedy import greedy_plan
 from planner.optimize.incumbent import at_most
@@ -58,6 +59,8 @@ def optimize(
         ``highs`` or ``cbc``; the other one, if installed, is asked when an answer does not stand.
     gap
         Relative gap at which to stop; a plan within the gap is ``feasible`` unless proven best.
+    threads
+        Of the solver, as many as there are cores at most.
     adapters
         What to run models with, in order (for tests); default PuLP with the solver and the other one.
     first
@@ -75,12 +78,15 @@ def optimize(
     scope = scope_of(program, columns)
     if most_microusd is not None:
         scope = at_most(scope, "cost", most_microusd).settle("cost", most_microusd)
-    options = Options(gap=gap, time_limit_s=time_limit_s, threads=threads, seed=seed)
+    most = most_threads()
+    options = Options(gap=gap, time_limit_s=time_limit_s, threads=min(threads, most), seed=seed)
     run = Run(
         adapters=adapters,
         options=options,
         stop_at=None if time_limit_s is None else time.monotonic() + time_limit_s,
     )
+    if threads > most:
+        run.messages.append(f"{threads:,} threads were asked for, {most} were used: there are no more cores")
     main = adapters[0]
     task = hopeless(scope)
     if task:

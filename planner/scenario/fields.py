@@ -24,6 +24,7 @@ from planner.units import UnitError
 FIELD = "{field}"
 MAX_TOKENS = 1e18
 MAX_COUNT = 10**6
+LEAST_PARAMETERS = 10**6  # the smallest language models that are published; below it a unit was forgotten
 _CENTURY_S = 100 * 12 * 730 * 3600.0
 _NUMBER = r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?"
 
@@ -55,7 +56,13 @@ class _Bounded(BeforeValidator):
 
 
 def _quantity(
-    parse: Callable[..., float], says: str, low: float, high: float, *, above: bool = False, hint: str = ""
+    parse: Callable[..., float],
+    says: str,
+    low: float,
+    high: float,
+    *,
+    above: bool = False,
+    hint: str | Callable[[float], str] = "",
 ) -> _Bounded:
     """Read a quantity and hold it to its range; `says` words the range."""
 
@@ -65,8 +72,8 @@ def _quantity(
         except UnitError as error:
             refuse(error.reference, error.message, error.hint)
         if number < low or number > high or (above and number == low):
-            refuse("out-of-range", f"{FIELD} is {written(value).strip(chr(39))}; it must be {says}",
-                   hint or f"write a value {says}")  # fmt: skip
+            way_out = hint(number) if callable(hint) else hint or f"write a value {says}"
+            refuse("out-of-range", f"{FIELD} is {written(value).strip(chr(39))}; it must be {says}", way_out)
         return number
 
     return _Bounded(check, says=says)
@@ -135,7 +142,13 @@ Epochs = Annotated[
 Parameters = Annotated[
     int,
     _text_schema("[kMBT]?( ?(parameters|params))?", "8B", bare=True),
-    _quantity(units.parse_parameters, "at least 1 and at most 1e15", 1, 10**15),
+    _quantity(
+        units.parse_parameters,
+        "at least 1M and at most 1e15",
+        LEAST_PARAMETERS,
+        10**15,
+        hint=lambda number: f"did you mean {number:.0f}B?" if 0 < number < 10_000 else "write 8B",
+    ),
 ]
 Length = Annotated[int, _LENGTH_SCHEMA, _quantity(units.parse_count, "at least 1 and at most 1e9", 1, 10**9)]
 Count = Annotated[int, _COUNT_SCHEMA, _quantity(units.parse_count, "at least 1 and at most 1000000", 1, MAX_COUNT)]

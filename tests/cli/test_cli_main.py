@@ -132,6 +132,10 @@ def test_discovery(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert scenario_file("x.yaml") == "x.yaml"
 
 
+BEYOND = "1000000000000000000000"  # more than 64 bits hold
+COUNTED = ("--batch", "--sequence", "--devices", "--dp", "--tp", "--pp", "--cp", "--ep", "--context", "--concurrency")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -140,6 +144,12 @@ def test_discovery(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("solve", "x.yaml", "-o", "xml"),
         ("solve", "x.yaml", "--solver", "glpk"),
         ("solve", "x.yaml", "--threads", "0"),
+        ("solve", "x.yaml", "--threads", BEYOND),
+        ("solve", "x.yaml", "--seed", BEYOND),
+        ("solve", "x.yaml", "--best", BEYOND),
+        ("frontier", "x.yaml", "--most", BEYOND),
+        ("models", "show", "gpt2", "--sequence", BEYOND),
+        *(("memory", "gpt2", flag, BEYOND) for flag in COUNTED),
         ("solve", "x.yaml", "--gap", "150%"),
         ("solve", "x.yaml", "--time-limit", "60"),
         ("solve", "x.yaml", "--time-limit", "-1s"),
@@ -154,6 +164,27 @@ def test_usage_errors_exit_2(run: Run, arguments: tuple[str, ...]) -> None:
     assert answer.code == 2
     assert answer.out == ""
     assert "rror" in answer.err
+
+
+def test_no_more_threads_than_cores(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of them bring a machine to a halt; nothing here starts more than there are cores."""
+    from planner import api
+    from planner.answers import Plan
+    from planner.optimize import child
+
+    asked: list[object] = []
+
+    def solve(*_: object, **options: object) -> Plan:
+        asked.append(options["threads"])
+        return Plan(document=sample("llama"))
+
+    monkeypatch.setattr(api, "solve", solve)
+    monkeypatch.setattr(child, "most_threads", lambda: 3)
+    monkeypatch.setattr(child, "start_early", asked.append)
+    answer = run("solve", "scenarios/llama.yaml", "--threads", "5000")
+    assert (answer.code, asked) == (0, [3, 3])
+    assert "5,000 threads were asked for, 3 are used: there are no more cores" in answer.err
+    assert "threads" not in run("solve", "scenarios/llama.yaml", "--threads", "3").err
 
 
 def test_version(run: Run) -> None:

@@ -43,9 +43,7 @@ def test_neither_buffers_nor_encoding_matter(environment: dict[str, str], tmp_pa
 
 @pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-"])
 @pytest.mark.parametrize(("arguments", "code"), [("--version", 0), ("nonsense", 2), ("solve missing.yaml", 3)])
-def test_what_cannot_be_said_on_stderr_changes_nothing(
-    arguments: str, code: int, streams: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_said_on_stderr_changes_nothing(arguments: str, code: int, streams: str, tmp_path: Path) -> None:
     assert plan(arguments, f"{streams} >/dev/null", tmp_path)[0] == code
     assert list(tmp_path.iterdir()) == []
 

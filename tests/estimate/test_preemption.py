@@ -14,7 +14,7 @@ from planner.candidates.search import enumerate_candidates
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import TrainingTable
 from planner.equations.preemption import preempted_quantile
-from planner.estimate.run import RunSpec, preemption_margin, run_figures
+from planner.estimate.run import RunSpec, preemption_margin, run_figures, run_overheads
 from tests.worlds import catalog, job, offer, scenario
 
 HOUR_S = 3600.0
@@ -71,8 +71,22 @@ def test_a_warning_leaves_less_to_chance() -> None:
     warned = replace(spot, preemption_warning_s=120.0)
     assert float(preemption_margin(1e5, 8, 1e10, warned, 0.9)) < float(preemption_margin(1e5, 8, 1e10, spot, 0.9))
     figures = run_figures(1e5, 8, 1e10, warned)
-    wall_s = float(figures.useful_s / figures.goodput)
-    assert wall_s > 1e5
+    assert float(figures.wall_s) > 1e5
+
+
+def test_a_run_that_stops_more_often_than_it_restarts_never_ends() -> None:
+    """Of two sizes the larger one: told as a time without end, and nothing is divided by zero on the way."""
+    spot = RunSpec(preemptions_per_s=2.0 / HOUR_S, preemption_restart_s=600.0, checkpoint_every_s=600.0,
+                   checkpoint_bandwidth_bytes_per_s=1e9)  # fmt: skip
+    sizes = np.array([8, 800])
+    with np.errstate(all="raise"):
+        figures = run_figures(np.array([1e5, 1e5]), sizes, 1e9, spot)
+        margins = preemption_margin(np.array([1e5, 1e5]), sizes, 1e9, spot, 0.9)
+        terms = run_overheads(np.array([1e5, 1e5]), sizes, 1e9, spot)
+    assert np.isfinite(figures.wall_s).tolist() == [True, False]
+    assert figures.wall_s[0] == figures.useful_s[0] / figures.goodput[0] > 1e5
+    assert margins[0] > margins[1] == 1.0
+    assert np.isinf(np.asarray(terms.total)).tolist() == [False, True]
 
 
 @pytest.mark.parametrize(("confidence", "meets"), [("p50", True), ("p95", False)])

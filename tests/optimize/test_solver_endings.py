@@ -175,6 +175,15 @@ def test_solver_gets_gap_zero_one_thread_and_the_seed() -> None:
     assert fake.asked[0] == Options(gap=0.0, time_limit_s=None, threads=1, seed=7)
 
 
+def test_solver_gets_no_more_threads_than_there_are_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planner.optimize.solve.most_threads", lambda: 2)
+    fake = Fake(lambda real, _: real)
+    answer = optimize(QUESTION, adapters=[fake], threads=5000)
+    assert {options.threads for options in fake.asked} == {2}
+    assert "5,000 threads were asked for, 2 were used: there are no more cores" in answer.messages
+    assert optimize(QUESTION, adapters=[fake], threads=2).messages == ()
+
+
 @pytest.mark.parametrize(("solver", "way"), [("highs", "pip install highspy"), ("cbc", "pulp[cbc]")])
 def test_missing_solver_names_the_way_out(solver: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulp_adapter, "_has_module", lambda name: False)
