@@ -1,0 +1,188 @@
+"""Every rule of a legal layout, as the verifier has it: one within its bound, at it, and one beyond it.
+
+Llama 3.1 8B has 32 layers, 32 heads over 8 key-value heads and a width of 14336; Mixtral 8x7B has 8 experts in each of
+as many layers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.architecture.load import load_model
+from planner.plan.checks.layout import serving_layout_findings, training_layout_findings
+from tests.worlds import job, scenario, shape
+
+DENSE, EXPERTS = "llama-3.1-8b", "mixtral-8x7b"
+EIGHT = shape("north/eight", devices=8)
+PLAIN = {"dp": 1, "tp": 1, "pp": 1, "vpp": 1, "cp": 1, "ep": 1, "micro_batch": 1, "global_batch_sequences": 64}
+
+
+def training(
+    asked: dict[str, Any] | None = None, *, model: str = DENSE, framework: str | None = None, **split: Any
+) -> list[str]:
+    """What is illegal about a split; its devices and micro-batches follow from it unless they are given."""
+    plain = {"sharding": ["none", "zero-1", "zero-2", "zero-3"], "recompute": ["none", "full"]}
+    one = scenario([job(model=model, **{**plain, **(asked or {})})]).training[0]
+    one = one.model_copy(update={"framework": framework})  # one that no scenario may name, too
+    sizes = {**PLAIN, "sharding": "none", "recompute": "none", **split}
+    if "micro_batches" not in sizes:
+        sizes["micro_batches"] = sizes["global_batch_sequences"] // (sizes["dp"] * sizes["micro_batch"])
+    devices = sizes.pop("devices", None) or sizes["dp"] * sizes["tp"] * sizes["pp"] * sizes["cp"]
+    found = list(training_layout_findings(one, load_model(model), sizes, EIGHT, devices))
+    assert {each.reference for each in found} <= {"illegal-layout"}
+    return [each.message.removeprefix("job: ") for each in found]
+
+
+def serving(model: str = DENSE, engine: str = "vllm", **split: Any) -> list[str]:
+    sizes = {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1, **split}
+    found = list(serving_layout_findings("fleet", load_model(model), sizes, EIGHT, engine))
+    assert {each.reference for each in found} <= {"illegal-layout"}
+    return [each.message.removeprefix("fleet: ") for each in found]
+
+
+@pytest.mark.parametrize("name", ["dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "micro_batches"])
+@pytest.mark.parametrize("value", [0, -1, 1.0, True, "1", None])
+def test_sizes_are_positive_whole_numbers(name: str, value: Any) -> None:
+    split = {"micro_batches": 64, "devices": 1, name: value}
+    assert training(**split) == ["a size is not a positive whole number"]
+
+
+@pytest.mark.parametrize("name", ["tp", "pp", "dp", "ep", "cp"])
+def test_sizes_of_replicas_are_positive_whole_numbers(name: str) -> None:
+    assert serving(**{name: 0}) == ["a size is not a positive whole number"]
+    assert serving(**{name: 1}) == []
+
+
+@pytest.mark.parametrize(("devices", "found"), [(7, 1), (8, 0), (9, 1)])
+def test_the_devices_are_the_product(devices: int, found: int) -> None:
+    told = [f"dp·tp·pp·cp = 8, not {devices} devices"] * found
+    assert training(dp=2, tp=2, pp=2, devices=devices) == told
+
+
+def test_sharding_and_recomputation_are_among_what_is_asked() -> None:
+    assert training({"sharding": ["zero-1"]}, sharding="zero-1") == []
+    assert training({"sharding": ["zero-1"]}) == ["sharding none is not among ('zero-1',)"]
+    assert training({"recompute": ["full"]}) == ["recompute none is not among ('full',)"]
+
+
+@pytest.mark.parametrize(("sharding", "told"), [("none", []), ("zero-1", []), ("zero-2", ["llm.c has no zero-2"])])
+def test_stages_of_a_framework(sharding: str, told: list[str]) -> None:
+    assert training(framework="llm.c", sharding=sharding) == told
+
+
+def test_a_framework_without_a_pipeline() -> None:
+    assert training(framework="llm.c", pp=1) == []
+    assert training(framework="llm.c", pp=2) == ["llm.c has no pipeline"]
+
+
+@pytest.mark.parametrize(("sharding", "found"), [("zero-1", 0), ("zero-2", 1), ("zero-3", 1)])
+def test_deepspeed_shards_no_gradients_under_a_pipeline(sharding: str, found: int) -> None:
+    told = ["deepspeed shards no gradients under a pipeline"] * found
+    assert training(framework="deepspeed", sharding=sharding, pp=2) == told
+    assert training(framework="deepspeed", sharding=sharding, pp=1) == []
+
+
+@pytest.mark.parametrize(("tp", "found"), [(4, 0), (8, 0), (16, 1)])
+def test_tensor_parallelism_stays_in_the_fast_domain(tp: int, found: int) -> None:
+    told = [f"tp {tp} leaves the fast domain of north/eight"] * found
+    assert training(tp=tp) == told
+    assert serving(tp=tp) == told
+
+
+def test_the_fast_domain_may_be_larger_than_a_shape() -> None:
+    one = scenario([job(model=DENSE)]).training[0]
+    split = {**PLAIN, "tp": 8, "micro_batches": 64, "sharding": "none", "recompute": "none"}
+    for domain, found in ((8, 0), (4, 1)):
+        small = shape("north/four", devices=4, scale_up_devices=domain)
+        assert len(list(training_layout_findings(one, load_model(DENSE), split, small, 8))) == found
+
+
+def test_tensor_parallelism_divides_heads_and_widths() -> None:
+    assert training(tp=7) == ["tp 7 does not divide heads and widths"]
+    assert serving(tp=6) == ["tp 6 does not divide heads and widths"]
+
+
+@pytest.mark.parametrize(("pp", "found"), [(31, 0), (32, 0), (33, 1)])
+def test_stages_are_at_most_as_many_as_layers(pp: int, found: int) -> None:
+    assert training(pp=pp) == [f"{pp} × 1 stages, 32 layers"] * found
+    assert serving(pp=pp) == [f"{pp} stages, 32 layers"] * found
+
+
+@pytest.mark.parametrize(
+    ("pp", "vpp", "micro_batches", "told"),
+    [
+        (16, 2, 64, ""),
+        (17, 2, 68, "17 × 2 stages, 32 layers"),
+        (4, 2, 64, ""),
+        (4, 3, 64, "3 chunks of 4 stages want equal chunks and micro-batches in multiples of 4"),
+        (4, 2, 66, "2 chunks of 4 stages want equal chunks and micro-batches in multiples of 4"),
+        (1, 2, 64, "2 chunks of 1 stages want equal chunks and micro-batches in multiples of 1"),
+    ],
+)
+def test_interleaved_stages(pp: int, vpp: int, micro_batches: int, told: str) -> None:
+    assert training(pp=pp, vpp=vpp, global_batch_sequences=micro_batches) == ([told] if told else [])
+
+
+@pytest.mark.parametrize(("tokens", "found"), [(4096, 0), (4100, 0), (4098, 1), (4099, 1)])
+def test_context_ranks_have_two_chunks_each(tokens: int, found: int) -> None:
+    told = [f"{tokens} tokens do not make two chunks for each of 2 context ranks"] * found
+    assert training({"sequence_length": tokens}, cp=2) == told
+    assert training({"sequence_length": tokens}, cp=1) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "ep", "dp", "found"),
+    [(EXPERTS, 4, 8, 0), (EXPERTS, 8, 8, 0), (EXPERTS, 16, 16, 1), (EXPERTS, 4, 6, 1), (DENSE, 2, 2, 1)],
+)
+def test_experts_are_divided(model: str, ep: int, dp: int, found: int) -> None:
+    told = [f"ep {ep} does not divide the experts and the {dp} ranks that share them"] * found
+    asked = {"global_batch": f"{dp * 10} sequences"}
+    assert training(asked, model=model, ep=ep, dp=dp, global_batch_sequences=dp * 10) == told
+    assert [each for each in serving(model, ep=ep, dp=dp) if each.startswith("ep")] == told
+
+
+def test_replicas_of_dense_models_are_not_spread() -> None:
+    assert serving(EXPERTS, dp=2, ep=2) == []
+    assert serving(dp=1) == []
+    assert serving(dp=2) == ["attention is spread over data-parallel ranks only beside experts"]
+
+
+@pytest.mark.parametrize(("cp", "found"), [(1, 0), (2, 0), (4, 1)])
+def test_context_ranks_are_among_the_copies_of_a_cache(cp: int, found: int) -> None:
+    """16 tensor ranks hold 8 key-value heads twice."""
+    wide = shape("north/wide", devices=16)
+    sizes = {"tp": 16, "pp": 1, "dp": 1, "ep": 1, "cp": cp}
+    told = [one.message for one in serving_layout_findings("f", load_model(DENSE), sizes, wide, "vllm")]
+    assert told == [f"f: cp {cp}, but only 2 ranks hold the same heads"] * found
+
+
+def test_an_engine_that_does_not_share_out_a_cache() -> None:
+    wide = shape("north/wide", devices=16)
+    sizes = {"tp": 16, "pp": 1, "dp": 1, "ep": 1, "cp": 2}
+    told = [one.message for one in serving_layout_findings("f", load_model(DENSE), sizes, wide, "tgi")]
+    assert told == ["f: tgi does not share out the tokens of a cache"]
+
+
+@pytest.mark.parametrize(("batch", "found"), [(57, 1), (58, 0), (64, 0), (70, 0), (71, 1)])
+def test_one_batch_is_kept_to_a_tenth(batch: int, found: int) -> None:
+    told = [f"batch {batch} is too far from 64 to 64 sequences"] * found
+    assert training(global_batch_sequences=batch) == told
+
+
+@pytest.mark.parametrize(("batch", "found"), [(63, 1), (64, 0), (128, 0), (129, 1)])
+def test_a_range_of_batches_is_kept_to(batch: int, found: int) -> None:
+    asked = {"global_batch": {"min": "64 sequences", "max": "128 sequences"}}
+    told = [f"batch {batch} is too far from 64 to 128 sequences"] * found
+    assert training(asked, global_batch_sequences=batch) == told
+
+
+@pytest.mark.parametrize(("micro_batches", "found"), [(7, 1), (8, 0), (9, 1)])
+def test_micro_batches_make_the_batch(micro_batches: int, found: int) -> None:
+    told = [f"batch 64 is not {micro_batches} × 8"] * found
+    assert training(dp=4, micro_batch=2, micro_batches=micro_batches) == told
+
+
+def test_a_batch_is_a_multiple_of_its_ranks() -> None:
+    assert training(dp=3, global_batch_sequences=64, micro_batches=21) == ["batch 64 is not 21 × 3"]
