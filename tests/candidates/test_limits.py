@@ -124,6 +124,13 @@ def test_budget_and_carbon_count_every_task_whatever_its_window() -> None:
     assert len(carbon.columns) == len(facts)
 
 
+@pytest.mark.parametrize(("limit", "bound"), [("0.9999 g", 999), ("1 g", 1000), ("1.0009 g", 1000)])
+def test_a_carbon_limit_is_rounded_down_to_milligrams(limit: str, bound: int) -> None:
+    for top in ({"carbon": limit}, {"sites": [{"provider": "north", "carbon": limit}]}):
+        _, (row,) = columns({"limits": top})
+        assert row.bound == bound
+
+
 def test_power_is_in_milliwatts_rounded_up() -> None:
     facts, (row,) = columns({"limits": {"power": "6 kW"}})
     assert (row.name, row.bound) == ("limits.power", 6_000_000)

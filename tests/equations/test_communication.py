@@ -41,6 +41,12 @@ def test_hierarchy_of_one_level_is_flat() -> None:
     assert com.hierarchical_all_gather_s(N, 8, 1, W, 1.0) == com.ring_all_gather_s(N, 8, W)
 
 
+def test_a_gather_starts_once_for_each_rank_but_its_own() -> None:
+    """Eq. (1) of EQ-COM-8: 7 starts inside a node of 8, 3 between 4 nodes."""
+    no_bytes = com.hierarchical_all_gather_s(0.0, 8, 4, W, W, 1e-5, 1e-3)
+    assert no_bytes == pytest.approx(7 * 1e-5 + 3 * 1e-3)
+
+
 def test_hierarchy_reduces_before_it_leaves_the_node() -> None:
     """8 ranks a node, 4 nodes: the network carries an eighth of the message per device."""
     inside, across = com.all_reduce_s(N, 8, W), com.all_reduce_s(N / 8, 4, W / 10)

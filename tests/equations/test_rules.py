@@ -64,3 +64,13 @@ def test_young_interval_is_the_best_of_all_intervals() -> None:
 def test_a_job_that_fails_faster_than_it_restarts_never_ends() -> None:
     assert reliability.inverse_goodput(60, 600, 100, 600) == np.inf
     assert reliability.inverse_goodput(0, 1e-9, 1e12) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("warning_s", "lost_s"), [(0.0, 300.0), (59.9, 300.0), (60.0, 60.0), (61.0, 60.0)])
+def test_a_warning_as_long_as_a_checkpoint_saves_the_work(warning_s: float, lost_s: float) -> None:
+    """Work of half an interval of 600 s is undone, or a checkpoint of 60 s is written in time."""
+    assert reliability.preemption_lost_s(600.0, 60.0, warning_s) == lost_s
+
+
+def test_a_warning_never_costs_more_than_it_saves() -> None:
+    assert reliability.preemption_lost_s(100.0, 60.0, 60.0) == 50.0
