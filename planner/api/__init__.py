@@ -1,12 +1,13 @@
 """The library behind the command line: load, enumerate, optimise, verify; ask, sweep.
 
-solving.py plans; checking.py verifies; frontiers.py sweeps a limit; asking.py explains a solved scenario.
+session.py holds a scenario with its candidates, and answers; solving.py, asking.py and others ask it one thing;
+checking.py verifies; frontiers.py sweeps a limit; taking.py reads what is given.
 """
 
 from __future__ import annotations
 
 from planner.answers import Plan
-from planner.api.asking import asked, break_even, marginal_values, repairs, why_not
+from planner.api.asking import break_even, marginal_values, repairs, why_not
 from planner.api.checking import verify
 from planner.api.comparing import compare, side_of, side_of_plan
 from planner.api.exporting import export_plan
@@ -14,14 +15,9 @@ from planner.api.frontiers import frontier, tradeoffs
 from planner.api.margins import margins
 from planner.api.reporting import report
 from planner.api.schemas import compare_schema, frontier_schema, plan_schema, report_schema
-from planner.api.solving import (
-    best_decisions,
-    candidates_table,
-    catalog_of,
-    enumerate_candidates,
-    near_optimal,
-    solve,
-)
+from planner.api.session import Session, enumerate_candidates
+from planner.api.solving import best_decisions, candidates_table, near_optimal, session, solve
+from planner.api.taking import PlanLike, ScenarioLike, catalog_of
 from planner.catalog.load import load_catalog
 from planner.optimize.solve import optimize
 from planner.plan.references import load_model
@@ -29,7 +25,9 @@ from planner.scenario.load import load_scenario
 
 __all__ = [
     "Plan",
-    "asked",
+    "PlanLike",
+    "ScenarioLike",
+    "Session",
     "best_decisions",
     "break_even",
     "candidates_table",
@@ -51,6 +49,7 @@ __all__ = [
     "repairs",
     "report",
     "report_schema",
+    "session",
     "side_of",
     "side_of_plan",
     "solve",

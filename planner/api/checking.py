@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from planner.api.taking import PlanLike, document_of
 from planner.candidates.search import Candidates, enumerate_candidates
 from planner.catalog.model import Catalog
 from planner.errors import Problem
@@ -17,11 +18,19 @@ from planner.scenario.load import parse_scenario
 Document = dict[str, Any]
 
 
-def verify(document: Document, catalog: Catalog | None = None) -> list[Problem]:
-    """Every way in which a plan document contradicts its scenario, its catalog or itself.
+def verify(plan: PlanLike, catalog: Catalog | None = None) -> list[Problem]:
+    """Every way in which a plan contradicts its scenario, its catalog or itself.
 
     The certificate is checked as well, over all columns of the scenario, listed again: no solver is asked.
+
+    Parameters
+    ----------
+    plan
+        A plan, its document or the path of its file.
+    catalog
+        That it was made with; default as the plan says.
     """
+    document = document_of(plan)
     catalog = catalog or catalog_of_plan(document)
     problems = _verify(document, catalog, load_model)
     if problems or not document.get("certificate"):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.answers import Comparison, Plan
-from planner.api.solving import Way, catalog_of, enumerate_candidates, solve
+from planner.answers import Comparison
+from planner.api.session import Session, enumerate_candidates
+from planner.api.solving import solve
+from planner.api.taking import PlanLike, ScenarioLike, catalog_of, document_of, scenario_of
 from planner.candidates.search import Candidates
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
@@ -28,8 +32,7 @@ DEFAULTS: Document = {"solver": "highs", "gap": 0.0, "time_limit_s": None, "thre
 
 
 def compare(
-    *sides: Side | Plan | Scenario | Mapping[str, Any],
-    scenario: Scenario | None = None,
+    *sides: Side | PlanLike | Scenario,
     catalog: Catalog | None = None,
     cause: bool = True,
     allow_suspect: bool = False,
@@ -40,7 +43,8 @@ def compare(
     Parameters
     ----------
     sides
-        Plans, plan documents, scenarios, or sides made by `side_of` and `side_of_plan`; each is held against the first.
+        Plans, plan documents, scenarios, paths of either (a plan's ends in .json), names of shipped scenarios, or
+        sides made by `side_of` and `side_of_plan`; each is held against the first.
     catalog
         To solve scenarios with, and plans again; default: that of each.
     cause
@@ -67,18 +71,19 @@ def compare(
 
 
 def side_of(
-    name: str, scenario: Scenario, catalog: Catalog | None = None, *, kind: str = "scenario", **options: Any
+    name: str, scenario: ScenarioLike, catalog: Catalog | None = None, *, kind: str = "scenario", **options: Any
 ) -> Side:
     """A scenario, solved on a catalog, as a side of a comparison."""
     from planner.plan.compare.side import Side
 
+    scenario = scenario_of(scenario)
     catalog = catalog or catalog_of(scenario)
     plan = solve(scenario, catalog, **options)
     return Side(name=name, kind=kind, document=plan.document, scenario=scenario, catalog=catalog)
 
 
-def side_of_plan(name: str, document: Mapping[str, Any], catalog: Catalog | None = None) -> Side:
-    """A plan document as a side; with its scenario and its catalog where these are still at hand.
+def side_of_plan(name: str, plan: PlanLike, catalog: Catalog | None = None) -> Side:
+    """A plan as a side; with its scenario and its catalog where these are still at hand.
 
     Parameters
     ----------
@@ -87,6 +92,7 @@ def side_of_plan(name: str, document: Mapping[str, Any], catalog: Catalog | None
     """
     from planner.plan.compare.side import Side
 
+    document = document_of(plan)
     try:
         scenario = parse_scenario(json.dumps(document["scenario"]), file=str(document.get("scenario_file") or name))
     except PlanError as error:
@@ -122,9 +128,9 @@ def _side(one: Any, number: int, catalog: Catalog | None, allow_suspect: bool, o
     name = chr(64 + number) if number <= 26 else str(number)
     if isinstance(one, Side):
         return one
-    if isinstance(one, Scenario):
+    if isinstance(one, Scenario) or (isinstance(one, str | os.PathLike) and Path(one).suffix != ".json"):
         return side_of(name, one, catalog, allow_suspect=allow_suspect, **options)
-    return side_of_plan(name, one.document if isinstance(one, Plan) else one, catalog)
+    return side_of_plan(name, one, catalog)
 
 
 def _engine(allow_suspect: bool, options: Mapping[str, Any]) -> Engine:
@@ -135,7 +141,13 @@ def _engine(allow_suspect: bool, options: Mapping[str, Any]) -> Engine:
         return enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect)
 
     def solved(candidates: Candidates, prepare: Prepare) -> tuple[Candidates, Solution]:
-        way = Way(catalog=candidates.catalog, options=dict(options), allow_suspect=allow_suspect)
-        return solve_within_targets(way.mixed(candidates), way.solved, prepare=lambda again: prepare(way.mixed(again)))
+        way = Session(
+            candidates.scenario,
+            candidates.catalog,
+            allow_suspect=allow_suspect,
+            candidates=candidates,
+            **{key: options[key] for key in SOLVING},
+        )
+        return solve_within_targets(way.ways, way.solved, prepare=lambda again: prepare(way.mixed(again)))
 
     return Engine(enumerate=listed, solve=solved)

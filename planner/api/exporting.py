@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
 from planner.errors import InfeasibleError, StoppedError, UsageError
 from planner.plan.made_with import catalog_of_plan
@@ -16,17 +17,19 @@ _STATUS_WITH_PLAN = ("optimal", "feasible")
 
 
 def export_plan(
-    plan: Mapping[str, Any],
+    plan: PlanLike,
     form: str,
     catalog: Catalog | None = None,
     *,
     workload: str | None = None,
     command: str = "planner.export_plan",
 ) -> Export:
-    """Files that launch a plan document, and what could not be written with the reason.
+    """Files that launch a plan, and what could not be written with the reason.
 
     Parameters
     ----------
+    plan
+        A plan, its document or the path of its file.
     form
         torchrun, torchtitan, deepspeed, slurm, vllm, sglang, skypilot or kubernetes.
     catalog
@@ -41,7 +44,7 @@ def export_plan(
     UsageError
         There is no such format or workload.
     InfeasibleError, StoppedError
-        The document holds no plan.
+        There is no plan in it.
     InputError
         It is not a whole plan.
     """
@@ -49,8 +52,9 @@ def export_plan(
 
     if form not in FORMATS:
         raise UsageError.of("unknown-format", f"no format '{form}'", hint=f"one of {', '.join(FORMATS)}")
-    _demand_plan(plan)
-    launches = launches_of(plan, catalog or catalog_of_plan(plan), command=command)
+    document = document_of(plan)
+    _demand_plan(document)
+    launches = launches_of(document, catalog or catalog_of_plan(document), command=command)
     chosen = [launch for launch in launches if workload in (None, launch.workload)]
     if not chosen:
         names = ", ".join(dict.fromkeys(launch.workload for launch in launches))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
 from planner.answers import Frontier
-from planner.api.solving import catalog_of
+from planner.api.taking import PlanLike, ScenarioLike, catalog_of, document_of, scenario_of
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
 from planner.catalog.model import Catalog
@@ -22,7 +21,7 @@ Document = dict[str, Any]
 
 
 def frontier(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     catalog: Catalog | None = None,
     *,
     over: str = "deadline",
@@ -63,6 +62,7 @@ def frontier(
     from planner.plan.frontier.question import sweep_of
     from planner.plan.frontier.run import run_sweep
 
+    scenario = scenario_of(scenario)
     catalog = catalog or catalog_of(scenario)
     sweep = sweep_of(scenario, over=over, low=low, high=high, against=against, workload=workload, most=most)
     asked = {"solver": "highs", "gap": 0.0, "time_limit_s": None, "threads": 1, "seed": 0, **options}
@@ -84,10 +84,10 @@ def frontier(
 
 
 def tradeoffs(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     catalog: Catalog | None = None,
     *,
-    plan: Mapping[str, Any] | None = None,
+    plan: PlanLike | None = None,
     allow_suspect: bool = False,
 ) -> list[Tradeoff]:
     """Cost against finish of each training job by itself, also past its deadline: instant, since nothing is solved.
@@ -95,13 +95,14 @@ def tradeoffs(
     Parameters
     ----------
     plan
-        A plan document of the scenario, whose choice is marked.
+        A plan of the scenario, whose choice is marked.
     """
     from planner.candidates.trained import each_job_alone
     from planner.plan.frontier.alone import PATIENCE, tradeoffs_of
 
+    scenario = scenario_of(scenario)
     catalog = catalog or catalog_of(scenario)
     check_references(scenario, catalog)
     loader = loader_of(scenario)
     found = each_job_alone(scenario, catalog, loader, allow_suspect=allow_suspect, patience=PATIENCE)
-    return tradeoffs_of(found, plan)
+    return tradeoffs_of(found, None if plan is None else document_of(plan))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.api.frontiers import tradeoffs
+from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
 from planner.plan.made_with import catalog_of_plan
 from planner.plan.stale import question_of, scenario_of
@@ -15,7 +16,7 @@ Document = dict[str, Any]
 
 
 def report(
-    plan: Mapping[str, Any],
+    plan: PlanLike,
     catalog: Catalog | None = None,
     *,
     scenario: Scenario | None = None,
@@ -27,10 +28,12 @@ def report(
     allow_suspect: bool = False,
     **options: Any,
 ) -> Document:
-    """The report document (`plan/report/v1`) of a plan document.
+    """The report document (`plan/report/v1`) of a plan.
 
     Parameters
     ----------
+    plan
+        A plan, its document or the path of its file.
     catalog
         That the plan was made with; default as the plan says.
     scenario
@@ -54,17 +57,18 @@ def report(
     from planner.api.margins import margins as costs_of_margins
     from planner.report.report_document import report_document
 
-    catalog = catalog or catalog_of_plan(plan)
-    now = scenario or scenario_of(plan)
-    question = question_of(plan, now)
+    document = document_of(plan)
+    catalog = catalog or catalog_of_plan(document)
+    now = scenario or scenario_of(document)
+    question = question_of(document, now)
     alone, costs = [], None
     if question is not None and not question.uncertainty:
-        alone = tradeoffs(question, catalog, plan=plan, allow_suspect=allow_suspect)
+        alone = tradeoffs(question, catalog, plan=document, allow_suspect=allow_suspect)
     if question is not None and margins:
-        costs = costs_of_margins(question, catalog, plan=plan, each=each, allow_suspect=allow_suspect, **options)
+        costs = costs_of_margins(question, catalog, plan=document, each=each, allow_suspect=allow_suspect, **options)
     kept = question.report if question is not None else None
     return report_document(
-        plan,
+        document,
         catalog,
         margins=costs,
         frontier=frontier,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(slots=True)
@@ -34,6 +34,10 @@ class Ledger:
         entry.count += int(count)
         if nearest and (not entry.nearest or miss < entry.miss):
             entry.nearest, entry.miss = nearest, float(miss)
+
+    def copy(self) -> Ledger:
+        """The same counts, to be counted on."""
+        return replace(self, drops={key: replace(entry) for key, entry in self.drops.items()})
 
     def __iter__(self) -> Iterator[Drop]:
         """Drops, most frequent first within each kind."""

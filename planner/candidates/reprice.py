@@ -18,12 +18,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from planner.candidates.evaluated import Table
 from planner.candidates.money import cost_microusd
 from planner.candidates.offers import Site
 from planner.candidates.program import restrict
 from planner.candidates.prune import prune
 from planner.candidates.rates import RatesTable
-from planner.candidates.search import Candidates, Table, with_tables
+from planner.candidates.search import Candidates, with_tables
 from planner.candidates.training_table import TrainingTable
 from planner.catalog.model import Catalog, Offer
 

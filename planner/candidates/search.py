@@ -10,19 +10,17 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.candidates.calendar import Calendar, Pool
-from planner.candidates.contracts import pools_of, reserved_sites
+from planner.candidates.contracts import pools_of
+from planner.candidates.evaluated import Around, Evaluated, Question, Table, evaluated
 from planner.candidates.holding import hold_times
 from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, Window, joint_rows
 from planner.candidates.machines import carbon_mg_per_hour
 from planner.candidates.mixed_space import MixSpace
-from planner.candidates.offers import sites_of
 from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.prune import count_pruned, prune
-from planner.candidates.rates import rates_table, resolve_rates
-from planner.candidates.serving import ServingQuestion, ServingTable, resolve_serving, serving_table
+from planner.candidates.serving import ServingTable
 from planner.candidates.timetable import Timetable, Ways, timetable
-from planner.candidates.trained import ways_to_train
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Mixed
@@ -34,8 +32,6 @@ from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJo
 MIXED = " + "  # between the devices of a mix
 SLICES = 8  # equal parts of a class of requests, where a router cannot split it as it likes
 ModelLoader = Callable[[ModelRef | None], Architecture]
-Question = TrainingQuestion | ServingQuestion
-Table = TrainingTable | ServingTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +52,7 @@ class Candidates:
     calendar: Calendar | None = None  # of `program`; None: everything runs at once
     whole_calendar: Calendar | None = None  # of `whole`
     spaces: Mapping[str, MixSpace] = field(default_factory=dict)  # of jobs that may be mixed: what of
+    ways: Mapping[str, Evaluated] = field(default_factory=dict)  # of each workload as it was evaluated
     unlisted: int | None = None  # bound of the criterion for mixes that are not among the ways; None: none matters
 
     @property
@@ -95,6 +92,7 @@ def enumerate_candidates(
     every_layout: bool = False,
     pruned: bool = True,
     patience_s: float | None = None,
+    known: Candidates | None = None,
 ) -> Candidates:
     """Every legal way to run every workload on every allowed offer.
 
@@ -108,39 +106,32 @@ def enumerate_candidates(
         Drop columns that cannot be in the optimal plan.
     patience_s
         Keep ways to train that take so long, past the deadline; windows stay those of the deadlines.
+    known
+        Of another scenario: the ways of a workload that is as it was, where nothing else changed that they depend
+        on, are taken from there.
     """
-    questions: dict[str, Question] = {}
-    tables: dict[str, Table] = {}
-    median: dict[str, Table] = {}
-    ledgers: dict[str, Ledger] = {}
-    spaces: dict[str, MixSpace] = {}
-    catalog = market(scenario, catalog)
+    base, catalog = catalog, market(scenario, catalog)
     pools = pools_of(scenario, catalog, allow_suspect=allow_suspect)
+    around = Around(
+        scenario=scenario,
+        catalog=base,
+        pools=pools,
+        allow_suspect=allow_suspect,
+        every_layout=every_layout,
+        patience_s=patience_s,
+    )
+    ways: dict[str, Evaluated] = {}
     for workload in scenario.workloads:
-        ledger = ledgers[workload.name] = Ledger(workload=workload.name)
         given = isinstance(workload, ServingFleet) and workload.rates is not None
-        sites = [] if given else sites_of(scenario, catalog, ledger, allow_suspect=allow_suspect)
-        sites += [] if given else reserved_sites(pools, scenario, catalog)
         arch = NO_MODEL if given and workload.model is None else load_model(workload.model)
-        if isinstance(workload, TrainingJob):
-            trained = ways_to_train(
-                workload, arch, sites, ledger, scenario, catalog, every_layout=every_layout, patience_s=patience_s
-            )
-            questions[workload.name] = trained.question
-            spaces |= {workload.name: trained.space} if trained.space else {}
-            tables[workload.name], median[workload.name] = trained.table, trained.median
-        elif given:
-            asked = resolve_rates(workload, arch, scenario, catalog)
-            questions[workload.name], tables[workload.name] = asked, rates_table(asked, ledger)
-            median[workload.name] = tables[workload.name]
+        before = known.ways.get(workload.name) if known else None
+        if before is not None and before.answers(workload, arch, around):
+            ways[workload.name] = before.asked_by(workload, around)
         else:
-            fleet = resolve_serving(workload, arch, scenario, catalog)
-            staying = [site for site in sites if site.offer.price_model != "flex"]
-            lasting = [site for site in staying if not site.spot or workload.max_spot_share]
-            ledger.drop("flex", "offers", len(sites) - len(staying))
-            ledger.drop("spot", "offers", len(staying) - len(lasting))
-            questions[workload.name], tables[workload.name] = fleet, serving_table(fleet, lasting, ledger)
-            median[workload.name] = tables[workload.name]
+            ways[workload.name] = evaluated(workload, arch, around, catalog)
+    questions = {name: one.question for name, one in ways.items()}
+    tables = {name: one.table for name, one in ways.items()}
+    ledgers = {name: one.ledger.copy() for name, one in ways.items()}
     built = program_of(scenario, catalog, tables, questions, pools)
     whole = built.program
     kept = prune(whole) if pruned else np.arange(whole.column_count)
@@ -158,11 +149,12 @@ def enumerate_candidates(
         whole_rows=built.rows,
         program=restrict(whole, np.isin(np.arange(whole.column_count), kept))[0],
         rows=built.rows[kept],
-        median_tables=median,
+        median_tables={name: one.median for name, one in ways.items()},
         pools=pools,
         whole_calendar=built.calendar,
         calendar=built.calendar.select(kept) if built.calendar else None,
-        spaces=spaces,
+        spaces={name: one.space for name, one in ways.items() if one.space is not None},
+        ways=ways,
     )
 
 

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from planner.catalog.model import Catalog, Device, Shape
 from planner.errors import InputError, Problem
+from planner.spelling import closest
 
 
 def find_device(catalog: Catalog, name: str) -> Device:
@@ -39,6 +40,23 @@ def device_matches(device: Device, pattern: str) -> bool:
     if device.id.startswith(f"{wanted}-"):
         return True
     return any(fnmatchcase(name.lower(), wanted) for name in (device.id, *device.aliases))
+
+
+def one_device(catalog: Catalog, name: str) -> str:
+    """Id of the one device that a name or a pattern means.
+
+    Raises
+    ------
+    InputError
+        There is none, or there are several.
+    """
+    found = [name] if name in catalog.devices else [one.id for one in match_devices(catalog, name)]
+    if len(found) == 1:
+        return found[0]
+    near = found[:5] or closest(name, sorted(catalog.devices))
+    hint = f"did you mean {' or '.join(near)}?" if near else "plan catalog list shows every device"
+    message = f"'{name}' is {'several devices' if found else 'no device'} of the catalog"
+    raise InputError.of("unknown-device", message, hint=hint)
 
 
 def _unknown(noun: str, name: str, known: Iterable[str]) -> InputError:

@@ -11,7 +11,7 @@ from planner.cli import complete, options
 from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
-    from planner.plan.why.asked import Asked
+    from planner.api import Session
 
 _SCENARIO_SUFFIXES = (".yaml", ".yml")
 
@@ -69,7 +69,7 @@ def explain(
 
 def _read(plan: str, **asked: Any) -> dict[str, Any]:
     """A plan file; what changes the question makes no sense for an answer."""
-    from planner.cli.planfile import read_plan
+    from planner.plan.reading import read_plan
 
     if any(asked.values()):
         hint = "plan explain SCENARIO.yaml --set ..."
@@ -91,16 +91,17 @@ def _solved(
     from planner import api
 
     with frame.progress(f"solving {question.name}"):
-        plan = api.solve(question, catalog, allow_suspect=allow_suspect)
+        session = api.session(question, catalog, allow_suspect=allow_suspect)
+        plan = session.solve()
     if not any(further.values()):
         return plan.document, plan.exit_code, {}
     with frame.progress("solving again"):
-        answers = _answers(api.asked(question, catalog, allow_suspect=allow_suspect), workload, **further)
+        answers = _answers(session, workload, **further)
     return plan.document, plan.exit_code, answers
 
 
 def _answers(
-    asked: Asked, workload: str | None, *, marginals: bool, break_even: bool, why_not: tuple[str, ...]
+    asked: Session, workload: str | None, *, marginals: bool, break_even: bool, why_not: tuple[str, ...]
 ) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     if marginals:

@@ -92,7 +92,7 @@ def _solved(frame: Frame, scenario: str, allow_suspect: bool, asked: dict[str, A
 
 def _read(frame: Frame, plan: str, given: dict[str, Any], allow_stale: bool) -> tuple[dict[str, Any], Catalog]:
     """A plan file that still answers its scenario and its catalog."""
-    from planner.cli.planfile import read_plan
+    from planner.plan.reading import read_plan
 
     document = read_plan(plan)
     return document, fresh(frame, document, allow_stale=allow_stale, **given)[1]

@@ -139,7 +139,7 @@ def _read(
     frame: Frame, path: str, given: dict[str, Any], allow_stale: bool
 ) -> tuple[dict[str, Any], Scenario | None, Catalog]:
     """A plan file that still answers its scenario and its catalog."""
-    from planner.cli.planfile import read_plan
+    from planner.plan.reading import read_plan
 
     document = read_plan(path)
     return document, *fresh(frame, document, allow_stale=allow_stale, **given)
@@ -176,8 +176,8 @@ def _frontier(
 
 
 def _read_frontier(frame: Frame, path: str, document: dict[str, Any], allow_stale: bool) -> FrontierDocument:
-    from planner.cli.planfile import read_frontier
     from planner.errors import InputError, Place, Problem
+    from planner.plan.reading import read_frontier
     from planner.plan.stale import changed_keys
 
     found = read_frontier(path)

@@ -139,7 +139,7 @@ def _scenario(given: Given, name: str, source: str, case: str | None, settings: 
 def _plan(given: Given, name: str, source: str) -> Side:
     from planner import api
     from planner.cli.find import load_catalog
-    from planner.cli.planfile import read_plan
+    from planner.plan.reading import read_plan
 
     document = read_plan(source)
     asked = given.hardware is not None or any(given.own_prices.values())

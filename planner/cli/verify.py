@@ -19,7 +19,7 @@ def verify(
 ) -> None:
     """Check a plan file against its scenario, its catalog and itself, and its bound without any solver."""
     from planner.cli.find import plan_file
-    from planner.cli.planfile import read_plan
+    from planner.plan.reading import read_plan
     from planner.report import problems as report
     from planner.report.certificate import certificate_words
 

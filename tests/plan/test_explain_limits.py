@@ -444,7 +444,7 @@ def test_why_not_an_unknown_device() -> None:
 
 def test_answers_in_every_format() -> None:
     plan, world = scenario([job(deadline="3000 s")], hardware={"quotas": [{"max_devices": 2}]}), two_speeds()
-    asked = api.asked(plan, world)
+    asked = api.session(plan, world)
     answers = {
         "marginal_values": asked.marginal_values(),
         "break_even": asked.break_even(),

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.candidates.evaluated import Table
 from planner.candidates.program import Program, restrict
 from planner.candidates.prune import prune
-from planner.candidates.search import MIXED, Candidates, Table, program_of
+from planner.candidates.search import MIXED, Candidates, program_of
 from planner.estimate.bands import MEDIAN
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted

@@ -1,8 +1,9 @@
-"""Reading a plan file back."""
+"""Plan files, read back."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,19 +17,20 @@ _LIMIT_BYTES = 64_000_000
 _PLAN, _FRONTIER = "plan/result/v1", "plan/frontier/v1"
 
 
-def read_plan(path: str) -> dict[str, Any]:
+def read_plan(path: files.StrPath) -> dict[str, Any]:
     """A plan document; InputError when the file is not one."""
     return _read(path, _PLAN, "a plan", "plan solve SCENARIO writes a plan")
 
 
-def read_frontier(path: str) -> FrontierDocument:
+def read_frontier(path: files.StrPath) -> FrontierDocument:
     """A frontier document; InputError when the file is not one."""
     hint = "plan frontier SCENARIO --over deadline=7d..60d -o json --out FILE writes a frontier"
     return cast("FrontierDocument", _read(path, _FRONTIER, "a frontier", hint))
 
 
-def _read(path: str, schema: str, noun: str, hint: str) -> dict[str, Any]:
+def _read(source: files.StrPath, schema: str, noun: str, hint: str) -> dict[str, Any]:
     """A document of one schema."""
+    path = os.fspath(source)
     text = files.read_text(path, limit_bytes=_LIMIT_BYTES)
     try:
         document = json.loads(text, parse_constant=_refuse)

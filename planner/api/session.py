@@ -1,0 +1,311 @@
+"""A scenario that is asked several things: its ways are listed once, and kept for whatever is asked next.
+
+The one place that holds candidates between two questions: `solve`, `asked`, `margins` and `compare` are sessions of
+one question each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from planner.answers import Plan
+from planner.api.checking import case_problems
+from planner.api.taking import ScenarioLike, catalog_of, scenario_of
+from planner.candidates.search import Candidates
+from planner.candidates.search import enumerate_candidates as _enumerate
+from planner.catalog.model import Catalog
+from planner.errors import PlanError, UsageError
+from planner.optimize.solve import Solution, optimize
+from planner.optimize.status import STOPS, uninterrupted
+from planner.plan.beside import beside_plan, despite_ctrl_c
+from planner.plan.certificate import certificate_problems
+from planner.plan.document import build_document, resealed, with_simulation
+from planner.plan.references import check_references, load_model, loader_of
+from planner.plan.tighten import solve_within_targets
+from planner.plan.verify import verify as _verify
+from planner.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from planner.optimize.limited import Asker
+    from planner.plan.others.other_plans import Previous, Staying
+
+Document = dict[str, Any]
+Answer = tuple[Candidates, Solution]
+ASKED = ("solver", "time_limit_s", "threads", "seed")  # options of further programs
+
+
+def enumerate_candidates(
+    scenario: ScenarioLike,
+    catalog: Catalog | None = None,
+    *,
+    allow_suspect: bool = False,
+    every_layout: bool = False,
+    known: Candidates | None = None,
+) -> Candidates:
+    """Every legal way to run every workload, with memory, time and cost; drops are in its ledgers.
+
+    Parameters
+    ----------
+    known
+        Candidates of another scenario: what they have in common with this one is not worked out again.
+
+    Raises
+    ------
+    InputError
+        The scenario names what the catalog or the presets do not have.
+    """
+    scenario = scenario_of(scenario)
+    catalog = catalog or catalog_of(scenario)
+    check_references(scenario, catalog)
+    asked: dict[str, Any] = {"allow_suspect": allow_suspect, "every_layout": every_layout, "known": known}
+    return _enumerate(scenario, catalog, loader_of(scenario), **asked)
+
+
+class Session:
+    """A scenario and a catalog, with every way to run the one on the other.
+
+    Parameters
+    ----------
+    scenario
+        Or the path of its file, or the name of one that ships.
+    catalog
+        Default: the scenario's own, else the packaged one.
+    allow_suspect
+        Use prices that look wrong, too.
+    solver, gap, time_limit_s, threads, seed
+        Of every program that is solved, as for `planner.solve`.
+
+    Raises
+    ------
+    InputError
+        The scenario names what the catalog or the presets do not have.
+    """
+
+    def __init__(
+        self,
+        scenario: ScenarioLike,
+        catalog: Catalog | None = None,
+        *,
+        allow_suspect: bool = False,
+        solver: str = "highs",
+        gap: float = 0.0,
+        time_limit_s: float | None = None,
+        threads: int = 1,
+        seed: int = 0,
+        candidates: Candidates | None = None,
+    ) -> None:
+        self.scenario: Scenario = scenario_of(scenario)
+        self.catalog: Catalog = catalog or catalog_of(self.scenario)
+        self.allow_suspect = allow_suspect
+        self.options: dict[str, Any] = {
+            "solver": solver,
+            "gap": gap,
+            "time_limit_s": time_limit_s,
+            "threads": threads,
+            "seed": seed,
+        }
+        self.candidates: Candidates = candidates or self._listed(self.scenario)
+        self._answer: Answer | None = None
+
+    def with_(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Session:
+        """A session of the scenario with some values changed, as `Scenario.with_`.
+
+        Workloads that the change does not concern are not evaluated again.
+        """
+        return self.on(self.scenario.with_(changes, **more))
+
+    def on(self, scenario: Scenario) -> Session:
+        """A session of another scenario in the same way; what it has in common with this one is taken from here."""
+        own = self.scenario.hardware.catalog
+        catalog = self.catalog if scenario.hardware.catalog == own else catalog_of(scenario)
+        listed = enumerate_candidates(scenario, catalog, allow_suspect=self.allow_suspect, known=self.candidates)
+        asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, **self.options}
+        return Session(scenario, catalog, candidates=listed, **asked)
+
+    def solve(
+        self,
+        *,
+        simulate: bool = False,
+        previous: Previous | None = None,
+        best: int = 0,
+        within: float | None = None,
+    ) -> Plan:
+        """The cheapest plan, proven and verified; parameters and errors are those of `planner.solve`."""
+        scenario, catalog = self.scenario, self.catalog
+        if scenario.uncertainty and (best or within is not None):
+            hint = "leave uncertainty, or --best and --within, out"
+            raise UsageError.of("not-together", "other plans are those of one future, not of several", hint=hint)
+        staying = self._staying(previous)
+        if staying is not None:
+            solved = solve_within_targets(staying.ready(self.ways), staying.solved, prepare=staying.ready)
+            document = self._planned(self.ways, *solved)
+        elif scenario.uncertainty:
+            document = self._planned_for_cases()
+        else:
+            document = self._planned(self.ways, *self.answer())
+        problems = despite_ctrl_c(
+            lambda: _verify(document, catalog, load_model) + certificate_problems(document, self.ways.whole)
+        )
+        problems += case_problems(document, catalog) if scenario.uncertainty else []
+        if problems:
+            raise PlanError(*problems)
+        interrupted = STOPS["interrupt"] in document["warnings"]
+        if (staying is not None or best or within is not None) and not interrupted:
+            document = self._with_others(document, staying, best, within)
+        if simulate:
+            from planner.plan.simulated import simulated_rows
+
+            seed = self.options["seed"]
+            document = with_simulation(document, simulated_rows(document, catalog, load_model, seed=seed))
+        return Plan(document=document)
+
+    def marginal_values(self) -> list[Document]:
+        """What one step more of each limit saves, each by solving again; nothing without a plan.  [micro-USD]"""
+        from planner.plan.why.marginals import marginal_values
+
+        candidates, solution = self._plain
+        return marginal_values(candidates, solution, self.search, self._asker) if solution.has_plan else []
+
+    def break_even(self) -> list[Document]:
+        """What forcing each device that is not chosen costs, and the price at which it would be chosen."""
+        from planner.plan.why.break_evens import break_even_prices
+
+        return break_even_prices(*self._plain, self._asker)
+
+    def why_not(self, device: str, *, workload: str | None = None) -> list[Document]:
+        """Why a device is not in the plan, by workload: dearer by how much, or impossible and what came nearest.
+
+        Raises
+        ------
+        InputError
+            The catalog has no such device, or several go by that name.
+        """
+        from planner.catalog.names import one_device
+        from planner.plan.why.why_not import why_not
+
+        found = one_device(self.catalog, device)
+        return why_not(*self._plain, found, self.search, workload=workload, asker=self._asker)
+
+    def repairs(self) -> Document | None:
+        """Conflict set and ways out, as the plan document has them; None unless proven infeasible."""
+        from planner.plan.why.infeasible import infeasibility
+
+        candidates, solution = self._plain
+        return infeasibility(candidates, self.search, **self.options) if solution.status == "infeasible" else None
+
+    @cached_property
+    def ways(self) -> Candidates:
+        """The candidates with every mix of offers within a job that a best plan may use."""
+        return self.mixed(self.candidates)
+
+    def answer(self) -> Answer:
+        """The best plan, and the ways that it was chosen among; kept for the next question."""
+        if self._answer is None:
+            found = solve_within_targets(self.ways, self.solved, prepare=self.mixed)
+            if found[1].stopped_by == "interrupt":
+                return found  # the next one who asks may wait for all of it
+            self._answer = found
+        return self._answer
+
+    def solved(self, candidates: Candidates) -> Solution:
+        """The best plan of the columns as they are, proven as far as they are all."""
+        solution = optimize(candidates.program, **self.options)
+        if candidates.unlisted is None:
+            return solution
+        from planner.optimize.mixing import within_bound
+
+        return within_bound(solution, candidates.unlisted)
+
+    def mixed(self, candidates: Candidates) -> Candidates:
+        """Candidates with every mix of offers within a job that a best plan may use."""
+        if not candidates.spaces or candidates.scenario.uncertainty:
+            return candidates
+        from planner.optimize.mixing import with_mixes_that_matter
+
+        return with_mixes_that_matter(candidates, **self.options)
+
+    def search(self, scenario: Scenario, *, patience_s: float | None = None) -> Candidates:
+        """The ways of another scenario, those past its deadlines too when there is patience."""
+        asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "patience_s": patience_s}
+        return _enumerate(scenario, self.catalog, loader_of(scenario), known=self.candidates, **asked)
+
+    @cached_property
+    def _plain(self) -> Answer:
+        """The answer to further questions, which weigh no mixes within a job: all of them list ways without."""
+        if self.ways is self.candidates:
+            return self.answer()
+        return solve_within_targets(self.candidates, self.solved)
+
+    @property
+    def _asker(self) -> Asker:
+        """How further programs are solved."""
+        from planner.optimize.limited import Asker
+
+        return Asker(options={key: value for key, value in self.options.items() if key in ASKED})
+
+    def _planned(self, listed: Candidates, candidates: Candidates, solution: Solution) -> Document:
+        """The plan document of a solution, with what is worked out beside it."""
+        options = self.options
+        beside, solution = beside_plan(
+            listed, candidates, solution, search=self.search, allow_suspect=self.allow_suspect, **options
+        )
+        told = {name: options[name] for name in ("seed", "threads", "gap")}
+        return despite_ctrl_c(lambda: build_document(candidates, solution, **beside, **told))
+
+    def _planned_for_cases(self) -> Document:
+        """The plan of a scenario that may turn out in several ways."""
+        from planner.candidates.cases import Case
+        from planner.plan.uncertain import solve_cases
+        from planner.scenario.uncertain import cases_of
+
+        first, *others = cases_of(self.scenario)
+        cases = [Case(name=first.name, probability=first.probability, candidates=self.candidates)]
+        for other in others:
+            found = self._listed(other.scenario, known=self.candidates)
+            cases.append(Case(name=other.name, probability=other.probability, candidates=found))
+
+        def planned(ready: Candidates, solve: Callable[[Candidates], Solution]) -> Document:
+            return self._planned(ready, *solve_within_targets(ready, solve))
+
+        # one case alone is no answer: Ctrl-C ends them all
+        return solve_cases(
+            self.scenario, cases, planned, lambda asked: uninterrupted(self.solved(asked)), **self.options
+        )
+
+    def _listed(self, scenario: Scenario, known: Candidates | None = None) -> Candidates:
+        return enumerate_candidates(scenario, self.catalog, allow_suspect=self.allow_suspect, known=known)
+
+    def _staying(self, previous: Previous | None) -> Staying | None:
+        """The way to solve that stays with a plan, when one is given."""
+        if previous is None:
+            return None
+        from planner.plan.others.other_plans import Staying
+
+        if self.scenario.uncertainty or self.scenario.objective[0] != "cost":
+            hint = "leave --previous out, or solve the scenario without uncertainty and with cost first"
+            raise UsageError.of(
+                "not-together", "staying with a plan is weighed against the least cost of one future", hint=hint
+            )
+        if any(job.mix_within_job for job in self.scenario.training):
+            hint = "leave --previous out, or mix_within_job"
+            raise UsageError.of("not-together", "what a mix within a job changes is not counted yet", hint=hint)
+        return Staying(previous=previous, options=self.options)
+
+    def _with_others(self, document: Document, staying: Staying | None, best: int, within: float | None) -> Document:
+        """The plan with what else could be done, under a new seal."""
+        from planner.plan.others.other_plans import decisions_document, near_optimal_document, previous_document
+
+        def verified(plan: Document) -> None:
+            problems = _verify(plan, self.catalog, load_model)
+            if problems:
+                raise PlanError(*problems)
+
+        listed, options = self.ways, self.options
+        others = {
+            "decisions": decisions_document(listed, best, verified, options) if best else None,
+            "near_optimal": near_optimal_document(listed, within, options) if within is not None else None,
+            "previous": previous_document(staying, document) if staying is not None else None,
+        }
+        return resealed({**document, "others": others})

@@ -1,0 +1,76 @@
+"""What the functions of the library take: a plan, its document or its file; a scenario, its file or its name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from planner.answers import Plan
+from planner.catalog.model import Catalog
+from planner.catalog.own_prices import OwnPrices, load_priced
+from planner.files import StrPath
+from planner.plan.reading import read_plan
+from planner.scenario.load import load_scenario
+from planner.scenario.schema import Scenario
+
+Document = dict[str, Any]
+PlanLike = Plan | Mapping[str, Any] | StrPath
+ScenarioLike = Scenario | StrPath
+
+
+def document_of(plan: PlanLike) -> Document:
+    """The document of a plan, however it is given.
+
+    Raises
+    ------
+    InputError
+        A path leads to no plan.
+    TypeError
+        It is none of the three.
+    """
+    if isinstance(plan, Plan):
+        return plan.document
+    if isinstance(plan, str | os.PathLike):
+        return read_plan(plan)
+    if isinstance(plan, Mapping):
+        return plan if isinstance(plan, dict) else dict(plan)
+    raise TypeError(f"a plan, its document or the path of its file is wanted, not {type(plan).__name__}")
+
+
+def scenario_of(scenario: ScenarioLike) -> Scenario:
+    """A scenario, however it is given.
+
+    Raises
+    ------
+    InputError
+        Its file is none, or is wrong; nothing ships by that name.
+    TypeError
+        It is neither a scenario nor a path.
+    """
+    if isinstance(scenario, Scenario):
+        return scenario
+    if isinstance(scenario, str | os.PathLike):
+        return load_scenario(scenario)
+    raise TypeError(f"a scenario, the path of its file or the name of one is wanted, not {type(scenario).__name__}")
+
+
+def catalog_of(
+    scenario: ScenarioLike,
+    hardware: str | None = None,
+    *,
+    prices: Iterable[str] | None = None,
+    price: Iterable[str] | None = None,
+) -> Catalog:
+    """The catalog to use: `hardware`, then the scenario's own, else the packaged one, at one's own prices.
+
+    Parameters
+    ----------
+    hardware
+        A folder or frozen file.
+    prices
+        Files of prices, or one ISO date: only prices of that day or earlier.
+    price
+        Prices of a device-hour: "h100-sxm=$2.50/h".
+    """
+    return load_priced(hardware or scenario_of(scenario).hardware.catalog, OwnPrices.of(prices, price))

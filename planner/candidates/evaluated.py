@@ -1,0 +1,154 @@
+"""One workload and every way to run it, with all that this was worked out from: asked again, it need not be anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from planner.architecture.model import Architecture
+from planner.candidates.calendar import Pool
+from planner.candidates.contracts import reserved_sites
+from planner.candidates.ledger import Ledger
+from planner.candidates.mixed_space import MixSpace
+from planner.candidates.offers import Site, sites_of
+from planner.candidates.placement import data_sets
+from planner.candidates.rates import rates_table, resolve_rates
+from planner.candidates.serving import ServingQuestion, ServingTable, resolve_serving, serving_table
+from planner.candidates.trained import ways_to_train
+from planner.candidates.training import TrainingTable
+from planner.candidates.training_question import TrainingQuestion
+from planner.catalog.model import Catalog
+from planner.estimate.given import given_offers
+from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
+
+Question = TrainingQuestion | ServingQuestion
+Table = TrainingTable | ServingTable
+Workload = TrainingJob | ServingFleet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What the ways to run a workload depend on besides the workload itself.
+
+    Parameters
+    ----------
+    catalog
+        As it came, before what the scenario adds to it.
+    """
+
+    scenario: Scenario
+    catalog: Catalog
+    pools: tuple[Pool, ...]
+    allow_suspect: bool = False
+    every_layout: bool = False
+    patience_s: float | None = None
+
+    def same_for(self, workload: Workload, before: Around) -> bool:
+        """Whether a workload of its own finds the same ways here as there; False also where that is not known."""
+        if self.catalog is not before.catalog or self.pools != before.pools or _said(self) != _said(before):
+            return False
+        if isinstance(workload, TrainingJob) and workload.data is not None:
+            return data_sets(self.scenario) == data_sets(before.scenario)
+        return True
+
+
+def _said(around: Around) -> tuple[object, ...]:
+    """What a search reads of the scenario as a whole: all but its budget, which is a limit of the program alone."""
+    scenario = around.scenario
+    return (
+        scenario.hardware,
+        scenario.limits.model_copy(update={"budget_microusd": None}),
+        scenario.objective,
+        scenario.horizon_s,
+        scenario.periods_s,
+        scenario.begin,
+        scenario.scheduled,
+        tuple(given_offers(scenario)),
+        (around.allow_suspect, around.every_layout, around.patience_s),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """A workload, its ways, and what was dropped on the way to them."""
+
+    workload: Workload
+    arch: Architecture
+    around: Around
+    question: Question
+    table: Table
+    median: Table  # what would hold at the median of the error bands
+    ledger: Ledger  # of this workload alone, before columns are held against each other
+    space: MixSpace | None = None  # what mixes are made of, where the job may be mixed
+
+    def answers(self, workload: Workload, arch: Architecture, around: Around) -> bool:
+        """Whether these are the ways of a workload in another scenario."""
+        if isinstance(workload, ServingFleet) and workload.rates is not None:
+            return False  # a table of the user's own: read anew in no time
+        if isinstance(self.workload, ServingFleet) and self.workload.rates is not None:
+            return False
+        return workload == self.workload and arch == self.arch and around.same_for(workload, self.around)
+
+    def asked_by(self, workload: Workload, around: Around) -> Evaluated:
+        """The same ways as those of a scenario that was changed elsewhere."""
+        question = replace(self.question, scenario=around.scenario)
+        space = self.space
+        if space is not None:
+            assert isinstance(question, TrainingQuestion)
+            space = replace(space, question=question)
+        return replace(self, workload=workload, around=around, question=question, space=space)
+
+
+def evaluated(workload: Workload, arch: Architecture, around: Around, market: Catalog) -> Evaluated:
+    """Every legal way to run one workload on every allowed offer.
+
+    Parameters
+    ----------
+    market
+        The catalog with what the scenario adds to it.
+    """
+    ledger = Ledger(workload=workload.name)
+    scenario = around.scenario
+    if isinstance(workload, ServingFleet) and workload.rates is not None:
+        asked = resolve_rates(workload, arch, scenario, market)
+        table = rates_table(asked, ledger)
+        return Evaluated(
+            workload=workload, arch=arch, around=around, question=asked, table=table, median=table, ledger=ledger
+        )
+    sites = sites_of(scenario, market, ledger, allow_suspect=around.allow_suspect)
+    sites += reserved_sites(around.pools, scenario, market)
+    if isinstance(workload, ServingFleet):
+        fleet = resolve_serving(workload, arch, scenario, market)
+        served = serving_table(fleet, _lasting(workload, sites, ledger), ledger)
+        return Evaluated(
+            workload=workload, arch=arch, around=around, question=fleet, table=served, median=served, ledger=ledger
+        )
+    trained = ways_to_train(
+        workload,
+        arch,
+        sites,
+        ledger,
+        scenario,
+        market,
+        every_layout=around.every_layout,
+        patience_s=around.patience_s,
+    )
+    return Evaluated(
+        workload=workload,
+        arch=arch,
+        around=around,
+        question=trained.question,
+        table=trained.table,
+        median=trained.median,
+        space=trained.space,
+        ledger=ledger,
+    )
+
+
+def _lasting(fleet: ServingFleet, sites: Sequence[Site], ledger: Ledger) -> list[Site]:
+    """Where a fleet can stay: nothing that is queued for, and spot only where it may be used."""
+    staying = [site for site in sites if site.offer.price_model != "flex"]
+    lasting = [site for site in staying if not site.spot or fleet.max_spot_share]
+    ledger.drop("flex", "offers", len(sites) - len(staying))
+    ledger.drop("spot", "offers", len(staying) - len(lasting))
+    return lasting
