@@ -1,6 +1,6 @@
 """The library behind the command line: load, enumerate, optimise, verify; ask, sweep.
 
-session.py holds a scenario with its candidates, and answers; solving.py, asking.py and others ask it one thing;
+sessions.py holds a scenario with its candidates, and answers; solving.py, asking.py and others ask it one thing;
 checking.py verifies; frontiers.py sweeps a limit; taking.py reads what is given.
 """
 
@@ -15,7 +15,7 @@ from planner.api.frontiers import frontier, tradeoffs
 from planner.api.margins import margins
 from planner.api.reporting import report
 from planner.api.schemas import compare_schema, frontier_schema, plan_schema, report_schema
-from planner.api.session import Session, enumerate_candidates
+from planner.api.sessions import Session, enumerate_candidates
 from planner.api.solving import best_decisions, candidates_table, near_optimal, session, solve
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of
 from planner.catalog.load import load_catalog

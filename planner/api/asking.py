@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.api.session import Session
+from planner.api.sessions import Session
 from planner.api.taking import ScenarioLike
 from planner.catalog.model import Catalog
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.answers import Comparison
-from planner.api.session import Session, enumerate_candidates
+from planner.api.sessions import Session, enumerate_candidates
 from planner.api.solving import solve
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of, document_of, scenario_of
 from planner.candidates.search import Candidates

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.answers import Plan, Rows
-from planner.api.session import Session, enumerate_candidates
+from planner.api.sessions import Session, enumerate_candidates
 from planner.api.taking import ScenarioLike
 from planner.catalog.model import Catalog
 

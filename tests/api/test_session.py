@@ -1,0 +1,141 @@
+"""A session lists ways once: what a change leaves as it was is taken over, and is what a new search would find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner import api
+from planner.candidates import search
+from planner.candidates.search import Candidates
+
+ROOT = Path(__file__).parents[2]
+LLAMA, PORTFOLIO = ROOT / "scenarios" / "llama.yaml", ROOT / "scenarios" / "portfolio.yaml"
+
+
+def differences(one: Any, other: Any, path: str = "") -> list[str]:
+    """Where two things differ, however deep; scenarios by what they say."""
+    if isinstance(one, np.ndarray):
+        return [] if np.array_equal(one, other, equal_nan=one.dtype.kind == "f") else [path]
+    if isinstance(one, api_scenario()):
+        return [] if one.resolved == other.resolved else [path]
+    if is_dataclass(one) and not isinstance(one, type):
+        if type(one) is not type(other):
+            return [path]
+        kept = [field.name for field in fields(one) if field.name != "ways"]
+        return [
+            line for name in kept for line in differences(getattr(one, name), getattr(other, name), f"{path}.{name}")
+        ]
+    if isinstance(one, Mapping):
+        if list(one) != list(other):
+            return [path]
+        return [line for key in one for line in differences(one[key], other[key], f"{path}[{key}]")]
+    if isinstance(one, tuple | list):
+        if len(one) != len(other):
+            return [path]
+        return [line for i, (a, b) in enumerate(zip(one, other)) for line in differences(a, b, f"{path}[{i}]")]
+    return [] if one == other else [path]
+
+
+def api_scenario() -> type:
+    from planner.scenario.schema import Scenario
+
+    return Scenario
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the workloads that were evaluated, in order."""
+    names: list[str] = []
+    whole = search.evaluated
+
+    def noted(workload: Any, *rest: Any) -> Any:
+        names.append(workload.name)
+        return whole(workload, *rest)
+
+    monkeypatch.setattr(search, "evaluated", noted)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("changes", "anew"),
+    [
+        ({"limits.budget": "$60000"}, []),
+        ({"training.pretrain-8b.deadline": "14 days"}, ["pretrain-8b"]),
+        ({"serving.assistant.qpm": 2400}, ["assistant"]),
+        ({"title": "another"}, []),
+        ({"limits.max_devices": 64}, ["pretrain-8b", "assistant"]),
+        ({"horizon": "2 months"}, ["pretrain-8b", "assistant"]),
+        ({"confidence": "p50"}, ["pretrain-8b", "assistant"]),
+        ({"errors": "p90"}, ["pretrain-8b"]),  # fleets hold at p90 as it is
+        ({"errors": "p50"}, ["pretrain-8b", "assistant"]),
+        ({"hardware.allow": ["h100-*"]}, ["pretrain-8b", "assistant"]),
+        ({"objective": "time"}, ["pretrain-8b", "assistant"]),
+        ({"training.pretrain-8b.model": "llama-3.2-3b", "limits.budget": "$50000"}, ["pretrain-8b"]),
+        ({"hardware.discounts": [{"device": "h100-*", "fraction": "10 %"}]}, ["pretrain-8b", "assistant"]),
+        ({"limits.carbon": "900 t"}, ["pretrain-8b", "assistant"]),
+    ],
+)
+def test_a_change_evaluates_what_it_concerns(changes: dict[str, Any], anew: list[str], listed: list[str]) -> None:
+    first = api.session(LLAMA)
+    assert listed == ["pretrain-8b", "assistant"]
+    listed.clear()
+    second = first.with_(changes)
+    assert listed == anew
+    fresh = api.enumerate_candidates(first.scenario.with_(changes), first.catalog)
+    assert differences(second.candidates, fresh) == []
+    assert differences(second.candidates, first.candidates) != []  # the change is there
+
+
+@pytest.mark.parametrize(
+    ("changes", "anew"),
+    [
+        ({"training.ranker.deadline": "10 weeks"}, {"ranker"}),
+        # copies of data are kept from the first start to the last deadline of all who read them
+        ({"training.pretrain-1b.deadline": "14 weeks"}, {"pretrain-8b", "pretrain-1b"}),
+        ({"begin": "2026-12-28"}, None),
+    ],
+)
+def test_jobs_of_a_calendar(changes: dict[str, Any], anew: set[str] | None, listed: list[str]) -> None:
+    first = api.session(PORTFOLIO)
+    listed.clear()
+    second = first.with_(changes)
+    names = {workload.name for workload in first.scenario.workloads}
+    assert set(listed) == (names if anew is None else anew)
+    fresh = api.enumerate_candidates(first.scenario.with_(changes), first.catalog)
+    assert differences(second.candidates, fresh) == []
+
+
+def test_a_session_answers_as_single_calls_do() -> None:
+    session = api.session("scenarios/gpt2-xl.yaml")
+    assert isinstance(session.candidates, Candidates)
+    plan = session.solve()
+    assert plan.document == api.solve(ROOT.joinpath("scenarios/gpt2-xl.yaml").relative_to(ROOT)).document
+    assert session.why_not("l40s") == api.why_not(session.scenario, "l40s")
+    assert session.repairs() is None
+    sooner = session.with_({"training.gpt2-xl.deadline": "1 h"})
+    assert sooner.solve().status == "infeasible"
+    assert sooner.repairs() is not None
+
+
+def test_the_program_is_solved_once_for_all_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = api.session(LLAMA)
+    solved: list[int] = []
+    whole = session.solved
+
+    def noted(candidates: Candidates) -> Any:
+        solved.append(1)
+        return whole(candidates)
+
+    monkeypatch.setattr(session, "solved", noted)
+    session.solve()
+    once = len(solved)
+    session.why_not("l40s")
+    session.break_even()
+    session.solve()
+    assert len(solved) == once
