@@ -6,22 +6,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.answers.answer import Answer
+from planner.plan.compare.model import CompareDocument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(Answer):
     """A comparison document and what it says."""
 
+    document: CompareDocument
+
     @property
     def same(self) -> bool:
         """Whether every side decides the same for the same money."""
-        return bool(self.document["summary"]["same"])
+        return self.document["summary"]["same"]
 
     @property
     def largest_increase(self) -> float | None:
         """The largest share by which a later total is over the first; None when some side has no plan."""
-        share: float | None = self.document["summary"]["largest_increase"]
-        return share
+        return self.document["summary"]["largest_increase"]
 
     def exceeds(self, share: float) -> bool:
         """Whether a later total is over the first by more than a share, or is lost.

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from planner.answers import Comparison
 from planner.api.sessions import Session, enumerate_candidates
@@ -71,7 +71,12 @@ def compare(
 
 
 def side_of(
-    name: str, scenario: ScenarioLike, catalog: Catalog | None = None, *, kind: str = "scenario", **options: Any
+    name: str,
+    scenario: ScenarioLike,
+    catalog: Catalog | None = None,
+    *,
+    kind: Literal["scenario", "catalog"] = "scenario",
+    **options: Any,
 ) -> Side:
     """A scenario, solved on a catalog, as a side of a comparison."""
     from planner.plan.compare.side import Side

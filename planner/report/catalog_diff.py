@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 from planner.catalog.diff import Change, Cheapest, Difference, Moved
+from planner.plan.compare.model import CompareDocument
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.compare import comparison_blocks, render_comparison
@@ -19,7 +19,7 @@ def render_difference(
     names: tuple[str, str],
     form: str,
     *,
-    plans: Mapping[str, Any] | None = None,
+    plans: CompareDocument | None = None,
     full: bool = False,
     width: int = 100,
     colour: bool = False,

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from planner.plan.compare.document import flat_rows
+from planner.plan.compare.model import Compared, CompareDocument, SideTold
 from planner.report import compare_cause as causes
 from planner.report import compare_words as words
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 
-Document = Mapping[str, Any]
 KEY = "Key  + added  - removed  ~ changed"
 _SHOWN = 12
 _OTHERS = 5
 
 
 def render_comparison(
-    document: Document, form: str, *, full: bool = False, width: int = 100, colour: bool = False
+    document: CompareDocument, form: str, *, full: bool = False, width: int = 100, colour: bool = False
 ) -> str:
     """A comparison as table, json, csv or md; `full` shows long lists whole."""
     if form == "json":
@@ -30,7 +29,7 @@ def render_comparison(
     return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
 
 
-def comparison_blocks(document: Document, *, full: bool = False) -> list[Block]:
+def comparison_blocks(document: CompareDocument, *, full: bool = False) -> list[Block]:
     """Everything worth reading: an overview of three sides or more, then each beside the first."""
     blocks: list[Block] = [_overview(document)] if len(document["comparisons"]) > 1 else []
     for one in document["comparisons"]:
@@ -38,7 +37,7 @@ def comparison_blocks(document: Document, *, full: bool = False) -> list[Block]:
     return blocks
 
 
-def _overview(document: Document) -> Block:
+def _overview(document: CompareDocument) -> Block:
     """One line a side: its total, and how far that is from the first."""
     first, currency = document["sides"][0], document["summary"]["currency"]
     rows = [[first["name"], words.amount(first["cost_usd"], currency), "", "", words.devices(first), "the first"]]
@@ -57,7 +56,7 @@ def _overview(document: Document) -> Block:
     return Grid(columns=columns("Plan", ">Total", ">Difference", ">Change", ">Devices", "Decision"), rows=rows)
 
 
-def _pair(document: Document, one: Document, full: bool) -> list[Block]:
+def _pair(document: CompareDocument, one: Compared, full: bool) -> list[Block]:
     currency = document["summary"]["currency"]
     sides = {side["name"]: side for side in document["sides"]}
     pair = (sides[one["old"]], sides[one["new"]])
@@ -73,13 +72,13 @@ def _pair(document: Document, one: Document, full: bool) -> list[Block]:
     ]
 
 
-def _answer(one: Document, pair: Sequence[Document]) -> list[str]:
+def _answer(one: Compared, pair: Sequence[SideTold]) -> list[str]:
     """What changed in one line, or which of the two has no plan."""
     missing = [f"{side['name']} has no plan: {side['reason']}" for side in pair if side["cost_usd"] is None]
     return missing or [words.verdict(one)]
 
 
-def _table(one: Document, currency: str) -> Block:
+def _table(one: Compared, currency: str) -> Block:
     rows = [
         [
             f"{row['sign']} {row['name']}",
@@ -88,8 +87,8 @@ def _table(one: Document, currency: str) -> Block:
         ]
         for row in one["workloads"]
     ]
-    for part in ("contracts", "copies"):
-        rows += [[f"{row['sign']} {part}", words.bought_cell(row), "", "", ""] for row in one[part]]
+    for part, found in (("contracts", one["contracts"]), ("copies", one["copies"])):
+        rows += [[f"{row['sign']} {part}", words.bought_cell(row), "", "", ""] for row in found]
     rows += [
         ["~ owned", f"{row['old']} → {row['new']} × {row['offer'].split(':')[-1]} in use", "", "", ""]
         for row in one["owned"]
@@ -108,13 +107,13 @@ def _table(one: Document, currency: str) -> Block:
     return Grid(columns=heads, rows=rows, notes=tuple(notes))
 
 
-def _because(one: Document, currency: str) -> Block:
+def _because(one: Compared, currency: str) -> Block:
     """The cause, one bullet a change."""
     cause = one["cause"]
     if not cause["looked_for"]:
         told = () if one["same"] else (f"not looked for: {cause['reason']}",)
         return Items(title="Because", items=told)
-    lines = [*causes.cause_lines(one, currency)]
+    lines = [*causes.cause_lines(cause, one, currency)]
     others = cause["others"][:_OTHERS]
     lines += [causes.other_line(row, one, currency) for row in others]
     more = len(cause["others"]) - len(others)
@@ -123,7 +122,7 @@ def _because(one: Document, currency: str) -> Block:
     return Items(title="Because", items=tuple(lines))
 
 
-def _break_even(one: Document, currency: str) -> Block:
+def _break_even(one: Compared, currency: str) -> Block:
     cause = one["cause"]
     lines: list[str] = []
     if cause["looked_for"]:
@@ -132,7 +131,7 @@ def _break_even(one: Document, currency: str) -> Block:
     return Items(title="Break-even", items=tuple(lines))
 
 
-def _inputs(one: Document, full: bool) -> Block:
+def _inputs(one: Compared, full: bool) -> Block:
     inputs = one["inputs"]
     lines = [words.key_line(row) for row in inputs["scenario"]]
     hidden = 0 if full else max(0, len(lines) - _SHOWN)
@@ -150,7 +149,7 @@ def _inputs(one: Document, full: bool) -> Block:
     return Items(title="Inputs that changed", items=tuple(lines))
 
 
-def _touching(one: Document, full: bool) -> Block:
+def _touching(one: Compared, full: bool) -> Block:
     """Facts and prices that changed and that a plan uses."""
     found = one["inputs"]["catalog"]["touching"]
     shown = found if full else found[:_SHOWN]
@@ -165,13 +164,13 @@ def _touching(one: Document, full: bool) -> Block:
     return Grid(columns=heads, rows=rows, notes=notes, folded=True)
 
 
-def _how(one: Document) -> Block:
+def _how(one: Compared) -> Block:
     """How the workloads that changed run, before and after."""
     rows = [words.how_cells(row) for row in one["workloads"] if row["changed"] != "nothing"]
     return Grid(columns=columns("Workload", ">Devices", "Layout", "Finish / load"), rows=rows, folded=True)
 
 
-def _resolved(one: Document) -> Block:
+def _resolved(one: Compared) -> Block:
     """What it took to find the cause."""
     cause = one["cause"]
-    return Lines(lines=tuple(causes.resolved_lines(one)) if cause["looked_for"] else (), folded=True)
+    return Lines(lines=tuple(causes.resolved_lines(cause)) if cause["looked_for"] else (), folded=True)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from planner.plan.compare.model import Again, CauseFound, ChangeRow, Compared, RunnerUp, Said
 from planner.report.compare_words import amount, percent, price, signed, value
 
-Piece = Mapping[str, Any]
 LEVELS = {"what": "what is rented", "where": "where it is rented", "how": "the layout", "cost": "the cost"}
 _SHOWN = 8  # changes of a set that are told one by one
 
 
-def changed(row: Piece, currency: str) -> str:
+def changed(row: ChangeRow, currency: str) -> str:
     """One change in words: "the price of OFFER, $2.58 → $7.74 /h (+200 %)"."""
     if row["kind"] == "price":
         size = f" of {row['devices_per_shape']} devices" if (row["devices_per_shape"] or 1) > 1 else ""
@@ -30,17 +29,16 @@ def changed(row: Piece, currency: str) -> str:
     return f"{row['name']}: {value(row['old'])} → {value(row['new'])}"
 
 
-def cause_lines(one: Piece, currency: str) -> Iterator[str]:
+def cause_lines(cause: CauseFound, one: Compared, currency: str) -> Iterator[str]:
     """What moved the decision, or the cost, or that nothing did."""
-    cause, level = one["cause"], LEVELS.get(one["cause"]["level"], "")
-    found = cause["found"]
+    found, level = cause["found"], LEVELS.get(cause["level"], "")
     if cause["verdict"] == "none":
         yield "none of what changed moves the decision or the cost"
     elif cause["verdict"] == "single":
         each = " (each of these does)" if len(found) > 1 else ""
         for row in found[:_SHOWN]:
             does = f"this alone moves {level}{_by(row['alone'], currency)}"
-            yield f"{changed(row, currency)}: {does}{each}{_needed(row, one)}"
+            yield f"{changed(row, currency)}: {does}{each}{_needed(row, cause, one)}"
     elif cause["verdict"] == "together":
         does = "accounts for it" if cause["level"] == "cost" else f"moves {level} as it moved"
         yield f"no single change {does}; these {len(found)} together do" + (
@@ -54,14 +52,14 @@ def cause_lines(one: Piece, currency: str) -> Iterator[str]:
         yield "too many questions would have to be solved again to say which change did it"
 
 
-def _by(said: Piece, currency: str) -> str:
-    return "" if not said["moved_usd"] else f" and the cost by {signed(said['moved_usd'], currency)}"
+def _by(said: Said | None, currency: str) -> str:
+    return "" if said is None or not said["moved_usd"] else f" and the cost by {signed(said['moved_usd'], currency)}"
 
 
-def _needed(row: Piece, one: Piece) -> str:
+def _needed(row: ChangeRow, cause: CauseFound, one: Compared) -> str:
     """What B would be without a change."""
     without = row["without"]
-    if one["cause"]["level"] == "cost" or without["decision"] == "unknown":
+    if cause["level"] == "cost" or without is None or without["decision"] == "unknown":
         return ""
     if without["decision"] == "old":
         return f"; without it {one['new']} would decide as {one['old']}"
@@ -70,7 +68,7 @@ def _needed(row: Piece, one: Piece) -> str:
     return f"; without it {one['new']} would decide otherwise"
 
 
-def _partly(row: Piece, currency: str) -> str:
+def _partly(row: ChangeRow, currency: str) -> str:
     """What one of several changes does alone."""
     said = row["alone"]
     if said is None or said["decision"] == "unknown":
@@ -87,7 +85,7 @@ def _partly(row: Piece, currency: str) -> str:
     return decides + cost
 
 
-def other_line(row: Piece, one: Piece, currency: str) -> str:
+def other_line(row: ChangeRow, one: Compared, currency: str) -> str:
     """A change that does something, but is not the cause."""
     said = row["alone"]
     if said is not None and (said["moved_usd"] or said["decision"] not in ("old", "same")):
@@ -98,14 +96,14 @@ def other_line(row: Piece, one: Piece, currency: str) -> str:
     )
 
 
-def again_line(row: Piece, currency: str) -> str:
+def again_line(row: Again, currency: str) -> str:
     """A plan that this planner would not make."""
     again = "finds no plan" if row["again_usd"] is None else f"finds {amount(row['again_usd'], currency)}"
     cost = amount(row["plan_usd"], currency)
     return f"the plan of {row['name']} costs {cost}; this planner {again} for the same question"
 
 
-def flip_line(row: Piece, one: Piece, currency: str) -> str:
+def flip_line(row: ChangeRow, one: Compared, currency: str) -> str:
     """The price at which the decision flips back."""
     flip = row["break_even"]
     if flip is None:
@@ -122,7 +120,7 @@ def flip_line(row: Piece, one: Piece, currency: str) -> str:
     )
 
 
-def runner_up_lines(found: Piece | None, one: Piece, currency: str) -> Iterator[str]:
+def runner_up_lines(found: RunnerUp | None, one: Compared, currency: str) -> Iterator[str]:
     """The next best decision, and at what price it would win."""
     if found is None:
         return
@@ -136,9 +134,8 @@ def runner_up_lines(found: Piece | None, one: Piece, currency: str) -> Iterator[
             )
 
 
-def resolved_lines(one: Piece) -> Iterator[str]:
+def resolved_lines(cause: CauseFound) -> Iterator[str]:
     """What it took to find the cause."""
-    cause = one["cause"]
     done = cause["resolved"]
     if cause["verdict"] == "none":
         return

@@ -6,9 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner import units
+from planner.plan.compare.model import (
+    Amounts,
+    Bought,
+    CatalogPair,
+    Compared,
+    KeyRow,
+    SideTold,
+    WorkloadRow,
+    WorkloadSide,
+)
 from planner.report import plan_words
 
-Piece = Mapping[str, Any]
 PARTS = {"training": "training, one-off", "contracts": "contracts", "copies": "copies of data"}
 _LONGEST_VALUE = 60
 
@@ -45,14 +54,14 @@ def percent(share: float | None) -> str:
     return f"{100 * share:+.{digits}f} %"
 
 
-def difference(row: Piece, currency: str) -> str:
+def difference(row: Amounts, currency: str) -> str:
     """The difference of an amount; "no change" in words."""
     if row["difference_microusd"] == 0:
         return "no change"
     return signed(row["difference_usd"], currency)
 
 
-def devices(side: Piece) -> str:
+def devices(side: SideTold) -> str:
     """Devices of a plan, or nothing."""
     return "" if side["devices"] is None else f"{side['devices']:,}"
 
@@ -76,7 +85,7 @@ def _flat(given: Any) -> str:
     return ", ".join(map(_flat, given)) if isinstance(given, list | tuple) else str(given)
 
 
-def key_line(row: Piece) -> str:
+def key_line(row: KeyRow) -> str:
     """A scenario key that differs; a workload of one side alone in words."""
     old, new = row["old"], row["new"]
     if row["key"].count(".") == 1 and row["key"].startswith(("training.", "serving.")) and None in (old, new):
@@ -84,7 +93,7 @@ def key_line(row: Piece) -> str:
     return f"{row['key']}: {value(old)} → {value(new)}"
 
 
-def verdict(one: Piece) -> str:
+def verdict(one: Compared) -> str:
     """What changed, in one line."""
     if one["same"]:
         return "the same decision for the same money"
@@ -106,7 +115,7 @@ def span(hours: float | None) -> str:
     return "an unknown time" if hours is None else plan_words.horizon({"summary": {"horizon_hours": hours}})
 
 
-def period(one: Piece, row: Piece) -> str:
+def period(one: Compared, row: WorkloadRow) -> str:
     """What the cost of a workload is for: serving over the horizon."""
     spans = one["horizon_hours"]
     if row["kind"] == "training" or spans["old"] != spans["new"] or spans["new"] is None:
@@ -114,7 +123,7 @@ def period(one: Piece, row: Piece) -> str:
     return f" /{span(spans['new']).removeprefix('1 ')}"
 
 
-def part(name: str, one: Piece) -> str:
+def part(name: str, one: Compared) -> str:
     """A sum by name: one-off and recurring are told apart, the latter with its horizon."""
     spans = one["horizon_hours"]
     if name == "serving":
@@ -123,7 +132,7 @@ def part(name: str, one: Piece) -> str:
     return PARTS.get(name, name)
 
 
-def money_cells(row: Piece, currency: str, per: str) -> list[str]:
+def money_cells(row: Amounts, currency: str, per: str) -> list[str]:
     """Old → new, difference, change; one amount when nothing moved."""
     old, new = (amount(row[name], currency) for name in ("old_usd", "new_usd"))
     both = new + per if row["difference_microusd"] == 0 else f"{old} → {new}{per}"
@@ -131,41 +140,40 @@ def money_cells(row: Piece, currency: str, per: str) -> list[str]:
     return [both, difference(row, currency), share]
 
 
-def plan_cell(row: Piece) -> str:
+def plan_cell(row: WorkloadRow) -> str:
     """What a workload rents: "2 → 4 × h100-sxm-80gb ×8 · aws us-east-2", or old → new."""
-    old, new = (side_cell(row[name]) for name in ("old", "new"))
-    if row["old"] is None or row["new"] is None or old == new:
-        return new if row["new"] is not None else old
-    counts = [[one["count"] for one in row[name]["rows"]] for name in ("old", "new")]
-    places = [[plan_words.offer_of(one) for one in row[name]["rows"]] for name in ("old", "new")]
+    before, after = row["old"], row["new"]
+    old, new = side_cell(before), side_cell(after)
+    if before is None or after is None or old == new:
+        return new if after is not None else old
+    places = [[plan_words.offer_of(one) for one in side["rows"]] for side in (before, after)]
     if places[0] == places[1] and len(places[0]) == 1:
-        return f"{counts[0][0]:,} → {counts[1][0]:,} × {places[0][0]}"
+        return f"{before['rows'][0]['count']:,} → {after['rows'][0]['count']:,} × {places[0][0]}"
     return f"{old} → {new}"
 
 
-def side_cell(side: Piece | None) -> str:
+def side_cell(side: WorkloadSide | None) -> str:
     """What one plan rents for a workload."""
     if side is None:
         return ""
     return " + ".join(f"{row['count']:,} × {plan_words.offer_of(row)}" for row in side["rows"]) or "no plan"
 
 
-def bought_cell(row: Piece) -> str:
+def bought_cell(row: Bought) -> str:
     """A contract or a copy of data."""
     what = row["offer"] or row["data"] or row["kind"]
     return f"{row['count'] or 1} × {what}"
 
 
-def how_cells(row: Piece) -> list[str]:
+def how_cells(row: WorkloadRow) -> list[str]:
     """Devices, layout and finish or load, before and after."""
-    sides = [
-        row[name] or {"rows": [], "devices": None, "finish_hours": None, "load_at_peak": None}
-        for name in ("old", "new")
-    ]
+    sides = (row["old"], row["new"])
     return [
         row["name"],
-        _arrow(*(None if side["devices"] is None else f"{side['devices']:,}" for side in sides)),
-        _arrow(*(" + ".join(_layout(one["layout"]) for one in side["rows"]) or None for side in sides)),
+        _arrow(*(None if side is None else f"{side['devices']:,}" for side in sides)),
+        _arrow(
+            *(" + ".join(_layout(one["layout"]) for one in side["rows"]) or None if side else None for side in sides)
+        ),
         _arrow(*(_pace(side) for side in sides)),
     ]
 
@@ -174,32 +182,34 @@ def _arrow(old: str | None, new: str | None) -> str:
     return (new or "–") if old == new else f"{old or '–'} → {new or '–'}"
 
 
-def _layout(layout: Piece) -> str:
+def _layout(layout: Mapping[str, int | float | str]) -> str:
     axes = [f"{axis}{layout[axis]}" for axis in ("dp", "tp", "pp", "vpp", "cp", "ep") if layout.get(axis, 1) != 1]
     rules = [str(layout[name]) for name in ("sharding", "recompute") if layout.get(name, "none") != "none"]
     batch = [f"mb{layout['micro_batch']}"] if layout.get("micro_batch") else []
     return " ".join([*(axes or ["tp1"]), *rules, *batch])
 
 
-def _pace(side: Piece) -> str | None:
+def _pace(side: WorkloadSide | None) -> str | None:
+    if side is None:
+        return None
     if side["finish_hours"] is not None:
         return plan_words.of_deadline(side["finish_hours"], 0)
     return None if side["load_at_peak"] is None else f"{100 * side['load_at_peak']:.0f} % at peak"
 
 
-def catalog_line(catalog: Piece) -> str:
+def catalog_line(catalog: CatalogPair) -> str:
     """Whether the catalog is another one, and what changed in it."""
     if catalog["same"]:
         return "catalog: same · prices: same"
     names = [
-        f"{side.get('name') or '?'} {side.get('as_of') or ''} ({(side.get('sha256') or '')[:8]})"
-        for side in (catalog["old"], catalog["new"])
+        f"{side['name'] or '?'} {side['as_of']} ({side['sha256'][:8]})" for side in (catalog["old"], catalog["new"])
     ]
     head = f"catalog: {names[0]} → {names[1]}"
     if not catalog["known"]:
         return f"{head}; one of them is not at hand, so only prices that the plans state are compared"
-    counts = {"prices": "another price", "facts": "another fact", "offers_added": "a new offer",
-              "offers_removed": "an offer gone", "flagged": "a price flagged", "cleared": "a flag gone"}  # fmt: skip
-    told = [f"{catalog[name]:,} × {label}" for name, label in counts.items() if catalog[name]]
+    counts = {"another price": catalog["prices"], "another fact": catalog["facts"],
+              "a new offer": catalog["offers_added"], "an offer gone": catalog["offers_removed"],
+              "a price flagged": catalog["flagged"], "a flag gone": catalog["cleared"]}  # fmt: skip
+    told = [f"{count:,} × {label}" for label, count in counts.items() if count]
     touching = f"; {len(catalog['touching'])} of these in what a plan uses" if told else ""
     return f"{head}: {', '.join(told) or 'nothing but sources'}{touching}"

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from planner.plan.compare.model import Level, Said, Verdict
 from planner.plan.compare.outcome import NOTHING, Items, Outcome
 from planner.plan.compare.resolve import ExhaustedError, Resolver
 
 Same = Callable[[Outcome, Outcome], bool]
-LEVELS = ("what", "where", "how")  # of decisions, the most important first: machines, places, layouts
+LEVELS: tuple[Level, ...] = (
+    "what",
+    "where",
+    "how",
+)  # of decisions, the most important first: machines, places, layouts
 MOST_PASSES = 3  # of deletion one by one: where changes work against each other, one pass may not be enough
 
 
@@ -43,8 +47,8 @@ class Cause:
         The single changes that are enough, or the smallest set found.
     """
 
-    level: str
-    verdict: str = "unknown"
+    level: Level
+    verdict: Verdict = "unknown"
     numbers: tuple[int, ...] = ()
     proven: bool = True  # the set cannot be made smaller; nothing was cut short
     groups: dict[str, Effect] = field(default_factory=dict)
@@ -76,14 +80,14 @@ def find_cause(resolver: Resolver) -> Cause:
     return cause
 
 
-def _level(base: Outcome, full: Outcome) -> str:
+def _level(base: Outcome, full: Outcome) -> Level:
     for level in LEVELS:
         if getattr(base, level) != getattr(full, level):
             return level
     return "cost" if base.cost_microusd != full.cost_microusd else "none"
 
 
-def _same(level: str) -> Same:
+def _same(level: Level) -> Same:
     """Whether two outcomes are the same in what the comparison is about."""
     if level == "cost":
         return lambda one, other: one.how == other.how and one.cost_microusd == other.cost_microusd
@@ -163,17 +167,22 @@ def _parts(count: int) -> Iterator[int]:
     yield 1
 
 
-def said_of(outcome: Outcome | None, start: Outcome, base: Outcome, full: Outcome, level: str) -> dict[str, Any]:
+def said_of(outcome: Outcome | None, start: Outcome, base: Outcome, full: Outcome, level: Level) -> Said:
     """What an outcome says beside where it started: which decision it is, of which workloads, and what it costs."""
     outcome = outcome or start
     if not outcome.known:
         return {"decision": "unknown", "workloads": [], "problem": outcome.problem, "cost_usd": None, "moved_usd": None}
     part = level if level in LEVELS else "how"
     decided, old, new = (getattr(one, part) for one in (outcome, base, full))
-    which = "same" if decided == old == new else "new" if decided == new else "old" if decided == old else "other"
     cost, begun = outcome.cost_microusd, start.cost_microusd
     return {
-        "decision": which,
+        "decision": "same"
+        if decided == old == new
+        else "new"
+        if decided == new
+        else "old"
+        if decided == old
+        else "other",
         "workloads": sorted(
             name for name in names_of(old | new) if _of(decided, name) == _of(new, name) != _of(old, name)
         ),

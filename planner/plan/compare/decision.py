@@ -3,41 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Literal, cast
 
-Document = dict[str, Any]
-Plan = Mapping[str, Any]
-CELLS = (
-    "offer", "provider", "region", "zone", "device", "shape", "price_model", "funding", "devices_per_shape", "count",
-    "devices", "jobs", "replicas", "replicas_needed", "role", "hours", "finish_hours", "deadline_hours",
-    "load_at_peak", "price_microusd_per_hour", "cost_microusd", "cost_usd",
-)  # fmt: skip
+from planner.plan.compare.model import (
+    Amounts,
+    Bought,
+    BoughtRow,
+    Changed,
+    Kind,
+    MoneyRow,
+    OwnedRow,
+    SideRow,
+    WorkloadRow,
+    WorkloadSide,
+)
+from planner.plan.model.bought import Contract, Copy
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import Allocation, Workload
+
+SIGNS: dict[Changed, Literal["+", "-", " "]] = {"added": "+", "removed": "-", "nothing": " "}
+Part = Literal["contracts", "copies"]
 WHAT = ("provider", "shape", "price_model", "count", "role", "funding")  # machines; the rest follows, but for:
 WHERE = ("offer", "count", "role", "funding")  # their places, and layouts
-BOUGHT = ("kind", "offer", "provider", "region", "price_model", "count", "hours", "start_hours", "end_hours", "data",
-          "cost_microusd", "cost_usd")  # fmt: skip
+DECIDES: dict[Changed, tuple[str, ...]] = {"decision": WHAT, "place": WHERE, "layout": ("layout",)}
 
 
-def workload_rows(old: Plan, new: Plan) -> list[Document]:
+def workload_rows(old: PlanDocument, new: PlanDocument) -> list[WorkloadRow]:
     """One row a workload of either plan, in the order of the new one; those that are gone last."""
     before, after = ({w["name"]: w for w in plan["workloads"]} for plan in (old, new))
     names = [*after, *(name for name in before if name not in after)]
     return [_workload_row(before.get(name), after.get(name)) for name in names]
 
 
-def _workload_row(old: Plan | None, new: Plan | None) -> Document:
+def _workload_row(old: Workload | None, new: Workload | None) -> WorkloadRow:
     sides = [None if one is None else _side(one) for one in (old, new)]
+    what = _what_changed(*sides)
     given = new or old
     assert given is not None
-    if sides[0] is None or sides[1] is None:
-        sign, what = ("+", "added") if sides[0] is None else ("-", "removed")
-    else:
-        what = _what_changed(sides[0], sides[1])
-        sign = " " if what == "nothing" else "~"
     return {
         "name": given["name"],
         "kind": given["kind"],
-        "sign": sign,
+        "sign": SIGNS.get(what, "~"),
         "changed": what,
         "old": sides[0],
         "new": sides[1],
@@ -45,26 +51,29 @@ def _workload_row(old: Plan | None, new: Plan | None) -> Document:
     }
 
 
-def _what_changed(old: Document, new: Document) -> str:
-    """The first of these that differs: what is rented, where, its layout, what it costs."""
-    stated = set.intersection(*(set(row) for side in (old, new) for row in side["rows"]), {*CELLS, "layout"})
-    for what, names in (("decision", WHAT), ("place", WHERE), ("layout", ("layout",))):
+def _what_changed(old: WorkloadSide | None, new: WorkloadSide | None) -> Changed:
+    """Whether one is alone, else the first that differs: what is rented, where, its layout, what it costs."""
+    if old is None or new is None:
+        return "added" if old is None else "removed"
+    stated = set.intersection(*(set(row) for side in (old, new) for row in side["rows"]))
+    for what, names in DECIDES.items():
         told = [name for name in names if name in stated]  # plans of older versions say less
         if _cells(old, told) != _cells(new, told):
             return what
     return "nothing" if old["cost_microusd"] == new["cost_microusd"] else "cost"
 
 
-def _cells(side: Document, names: Sequence[str]) -> list[str]:
-    return sorted(repr([row[name] for name in names]) for row in side["rows"])
+def _cells(side: WorkloadSide, names: Sequence[str]) -> list[str]:
+    rows: list[Mapping[str, object]] = [*side["rows"]]
+    return sorted(repr([row[name] for name in names]) for row in rows)
 
 
-def _side(workload: Plan) -> Document:
+def _side(workload: Workload) -> WorkloadSide:
     """One workload of one plan, in short."""
     rows = [_allocation(row) for row in workload["allocations"]]
     rows.sort(key=lambda row: (str(row["offer"]), str(row.get("role")), str(row["layout"])))
-    finish = [row["finish_hours"] for row in rows if row.get("finish_hours") is not None]
-    load = [row["load_at_peak"] for row in rows if row.get("load_at_peak") is not None]
+    finish = [hours for row in rows if (hours := row.get("finish_hours")) is not None]
+    load = [share for row in rows if (share := row.get("load_at_peak")) is not None]
     return {
         "rows": rows,
         "devices": sum(row["devices"] for row in rows),
@@ -75,24 +84,25 @@ def _side(workload: Plan) -> Document:
     }
 
 
-def _allocation(row: Plan) -> Document:
-    layout = row.get("layout") or {}
-    kept = {name: row[name] for name in CELLS if name in row}
+def _allocation(row: Allocation) -> SideRow:
+    known: Mapping[str, object] = row
+    kept = {name: known[name] for name in SideRow.__annotations__ if name in known}
     kept.setdefault("devices_per_shape", row["devices"] // max(row["count"], 1))  # plans of older versions
-    return kept | {"layout": {key: value for key, value in layout.items() if isinstance(value, int | float | str)}}
+    return cast("SideRow", kept)
 
 
-def bought_rows(old: Plan, new: Plan, part: str) -> list[Document]:
+def bought_rows(old: PlanDocument, new: PlanDocument, part: Part) -> list[BoughtRow]:
     """Contracts or copies of data that only one plan has: + and -, with their money."""
-    before, after = ([_bought(row) for row in plan.get(part) or ()] for plan in (old, new))
+    before, after = ([_bought(row) for row in plan.get(part, ())] for plan in (old, new))
     return [*_only(before, after, "-"), *_only(after, before, "+")]
 
 
-def _bought(row: Plan) -> Document:
-    return {name: row.get(name) for name in BOUGHT}
+def _bought(row: Contract | Copy) -> Bought:
+    known: Mapping[str, object] = row
+    return cast("Bought", {name: known.get(name) for name in Bought.__annotations__})
 
 
-def _only(mine: Sequence[Document], others: Sequence[Document], sign: str) -> Iterator[Document]:
+def _only(mine: Sequence[Bought], others: Sequence[Bought], sign: Literal["+", "-"]) -> Iterator[BoughtRow]:
     left = list(others)
     for row in mine:
         if row in left:
@@ -101,7 +111,7 @@ def _only(mine: Sequence[Document], others: Sequence[Document], sign: str) -> It
             yield {"sign": sign, **row}
 
 
-def owned_rows(old: Plan, new: Plan) -> list[Document]:
+def owned_rows(old: PlanDocument, new: PlanDocument) -> list[OwnedRow]:
     """Owned machines that are used otherwise: shapes of each in either plan."""
     before, after = (_owned(plan) for plan in (old, new))
     return [
@@ -111,7 +121,7 @@ def owned_rows(old: Plan, new: Plan) -> list[Document]:
     ]
 
 
-def _owned(plan: Plan) -> dict[str, int]:
+def _owned(plan: PlanDocument) -> dict[str, int]:
     found: dict[str, int] = {}
     for workload in plan["workloads"]:
         for row in workload["allocations"]:
@@ -120,28 +130,24 @@ def _owned(plan: Plan) -> dict[str, int]:
     return found
 
 
-def money_rows(old: Plan, new: Plan) -> list[Document]:
+def money_rows(old: PlanDocument, new: PlanDocument) -> list[MoneyRow]:
     """Old, new and difference: training (one-off), serving (over the horizon), what is bought ahead, and the total."""
-    parts = {name: tuple(_part(plan, name) for plan in (old, new)) for name in ("training", "serving")}
-    parts |= {name: tuple(_ahead(plan, name) for plan in (old, new)) for name in ("contracts", "copies")}
-    rows = [{"part": name, **moved(*pair)} for name, pair in parts.items() if any(pair)]
-    total = [plan["summary"]["cost_microusd"] for plan in (old, new)]
-    return [*rows, {"part": "total", **moved(*total)}]
+    names: tuple[Kind | Part, ...] = ("training", "serving", "contracts", "copies")
+    pairs = {name: (_part(old, name), _part(new, name)) for name in names}
+    rows: list[MoneyRow] = [{"part": name, **moved(*pair)} for name, pair in pairs.items() if any(pair)]
+    return [*rows, {"part": "total", **moved(old["summary"]["cost_microusd"], new["summary"]["cost_microusd"])}]
 
 
-def _part(plan: Plan, kind: str) -> int | None:
+def _part(plan: PlanDocument, name: Kind | Part) -> int | None:
+    """What a plan spends on workloads of a kind, or ahead; None without a plan.  [micro-USD]"""
     if plan["summary"]["cost_microusd"] is None:
         return None
-    return sum(int(w["cost_microusd"] or 0) for w in plan["workloads"] if w["kind"] == kind)
+    if name == "contracts" or name == "copies":
+        return sum(row["cost_microusd"] for row in plan.get(name, ()))
+    return sum(workload["cost_microusd"] for workload in plan["workloads"] if workload["kind"] == name)
 
 
-def _ahead(plan: Plan, part: str) -> int | None:
-    if plan["summary"]["cost_microusd"] is None:
-        return None
-    return sum(int(row["cost_microusd"] or 0) for row in plan.get(part) or ())
-
-
-def moved(old: int | None, new: int | None) -> Document:
+def moved(old: int | None, new: int | None) -> Amounts:
     """Old, new and difference of an amount; the difference is unknown when one of them is."""
     change = None if old is None or new is None else new - old
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final, cast
 
 from planner.optimize.limited import Asker
 from planner.plan.compare.cause import Cause, Effect, find_cause, said_of
@@ -12,13 +12,24 @@ from planner.plan.compare.changes import Between, Change, changes_between
 from planner.plan.compare.decision import bought_rows, money_rows, owned_rows, workload_rows
 from planner.plan.compare.flips import Flip, flip_price, runner_up
 from planner.plan.compare.inputs import inputs_document
+from planner.plan.compare.model import (
+    Again,
+    Amounts,
+    CauseFound,
+    CauseNotSought,
+    ChangeRow,
+    Compared,
+    CompareDocument,
+    FlipRow,
+    RunnerUp,
+    WorkloadRow,
+)
 from planner.plan.compare.outcome import Outcome
 from planner.plan.compare.resolve import Engine, ExhaustedError, Resolver
 from planner.plan.compare.side import Side
 
-Document = dict[str, Any]
-SCHEMA = "plan/compare/v1"
 MOST_FLIPS = 5
+SIDES: Final = ("old", "new")
 
 
 def compare_sides(
@@ -28,7 +39,7 @@ def compare_sides(
     cause: bool = True,
     allow_suspect: bool = False,
     options: Mapping[str, Any] | None = None,
-) -> Document:
+) -> CompareDocument:
     """Each side beside the first, as a comparison document.
 
     Parameters
@@ -42,10 +53,12 @@ def compare_sides(
     found = [_compared(first, other, engine, cause, allow_suspect, asker) for other in sides[1:]]
     increases = [row["money"][-1]["difference"] for row in found]
     return {
-        "schema": SCHEMA,
+        "schema": "plan/compare/v1",
         "summary": {
             "same": all(row["same"] for row in found),
-            "largest_increase": max(increases) if increases and None not in increases else None,
+            "largest_increase": max(told)
+            if len(told := [share for share in increases if share is not None]) == len(increases)
+            else None,
             "currency": str(first.document["scenario"].get("currency", "USD")),
         },
         "sides": [side.told() for side in sides],
@@ -53,13 +66,18 @@ def compare_sides(
     }
 
 
-def _compared(first: Side, other: Side, engine: Engine, cause: bool, allow_suspect: bool, asker: Asker) -> Document:
+def _compared(first: Side, other: Side, engine: Engine, cause: bool, allow_suspect: bool, asker: Asker) -> Compared:
     old, new = first.document, other.document
     workloads, money = workload_rows(old, new), money_rows(old, new)
-    ahead = {name: bought_rows(old, new, name) for name in ("contracts", "copies")}
+    contracts, copies = bought_rows(old, new, "contracts"), bought_rows(old, new, "copies")
     owned = owned_rows(old, new)
     status = [first.has_plan, other.has_plan]
-    same = status[0] == status[1] and all(row["changed"] == "nothing" for row in workloads) and not any(ahead.values())
+    same = (
+        status[0] == status[1]
+        and all(row["changed"] == "nothing" for row in workloads)
+        and not contracts
+        and not copies
+    )
     horizons = [side.document["summary"].get("horizon_hours") for side in (first, other)]
     return {
         "old": first.name,
@@ -67,7 +85,8 @@ def _compared(first: Side, other: Side, engine: Engine, cause: bool, allow_suspe
         "same": same and not owned,
         "inputs": inputs_document(first, other),
         "workloads": workloads,
-        **ahead,
+        "contracts": contracts,
+        "copies": copies,
         "owned": owned,
         "money": money,
         "horizon_hours": {"old": horizons[0], "new": horizons[1]},
@@ -75,11 +94,11 @@ def _compared(first: Side, other: Side, engine: Engine, cause: bool, allow_suspe
     }
 
 
-def _not_asked(reason: str) -> Document:
+def _not_asked(reason: str) -> CauseNotSought:
     return {"looked_for": False, "reason": reason}
 
 
-def _cause(first: Side, other: Side, engine: Engine, allow_suspect: bool, asker: Asker) -> Document:
+def _cause(first: Side, other: Side, engine: Engine, allow_suspect: bool, asker: Asker) -> CauseFound | CauseNotSought:
     reason = _why_not(first, other)
     if reason:
         return _not_asked(reason)
@@ -129,9 +148,9 @@ def _why_not(first: Side, other: Side) -> str:
     return "" if asked[0] & asked[1] else "the two have no workload in common"
 
 
-def _differing(first: Side, other: Side, base: Outcome, full: Outcome) -> list[Document]:
+def _differing(first: Side, other: Side, base: Outcome, full: Outcome) -> list[Again]:
     """Plans that cost something else than their questions solved again: another planner made them, or they stay."""
-    rows = []
+    rows: list[Again] = []
     for side, outcome in ((first, base), (other, full)):
         if side.has_plan and outcome.cost_microusd != side.cost_microusd:
             again = None if outcome.cost_microusd is None else outcome.cost_microusd / 1e6
@@ -154,18 +173,10 @@ def _worth_telling(cause: Cause, base: Outcome, full: Outcome) -> list[int]:
     return [*cause.numbers, *sorted(others, key=lambda n: (-size(cause.effects[n]), n))]
 
 
-def _change_row(resolver: Resolver, cause: Cause, number: int, base: Outcome, full: Outcome) -> Document:
+def _change_row(resolver: Resolver, cause: Cause, number: int, base: Outcome, full: Outcome) -> ChangeRow:
     change, effect = resolver.between.changes[number], cause.effects.get(number)
-    told = (
-        {}
-        if effect is None
-        else {
-            "alone": said_of(effect.alone, base, base, full, cause.level),
-            "without": said_of(effect.without, full, base, full, cause.level),
-        }
-    )
     flip = _flip(resolver, cause, number) if number in cause.numbers[:MOST_FLIPS] else None
-    return {
+    row = {
         "number": number,
         "kind": change.kind,
         "group": change.group,
@@ -174,13 +185,14 @@ def _change_row(resolver: Resolver, cause: Cause, number: int, base: Outcome, fu
         "field": change.field,
         **_values(change),
         "devices_per_shape": _devices(resolver, change),
-        "alone": told.get("alone"),
-        "without": told.get("without"),
+        "alone": None if effect is None else said_of(effect.alone, base, base, full, cause.level),
+        "without": None if effect is None else said_of(effect.without, full, base, full, cause.level),
         "break_even": None if flip is None else _flip_row(resolver, change, flip),
     }
+    return cast("ChangeRow", row)  # which of them is told by its kind
 
 
-def _values(change: Change) -> Document:
+def _values(change: Change) -> dict[str, object]:
     """Old and new; prices in USD an hour of a shape."""
     if change.kind in ("price", "added", "removed"):
         return {"old": _usd(change.old), "new": _usd(change.new), "unit": "USD/h"}
@@ -209,7 +221,7 @@ def _flip(resolver: Resolver, cause: Cause, number: int) -> Flip | None:
         return None
 
 
-def _flip_row(resolver: Resolver, change: Change, flip: Flip) -> Document:
+def _flip_row(resolver: Resolver, change: Change, flip: Flip) -> FlipRow:
     devices = _devices(resolver, change) or 1
     return {
         "price_usd_per_hour": flip.price_microusd / 1e6,
@@ -219,7 +231,7 @@ def _flip_row(resolver: Resolver, change: Change, flip: Flip) -> Document:
     }
 
 
-def _runner_up(resolver: Resolver, asker: Asker) -> Document | None:
+def _runner_up(resolver: Resolver, asker: Asker) -> RunnerUp | None:
     """The best plan of B's question with another decision, and what its offers would have to cost."""
     if any(job.mix_within_job for job in resolver.between.new.training):
         return None  # what a mix of offers decides is not told by one offer
@@ -252,9 +264,9 @@ def _runner_up(resolver: Resolver, asker: Asker) -> Document | None:
     }
 
 
-def flat_rows(document: Mapping[str, Any]) -> list[Document]:
+def flat_rows(document: CompareDocument) -> list[dict[str, object]]:
     """One flat row a workload and comparison, and one a total: for CSV and data frames."""
-    rows: list[Document] = []
+    rows: list[dict[str, object]] = []
     for one in document["comparisons"]:
         head = {"old": one["old"], "new": one["new"]}
         rows += [head | _flat(row) for row in one["workloads"]]
@@ -262,15 +274,20 @@ def flat_rows(document: Mapping[str, Any]) -> list[Document]:
     return rows
 
 
-def _flat(row: Mapping[str, Any]) -> Document:
-    cells: Document = {"workload": row["name"], "kind": row["kind"], "sign": row["sign"], "changed": row["changed"]}
-    for name in ("old", "new"):
-        side = row[name] or {"rows": []}
-        cells[f"{name}_offers"] = " + ".join(f"{one['count']} × {one['offer']}" for one in side["rows"])
+def _flat(row: WorkloadRow) -> dict[str, object]:
+    cells: dict[str, object] = {
+        "workload": row["name"],
+        "kind": row["kind"],
+        "sign": row["sign"],
+        "changed": row["changed"],
+    }
+    for name in SIDES:
+        side = row[name]
+        cells[f"{name}_offers"] = " + ".join(f"{one['count']} × {one['offer']}" for one in side["rows"]) if side else ""
         for figure in ("devices", "finish_hours", "load_at_peak"):
-            cells[f"{name}_{figure}"] = side.get(figure)
+            cells[f"{name}_{figure}"] = side[figure] if side else None
     return cells | _amounts(row)
 
 
-def _amounts(row: Mapping[str, Any]) -> Document:
+def _amounts(row: Amounts) -> dict[str, object]:
     return {name: row[name] for name in ("old_usd", "new_usd", "difference_usd", "difference")}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 from planner.catalog.model import Catalog
+from planner.plan.compare.model import CatalogTold, SideTold
+from planner.plan.model.others import Conflict
+from planner.plan.model.plan import CatalogUsed, PlanDocument
 from planner.scenario.schema import Scenario
 
-Document = dict[str, Any]
 WITH_PLAN = ("optimal", "feasible")
 
 
@@ -28,8 +29,8 @@ class Side:
     """
 
     name: str
-    kind: str
-    document: Mapping[str, Any]
+    kind: Literal["plan", "scenario", "catalog"]
+    document: PlanDocument
     scenario: Scenario | None = None
     catalog: Catalog | None = None
     missing: str = ""
@@ -45,10 +46,9 @@ class Side:
         cost = self.document["summary"]["cost_microusd"]
         return int(cost) if self.has_plan and cost is not None else None
 
-    def told(self) -> Document:
+    def told(self) -> SideTold:
         """The side in the comparison's document."""
-        provenance = self.document.get("provenance") or {}
-        summary = self.document["summary"]
+        provenance, summary = self.document["provenance"], self.document["summary"]
         return {
             "name": self.name,
             "kind": self.kind,
@@ -60,9 +60,9 @@ class Side:
             "cost_usd": None if self.cost_microusd is None else self.cost_microusd / 1e6,
             "horizon_hours": summary.get("horizon_hours"),
             "devices": summary.get("devices"),
-            "planner": provenance.get("planner", ""),
-            "solver": provenance.get("solver", ""),
-            "catalog": _catalog_told(provenance.get("catalog") or {}),
+            "planner": provenance["planner"],
+            "solver": provenance["solver"],
+            "catalog": _catalog_told(provenance["catalog"]),
             "sha256": self.document.get("sha256", ""),
         }
 
@@ -70,16 +70,16 @@ class Side:
         """Why there is no plan, in words: the limits in conflict, or how the solver ended."""
         if self.document["status"] != "infeasible":
             return f"the solver ended without one ({self.document['status']})"
-        conflict = (self.document.get("infeasible") or {}).get("conflict") or []
-        names = [_limit_told(one) for one in conflict if isinstance(one, Mapping)]
+        found = self.document.get("infeasible")
+        names = [_limit_told(one) for one in found["conflict"]] if found else []
         return "proven infeasible" + (f": {' and '.join(names)} cannot all be met" if names else "")
 
 
-def _limit_told(limit: Mapping[str, Any]) -> str:
+def _limit_told(limit: Conflict) -> str:
     """A limit of the conflict, or a workload: "limits.budget $100"."""
-    name, label = str(limit.get("name") or ""), str(limit.get("label") or "")
+    name, label = limit["name"], limit["label"]
     return name if label in ("", name) else f"{name} {label}"
 
 
-def _catalog_told(catalog: Mapping[str, Any]) -> Document:
-    return {name: str(catalog.get(name, "")) for name in ("name", "as_of", "sha256")}
+def _catalog_told(catalog: CatalogUsed) -> CatalogTold:
+    return {"name": catalog["name"], "as_of": catalog["as_of"], "sha256": catalog["sha256"]}
