@@ -171,15 +171,17 @@ def how_cells(row: WorkloadRow) -> list[str]:
     return [
         row["name"],
         _arrow(*(None if side is None else f"{side['devices']:,}" for side in sides)),
-        _arrow(
-            *(" + ".join(_layout(one["layout"]) for one in side["rows"]) or None if side else None for side in sides)
-        ),
+        _arrow(*(_layouts(side) for side in sides)),
         _arrow(*(_pace(side) for side in sides)),
     ]
 
 
 def _arrow(old: str | None, new: str | None) -> str:
     return (new or "–") if old == new else f"{old or '–'} → {new or '–'}"
+
+
+def _layouts(side: WorkloadSide | None) -> str | None:
+    return " + ".join(_layout(row["layout"]) for row in side["rows"]) or None if side else None
 
 
 def _layout(layout: Mapping[str, int | float | str]) -> str:

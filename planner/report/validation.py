@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
+from planner.validate.model import CoverageRow, ErrorRow, Errors, KindRow, Quantity, RowValidated
 from planner.validate.result import QUANTITIES, SERVING_QUANTITIES, Validation, devices_of
 from planner.validate.summary import FEWEST_ROWS, worst_rows
 
-NAMES = {
+NAMES: dict[Quantity, str] = {
     "step_time_s": "Step time",
     "peak_memory_bytes": "Peak memory",
     "device_hours": "Device hours",
@@ -59,7 +60,7 @@ def validation_blocks(result: Validation, *, wide: bool = False) -> list[Block]:
         from planner.report.validation_serving import serving_blocks
 
         return serving_blocks(result, wide=wide)
-    quantities = list(dict.fromkeys(row["quantity"] for row in result.summary if row["quantity"] in NAMES))
+    quantities = list(dict.fromkeys(row["quantity"] for row in error_rows(result)))
     return [
         Lines(lines=(f"Predictions against measured {result.kind} rows", *coverage_lines(result)), strong_first=True),
         *(group_grid(result, quantity, wide=wide) for quantity in quantities),
@@ -72,7 +73,7 @@ def validation_blocks(result: Validation, *, wide: bool = False) -> list[Block]:
 
 def coverage_lines(result: Validation) -> list[str]:
     """How many rows were predicted, and how many do not count."""
-    found = [row for row in result.summary if row["quantity"] == "coverage"]
+    found = _coverage(result)
     lines = [f"{r['predicted']:,} of {r['rows']:,} {r['name']} predicted ({percent(r['share'])})" for r in found]
     if found and found[0]["left_out_rows"]:
         words = "have a figure that does not count" if result.kind == "serving" else "are shown but count in no figure"
@@ -80,9 +81,18 @@ def coverage_lines(result: Validation) -> list[str]:
     return lines
 
 
-def group_grid(result: Validation, quantity: str, *, wide: bool = False) -> Grid:
+def error_rows(result: Validation) -> list[ErrorRow | KindRow]:
+    """Groups of rows with their errors."""
+    return [row for row in result.summary if "bias" in row]
+
+
+def _coverage(result: Validation) -> list[CoverageRow]:
+    return [row for row in result.summary if row["quantity"] == "coverage"]
+
+
+def group_grid(result: Validation, quantity: Quantity, *, wide: bool = False) -> Grid:
     """Errors of one quantity, group by group; the narrow form fits 80 columns."""
-    rows = [row for row in result.summary if row["quantity"] == quantity]
+    rows = [row for row in error_rows(result) if row["quantity"] == quantity]
     if wide:
         cells = [group_cells(row) for row in rows]
         return Grid(title=f"{NAMES[quantity]}: absolute error", columns=_WIDE, rows=cells, grouped=True)
@@ -90,7 +100,7 @@ def group_grid(result: Validation, quantity: str, *, wide: bool = False) -> Grid
     return Grid(title=f"{NAMES[quantity]}: absolute error, in percent", columns=_NARROW, rows=cells)
 
 
-def _narrow_cells(row: Mapping[str, Any]) -> list[str]:
+def _narrow_cells(row: Errors) -> list[str]:
     name = row["name"] if row["group"] == row["name"] else f"{row['group']} {row['name']}"
     half = (row["high"] - row["low"]) / 2
     shares = (row["median"], row["p90"], row["mean_of_sources"])
@@ -101,12 +111,12 @@ def _narrow_cells(row: Mapping[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
-def number_of(row: Mapping[str, Any]) -> str:
+def number_of(row: Errors) -> str:
     """How many rows a group has, marked where they are too few."""
     return f"{row['rows']:,}" + ("*" if row["rows"] < FEWEST_ROWS else "")
 
 
-def group_cells(row: Mapping[str, Any]) -> list[str]:
+def group_cells(row: Errors) -> list[str]:
     """One group of a summary, every figure of it, as cells."""
     return [
         row["group"], row["name"], number_of(row), f"{row['configurations']:,}", str(row["sources"]),
@@ -123,7 +133,7 @@ def band_grid(result: Validation, title: str, head: str) -> Grid:
     return Grid(title=title, columns=columns(head, ">rows", ">inside", ">share"), rows=cells)
 
 
-def worst_grid(result: Validation, quantity: str) -> Grid:
+def worst_grid(result: Validation, quantity: Quantity) -> Grid:
     """The rows with the largest errors of one quantity."""
     scored = worst_rows([item for name, item in result.targets if name == quantity], _MOST_SHOWN[result.kind])
     rows = [
@@ -153,7 +163,7 @@ def _figure(quantity: str, value: float) -> str:
 
 def refusal_items(result: Validation, *, most: int = _MOST_NAMED) -> list[Items]:
     """Each reason why rows got no prediction, with up to `most` rows by name."""
-    wide = [row for row in result.summary if row["quantity"] == "coverage"][-1:]
+    wide = _coverage(result)[-1:]
     items = [f"{reason}: {_named(names, most)}" for row in wide for reason, names in row["refusals"].items()]
     return [Items(title="Not predicted", items=tuple(items), folded=True)] if items else []
 
@@ -188,11 +198,11 @@ def _csv_columns(result: Validation) -> list[str]:
     return ["id", "model", "device", "family", *how, "source", *parts, "left_out", "skipped"]
 
 
-def _flat(result: Validation) -> list[dict[str, Any]]:
+def _flat(result: Validation) -> list[dict[str, object]]:
     return [{**_flat_row(row), **label} for row, label in zip(result.rows, result.labels, strict=True)]
 
 
-def _flat_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    parts = ("predicted", "measured", "error")
-    flat = {f"{part}_{name}": value for part in parts for name, value in row[part].items()}
-    return {"id": row["id"], "skipped": row["skipped"]} | flat
+def _flat_row(row: RowValidated) -> dict[str, object]:
+    parts = {"predicted": row["predicted"], "measured": row["measured"], "error": row["error"]}
+    flat = {f"{part}_{name}": value for part, figures in parts.items() for name, value in figures.items()}
+    return {"id": row["id"], "skipped": row["skipped"], **flat}

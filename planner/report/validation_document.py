@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
 from planner.report import markdown
@@ -10,7 +9,7 @@ from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.validation import group_cells, percent, refusal_items
 from planner.report.validation_document_serving import serving_sections
 from planner.validate.evidence import Evidence, Figure, figures, obstacles, verdicts
-from planner.validate.result import validate_training
+from planner.validate.result import errors_of, validate_training
 from planner.validate.score import Scored, memory_summaries, summaries
 from planner.validate.serving_evidence import ServingEvidence, accepted_serving, serving_figures
 from planner.validate.summary import Summary, worst_rows
@@ -108,7 +107,7 @@ def _figures(found: Sequence[Figure]) -> list[Block]:
 
 
 def _groups(found: Sequence[Summary]) -> Grid:
-    return Grid(columns=_GROUPS, rows=[group_cells(dataclasses.asdict(summary)) for summary in found])
+    return Grid(columns=_GROUPS, rows=[group_cells(errors_of(summary)) for summary in found])
 
 
 def _memory(evidence: Evidence) -> list[Block]:

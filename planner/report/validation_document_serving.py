@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
 from planner import units
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.validation import percent
 from planner.report.validation_serving import kind_cells
+from planner.validate.result import errors_of
 from planner.validate.serving import batch_of
 from planner.validate.serving_bars import FOLDS, counted_folds
 from planner.validate.serving_evidence import ServingEvidence, serving_obstacles, serving_verdicts
@@ -58,16 +58,12 @@ def serving_sections(evidence: ServingEvidence, reasons: Sequence[Mapping[str, s
 def _folds(evidence: ServingEvidence) -> Grid:
     kinds = sorted({item.kind for part in evidence.folds.values() for item in part})
     rows = [
-        [kind, f"the {fold}", *kind_cells("", _cells(part))[1:]]
+        [kind, f"the {fold}", *kind_cells("", errors_of(summarise(part)))[1:]]
         for kind in kinds
         for fold, part in counted_folds(kind, evidence.folds).items()
     ]
     heads = (_HEADS[0], *columns("Without"), *_HEADS[1:])
     return Grid(title="Every kind of figure, by what the fit was not shown", columns=heads, rows=rows, grouped=True)
-
-
-def _cells(part: Sequence[ScoredPoint]) -> dict[str, object]:
-    return dataclasses.asdict(summarise(part))
 
 
 def _sources(evidence: ServingEvidence) -> Grid:
@@ -84,12 +80,8 @@ def _sources(evidence: ServingEvidence) -> Grid:
 
 def _shipped(scored: Sequence[ScoredPoint]) -> list[Block]:
     found = kind_summaries(scored)
-    whole = [kind_cells(kind, dataclasses.asdict(own[0])) for kind, own in found.items()]
-    parts = [
-        [kind, one.group, *kind_cells(one.name, dataclasses.asdict(one))]
-        for kind, own in found.items()
-        for one in own[1:]
-    ]
+    whole = [kind_cells(kind, errors_of(own[0])) for kind, own in found.items()]
+    parts = [[kind, one.group, *kind_cells(one.name, errors_of(one))] for kind, own in found.items() for one in own[1:]]
     heads = columns("Figure", "By", "")
     return [
         Grid(columns=_HEADS, rows=whole),

@@ -9,11 +9,12 @@ from planner.files import read_package_text
 from planner.report import validation as views
 from planner.report.blocks import Grid
 from planner.report.escape import html, terminal
+from planner.validate.model import Quantity
 from planner.validate.result import Validation, devices_of
 from planner.validate.summary import Shown
 
 TEMPLATE = "report/templates/validation.html"
-_SCALES = {
+_SCALES: dict[Quantity, tuple[float, str]] = {
     "step_time_s": (1.0, "s"),
     "tpot_s": (1e-3, "ms"),
     "ttft_s": (1e-3, "ms"),
@@ -54,7 +55,7 @@ def _cleaned(grid: Grid) -> dict[str, Any]:
     }
 
 
-def _figure(result: Validation, quantity: str) -> dict[str, str]:
+def _figure(result: Validation, quantity: Quantity) -> dict[str, str]:
     """One scatter plot, a trace a family, with the line on which a prediction is right."""
     import plotly.graph_objects as go
 

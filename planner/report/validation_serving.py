@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.validation import (
@@ -15,6 +14,7 @@ from planner.report.validation import (
     refusal_items,
     worst_grid,
 )
+from planner.validate.model import Errors
 from planner.validate.result import SERVING_QUANTITIES, Validation
 from planner.validate.summary import FEWEST_ROWS
 
@@ -52,16 +52,12 @@ def serving_notes(result: Validation) -> list[str]:
     return [*NOTES, OWN_ROWS] if result.own_rows else list(NOTES)
 
 
-def _of(result: Validation, quantity: str) -> list[Mapping[str, Any]]:
-    return [row for row in result.summary if row["quantity"] == quantity]
-
-
 def _kinds(result: Validation) -> Grid:
     rows = [kind_cells(row["kind"], row) for row in result.summary if "kind" in row and row["group"] == "all"]
     return Grid(title="Absolute error by kind of figure, in percent", columns=_ERRORS, rows=rows)
 
 
-def kind_cells(name: str, row: Mapping[str, Any]) -> list[str]:
+def kind_cells(name: str, row: Errors) -> list[str]:
     """One group of figures as cells, in percent."""
     half = (row["high"] - row["low"]) / 2
     return [
@@ -83,13 +79,18 @@ def _parts(result: Validation, groups: Sequence[str]) -> Grid:
 
 def memory_grid(result: Validation) -> Grid:
     """How the memory model sorts cells whose outcome is known."""
-    rows = [[r["name"], f"{r['rows']:,}", f"{r['right']:,}", percent(r["share"])] for r in _of(result, "memory_fit")]
+    rows = [
+        [row["name"], f"{row['rows']:,}", f"{row['right']:,}", percent(row["share"])]
+        for row in result.summary
+        if row["quantity"] == "memory_fit"
+    ]
     return Grid(title="Memory fit", columns=columns("Cells", ">number", ">right", ">share"), rows=rows)
 
 
 def lint_items(result: Validation, most: int = _MOST_NAMED) -> list[Items]:
     """What is odd about measurements, with up to `most` rows by name."""
-    items = tuple(f"{row['name']}: {_named(row['details'], most)}" for row in _of(result, "lint"))
+    odd = [row for row in result.summary if row["quantity"] == "lint"]
+    items = tuple(f"{row['name']}: {_named(row['details'], most)}" for row in odd)
     return [Items(title="Odd measurements", items=items, tone="fair")] if items else []
 
 

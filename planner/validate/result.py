@@ -6,10 +6,21 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, cast
 
 from planner.catalog.model import Catalog
 from planner.validate.conventions import measured_tflops_per_device
+from planner.validate.model import (
+    BandRow,
+    CoverageRow,
+    ErrorRow,
+    Errors,
+    Quantity,
+    RowLabel,
+    RowValidated,
+    SummaryRow,
+    ValidationDocument,
+)
 from planner.validate.rows import MeasuredRow
 from planner.validate.score import (
     Coverage,
@@ -25,8 +36,8 @@ from planner.validate.score import (
 )
 from planner.validate.summary import Shown, Summary
 
-QUANTITIES = ("step_time_s", "tokens_per_s_per_device", "tflops_per_device", "peak_memory_bytes")
-SERVING_QUANTITIES = (
+QUANTITIES: tuple[Quantity, ...] = ("step_time_s", "tokens_per_s_per_device", "tflops_per_device", "peak_memory_bytes")
+SERVING_QUANTITIES: tuple[Quantity, ...] = (
     "ttft_s", "tpot_s", "output_tokens_per_s", "prefill_tokens_per_s", "batch_latency_s", "peak_memory_bytes",
 )  # fmt: skip
 _ALL_TRUST = ("A", "B", "C")
@@ -37,15 +48,15 @@ class Validation:
     """Predictions held against a table of measurements."""
 
     kind: str  # training | serving | totals
-    rows: Sequence[Mapping[str, Any]]  # id, predicted, measured, error, skipped
-    summary: Sequence[Mapping[str, Any]]
-    labels: Sequence[Mapping[str, Any]]  # of each row what people know it by: model, device, family, source, left_out
-    targets: Sequence[tuple[str, Shown]]  # what counts: quantity and row
+    rows: list[RowValidated]
+    summary: list[SummaryRow]
+    labels: list[RowLabel]
+    targets: Sequence[tuple[Quantity, Shown]]  # what counts: quantity and row
     own_rows: bool  # of the shipped table, to which the shipped constants were fitted
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ValidationDocument:
         """The two parts that `-o json` prints."""
-        return {"rows": list(self.rows), "summary": list(self.summary)}
+        return {"rows": self.rows, "summary": self.summary}
 
 
 def validate_training(
@@ -111,13 +122,13 @@ def _matches(patterns: Sequence[str], *names: str | None) -> bool:
     return not patterns or any(fnmatchcase((name or "").lower(), p.lower()) for name in names for p in patterns)
 
 
-def _row(row: MeasuredRow, prediction: Predicted) -> dict[str, Any]:
+def _row(row: MeasuredRow, prediction: Predicted) -> RowValidated:
     return row_document(row.name, QUANTITIES, prediction, _measured(row), prediction.skipped)
 
 
 def row_document(
-    name: str, quantities: Sequence[str], prediction: object, measured: Mapping[str, float], skipped: str | None
-) -> dict[str, Any]:
+    name: str, quantities: Sequence[Quantity], prediction: object, measured: dict[Quantity, float], skipped: str | None
+) -> RowValidated:
     """One row as `-o json` prints it: what was predicted and measured, and the relative errors of both."""
     predicted = {key: value for key in quantities if (value := getattr(prediction, key)) is not None}
     both = [key for key in quantities if key in predicted and key in measured]
@@ -130,8 +141,8 @@ def row_document(
     }
 
 
-def _measured(row: MeasuredRow) -> dict[str, float]:
-    cells = {
+def _measured(row: MeasuredRow) -> dict[Quantity, float]:
+    cells: dict[Quantity, float | None] = {
         "step_time_s": row.step_time_s,
         "tokens_per_s_per_device": row.tokens_per_s_per_device,
         "tflops_per_device": measured_tflops_per_device(row),
@@ -140,7 +151,7 @@ def _measured(row: MeasuredRow) -> dict[str, float]:
     return {name: value for name, value in cells.items() if value is not None}
 
 
-def _label(row: MeasuredRow, prediction: Predicted) -> dict[str, Any]:
+def _label(row: MeasuredRow, prediction: Predicted) -> RowLabel:
     return {
         "model": row.model or "",
         "device": devices_of(row),
@@ -155,20 +166,25 @@ def devices_of(row: Any) -> str:
     return f"{row.n_accel or '?'} × {row.accelerator or '?'}"
 
 
-def summary_row(quantity: str, summary: Summary) -> dict[str, Any]:
+def summary_row(quantity: Quantity, summary: Summary) -> ErrorRow:
     """One group of rows as `-o json` prints it."""
-    return {"quantity": quantity, **dataclasses.asdict(summary)}
+    return {"quantity": quantity, **errors_of(summary)}
 
 
-def _coverage_rows(rows: Sequence[MeasuredRow], predictions: Sequence[Predicted]) -> list[dict[str, Any]]:
+def errors_of(summary: Summary) -> Errors:
+    """The errors of one group as plain data."""
+    return cast("Errors", dataclasses.asdict(summary))
+
+
+def _coverage_rows(rows: Sequence[MeasuredRow], predictions: Sequence[Predicted]) -> list[CoverageRow]:
     found = [("pre-training rows of trust A and B", coverage(rows, predictions))]
     if any(row.trust == "C" for row in rows):
         found.append(("pre-training rows of any trust", coverage(rows, predictions, of_trust=_ALL_TRUST)))
     left_out = sum(why_left_out(row) is not None for row in rows)
-    return [coverage_row(name, item) | {"left_out_rows": left_out} for name, item in found]
+    return [coverage_row(name, item, left_out) for name, item in found]
 
 
-def coverage_row(name: str, found: Coverage) -> dict[str, Any]:
+def coverage_row(name: str, found: Coverage, left_out: int) -> CoverageRow:
     """How many rows got a prediction, as `-o json` prints it."""
     return {
         "quantity": "coverage",
@@ -179,16 +195,17 @@ def coverage_row(name: str, found: Coverage) -> dict[str, Any]:
         "skipped": found.rows - found.predicted,
         "share": found.share,
         "refusals": {reason: list(names) for reason, names in sorted(found.refusals.items())},
+        "left_out_rows": left_out,
     }
 
 
-def _band_rows(times: Sequence[Scored], bands: Mapping[str, tuple[float, float]]) -> list[dict[str, Any]]:
+def _band_rows(times: Sequence[Scored], bands: Mapping[str, tuple[float, float]]) -> list[BandRow]:
     parts = {name: [item for item in times if item.kin == name] for name in sorted(bands)}
     found = [("all", *share_in_band(times, bands))]
     return band_rows([*found, *((name, *share_in_band(part, bands)) for name, part in parts.items())])
 
 
-def band_rows(found: Sequence[tuple[str, int, int]]) -> list[dict[str, Any]]:
+def band_rows(found: Sequence[tuple[str, int, int]]) -> list[BandRow]:
     """Groups of figures, those of them inside their band, and all of them, as `-o json` prints them."""
     return [
         {"quantity": "band", "group": "band", "name": name, "rows": rows, "inside": inside, "share": inside / rows}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
 from planner.catalog.model import Catalog
+from planner.validate.model import BandRow, KindRow, LintRow, MemoryFitRow, Quantity, RowLabel, RowValidated
 from planner.validate.result import SERVING_QUANTITIES as QUANTITIES
 from planner.validate.result import Validation, band_rows, coverage_row, devices_of, row_document, summary_row
 from planner.validate.score import Coverage
@@ -26,7 +26,7 @@ from planner.validate.serving_score import (
 )
 
 Bands = Mapping[str, Mapping[str, tuple[float, float]]]  # name -> family or "all" -> p10, p90 of measured / predicted
-_UNFITTED = ("peak_memory_bytes", "prefill_tokens_per_s")
+_UNFITTED: tuple[Quantity, ...] = ("peak_memory_bytes", "prefill_tokens_per_s")
 BAND_OF = {
     TPOT: "tpot",
     TTFT: "ttft",
@@ -78,7 +78,7 @@ def validate_serving(
         kind="serving",
         rows=[_row(row, said) for row, said in zip(rows, predictions, strict=True)],
         summary=[
-            coverage_row("rows", coverage_of(rows, predictions)) | {"left_out_rows": _left_out(points)},
+            coverage_row("rows", coverage_of(rows, predictions), _left_out(points)),
             *_kind_rows(scored),
             *_memory_rows(memory_fit(rows, predictions)),
             *_band_rows(scored, bands or {}),
@@ -115,11 +115,11 @@ def said_of(predictions: Sequence[ServingPrediction], point: Point) -> float | N
     return said
 
 
-def measured_cells(row: ServingRow) -> dict[str, float]:
+def measured_cells(row: ServingRow) -> dict[Quantity, float]:
     """Everything that a row measured, in base units, of the whole deployment."""
     devices = row.n_accel or (row.tp or 1) * (row.pp or 1)
     each, memory = row.output_tokens_per_s_per_device, row.peak_mem_gb
-    cells = {
+    cells: dict[Quantity, float | None] = {
         "ttft_s": _seconds(row.ttft_ms),
         "tpot_s": _seconds(row.tpot_ms),
         "output_tokens_per_s": row.output_tokens_per_s_total or (each * devices if each else None),
@@ -178,7 +178,7 @@ def band_of(item: ScoredPoint, bands: Bands) -> tuple[float, float] | None:
     return group.get(item.family) or group.get("all")
 
 
-def _row(row: ServingRow, said: ServingPrediction) -> dict[str, Any]:
+def _row(row: ServingRow, said: ServingPrediction) -> RowValidated:
     return row_document(row.name, QUANTITIES, said, measured_cells(row), said.skipped)
 
 
@@ -188,7 +188,7 @@ def _left_out(points: Sequence[Point]) -> int:
 
 def _labels(
     rows: Sequence[ServingRow], predictions: Sequence[ServingPrediction], points: Sequence[Point]
-) -> list[dict[str, Any]]:
+) -> list[RowLabel]:
     reasons: dict[int, dict[str, None]] = {}
     for point in points:
         if point.left_out:
@@ -207,7 +207,7 @@ def _labels(
     ]
 
 
-def _kind_rows(scored: Sequence[ScoredPoint]) -> list[dict[str, Any]]:
+def _kind_rows(scored: Sequence[ScoredPoint]) -> list[KindRow]:
     metric = {item.kind: item.point.metric for item in scored}
     return [
         {**summary_row(metric[kind], summary), "kind": kind}
@@ -216,7 +216,7 @@ def _kind_rows(scored: Sequence[ScoredPoint]) -> list[dict[str, Any]]:
     ]
 
 
-def _memory_rows(found: MemoryFit) -> list[dict[str, Any]]:
+def _memory_rows(found: MemoryFit) -> list[MemoryFitRow]:
     parts = (
         ("cells out of memory, refused", found.out_of_memory, found.refused),
         ("cells that ran, accepted", found.fitting, found.accepted),
@@ -228,13 +228,13 @@ def _memory_rows(found: MemoryFit) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _band_rows(scored: Sequence[ScoredPoint], bands: Bands) -> list[dict[str, Any]]:
+def _band_rows(scored: Sequence[ScoredPoint], bands: Bands) -> list[BandRow]:
     parts = {name: [item for item in scored if BAND_OF.get(item.kind) == name] for name in sorted(bands)}
     found = [("all", *share_in_bands(scored, bands))]
     return band_rows([*found, *((name, *share_in_bands(part, bands)) for name, part in parts.items())])
 
 
-def _lint_rows(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+def _lint_rows(findings: Sequence[Finding]) -> list[LintRow]:
     kinds: dict[str, list[Finding]] = {}
     for finding in findings:
         kinds.setdefault(finding.kind, []).append(finding)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from planner.validate.result import Validation, summary_row
+from planner.validate.model import CoverageRow, Quantity, RowLabel, RowValidated
+from planner.validate.result import Validation, row_document, summary_row
 from planner.validate.rows import MeasuredRow, TotalsRow
 from planner.validate.score import Scored, summaries
 from planner.validate.totals import TotalsPrediction
@@ -69,14 +69,12 @@ def validate_totals(rows: Sequence[TotalsRow], predictions: Sequence[TotalsPredi
     )
 
 
-def _row(row: TotalsRow, said: TotalsPrediction) -> dict[str, Any]:
-    predicted = {} if said.device_hours is None else {"device_hours": said.device_hours}
-    measured = {} if row.device_hours is None else {"device_hours": row.device_hours}
-    error = {"device_hours": predicted["device_hours"] / measured["device_hours"] - 1} if predicted and measured else {}
-    return {"id": row.name, "predicted": predicted, "measured": measured, "error": error, "skipped": said.skipped}
+def _row(row: TotalsRow, said: TotalsPrediction) -> RowValidated:
+    measured: dict[Quantity, float] = {} if row.device_hours is None else {"device_hours": row.device_hours}
+    return row_document(row.name, ("device_hours",), said, measured, said.skipped)
 
 
-def _coverage(rows: Sequence[TotalsRow], predictions: Sequence[TotalsPrediction]) -> dict[str, Any]:
+def _coverage(rows: Sequence[TotalsRow], predictions: Sequence[TotalsPrediction]) -> CoverageRow:
     refusals: dict[str, list[str]] = {}
     for row, said in zip(rows, predictions, strict=True):
         if said.device_hours is None:
@@ -95,7 +93,7 @@ def _coverage(rows: Sequence[TotalsRow], predictions: Sequence[TotalsPrediction]
     }
 
 
-def _label(row: TotalsRow, said: TotalsPrediction) -> dict[str, Any]:
+def _label(row: TotalsRow, said: TotalsPrediction) -> RowLabel:
     return {
         "model": row.model or "",
         "device": f"{row.devices or '?'} × {row.accelerator or '?'}",

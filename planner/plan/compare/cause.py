@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from planner.plan.compare.model import Level, Said, Verdict
 from planner.plan.compare.outcome import NOTHING, Items, Outcome
@@ -176,13 +177,7 @@ def said_of(outcome: Outcome | None, start: Outcome, base: Outcome, full: Outcom
     decided, old, new = (getattr(one, part) for one in (outcome, base, full))
     cost, begun = outcome.cost_microusd, start.cost_microusd
     return {
-        "decision": "same"
-        if decided == old == new
-        else "new"
-        if decided == new
-        else "old"
-        if decided == old
-        else "other",
+        "decision": _which(decided, old, new),
         "workloads": sorted(
             name for name in names_of(old | new) if _of(decided, name) == _of(new, name) != _of(old, name)
         ),
@@ -190,6 +185,12 @@ def said_of(outcome: Outcome | None, start: Outcome, base: Outcome, full: Outcom
         "cost_usd": None if cost is None else cost / 1e6,
         "moved_usd": None if cost is None or begun is None else (cost - begun) / 1e6,
     }
+
+
+def _which(decided: Items, old: Items, new: Items) -> Literal["new", "old", "same", "other"]:
+    if decided == old == new:
+        return "same"
+    return "new" if decided == new else "old" if decided == old else "other"
 
 
 def names_of(decided: Items) -> set[str]:

@@ -88,7 +88,7 @@ def _allocation(row: Allocation) -> SideRow:
     known: Mapping[str, object] = row
     kept = {name: known[name] for name in SideRow.__annotations__ if name in known}
     kept.setdefault("devices_per_shape", row["devices"] // max(row["count"], 1))  # plans of older versions
-    return cast("SideRow", kept)
+    return cast("SideRow", kept | {"layout": dict(row["layout"])})
 
 
 def bought_rows(old: PlanDocument, new: PlanDocument, part: Part) -> list[BoughtRow]:

@@ -51,14 +51,12 @@ def compare_sides(
     """
     first, asker = sides[0], Asker(options={k: v for k, v in (options or {}).items() if k != "gap"})
     found = [_compared(first, other, engine, cause, allow_suspect, asker) for other in sides[1:]]
-    increases = [row["money"][-1]["difference"] for row in found]
+    known = [share for row in found if (share := row["money"][-1]["difference"]) is not None]
     return {
         "schema": "plan/compare/v1",
         "summary": {
             "same": all(row["same"] for row in found),
-            "largest_increase": max(told)
-            if len(told := [share for share in increases if share is not None]) == len(increases)
-            else None,
+            "largest_increase": max(known) if known and len(known) == len(found) else None,
             "currency": str(first.document["scenario"].get("currency", "USD")),
         },
         "sides": [side.told() for side in sides],

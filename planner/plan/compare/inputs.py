@@ -44,8 +44,8 @@ def _catalog(old: Side, new: Side) -> CatalogPair:
     """Counts of what changed, and what touches a plan; from the plans themselves where a catalog is missing."""
     told: CatalogPair = {
         "same": False,
-        "old": old.document["provenance"]["catalog"],
-        "new": new.document["provenance"]["catalog"],
+        "old": old.document["provenance"]["catalog"].copy(),
+        "new": new.document["provenance"]["catalog"].copy(),
         **NOTHING,
         "known": True,
         "touching": [],
