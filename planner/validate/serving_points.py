@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.validate.model import Quantity
 from planner.validate.serving import Entry, ServingBatch, floor_s
 from planner.validate.serving_rows import ServingRow
 
@@ -21,7 +20,7 @@ class Point:
 
     position: int  # of the row
     row: ServingRow
-    metric: Quantity  # tpot_s | ttft_s | output_tokens_per_s | batch_latency_s
+    metric: str  # tpot_s | ttft_s | output_tokens_per_s | batch_latency_s
     measured: float
     device: str = ""  # of the catalog
     left_out: str = ""  # why it counts in no error figure; "" when it counts
@@ -52,9 +51,9 @@ def points_of(rows: Sequence[ServingRow], batch: ServingBatch) -> list[Point]:
     return found
 
 
-def measured_of(row: ServingRow) -> dict[Quantity, float]:
+def measured_of(row: ServingRow) -> dict[str, float]:
     """What a row measured, in base units; throughput of the whole deployment."""
-    found: dict[Quantity, float] = {}
+    found: dict[str, float] = {}
     if row.tpot_ms and row.load in _TPOT:
         found["tpot_s"] = row.tpot_ms / 1e3
     if row.ttft_ms and row.load in _TTFT:

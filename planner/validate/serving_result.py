@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import cast
 
 from planner.catalog.model import Catalog
 from planner.validate.model import BandRow, KindRow, LintRow, MemoryFitRow, Quantity, RowLabel, RowValidated
@@ -85,7 +86,7 @@ def validate_serving(
             *_lint_rows(lint(rows, batch) if batch else ()),
         ],
         labels=_labels(rows, predictions, points),
-        targets=[(item.point.metric, item) for item in scored],
+        targets=[(_quantity(item), item) for item in scored],
         own_rows=own_rows,
     )
 
@@ -208,7 +209,7 @@ def _labels(
 
 
 def _kind_rows(scored: Sequence[ScoredPoint]) -> list[KindRow]:
-    metric = {item.kind: item.point.metric for item in scored}
+    metric = {item.kind: _quantity(item) for item in scored}
     return [
         {**summary_row(metric[kind], summary), "kind": kind}
         for kind, found in kind_summaries(scored).items()
@@ -232,6 +233,10 @@ def _band_rows(scored: Sequence[ScoredPoint], bands: Bands) -> list[BandRow]:
     parts = {name: [item for item in scored if BAND_OF.get(item.kind) == name] for name in sorted(bands)}
     found = [("all", *share_in_bands(scored, bands))]
     return band_rows([*found, *((name, *share_in_bands(part, bands)) for name, part in parts.items())])
+
+
+def _quantity(item: ScoredPoint) -> Quantity:
+    return cast("Quantity", item.point.metric)
 
 
 def _lint_rows(findings: Sequence[Finding]) -> list[LintRow]:

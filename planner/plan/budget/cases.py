@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
+from planner.plan.budget.model import CaseMoney, CasesMoney, Monthly
 from planner.plan.budget.split import weighed
-
-Document = dict[str, Any]
+from planner.plan.model.plan import PlanDocument
 
 
 def cases_document(
-    document: Mapping[str, Any], written: Sequence[int], others: Mapping[str, Sequence[int]]
-) -> Document | None:
+    document: PlanDocument, written: Sequence[int], others: Mapping[str, Sequence[int]]
+) -> CasesMoney | None:
     """Every case by month, their mean by probability, and the dearest; None for a plan of one future.
 
     Parameters
@@ -28,20 +27,25 @@ def cases_document(
     section = document.get("uncertainty")
     if not section:
         return None
-    rows = []
+    rows: list[CaseMoney] = []
     for number, case in enumerate(section["cases"]):
-        months = list(written) if number == 0 else others.get(case["name"])
-        told = {"name": case["name"], "probability": case["probability"]}
-        rows.append({**told, "months_microusd": months and list(months), "total_microusd": months and sum(months)})
-    known = [row for row in rows if row["months_microusd"] is not None]
-    worst = max(known, key=lambda row: row["total_microusd"])
-    return {"cases": rows, "expected": _expected(rows), "worst": dict(worst)}
+        months = written if number == 0 else others.get(case["name"])
+        rows.append(
+            {
+                "name": case["name"],
+                "probability": case["probability"],
+                "months_microusd": None if months is None else list(months),
+                "total_microusd": None if months is None else sum(months),
+            }
+        )
+    worst = max(rows, key=lambda row: -1 if row["total_microusd"] is None else row["total_microusd"])
+    return {"cases": rows, "expected": _expected(rows), "worst": worst.copy()}
 
 
-def _expected(rows: Sequence[Document]) -> Document | None:
+def _expected(rows: Sequence[CaseMoney]) -> Monthly | None:
     """Mean by probability; None when some case has no plan, whose cost nobody knows."""
-    if any(row["months_microusd"] is None for row in rows):
+    known = [months for row in rows if (months := row["months_microusd"]) is not None]
+    if len(known) < len(rows):
         return None
-    weights = [Fraction(repr(float(row["probability"]))) for row in rows]
-    months = weighed([row["months_microusd"] for row in rows], weights)
+    months = weighed(known, [Fraction(repr(float(row["probability"]))) for row in rows])
     return {"months_microusd": months, "total_microusd": sum(months)}

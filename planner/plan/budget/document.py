@@ -10,23 +10,39 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from planner.catalog.model import Catalog
 from planner.errors import InputError, PlanError
+from planner.plan.asked import currency_of, report_asked
 from planner.plan.budget.cases import cases_document
 from planner.plan.budget.charges import COMMITTED, UPFRONT, VARIABLE, Charge, charges_of
 from planner.plan.budget.lines import UNUSED, Line, lines_of
+from planner.plan.budget.model import (
+    Beside,
+    Budget,
+    BudgetLine,
+    CategoryMoney,
+    FiscalYear,
+    Monthly,
+    MonthRow,
+    ProviderMoney,
+    Totals,
+    WorkloadMoney,
+)
 from planner.plan.budget.months import MONTH_HOURS, MONTHS, Month, begin_of, months_until
 from planner.plan.budget.notes import notes_of
 from planner.plan.budget.split import by_time
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import rows_of
 from planner.scenario.schema import ReportOptions
 from planner.spelling import closest
 
-Document = dict[str, Any]
+Key = TypeVar("Key")
 TRAINING, SERVING = "training", "serving"
+Amounts = Mapping[str, Sequence[int]]  # by month, by what they are for
 _SPLITS: dict[str, Callable[[Line], bool]] = {
     TRAINING: lambda line: line.kind == TRAINING,
     SERVING: lambda line: line.kind == SERVING,
@@ -42,7 +58,7 @@ _SPLITS: dict[str, Callable[[Line], bool]] = {
 class _Booked:
     """A plan whose charges are booked by month."""
 
-    document: Mapping[str, Any]
+    document: PlanDocument
     months: list[Month]
     lines: list[Line]
 
@@ -53,12 +69,12 @@ class _Booked:
 
 
 def budget_document(
-    document: Mapping[str, Any],
+    document: PlanDocument,
     catalog: Catalog,
     *,
     fiscal_year_start: str | None = None,
     contingency: float | None = None,
-) -> Document | None:
+) -> Budget | None:
     """The budget of a plan; None when the document holds no plan.
 
     Parameters
@@ -91,13 +107,13 @@ def budget_document(
 
 
 def report_options(
-    document: Mapping[str, Any], *, fiscal_year_start: str | None = None, contingency: float | None = None
+    document: PlanDocument, *, fiscal_year_start: str | None = None, contingency: float | None = None
 ) -> ReportOptions:
     """How budgets are reported: as asked, else as the scenario of the plan says."""
     given = {"fiscal_year_start": fiscal_year_start, "contingency": contingency}
     asked = {name: value for name, value in given.items() if value is not None}
     try:
-        return ReportOptions.model_validate({**(document["scenario"].get("report") or {}), **asked})
+        return ReportOptions.model_validate({**report_asked(document), **asked})
     except ValidationError as error:
         raise _unusable(str(error.errors()[0]["loc"][0]), error.errors()[0]["input"]) from None
 
@@ -111,13 +127,14 @@ def _unusable(name: str, value: object) -> PlanError:
     return InputError.of("out-of-range", f"'report' is not usable: {what}", hint=hint)
 
 
-def _plans_of_cases(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _plans_of_cases(document: PlanDocument) -> dict[str, PlanDocument]:
     """The plans of an uncertain scenario's other cases, by name."""
-    cases = (document.get("uncertainty") or {}).get("cases", [])
-    return {case["name"]: case["plan"] for case in cases if case["plan"] and case["cost_microusd"] is not None}
+    found = document.get("uncertainty")
+    cases = found["cases"] if found else []
+    return {case["name"]: plan for case in cases if (plan := case["plan"]) and case["cost_microusd"] is not None}
 
 
-def _last_hour(document: Mapping[str, Any], charges: Sequence[Charge]) -> Fraction:
+def _last_hour(document: PlanDocument, charges: Sequence[Charge]) -> Fraction:
     """When nothing more is paid for; not before the horizon ends where something is served.  [h]"""
     serves = any(workload["kind"] == SERVING for workload in document["workloads"])
     ends = [end for charge in charges for _, end, _ in charge.spans]
@@ -127,7 +144,7 @@ def _last_hour(document: Mapping[str, Any], charges: Sequence[Charge]) -> Fracti
 
 def _document(
     booked: _Booked, options: ReportOptions, cases: Mapping[str, _Booked], charges: Sequence[Charge]
-) -> Document:
+) -> Budget:
     document, start = booked.document, options.fiscal_year_start
     columns = {name: booked.amounts(wanted) for name, wanted in _SPLITS.items()}
     total = sum(columns["total"])
@@ -137,7 +154,7 @@ def _document(
     months = [_month(booked, i, columns, start) for i in range(len(booked.months))]
     begin = booked.months[0].first
     return {
-        "currency": document["scenario"].get("currency", "USD"),
+        "currency": currency_of(document),
         "begin": None if begin is None else begin.isoformat(sep=" ").removesuffix(" 00:00:00"),
         "horizon_hours": document["summary"]["horizon_hours"],
         "month_hours": MONTH_HOURS if begin is None else None,
@@ -145,12 +162,10 @@ def _document(
         "contingency": options.contingency,
         "months": months,
         "fiscal_years": _fiscal_years(months),
-        "totals": {f"{name}_microusd": sum(amounts) for name, amounts in columns.items()},
+        "totals": _totals({name: sum(amounts) for name, amounts in columns.items()}),
         "by_workload": _by_workload(booked),
-        "by_provider": _grouped(booked, lambda line: {"provider": line.charge.provider}),
-        "by_category": _grouped(
-            booked, lambda line: {"category": line.charge.category, "commitment": line.charge.commitment}
-        ),
+        "by_provider": _by_provider(booked),
+        "by_category": _by_category(booked),
         "lines": [_line(line) for line in booked.lines],
         "beside": _beside(document),
         "cases": cases_document(document, columns["total"], {n: b.amounts(_SPLITS["total"]) for n, b in cases.items()}),
@@ -158,7 +173,7 @@ def _document(
     }
 
 
-def _month(booked: _Booked, i: int, columns: Mapping[str, Sequence[int]], start: str) -> Document:
+def _month(booked: _Booked, i: int, columns: Amounts, start: str) -> MonthRow:
     month = booked.months[i]
     following = booked.months[i + 1].first if i + 1 < len(booked.months) else None
     return {
@@ -170,45 +185,87 @@ def _month(booked: _Booked, i: int, columns: Mapping[str, Sequence[int]], start:
         "end_date": None if following is None else following.date().isoformat(),
         "fiscal_year": month.fiscal_year(start),
         "after_horizon": float(month.begin) >= booked.document["summary"]["horizon_hours"],
-        **{f"{name}_microusd": amounts[i] for name, amounts in columns.items()},
+        **_totals({name: amounts[i] for name, amounts in columns.items()}),
     }
 
 
-def _fiscal_years(months: Sequence[Document]) -> list[Document]:
+def _totals(amounts: Mapping[str, int]) -> Totals:
+    return {
+        "training_microusd": amounts[TRAINING],
+        "serving_microusd": amounts[SERVING],
+        "unused_microusd": amounts[UNUSED],
+        "committed_microusd": amounts[COMMITTED],
+        "variable_microusd": amounts[VARIABLE],
+        "up_front_microusd": amounts["up_front"],
+        "total_microusd": amounts["total"],
+        "contingency_microusd": amounts["contingency"],
+    }
+
+
+def _fiscal_years(months: Sequence[MonthRow]) -> list[FiscalYear]:
     """Sums by fiscal year; none where the plan has no date."""
-    years = dict.fromkeys(month["fiscal_year"] for month in months if month["fiscal_year"] is not None)
-    names = [name for name in months[0] if name.endswith("_microusd")]
-    found = []
+    years = dict.fromkeys(year for month in months if (year := month["fiscal_year"]) is not None)
+    found: list[FiscalYear] = []
     for year in years:
         mine = [month for month in months if month["fiscal_year"] == year]
-        span = {"first_month": mine[0]["label"], "last_month": mine[-1]["label"]}
-        found.append({"label": year, **span, **{name: sum(month[name] for month in mine) for name in names}})
+        found.append(
+            {
+                "label": year,
+                "first_month": mine[0]["label"],
+                "last_month": mine[-1]["label"],
+                "training_microusd": sum(month["training_microusd"] for month in mine),
+                "serving_microusd": sum(month["serving_microusd"] for month in mine),
+                "unused_microusd": sum(month["unused_microusd"] for month in mine),
+                "committed_microusd": sum(month["committed_microusd"] for month in mine),
+                "variable_microusd": sum(month["variable_microusd"] for month in mine),
+                "up_front_microusd": sum(month["up_front_microusd"] for month in mine),
+                "total_microusd": sum(month["total_microusd"] for month in mine),
+                "contingency_microusd": sum(month["contingency_microusd"] for month in mine),
+            }
+        )
     return found
 
 
-def _by_workload(booked: _Booked) -> list[Document]:
+def _by_workload(booked: _Booked) -> list[WorkloadMoney]:
     """Every workload in the order of the plan, then copies of data and what nobody uses."""
     order = {workload["name"]: number for number, workload in enumerate(booked.document["workloads"])}
-    rows = _grouped(booked, lambda line: {"workload": line.workload, "kind": line.kind})
+    groups = _grouped(booked, lambda line: (line.workload, line.kind))
+    rows: list[WorkloadMoney] = [
+        {"workload": workload, "kind": kind, **_monthly(lines)} for (workload, kind), lines in groups.items()
+    ]
     return sorted(rows, key=lambda row: order.get(row["workload"], len(order)))
 
 
-def _grouped(booked: _Booked, key_of: Callable[[Line], Document]) -> list[Document]:
-    """Months and totals by a key, in the order in which the keys appear."""
-    groups: dict[tuple[Any, ...], list[Line]] = {}
-    for line in booked.lines:
-        groups.setdefault(tuple(key_of(line).values()), []).append(line)
+def _by_provider(booked: _Booked) -> list[ProviderMoney]:
+    groups = _grouped(booked, lambda line: line.charge.provider)
+    return [{"provider": provider, **_monthly(lines)} for provider, lines in groups.items()]
+
+
+def _by_category(booked: _Booked) -> list[CategoryMoney]:
+    groups = _grouped(booked, lambda line: (line.charge.category, line.charge.commitment))
     return [
-        {
-            **key_of(lines[0]),
-            "months_microusd": [sum(column) for column in zip(*(line.months_microusd for line in lines))],
-            "total_microusd": sum(line.total_microusd for line in lines),
-        }
-        for lines in groups.values()
+        {"category": category, "commitment": commitment, **_monthly(lines)}
+        for (category, commitment), lines in groups.items()
     ]
 
 
-def _line(line: Line) -> Document:
+def _grouped(booked: _Booked, key_of: Callable[[Line], Key]) -> dict[Key, list[Line]]:
+    """Lines by a key, in the order in which the keys appear."""
+    groups: dict[Key, list[Line]] = {}
+    for line in booked.lines:
+        groups.setdefault(key_of(line), []).append(line)
+    return groups
+
+
+def _monthly(lines: Sequence[Line]) -> Monthly:
+    """Months and total of some lines."""
+    return {
+        "months_microusd": [sum(column) for column in zip(*(line.months_microusd for line in lines))],
+        "total_microusd": sum(line.total_microusd for line in lines),
+    }
+
+
+def _line(line: Line) -> BudgetLine:
     charge = line.charge
     return {
         "workload": line.workload,
@@ -232,21 +289,21 @@ def _line(line: Line) -> Document:
     }
 
 
-def _beside(document: Mapping[str, Any]) -> list[Document]:
+def _beside(document: PlanDocument) -> list[Beside]:
     """Money that the plan tells of and does not count: sunk costs of owned hardware, checkpoints that are kept."""
     return [*_sunk(document), *_checkpoints(document)]
 
 
-def _sunk(document: Mapping[str, Any]) -> Iterator[Document]:
+def _sunk(document: PlanDocument) -> Iterator[Beside]:
     for number, owned in enumerate(document.get("owned") or ()):
         what = f"sunk cost of {owned['count']} × {owned['shape']}"
         yield {"what": what, "source": f"owned[{number}]", "total_microusd": owned["sunk_microusd"]}
 
 
-def _checkpoints(document: Mapping[str, Any]) -> Iterator[Document]:
+def _checkpoints(document: PlanDocument) -> Iterator[Beside]:
     for w, workload in enumerate(document["workloads"]):
-        for a, row in enumerate(workload["allocations"]):
-            stored = (row.get("run") or {}).get("storage_usd")
+        for a, row in enumerate(rows_of(workload)):
+            stored = row["run"].get("storage_usd") if "run" in row else None
             if stored:
                 yield {
                     "what": f"storage of checkpoints of {workload['name']}",

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Final
 
 from planner.plan.budget.charges import Charge
+from planner.plan.budget.model import WorkloadKind
 from planner.plan.budget.months import Month, hours_by_month
 from planner.plan.budget.split import by_time, two_ways
+from planner.plan.model.plan import PlanDocument
 
-Document = dict[str, Any]
-UNUSED = "unused"  # kind of what is bought for nobody
+UNUSED: Final = "unused"  # kind of what is bought for nobody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,7 @@ class Line:
 
     charge: Charge
     workload: str
-    kind: str  # training | serving | unused
+    kind: WorkloadKind
     share: Fraction  # of the charge
     month_hours: tuple[Fraction, ...]  # of the charge that fall due in each month  [h]
     months_microusd: tuple[int, ...]
@@ -32,14 +33,14 @@ class Line:
         return sum(self.months_microusd)
 
 
-def lines_of(document: Mapping[str, Any], charges: Sequence[Charge], months: Sequence[Month]) -> list[Line]:
+def lines_of(document: PlanDocument, charges: Sequence[Charge], months: Sequence[Month]) -> list[Line]:
     """Lines whose months add up to every charge, and whose workloads to every share of a pool that the plan states."""
     due = {charge: _due(charge, months) for charge in charges}
     own = [
         Line(
             charge=charge,
             workload=charge.workload,
-            kind=charge.kind,
+            kind=charge.kind or UNUSED,
             share=Fraction(1),
             month_hours=tuple(due[charge]),
             months_microusd=tuple(by_time(charge.cost_microusd, due[charge])),
@@ -68,7 +69,7 @@ def _due(charge: Charge, months: Sequence[Month]) -> list[Fraction]:
 
 
 def _pool_lines(
-    document: Mapping[str, Any], pool: str, charges: Sequence[Charge], due: Mapping[Charge, Sequence[Fraction]]
+    document: PlanDocument, pool: str, charges: Sequence[Charge], due: Mapping[Charge, Sequence[Fraction]]
 ) -> Iterator[Line]:
     """What each user of a pool bears of its charges, in every month the same share."""
     pieces = [by_time(charge.cost_microusd, due[charge]) for charge in charges]
@@ -90,10 +91,14 @@ def _pool_lines(
             )
 
 
-def _bearers(document: Mapping[str, Any], pool: str, cost_microusd: int) -> list[tuple[str, str, int]]:
+def _bearers(document: PlanDocument, pool: str, cost_microusd: int) -> list[tuple[str, WorkloadKind, int]]:
     """Workload, kind and cost of everyone who bears a pool; what nobody uses stands by itself."""
-    kinds = {workload["name"]: workload["kind"] for workload in document["workloads"]}
-    shares = [one for one in (document.get("schedule") or {}).get("shares", []) if one["pool"] == pool]
-    bearers = [(one["workload"], kinds[one["workload"]], one["cost_microusd"]) for one in shares]
+    kinds: dict[str, WorkloadKind] = {workload["name"]: workload["kind"] for workload in document["workloads"]}
+    schedule = document.get("schedule")
+    shares = [one for one in schedule["shares"] if one["pool"] == pool] if schedule else []
+    bearers: list[tuple[str, WorkloadKind, int]] = [
+        (one["workload"], kinds[one["workload"]], one["cost_microusd"]) for one in shares
+    ]
     left = cost_microusd - sum(cost for _, _, cost in bearers)
-    return [one for one in [*bearers, ("", UNUSED, left)] if one[2]]
+    bearers.append(("", UNUSED, left))
+    return [one for one in bearers if one[2]]

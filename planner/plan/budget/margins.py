@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from planner.plan.budget.model import MarginName, MarginsCost
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
-Document = dict[str, Any]
 ONE_BY_ONE = "each margin alone is solved without it, the others kept: the sum need not be what all cost together"
 
 
@@ -21,7 +20,7 @@ ONE_BY_ONE = "each margin alone is solved without it, the others kept: the sum n
 class Margin:
     """One way of being safe, over all workloads that take it."""
 
-    name: str  # confidence | peak_factor | target_load | spares
+    name: MarginName
     taken: str  # in words: "2 (assistant)"
     without: str  # what it is set to: "p50"
     settings: tuple[str, ...]  # --set texts that switch it off
@@ -113,9 +112,9 @@ def margins_document(
     taken: Sequence[Margin],
     cost_microusd: int | None,
     without_microusd: int | None,
-    each: Mapping[str, int | None] | None,
+    each: Mapping[MarginName, int | None] | None,
     why_not: str = "",
-) -> Document:
+) -> MarginsCost:
     """What margins cost, as plain data.
 
     Parameters

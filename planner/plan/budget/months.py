@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from typing import Any
 
+from planner.plan.asked import workloads_asked
+from planner.plan.model.plan import PlanDocument
 from planner.scenario.fields import parse_date
 
-Document = dict[str, Any]
 MONTH_HOURS = 730  # of a month that is not one of the calendar; the same in every quantity of a scenario
 MOST_MONTHS = 1200  # a hundred years; what is later counts in the last one
 MONTHS = (
@@ -46,10 +46,10 @@ class Month:
         return f"FY{self.first.year + (number > 1 and self.first.month >= number)}"
 
 
-def begin_of(document: Mapping[str, Any]) -> datetime | None:
+def begin_of(document: PlanDocument) -> datetime | None:
     """The date that the hours of a plan count from; None when its scenario names none."""
-    scenario = document["scenario"]
-    named = [scenario.get("begin")] if scenario.get("begin") else [j.get("start") for j in scenario.get("training", [])]
+    begin = document["scenario"].get("begin")
+    named = [begin] if begin else [job.get("start") for job in workloads_asked(document, "training")]
     dates = [parse_date(str(text)) for text in named if text]
     return min((date for date in dates if date is not None), default=None)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from planner.plan.budget.charges import INSTALMENTS, UPFRONT, Charge
 from planner.plan.budget.months import MONTH_HOURS, MOST_MONTHS, Month
+from planner.plan.model.plan import PlanDocument
 from planner.scenario.schema import ReportOptions
 from planner.units import format_duration, format_money
 
 
 def notes_of(
-    document: Mapping[str, Any], charges: Sequence[Charge], months: Sequence[Month], options: ReportOptions
+    document: PlanDocument, charges: Sequence[Charge], months: Sequence[Month], options: ReportOptions
 ) -> list[str]:
     """Sentences, in the order in which a reader meets what they are about."""
     return [
@@ -23,7 +23,7 @@ def notes_of(
     ]
 
 
-def _of_months(document: Mapping[str, Any], months: Sequence[Month], options: ReportOptions) -> Iterator[str]:
+def _of_months(document: PlanDocument, months: Sequence[Month], options: ReportOptions) -> Iterator[str]:
     if months[0].first is None:
         yield (
             f"the scenario names no date: months are {MONTH_HOURS} h each from the plan's begin, and no fiscal year "
@@ -47,12 +47,12 @@ def _of_months(document: Mapping[str, Any], months: Sequence[Month], options: Re
     yield "each running total is rounded down to whole micro-dollars at the end of a month; the last month has the rest"
 
 
-def _scaled(document: Mapping[str, Any]) -> bool:
+def _scaled(document: PlanDocument) -> bool:
     fleets = [workload["fleet"] for workload in document["workloads"] if workload["fleet"]]
     return any(fleet["levels"] for fleet in fleets)
 
 
-def _of_payments(document: Mapping[str, Any], charges: Sequence[Charge]) -> Iterator[str]:
+def _of_payments(document: PlanDocument, charges: Sequence[Charge]) -> Iterator[str]:
     if any(charge.payment == UPFRONT for charge in charges):
         yield "what is due up front (blocks whole, else as the catalog says) falls into the month in which it starts"
     if any(charge.payment == INSTALMENTS for charge in charges):
@@ -66,12 +66,12 @@ def _of_payments(document: Mapping[str, Any], charges: Sequence[Charge]) -> Iter
         )
 
 
-def _of_shares(document: Mapping[str, Any], charges: Sequence[Charge]) -> Iterator[str]:
+def _of_shares(document: PlanDocument, charges: Sequence[Charge]) -> Iterator[str]:
     if any(charge.pool is not None for charge in charges):
         yield "nodes under contract are shared by node-hours over the whole plan, in every month by the same shares"
 
 
-def _left_out(document: Mapping[str, Any]) -> Iterator[str]:
+def _left_out(document: PlanDocument) -> Iterator[str]:
     if document.get("uncertainty"):
         yield "lines are those of the scenario as written; what else may happen is told by month below them"
     fleets = [workload["name"] for workload in document["workloads"] if workload["kind"] == "serving"]

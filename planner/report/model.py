@@ -1,0 +1,52 @@
+"""The report document (`plan/report/v1`) as types, of which its JSON Schema is made."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+from planner.plan.budget.model import Budget, MarginsCost
+from planner.plan.frontier.model import FrontierDocument, Tradeoff
+from planner.plan.model.plan import PlanDocument
+
+TraceKind = Literal["equation", "fact", "scenario", "assumption"]
+
+
+class TraceRow(TypedDict):
+    """Where a figure is from."""
+
+    figure: str
+    path: str
+    "place in this document; what lies below it is covered"
+    value: int | float | str | bool | None
+    unit: str
+    kind: TraceKind
+    id: str
+    "equations (EQ-...) or rules of money and choice (ACC-..., OPT-...)"
+    source: str
+    as_of: str
+    status: str
+    place: str
+    "file:line of the scenario, or a path in the plan"
+
+
+class Reported(TypedDict):
+    """What is reported, without where it is from."""
+
+    schema: Literal["plan/report/v1"]
+    plan: PlanDocument
+    "a plan document: plan schema plan"
+    budget: Budget | None
+    margins: MarginsCost | None
+    "what the margins cost: all together, and each alone; single ones do not add up"
+    frontier: FrontierDocument | None
+    "a frontier document: plan schema frontier"
+    tradeoffs: list[Tradeoff]
+    "cost against finish of a training job alone"
+
+
+class ReportDocument(Reported):
+    """A plan, its budget, and where every figure is from."""
+
+    trace: list[TraceRow]
