@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -18,6 +18,7 @@ from planner.cli.stale import AllowStale, fresh
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
     from planner.plan.frontier.model import FrontierDocument
+    from planner.plan.model.plan import PlanDocument
     from planner.scenario.schema import Scenario
 
 _SCENARIO_SUFFIXES = (".yaml", ".yml")
@@ -96,7 +97,7 @@ def report(
 
     with frame.progress(f"reporting {document['name']}"):
         made = api.report(
-            document,
+            cast("PlanDocument", document),
             catalog,
             scenario=scenario,
             frontier=swept,

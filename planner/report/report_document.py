@@ -11,6 +11,8 @@ from typing import Any
 from planner.catalog.model import Catalog
 from planner.errors import Place
 from planner.plan.budget.document import budget_document
+from planner.plan.budget.model import MarginsCost
+from planner.plan.model.plan import PlanDocument
 from planner.report.trace import trace_of
 
 Document = dict[str, Any]
@@ -18,10 +20,10 @@ SCHEMA = "plan/report/v1"
 
 
 def report_document(
-    plan: Mapping[str, Any],
+    plan: PlanDocument,
     catalog: Catalog,
     *,
-    margins: Document | None = None,
+    margins: MarginsCost | None = None,
     frontier: Mapping[str, Any] | None = None,
     tradeoffs: Sequence[Mapping[str, Any]] = (),
     fiscal_year_start: str | None = None,

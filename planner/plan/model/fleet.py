@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired
+from typing import Literal, NotRequired, final
 
 from typing_extensions import TypedDict
 
@@ -131,6 +131,7 @@ class Predicted(TypedDict):
     "one replica at the peak that is planned for it, spares lost; null where no latency is predicted"
 
 
+@final
 class ServingAllocation(Place, Timing, Loads, TokenPrices, Predicted, Energy):
     """What is rented for a serving fleet on one offer."""
 

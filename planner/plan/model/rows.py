@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired
+from typing import Literal, NotRequired, final
 
 from typing_extensions import TypedDict
 
@@ -218,6 +218,7 @@ class MixedRow(Place, Timing):
     "only of a row that is one of several groups of a job (mix_within_job)"
 
 
+@final
 class TrainingAllocation(MixedRow, Speed, Energy):
     """What is rented for a training job on one offer."""
 

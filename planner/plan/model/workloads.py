@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal, final
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -95,6 +96,7 @@ class WorkloadCells(TypedDict):
     "equation of each term, and the first source that it names"
 
 
+@final
 class TrainingWorkload(WorkloadCells):
     """A training job, or several identical ones."""
 
@@ -108,6 +110,7 @@ class TrainingWorkload(WorkloadCells):
     fleet: None
 
 
+@final
 class ServingWorkload(WorkloadCells):
     """A serving fleet."""
 
@@ -121,4 +124,10 @@ class ServingWorkload(WorkloadCells):
     "of a serving fleet: all its rows together"
 
 
+Allocation = TrainingAllocation | ServingAllocation
 Workload = Annotated[TrainingWorkload | ServingWorkload, Field(discriminator="kind")]
+
+
+def rows_of(workload: Workload) -> Sequence[Allocation]:
+    """The allocations of a workload of either kind, one type for all of them."""
+    return workload["allocations"]
