@@ -8,9 +8,8 @@ from typing import Any
 from planner.api.sessions import Session
 from planner.api.taking import PlanLike, ScenarioLike, document_of, scenario_of
 from planner.catalog.model import Catalog
+from planner.plan.budget.model import MarginsCost
 from planner.scenario.load import with_settings
-
-Document = dict[str, Any]
 
 
 def margins(
@@ -25,7 +24,7 @@ def margins(
     threads: int = 1,
     seed: int = 0,
     allow_suspect: bool = False,
-) -> Document:
+) -> MarginsCost:
     """What confidence, peak factor, target load and spares cost together, over a plan that takes none of them.
 
     Parameters

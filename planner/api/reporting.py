@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from planner.api.frontiers import tradeoffs
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
 from planner.plan.made_with import catalog_of_plan
+from planner.plan.model.plan import PlanDocument
 from planner.plan.stale import question_of, scenario_of
 from planner.scenario.schema import Scenario
 
@@ -68,7 +69,7 @@ def report(
         costs = costs_of_margins(question, catalog, plan=document, each=each, allow_suspect=allow_suspect, **options)
     kept = question.report if question is not None else None
     return report_document(
-        document,
+        cast("PlanDocument", document),
         catalog,
         margins=costs,
         frontier=frontier,
