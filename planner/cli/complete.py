@@ -21,8 +21,13 @@ _HOUSE = Path(__file__).parents[1]
 
 
 def scenarios(incomplete: str) -> list[str]:
-    """Scenario files: those of the folder being typed, and folders to go on into."""
-    return _paths(incomplete, (".yaml", ".yml"))
+    """Scenario files: those of the folder being typed, and folders to go on into; and scenarios that ship, by name."""
+    return [*_paths(incomplete, (".yaml", ".yml")), *shipped(incomplete)]
+
+
+def shipped(incomplete: str) -> list[str]:
+    """Scenarios that ship, by name."""
+    return _starting(incomplete, _shipped())
 
 
 def plans(incomplete: str) -> list[str]:
@@ -95,6 +100,17 @@ def _paths(incomplete: str, endings: tuple[str, ...]) -> list[str]:
     return found
 
 
+def _shipped() -> dict[str, Path]:
+    """Scenarios that ship, by name."""
+    from planner import files
+    from planner.errors import InputError
+
+    try:
+        return {path.stem: path for path in files.list_files(files.data_folder("scenarios"), "*.yaml")}
+    except InputError:
+        return {}
+
+
 def _scenario_text(ctx: typer.Context) -> str:
     from planner.cli.find import plan_or_scenario
     from planner.errors import PlanError
@@ -106,7 +122,12 @@ def _scenario_text(ctx: typer.Context) -> str:
         *sources,
         *ctx.args,
     ]  # in args while an option is half typed
-    given = next((str(word) for word in typed if word and str(word).endswith(_ANSWERED)), None)
+    words = [str(word) for word in typed if word]
+    given = next((word for word in words if word.endswith(_ANSWERED)), None)
+    named = _shipped() if given is None else {}
+    found = next((named[word] for word in words if word in named), None)
+    if found is not None:
+        return _text(found)
     try:
         return _text(Path(plan_or_scenario(given, anew="scenario" in ctx.params)))
     except PlanError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,8 +11,6 @@ from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
     from planner.api import Session
-
-_SCENARIO_SUFFIXES = (".yaml", ".yml")
 
 
 def explain(
@@ -46,7 +43,7 @@ def explain(
     allow_suspect: options.AllowSuspect = False,
 ) -> None:
     """Show what stands behind a plan: terms of time and memory, what binds, errors, prices, sources, equations."""
-    from planner.cli.find import plan_or_scenario
+    from planner.cli.find import is_scenario, plan_or_scenario
     from planner.report.explanation import render_explanation
 
     asked = {"settings": settings, "case": case, "hardware": hardware, "prices": prices, "price": price}
@@ -54,7 +51,7 @@ def explain(
     answers: dict[str, Any] = {}
     anew = any((*asked.values(), *further.values(), allow_suspect))
     plan = plan_or_scenario(plan, anew=anew)
-    if PurePath(plan).suffix in _SCENARIO_SUFFIXES:
+    if is_scenario(plan):
         document, code, answers = _solved(frame, plan, further, workload, allow_suspect=allow_suspect, **asked)
     else:
         document, code = _read(plan, allow_suspect=allow_suspect, **asked, **further), 0

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from planner.catalog.model import Catalog
     from planner.export import Export, ExportFile, Refusal
 
-_SCENARIO_SUFFIXES = (".yaml", ".yml")
-
 
 class Target(StrEnum):
     """The formats of planner/export/registry.py, which a test holds against these."""
@@ -60,12 +58,12 @@ def export(
     allow_suspect: options.AllowSuspect = False,
 ) -> None:
     """Write the files that launch a plan: one for each workload and place that it rents."""
-    from planner.cli.find import plan_or_scenario
+    from planner.cli.find import is_scenario, plan_or_scenario
 
     asked = {"settings": settings, "case": case}
     given = {"hardware": hardware, "prices": prices, "price": price}
     plan = plan_or_scenario(plan, anew=bool(settings or case or allow_suspect))
-    if PurePath(plan).suffix in _SCENARIO_SUFFIXES:
+    if is_scenario(plan):
         document, catalog = _solved(frame, plan, allow_suspect, {**asked, **given})
     else:
         if settings or case or allow_suspect:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from planner import files
@@ -27,7 +27,8 @@ def scenario_file(given: str | None) -> str:
         return found[0]
     if not found:
         others = named_scenarios()
-        hint = f"name one: {others[0]} is here" if others else "plan init writes one; or name a file"
+        elsewhere = "plan init writes one; or name a file, or one that ships: plan scenarios"
+        hint = f"name one: {others[0]} is here" if others else elsewhere
         raise UsageError.of("no-scenario", "no scenario given, and no scenario.yaml here", hint=hint)
     raise UsageError.of(
         "many-scenarios", f"which scenario? Here are {', '.join(found)}", hint=f"name one of them: {found[0]}"
@@ -52,6 +53,13 @@ def plan_file(given: str | None) -> str:
     raise UsageError.of(
         "many-plans", f"which plan? Here are {', '.join(found)}", hint=f"name one of them: {newest} is the newest"
     )
+
+
+def is_scenario(source: str) -> bool:
+    """Whether a file is a scenario rather than a plan, by its ending; or a name, which only scenarios have."""
+    from planner.scenario.shipped import is_name
+
+    return PurePath(source).suffix in (".yaml", ".yml") or is_name(source)
 
 
 def scenarios_here() -> list[str]:
@@ -95,12 +103,25 @@ def load(
 ) -> tuple[Scenario, Catalog]:
     """The scenario, and the catalog: --hardware, else the scenario's own, else the packaged one, at one's own prices.
 
-    With a frame, it is told on stderr when the prices have gone stale.
+    With a frame, it is told on stderr which file a name means, and when the prices have gone stale.
     """
     from planner.scenario import load_scenario
 
-    scenario = load_scenario(scenario_file(given), settings=tuple(settings or ()), case=case)
+    source = scenario_file(given)
+    scenario = load_scenario(source, settings=tuple(settings or ()), case=case)
+    if frame is not None:
+        _tell_which(frame, source, scenario.file)
     return scenario, load_catalog(hardware or scenario.hardware.catalog, prices=prices, price=price, frame=frame)
+
+
+def _tell_which(frame: Frame, given: str, file: str) -> None:
+    """Which scenario a name means, where it is a name."""
+    from planner.scenario.shipped import PREFIX, shipped_names
+
+    if file.startswith(PREFIX):
+        frame.say(f"{given} is the scenario that ships; plan scenarios {file.removeprefix(PREFIX)} prints it")
+    elif file != given and given in shipped_names():
+        frame.say(f"{given} is {file} of this folder, not the scenario that ships by that name: {PREFIX}{given}")
 
 
 def load_catalog(

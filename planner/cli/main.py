@@ -26,6 +26,7 @@ from planner.cli import (
     memory,
     models,
     report,
+    scenarios,
     schema,
     solve,
     streams,
@@ -37,7 +38,7 @@ from planner.cli.frame import Frame, guarded, usage
 from planner.cli.layout import Group
 from planner.cli.shortage import shortage_of
 
-_START = ("plan init", "plan solve scenarios/llama.yaml", "plan memory gpt2-xl --batch 32 --sequence 1000")
+_START = ("plan init", "plan solve llama", "plan memory gpt2-xl --batch 32 --sequence 1000")
 app = typer.Typer(
     name="plan",
     cls=Group,
@@ -92,6 +93,7 @@ for room in (
     calibrate,
     catalog,
     models,
+    scenarios,
     schema,
     help,
 ):

@@ -41,6 +41,7 @@ def after_init(file: str, schema: str) -> str:
 
 _BEGIN: list[Step] = [
     ("plan init", "write one: a few questions, or flags (plan init --help)"),
+    ("plan solve llama", "solve one that ships; plan scenarios lists them"),
     ("plan memory llama-3.1-8b --fit 80GB", "what a model needs, and whether it fits"),
     ("plan models list", "models known by name"),
     ("plan catalog list --group-by device", "accelerators and their prices"),

@@ -25,7 +25,7 @@ ScenarioFile = Annotated[
     str | None,
     typer.Argument(
         metavar="SCENARIO",
-        help="Scenario file; default: scenario.yaml here, or the only file in scenarios/.",
+        help="Scenario file, or name (plan scenarios); default: scenario.yaml here, or the only one in scenarios/.",
         autocompletion=complete.scenarios,
     ),
 ]
@@ -37,7 +37,7 @@ PlanOrScenario = Annotated[
     str | None,
     typer.Argument(
         metavar="PLAN|SCENARIO",
-        help="Plan file, or a scenario, which is solved first; default: the only one here.",
+        help="Plan file, or a scenario by file or name, which is solved first; default: the only one here.",
         autocompletion=complete.plans_and_scenarios,
     ),
 ]

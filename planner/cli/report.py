@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from planner.plan.frontier.model import FrontierDocument
     from planner.plan.model.plan import PlanDocument
     from planner.scenario.schema import Scenario
-
-_SCENARIO_SUFFIXES = (".yaml", ".yml")
 
 
 class ReportForm(StrEnum):
@@ -75,7 +72,7 @@ def report(
     seed: options.Seed = 0,
 ) -> None:
     """Show a plan with its budget and sources: a page for people, a workbook for finance, a comment for a change."""
-    from planner.cli.find import plan_or_scenario
+    from planner.cli.find import is_scenario, plan_or_scenario
 
     if over and frontier:
         raise usage("not-together", "--over sweeps a frontier and --frontier reads one", "give one of them")
@@ -84,7 +81,7 @@ def report(
     asked |= {"threads": threads, "seed": seed, "allow_suspect": allow_suspect}
     given: dict[str, Any] = {"hardware": hardware, "prices": prices, "price": price}
     path = plan_or_scenario(plan, anew=bool(settings or case))
-    solved = PurePath(path).suffix in _SCENARIO_SUFFIXES
+    solved = is_scenario(path)
     code = 0
     scenario: Scenario | None
     if solved:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -32,6 +31,7 @@ from planner.export.read_fleet import serving_fields
 from planner.plan.references import load_model
 from planner.report.escape import file_stem
 from planner.scenario.schema import ModelRef, ServingFleet, TrainingJob
+from planner.scenario.shipped import folder_of
 
 Document = Mapping[str, Any]
 _FRAMES: dict[str, type[TrainingJob] | type[ServingFleet]] = {"training": TrainingJob, "serving": ServingFleet}
@@ -134,7 +134,7 @@ def _asked(document: Document, kind: str, name: str) -> TrainingJob | ServingFle
     found = next((entry for entry in _listed(entries) if entry.get("name") == name), None)
     if found is None:
         raise InputError.of("bad-plan", f"the scenario in the plan has no {kind} named '{name}'")
-    folder = os.path.dirname(document["scenario_file"] or "")  # noqa: PTH120 - "" for a bare name, not "."
+    folder = folder_of(document["scenario_file"] or "")
     try:
         return _FRAMES[kind].model_validate(found, context={"folder": folder, "currency": "USD"})
     except ValidationError as error:

@@ -22,9 +22,10 @@ from planner.scenario.not_yet import not_yet
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
 from planner.scenario.probability import uncertainty_problems
 from planner.scenario.schema import Scenario
+from planner.scenario.shipped import find_scenario, folder_of
 from planner.scenario.timing import timing_problems
 from planner.spelling import closest
-from planner.yamlfile import BAD, MAX_BYTES, Document, Node, Steps, parse_yaml, read_yaml
+from planner.yamlfile import BAD, MAX_BYTES, Document, Node, Steps, parse_yaml
 
 MAX_INCLUDES = 16
 MAX_OVERRIDES = 200
@@ -33,13 +34,14 @@ _MAX_TRIAL_NODES = 200_000
 
 
 def load_scenario(path: StrPath, *, settings: Sequence[str] = (), case: str | None = None) -> Scenario:
-    """Read, resolve and check a scenario file; `InputError` holds every problem found.
+    """Read, resolve and check a scenario file, or one that ships by its name; `InputError` holds every problem found.
 
     `case` names a list of overrides of the file's `scenarios:`; `settings` are --set texts,
     "training.pretrain-8b.deadline=14 days", applied last.
     """
     problems: list[Problem] = []
-    document = read_yaml(path, problems=problems)
+    found = find_scenario(path)
+    document = parse_yaml(read_text(found.path, limit_bytes=MAX_BYTES), found.file, problems=problems)
     return _Loading(document, problems).scenario(tuple(settings), case)
 
 
@@ -71,7 +73,7 @@ class _Loading:
 
     @property
     def folder(self) -> str:
-        return os.path.dirname(self.document.file)  # noqa: PTH120 - "" for a bare name, not "."
+        return folder_of(self.document.file)
 
     def scenario(self, settings: tuple[str, ...], case: str | None) -> Scenario:
         root = self._included(self._mapping(self.document), 0)

@@ -74,6 +74,11 @@ OFFERED = [
     ("plan catalog show v100-sxm2-1", ["v100-sxm2-16gb"]),
     ("plan solve -o j", ["json"]),
     ("plan solve no/such/folder/", []),
+    ("plan solve tr", ["trace"]),
+    ("plan explain gpt2", ["gpt2-xl"]),
+    ("plan scenarios a100", ["a100-rules"]),
+    ("plan solve fleet --case ", []),
+    ("plan explain gpt2-xl --workload ", ["gpt2-xl"]),
 ]
 
 
@@ -88,7 +93,7 @@ def test_what_is_offered(
     assert offered_by(shell, run().out) == offered
 
 
-@pytest.mark.parametrize("number", [1, 3, 5, 7])
+@pytest.mark.parametrize("number", [1, 3, 5, 7, 17, 21])
 def test_nothing_heavy_is_imported_for_it(folder: Path, number: int) -> None:
     line, offered = OFFERED[number]
     own = os.environ | {"PYTHONPATH": str(ROOT)} | asked("bash", line)

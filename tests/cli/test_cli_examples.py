@@ -21,7 +21,7 @@ COMMANDS = [
     ("solve",), ("explain",), ("report",), ("export",),
     ("frontier",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("catalog", "diff"), ("catalog", "freeze"),
-    ("compare",),
+    ("compare",), ("scenarios",),
     ("catalog", "import", "skypilot"), ("catalog", "import", "gpuhunt"), ("models", "list"), ("models", "show"),
     ("validate", "training"), ("validate", "serving"), ("validate", "totals"),
     ("calibrate", "training"), ("calibrate", "serving"),

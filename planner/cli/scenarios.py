@@ -1,0 +1,38 @@
+"""`plan scenarios`: the scenarios that ship, which every command takes by name."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from planner.cli import complete, options
+from planner.cli.frame import Form, Frame, command, usage
+
+
+def scenarios(
+    frame: Frame,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Print this one, to begin with.", autocompletion=complete.shipped),
+    ] = None,
+    output: options.Output = Form.table,
+    out: options.OutFile = None,
+) -> None:
+    """List the scenarios that ship and can be named wherever a scenario is taken, or print one of them."""
+    from planner.report.scenarios import render_scenarios
+    from planner.scenario.shipped import shipped_scenarios, shipped_text
+
+    if name is None:
+        rows = [asdict(one) for one in shipped_scenarios()]
+        frame.emit(render_scenarios(rows, output.value, **frame.view(out)), out)
+        return
+    if output is not Form.table:
+        raise usage("not-together", "a scenario is printed as the file that it is", "leave -o out, or NAME")
+    frame.emit(shipped_text(name), out)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, "scenarios", examples=("plan scenarios", "plan scenarios gpt2-xl --out mine.yaml"))(scenarios)

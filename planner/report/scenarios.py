@@ -1,0 +1,33 @@
+"""Scenarios that ship, as a list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.report import rows as lists
+from planner.report.rows import Field
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
+
+
+_FIELDS = (
+    Field(key="name", head="Scenario"),
+    Field(key="title", head="What it asks"),
+    Field(key="training", head="Trains", show=_some),
+    Field(key="serving", head="Serves", show=_some),
+)
+
+
+def render_scenarios(rows: Sequence[Mapping[str, Any]], form: str, *, width: int = 100, colour: bool = False) -> str:
+    """The scenarios that ship, one a row; in csv the names of workloads are separated by blanks."""
+    title = (
+        f"{len(rows)} scenarios; name one wherever a scenario is taken: plan solve {rows[0]['name']}" if rows else ""
+    )
+    kinds = ("training", "serving")
+    shown = [{**row, **{kind: " ".join(row[kind]) for kind in kinds}} for row in rows] if form == "csv" else rows
+    return lists.render(shown, _FIELDS, form=form, title=title, width=width, colour=colour)

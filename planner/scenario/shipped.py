@@ -1,0 +1,143 @@
+"""Scenarios that ship, by name: `llama` is the file of that name here, else the one that came with the package.
+
+What is read from the package is called `shipped:llama` in plans and messages, wherever the package lies: a plan that
+names it means the same on every machine, and the files that such a scenario names are looked for beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner.errors import InputError
+from planner.files import StrPath, data_folder, list_files, read_text
+from planner.spelling import closest
+from planner.yamlfile import MAX_BYTES, Node, parse_yaml
+
+PREFIX = "shipped:"
+_FOLDER = "scenarios"
+_FILES = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shipped:
+    """A scenario that ships, in short."""
+
+    name: str
+    title: str
+    training: tuple[str, ...]  # names of jobs
+    serving: tuple[str, ...]  # names of fleets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A scenario file: where it is read, and what it is called."""
+
+    path: str
+    file: str
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it came with the package."""
+        return self.file.startswith(PREFIX)
+
+
+def shipped_names() -> list[str]:
+    """Names of the scenarios that ship, sorted; none where they are missing."""
+    try:
+        return [path.stem for path in list_files(data_folder(_FOLDER), "*.yaml")]
+    except InputError:
+        return []
+
+
+def shipped_scenarios() -> list[Shipped]:
+    """The scenarios that ship, by name."""
+    return [_in_short(name) for name in shipped_names()]
+
+
+def shipped_text(name: str) -> str:
+    """The text of a scenario that ships.
+
+    Raises
+    ------
+    InputError
+        None has this name.
+    """
+    if name not in shipped_names():
+        raise _unknown(name)
+    return read_text(_path_of(name), limit_bytes=MAX_BYTES)
+
+
+def is_name(given: str) -> bool:
+    """Whether it may be the name of a scenario rather than a path: no folder, no ending of a file, no file itself."""
+    if given.startswith(PREFIX):
+        return True
+    return not ("/" in given or os.sep in given or given.endswith(_FILES) or _is_there(given))
+
+
+def find_scenario(given: StrPath) -> Found:
+    """The file that a path or a name means: the file itself, NAME.yaml here, or the scenario that ships.
+
+    Raises
+    ------
+    InputError
+        It is a name, and there is no such file here nor such a scenario in the package.
+    """
+    name = os.fspath(given)
+    if not is_name(name):
+        return Found(path=name, file=name)
+    if not name.startswith(PREFIX):
+        for own in (f"{name}.yaml", f"{name}.yml"):
+            if _is_there(own):
+                return Found(path=own, file=own)
+    name = name.removeprefix(PREFIX)
+    if name not in shipped_names():
+        raise _unknown(name)
+    return Found(path=str(_path_of(name)), file=PREFIX + name)
+
+
+def folder_of(file: str) -> str:
+    """Folder where the paths in a scenario file start; "" for a bare name."""
+    if file.startswith(PREFIX):
+        return str(data_folder(_FOLDER))
+    return os.path.dirname(file)  # noqa: PTH120 - "" for a bare name, not "."
+
+
+def _path_of(name: str) -> Path:
+    return data_folder(_FOLDER) / f"{name}.yaml"
+
+
+def _is_there(name: str) -> bool:
+    """Whether something of this name is meant: anything but a folder, so that a pipe is refused, not passed by."""
+    try:
+        return Path(name).exists() and not Path(name).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _unknown(name: str) -> InputError:
+    near = closest(name[:100], shipped_names())
+    hint = f"did you mean {' or '.join(near)}?" if near else "plan scenarios lists those that ship; or name a file"
+    message = f"there is no file {name[:100]!r}, and no scenario ships by that name"
+    error = InputError.of("unknown-scenario", message, hint=hint)
+    assert isinstance(error, InputError)
+    return error
+
+
+def _in_short(name: str) -> Shipped:
+    root = parse_yaml(shipped_text(name), PREFIX + name).root
+    title = root.value.get("title")
+    return Shipped(
+        name=name,
+        title=str(title.value) if title else "",
+        training=tuple(_names(root, "training")),
+        serving=tuple(_names(root, "serving")),
+    )
+
+
+def _names(root: Node, kind: str) -> Iterator[str]:
+    """Names of the jobs or fleets of a scenario that ships."""
+    for entry in root.value[kind].value if kind in root.value else ():
+        yield str(entry.value["name"].value)
