@@ -4,7 +4,7 @@ Run ``python benchmarks/mutants.py --map`` once: it runs the suite under coverag
 runs which line, and for how many CPU seconds (``--map -m campaign`` adds a tier, ``--map tests/export`` a folder). Then
 ``python benchmarks/mutants.py [ID or ROOM ...]`` prints for each the test that kills it, or that it survived: the
 tests that run its line, shortest first, are given 60 CPU s and end at the first that fails. A test that fails without
-the mutant too is told apart, and kills nothing.
+the mutant too is told apart, and kills nothing. What the map does not know goes by what tests import.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import os
 import re
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -24,8 +23,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "benchmarks" / "mutants.toml"
 KEPT = ROOT / "build" / "mutants"  # git leaves build/ alone
@@ -33,7 +30,6 @@ LINES, TIMES, SOURCES = KEPT / "lines.sqlite", KEPT / "times.json", KEPT / "sour
 CPU_S = 60  # of the tests of one mutant
 MOST_TESTS = 400  # of one mutant: naming thousands takes longer than running them
 UNKNOWN_S = 1.0  # of a test without a time
-LONGEST_S = 3.0  # CPU s of a test while the map is made
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
 Mutant = Mapping[str, str]
 
@@ -62,16 +58,6 @@ class _Map:
         self.lines.switch_context(nodeid)
         self.begun_s = time.process_time()
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self) -> Iterator[None]:
-        """A long test is cut short: what it ran by then is known."""
-        signal.signal(signal.SIGPROF, _too_long)
-        signal.setitimer(signal.ITIMER_PROF, LONGEST_S)
-        try:
-            return (yield)
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0.0)
-
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         self.times[nodeid] = round(time.process_time() - self.begun_s, 3)
         self.lines.switch_context("")
@@ -80,10 +66,6 @@ class _Map:
         self.lines.stop()
         self.lines.save()
         TIMES.write_text(json.dumps(self.times, indent=0, sort_keys=True))
-
-
-def _too_long(*_: object) -> None:
-    raise pytest.skip.Exception("long")  # neither Hypothesis nor a test that catches errors holds this one
 
 
 def make_map(arguments: Sequence[str]) -> int:
@@ -95,25 +77,44 @@ def make_map(arguments: Sequence[str]) -> int:
 
 
 class Ran:
-    """What the map knows."""
+    """What the map knows, if there is one, and what the imports of the tests say."""
 
     def __init__(self) -> None:
         import coverage
 
         self.data = coverage.CoverageData(basename=str(LINES))
-        self.data.read()
-        self.times: dict[str, float] = json.loads(TIMES.read_text())
+        self.times: dict[str, float] = {}
+        if LINES.exists():
+            self.data.read()
+            self.times = json.loads(TIMES.read_text())
         self.by_file: dict[str, dict[int, list[str]]] = {}
+        self.mapped = {test.split("::")[0] for test in self.times}
+        self.texts = {str(path.relative_to(ROOT)): path.read_text() for path in sorted(ROOT.glob("tests/**/test_*.py"))}
 
     def tests_of(self, mutant: Mutant) -> list[str]:
-        """Tests that run the mutated line, shortest first; of a line that runs at import, all that run its file."""
+        """Files that import the mutated module and are not in the map; then the tests that run the line, by length.
+
+        Of a line that runs at import these are all that run its file; without a map, all files of the room.
+        """
+        room = "tests/" + mutant["file"].split("/")[1].removesuffix(".py") + "/"
+        return [*self._by_import(mutant, room), *self._by_line(mutant, room)]
+
+    def _by_import(self, mutant: Mutant, room: str) -> list[str]:
+        module = mutant["file"].removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        above, _, name = module.rpartition(".")
+        said = re.compile(rf"from {module} import|import {module}\b|from {above} import .*\b{name}\b")
+        new = {file: text for file, text in self.texts.items() if file not in self.mapped}
+        direct = [file for file, text in new.items() if said.search(text)]
+        rest = [file for file in new if file.startswith(room) and file not in direct] if not self.mapped else []
+        return [*direct, *rest]
+
+    def _by_line(self, mutant: Mutant, room: str) -> list[str]:
         lines = self._contexts(mutant["file"])
         begin, end = self._place(mutant)
         found = {test for number in range(begin, end + 1) for test in lines.get(number, ()) if test}
         if not found:
             found = {test for tests in lines.values() for test in tests if test}
-        room = "tests/" + mutant["file"].split("/")[1].removesuffix(".py") + "/"
-        there = [test for test in found if (ROOT / test.split("::")[0]).exists()]
+        there = [test for test in found if test.split("::")[0] in self.texts]
         return sorted(there, key=lambda test: (self._size(test), not test.startswith(room), test))
 
     def _size(self, test: str) -> float:
@@ -121,7 +122,7 @@ class Ran:
 
     def _contexts(self, file: str) -> dict[int, list[str]]:
         if file not in self.by_file:
-            self.by_file[file] = self.data.contexts_by_lineno(file)
+            self.by_file[file] = self.data.contexts_by_lineno(file) if self.times else {}
         return self.by_file[file]
 
     def _place(self, mutant: Mutant) -> tuple[int, int]:
@@ -130,8 +131,9 @@ class Ran:
         at = now.index(mutant["old"])
         line = now[now.rfind("\n", 0, at) + 1 :].splitlines()[0].strip()
         then = SOURCES / mutant["file"]
-        numbers = [n for n, text in enumerate(then.read_text().splitlines(), 1) if text.strip() == line]
-        begin = numbers[0] if then.exists() and len(numbers) == 1 else now.count("\n", 0, at) + 1
+        known = then.read_text().splitlines() if then.exists() else []
+        numbers = [number for number, text in enumerate(known, 1) if text.strip() == line]
+        begin = numbers[0] if len(numbers) == 1 else now.count("\n", 0, at) + 1
         return begin, begin + mutant["old"].count("\n")
 
 

@@ -28,6 +28,19 @@ def poisson(rate: float, seconds: float, seed: int = 0) -> np.ndarray:
     return np.sort(draw.random(draw.poisson(rate * seconds)) * seconds)
 
 
+@pytest.mark.parametrize("count", [2, 3, 1000])
+def test_even_arrivals_have_the_rate_of_their_gaps(count: int) -> None:
+    """What is seen of n requests lasts n gaps: half of one before the first, half of one after the last."""
+    times = 100.0 + 0.25 * np.arange(count)
+    assert arrivals.observed_s(times) == pytest.approx(0.25 * count)
+    assert arrivals.mean_rate(times, np.zeros(0)) == pytest.approx(4.0)
+
+
+def test_one_request_has_no_rate() -> None:
+    assert arrivals.observed_s(np.array([5.0])) == 0.0
+    assert arrivals.mean_rate(np.array([5.0]), np.zeros(0)) == 0.0
+
+
 def written(folder: Path, text: str) -> Path:
     path = folder / "trace.csv"
     path.write_text(text, encoding="utf-8")
