@@ -1,14 +1,33 @@
-"""plan: which accelerators to rent for LLM training and serving, how to split each model, and what it costs."""
+"""plan: which accelerators to rent for LLM training and serving, how to split each model, and what it costs.
 
-from __future__ import annotations
+plan = planner.solve("llama")            a shipped scenario by name, a file, or a loaded scenario
+plan.verify(), plan.explain()            what a plan says of itself
+planner.session("llama")                 several questions to one scenario
+"""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Candidates",
+    "Catalog",
+    "Comparison",
+    "Frontier",
+    "InfeasibleError",
+    "InputError",
+    "OutputError",
     "Plan",
+    "PlanError",
+    "Problem",
+    "Rows",
+    "Scenario",
+    "Session",
+    "StoppedError",
+    "UsageError",
     "__version__",
+    "best_decisions",
+    "break_even",
     "candidates_table",
     "compare",
     "enumerate_candidates",
@@ -17,15 +36,67 @@ __all__ = [
     "load_catalog",
     "load_model",
     "load_scenario",
+    "marginal_values",
+    "near_optimal",
+    "repairs",
+    "session",
+    "shipped_scenarios",
     "solve",
     "verify",
+    "why_not",
 ]
 
+if TYPE_CHECKING:
+    from planner.api import (
+        Candidates,
+        Catalog,
+        Comparison,
+        Frontier,
+        Plan,
+        Rows,
+        Scenario,
+        Session,
+        best_decisions,
+        break_even,
+        candidates_table,
+        compare,
+        enumerate_candidates,
+        export_plan,
+        frontier,
+        load_catalog,
+        load_model,
+        load_scenario,
+        marginal_values,
+        near_optimal,
+        repairs,
+        session,
+        shipped_scenarios,
+        solve,
+        verify,
+        why_not,
+    )
+    from planner.errors import (
+        InfeasibleError,
+        InputError,
+        OutputError,
+        PlanError,
+        Problem,
+        StoppedError,
+        UsageError,
+    )
+else:  # a type checker that sees this function takes every name for one of ours
 
-def __getattr__(name: str) -> Any:
-    """Public names come from `planner.api`, imported when first asked for: `plan --help` stays light."""
-    if name in __all__:
-        from planner import api
+    def __getattr__(name):
+        """Public names are imported when first asked for: `plan --help` stays light."""
+        from importlib import import_module
 
-        return getattr(api, name)
-    raise AttributeError(f"module 'planner' has no attribute {name!r}")
+        if name not in __all__:
+            raise AttributeError(f"module 'planner' has no attribute {name!r}")
+        light = import_module("planner.errors")
+        found = getattr(light, name, None) or getattr(import_module("planner.api"), name)
+        globals()[name] = found
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

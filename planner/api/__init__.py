@@ -6,7 +6,7 @@ checking.py verifies; frontiers.py sweeps a limit; taking.py reads what is given
 
 from __future__ import annotations
 
-from planner.answers import Plan
+from planner.answers import Comparison, Frontier, Plan, Rows
 from planner.api.asking import break_even, marginal_values, repairs, why_not
 from planner.api.checking import verify
 from planner.api.comparing import compare, side_of, side_of_plan
@@ -18,14 +18,24 @@ from planner.api.schemas import compare_schema, frontier_schema, plan_schema, re
 from planner.api.sessions import Session, enumerate_candidates
 from planner.api.solving import best_decisions, candidates_table, near_optimal, session, solve
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of
+from planner.candidates.search import Candidates
 from planner.catalog.load import load_catalog
+from planner.catalog.model import Catalog
 from planner.optimize.solve import optimize
 from planner.plan.references import load_model
 from planner.scenario.load import load_scenario
+from planner.scenario.schema import Scenario
+from planner.scenario.shipped import shipped_scenarios
 
 __all__ = [
+    "Candidates",
+    "Catalog",
+    "Comparison",
+    "Frontier",
     "Plan",
     "PlanLike",
+    "Rows",
+    "Scenario",
     "ScenarioLike",
     "Session",
     "best_decisions",
@@ -50,6 +60,7 @@ __all__ = [
     "report",
     "report_schema",
     "session",
+    "shipped_scenarios",
     "side_of",
     "side_of_plan",
     "solve",
