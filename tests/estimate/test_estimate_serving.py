@@ -92,6 +92,24 @@ def closed_loop_tpot_s(engine: Replica, concurrency: int, input_tokens: int, out
     return tpot_s
 
 
+@pytest.mark.parametrize(("tp", "starts"), [(1, 0), (2, 1), (8, 1), (9, 2), (16, 2)])
+def test_only_a_group_that_leaves_its_node_starts_twice(tp: int, starts: int) -> None:
+    """A start of 10 us inside a node of 8 devices, another on the network; none where a rank is alone."""
+    engine = dataclasses.replace(
+        replica(load_model("llama-3.1-8b"), "bf16", "bf16", 1, h100()), layout=ReplicaLayout(devices=tp, tp=tp)
+    )
+    assert float(engine._latency(tp, 1e-5)) == pytest.approx(starts * 1e-5)
+
+
+@pytest.mark.parametrize("pp", [1, 2, 4])
+def test_stages_work_on_other_prompts_at_once(pp: int) -> None:
+    """A prompt occupies a stage for its part of the time that all stages take together."""
+    engine = dataclasses.replace(
+        replica(load_model("llama-3.1-8b"), "bf16", "bf16", 1, h100()), layout=ReplicaLayout(devices=pp, tp=1, pp=pp)
+    )
+    assert float(engine.prefill_s(1024.0)) == pytest.approx(float(engine.prefill(1024.0).total) / pp)
+
+
 # ---------------------------------------------------------------- cache and weights of models
 
 

@@ -93,6 +93,21 @@ def test_experts_exchange_their_tokens() -> None:
     assert float(step(LLAMA)["experts"]) == 0
 
 
+def test_a_repeated_forward_pass_exchanges_again() -> None:
+    """Two exchanges forward and two backward in each layer; two more where the forward pass is repeated."""
+    ideal = StepConstants(contention=1.0)  # nothing is hidden
+    for work, layout, term in (
+        (LLAMA, {"tp": 2, "dp": 32}, "tensor_parallel"),
+        (MIXTRAL, {"ep": 8}, "expert_parallel"),
+    ):
+        kept, chosen, full = (
+            float(step_time(work, Layout(**{**ONE, **layout, "recompute": level}), MACHINE, Stack(), ideal)[term])
+            for level in (0, 1, 2)
+        )
+        assert chosen == pytest.approx(kept)
+        assert full == pytest.approx(kept * 6 / 4)
+
+
 def test_interleaved_stages_shorten_the_bubble() -> None:
     plain, interleaved = step(pp=4, dp=16), step(pp=4, dp=16, vpp=2)
     assert float(interleaved["pipeline_bubble"]) == pytest.approx(float(plain["pipeline_bubble"]) / 2)

@@ -196,6 +196,15 @@ def test_offloaded_activations_leave_two_layers(llama: Architecture) -> None:
     assert left == pytest.approx(kept * 2 / 32)
 
 
+@pytest.mark.parametrize(("pp", "left"), [(1, 2 / 32), (8, 2 / 4), (16, 1.0), (32, 1.0)])
+def test_offloaded_activations_are_at_most_all_of_a_stage(llama: Architecture, pp: int, left: float) -> None:
+    """A stage of two layers or fewer has nothing to send away: it keeps what it has, no more."""
+    spec, where = replace(SPEC, offload=("activations",)), layout(pp, pp=pp)
+    kept, device = (float(training_memory(llama, each, where)["activations"]) for each in (SPEC, spec))
+    assert device == pytest.approx(kept * left)
+    assert float(host_bytes(llama, spec, where)["activations"]) == pytest.approx(kept * (1 - left))
+
+
 def test_deepspeed_reduces_in_fp32_and_keeps_outputs_of_stages(llama: Architecture) -> None:
     spec = replace(SPEC, framework="deepspeed")
     where = layout(16, pp=4, sharding=1)
