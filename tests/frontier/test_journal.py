@@ -121,14 +121,15 @@ def test_only_regular_files(tmp_path: Path) -> None:
 def test_every_number_of_a_program_is_in_its_key() -> None:
     question = random_program(3)
     seen = {program_digest(question)}
-    for name in ("cost_microusd", "finish_s", "carbon_mg", "nodes", "capacity_micro_per_s", "max_units", "provider"):
+    money = ("cost_microusd", "finish_s", "carbon_mg", "nodes", "replicas", "capacity_micro_per_s", "max_units")
+    for name in (*money, "provider", "offer", "role", "level", "spot", "domain"):
         changed = getattr(question, name).copy()
         changed.flat[0] += 1
         seen.add(program_digest(replace(question, **{name: changed})))
     seen.add(program_digest(replace(question, max_providers=9)))
     seen.add(program_digest(replace(question, objective=("carbon",))))
     seen.add(program_digest(replace(question, rows=())))
-    assert len(seen) == 10 + bool(question.rows)
+    assert len(seen) == 16 + bool(question.rows)
 
 
 def test_a_key_is_of_the_question_the_part_and_the_limit() -> None:

@@ -77,6 +77,14 @@ def seeds(first: int, count: int) -> list[int]:
     return [seed for seed, _ in zip(found, range(count))]
 
 
+def test_what_is_no_better_in_anything_is_left_out() -> None:
+    def point(over: int, against: int) -> Point:
+        return Point(limit=None, over=over, against=against, solution=None, solves=1)  # type: ignore[arg-type]
+
+    found = [point(3, 5), point(1, 9), point(2, 9), point(4, 5), point(3, 6), point(5, 4), point(1, 9)]
+    assert [(one.over, one.against) for one in undominated(found)] == [(1, 9), (3, 5), (5, 4)]
+
+
 def test_a_sweep_finds_every_pareto_point() -> None:
     several = 0
     for seed in seeds(0, SWEEPS):
