@@ -230,6 +230,36 @@ def test_replicas_that_come_with_the_load_have_an_autoscaler(launches: Read, cli
     assert int(target) == int(launch.batch * launch.fleet.target_load)
 
 
+def test_a_fleet_is_never_scaled_to_nothing(launches: Read) -> None:
+    """A fleet that sleeps at night keeps one replica: the autoscaler counts the requests of replicas that run."""
+    launch = replace(fleet(launches("llama")), replicas_always=0)
+    (scaler,) = [one for one in manifests(kubernetes.files(launch)) if one["kind"] == "HorizontalPodAutoscaler"]
+    assert scaler["spec"]["minReplicas"] == 1
+
+
+@pytest.mark.parametrize(("spares", "at_once"), [(0, 1), (1, 1), (2, 2)])
+def test_a_fleet_can_be_rolled_out_without_devices_to_spare(launches: Read, spares: int, at_once: int) -> None:
+    """No devices are idle to surge on, so that some replica must stop: as many as are spare, or one."""
+    launch = fleet(launches("llama"))
+    frame = launch.fleet.model_copy(update={"spare_replicas": spares})
+    rolling = manifests(kubernetes.files(replace(launch, fleet=frame)))[0]["spec"]["strategy"]["rollingUpdate"]
+    assert rolling == {"maxSurge": 0, "maxUnavailable": at_once}
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "keys"),
+    [
+        ("gcp", "spot", ["nvidia.com/gpu", "cloud.google.com/gke-spot"]),
+        ("gcp", "on_demand", ["nvidia.com/gpu"]),
+        ("gcp", "commitment_1y", ["nvidia.com/gpu"]),
+        ("nebius", "spot", ["nvidia.com/gpu"]),
+    ],
+)
+def test_only_what_is_planned_on_spot_runs_there(launches: Read, provider: str, model: str, keys: list[str]) -> None:
+    machine = replace(fleet(launches("llama")).machine, provider=provider, price_model=model)
+    assert [one["key"] for one in tolerations(machine)] == keys
+
+
 def test_slices_of_tpus_are_whole_pods(launches: Read) -> None:
     shared, whole = (one for one in launches("tpu") if isinstance(one, ServingLaunch))
     for launch, topology in ((shared, "2x2"), (whole, "2x2")):

@@ -219,6 +219,23 @@ def test_replicas_that_come_with_the_load(launches: Read, schemas: Validators) -
     assert task_of(skypilot.files(launch))["service"]["replicas"] == 6
 
 
+@pytest.mark.parametrize(("always", "least"), [(0, 0), (1, 1), (2, 1), (3, 2), (6, 3)])
+def test_replicas_that_share_nodes_come_node_by_node(launches: Read, always: int, least: int) -> None:
+    """Six replicas on three nodes: three that always run take two nodes, of which one is half in use."""
+    launch = next(launch for launch in launches("llama") if isinstance(launch, ServingLaunch))
+    machine = replace(launch.machine, nodes=3, devices_per_node=2 * launch.devices_per_replica)
+    shared = replace(launch, machine=machine, replicas=6, replicas_always=always)
+    service = task_of(skypilot.files(shared))["service"]
+    if always == 6:
+        assert service["replicas"] == least
+        return
+    assert service["replica_policy"] == {
+        "min_replicas": least,
+        "max_replicas": 3,
+        "target_qps_per_replica": pytest.approx(2 * launch.requests_per_s, abs=1e-4),
+    }
+
+
 def test_levels_of_an_autoscaled_fleet_are_one_launch(launches: Read) -> None:
     def with_levels(document: dict[str, Any]) -> None:
         (workload,) = [one for one in document["workloads"] if one["kind"] == "serving"]

@@ -235,6 +235,9 @@ REFUSED = [
     ("deepspeed", {"layout": {"ep": 2}}, "experts"),
     ("deepspeed", {"layout": {"tp": 2, "dp": 8, "micro_batches": 62, "sharding": "zero-3"}}, "tensor parallelism"),
     ("deepspeed", {"job": {"precision": "fp8"}}, "fp8"),
+    ("deepspeed", {"job": {"optimizer": "muon"}, "layout": {"sharding": "none"}}, "Muon wants zero-1"),
+    ("deepspeed", {"job": {"optimizer": "adamw-pure-bf16"}, "layout": {"sharding": "none"}}, "16-bit master weights"),
+    ("deepspeed", {"job": {"offload": ["optimizer"]}, "layout": {"sharding": "none"}}, "offloads an optimizer"),
     ("slurm", {"row": {"device": "tpu-v6e"}}, "TPU"),
     ("slurm", {"row": {"shape": "mig/a100-sxm-80gb-1g.10gb", "device": "a100-sxm-80gb"}}, "slice"),
     ("slurm", {"job": LORA}, "adapters"),
@@ -248,6 +251,16 @@ def test_what_a_target_cannot_say_is_refused(launches: Read, form: str, change: 
     assert not result.files
     assert reason in result.refusals[0].reason
     assert result.refusals[0].instead
+
+
+@pytest.mark.parametrize("sharding", ["zero-1", "zero-2", "zero-3"])
+def test_what_wants_zero_is_launched_with_it(launches: Read, sharding: str) -> None:
+    for job in ({"optimizer": "muon"}, {"optimizer": "adamw-pure-bf16"}, {"offload": ["optimizer"]}):
+        result = export(
+            "deepspeed", [jobs_of(launches("llama", changed({"job": job, "layout": {"sharding": sharding}})))[0]]
+        )
+        assert result.files
+        assert not result.refusals
 
 
 STAGES = {"pp": 5, "dp": 2, "sharding": "none", "global_batch_sequences": 480, "micro_batches": 240}
