@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from planner import units
+from planner.plan.model.others import Infeasible
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.rows import RowBand, Spread, TrainingAllocation
+from planner.plan.model.workloads import Workload, rows_of
 from planner.report import plan_words as words
 
-Piece = Mapping[str, Any]
 _MICRO = 1e6
 
 
@@ -17,13 +19,12 @@ def percentile(confidence: float) -> str:
     return f"p{100 * confidence:g}"
 
 
-def banded(document: Piece) -> list[tuple[Piece, Piece]]:
+def banded(document: PlanDocument) -> list[tuple[Workload, TrainingAllocation]]:
     """Workloads and rows that carry a band."""
-    pairs = [(workload, row) for workload in document["workloads"] for row in workload["allocations"]]
-    return [(workload, row) for workload, row in pairs if row.get("error_band")]
+    return [(workload, row) for workload in document["workloads"] for row in rows_of(workload) if "error_band" in row]
 
 
-def band_row(document: Piece, workload: Piece, row: Piece) -> list[str]:
+def band_row(document: PlanDocument, workload: Workload, row: TrainingAllocation) -> list[str]:
     """One line: what time, cost and memory may turn out to be."""
     band = row["error_band"]
     timed, stored = band["time"] is not None, band["memory"] is not None
@@ -37,17 +38,17 @@ def band_row(document: Piece, workload: Piece, row: Piece) -> list[str]:
     ]
 
 
-def _days(hours: Mapping[str, float]) -> str:
+def _days(hours: Spread) -> str:
     size, unit = (24.0, "days") if hours["p90"] >= 48 else (1.0, "h")
     return f"{words.short(hours['p10'] / size)} to {words.short(hours['p90'] / size)} {unit}"
 
 
-def _span(spread: Mapping[str, float], show: Any) -> str:
+def _span(spread: Spread, show: Callable[[float], str]) -> str:
     low, high = show(spread["p10"]), show(spread["p90"])
     return low if low == high else f"{low} to {high}"
 
 
-def known_from(band: Piece) -> str:
+def known_from(band: RowBand) -> str:
     """The tier with its constants, and the error that it showed: "analytic tier, hopper e0027a8b: off by 7 % ..."."""
     time = band["time"]
     head = f"{band['tier']} tier, {band['family']}" + (f" {band['constants']}" if band["constants"] else "")
@@ -64,13 +65,13 @@ def known_from(band: Piece) -> str:
     return f"{error}, on {time['rows']} {seen}"
 
 
-def band_notes(document: Piece) -> list[str]:
+def band_notes(document: PlanDocument) -> list[str]:
     """Where bands are from, until when jobs are done, what the total may be, and what the margins cost."""
     known = dict.fromkeys(known_from(row["error_band"]) for _, row in banded(document))
     return [*known, *_deadlines(document), *_total(document), *_margins(document)]
 
 
-def _deadlines(document: Piece) -> Iterator[str]:
+def _deadlines(document: PlanDocument) -> Iterator[str]:
     for workload, row in banded(document):
         band = row["error_band"]
         if band["time"] is None or band["time"]["margin"] <= 1.0:
@@ -80,14 +81,14 @@ def _deadlines(document: Piece) -> Iterator[str]:
         yield f"{workload['name']}: done by {words.of_deadline(late, row['deadline_hours'])} at {at}"
 
 
-def _total(document: Piece) -> Iterator[str]:
+def _total(document: PlanDocument) -> Iterator[str]:
     band = document["summary"].get("cost_band")
     if band and band["p10"] != band["p90"]:
         low, high = (words.money(document, band[name] * _MICRO) for name in ("p10", "p90"))
         yield f"total cost {low} to {high} (p10 to p90; errors are taken to go together, so that they add up)"
 
 
-def _margins(document: Piece) -> Iterator[str]:
+def _margins(document: PlanDocument) -> Iterator[str]:
     margins = document["summary"].get("margins")
     if not margins or margins["confidence"] <= 0.5:
         return
@@ -98,9 +99,9 @@ def _margins(document: Piece) -> Iterator[str]:
     yield f"deadlines and memory hold at {at}; over holding at p50 the margins cost {cheaper}"
 
 
-def infeasible_note(facts: Piece, document: Piece) -> Sequence[str]:
+def infeasible_note(facts: Infeasible, document: PlanDocument) -> Sequence[str]:
     """What could be had if times and memory had to hold as often as not."""
-    cost = facts.get("median_cost_usd")
+    cost = facts["median_cost_usd"]
     if cost is None:
         return ()
     return (f" At confidence p50 every limit can be met, for {words.money(document, cost * _MICRO)}",)

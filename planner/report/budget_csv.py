@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from planner.plan.budget.model import MonthRow
 from planner.report import csv
+from planner.report.model import ReportDocument
 
-Piece = Mapping[str, Any]
 COLUMNS = (
     "plan", "case", "month", "month_start", "month_end", "fiscal_year", "after_horizon", "workload", "kind", "provider",
     "place", "item", "category", "commitment", "payment", "count", "hours_due", "amount_microusd", "amount_usd",
@@ -15,12 +15,12 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def render_budget(report: Piece) -> str:
+def render_budget(report: ReportDocument) -> str:
     """Amounts add up to the plan's total, contingencies to the contingency: two columns, never one."""
     return csv.render(budget_rows(report), COLUMNS)
 
 
-def budget_rows(report: Piece) -> Iterator[dict[str, Any]]:
+def budget_rows(report: ReportDocument) -> Iterator[dict[str, object]]:
     """One row a line and month with money in it, then the contingency of each month; none without a plan."""
     budget, plan = report["budget"], report["plan"]
     if budget is None:
@@ -29,7 +29,8 @@ def budget_rows(report: Piece) -> Iterator[dict[str, Any]]:
     for line in budget["lines"]:
         for month, hours, amount in zip(budget["months"], line["month_hours"], line["months_microusd"]):
             if amount:
-                cells = {name: line.get(name) for name in COLUMNS if name in line}
+                known: Mapping[str, object] = line
+                cells = {name: known[name] for name in COLUMNS if name in known}
                 money = {"amount_microusd": amount, "amount_usd": amount / 1e6, "hours_due": hours}
                 yield {**head, **_month(month), **cells, **money}
     for month in budget["months"]:
@@ -39,7 +40,7 @@ def budget_rows(report: Piece) -> Iterator[dict[str, Any]]:
             yield {**head, **_month(month), "kind": "contingency", **money}
 
 
-def _month(month: Piece) -> dict[str, Any]:
+def _month(month: MonthRow) -> dict[str, object]:
     dates = {"month_start": month["start_date"], "month_end": month["end_date"]}
     return {"month": month["label"], **dates, "fiscal_year": month["fiscal_year"],
             "after_horizon": "yes" if month["after_horizon"] else "no"}  # fmt: skip

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from planner.plan.model.plan import PlanDocument
 from planner.units import format_money
 
-Document = dict[str, Any]
 
-
-def certificate_words(document: Document) -> str:
+def certificate_words(document: PlanDocument) -> str:
     """The bound, how far the plan is from it, and over how many columns; empty for a plan without a certificate."""
     certificate = document.get("certificate")
     if not isinstance(certificate, dict):

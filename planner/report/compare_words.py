@@ -112,7 +112,7 @@ def verdict(one: Compared) -> str:
 
 def span(hours: float | None) -> str:
     """A horizon in words."""
-    return "an unknown time" if hours is None else plan_words.horizon({"summary": {"horizon_hours": hours}})
+    return "an unknown time" if hours is None else plan_words.lasting(hours)
 
 
 def period(one: Compared, row: WorkloadRow) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Final
 
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import Allocation, Workload
 from planner.report.escape import csv_cell
 
+Row = dict[str, object]
 # fmt: off
 _LAYOUT = (
     "dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "micro_batches", "global_batch_sequences", "sharding",
@@ -27,12 +30,12 @@ _FIGURES = (
     "carbon_kg",
 )
 # fmt: on
-_POINT = ("requests_per_s", "sequences", "batch_limit", "prefill_share", "sized_by")
+_POINT: Final = ("requests_per_s", "sequences", "batch_limit", "prefill_share", "sized_by")
 _LATENCIES = ("ttft", "tpot", "e2e")
-_MEMORY = ("needed_bytes", "usable_bytes", "free_bytes")
-_KNOWN = ("tier", "family", "constants", "confidence")
-_SPREADS = ("hours", "cost_usd", "needed_bytes")
-_QUANTILES = ("p10", "p50", "p90", "at_confidence")
+_MEMORY: Final = ("needed_bytes", "usable_bytes", "free_bytes")
+_KNOWN: Final = ("tier", "family", "constants", "confidence")
+_SPREADS: Final = ("hours", "cost_usd", "needed_bytes")
+_QUANTILES: Final = ("p10", "p50", "p90", "at_confidence")
 PLAN_COLUMNS = (
     "plan", "case", "status", "workload", "kind", "model", *_PLAIN, *_LAYOUT, *_FIGURES,
     *(f"replica_at_peak_{name}" for name in _POINT), *(f"{name}_p95_s" for name in _LATENCIES), "constants", "tag",
@@ -41,7 +44,7 @@ PLAN_COLUMNS = (
 )  # fmt: skip
 
 
-def render(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
+def render(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> str:
     """Rows as CSV with a header line; columns a row lacks stay empty."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -50,7 +53,7 @@ def render(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
     return buffer.getvalue()
 
 
-def plan_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def plan_rows(document: PlanDocument) -> list[Row]:
     """One flat row an allocation, a contract or a copy of data: costs add up to the total."""
     head = {"plan": document["name"], "case": document["case"], "status": document["status"]}
     rows = [_allocation(workload, row) for workload in document["workloads"] for row in workload["allocations"]]
@@ -59,39 +62,47 @@ def plan_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [head | row for row in rows]
 
 
-def _bought(row: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def _bought(row: Mapping[str, object], kind: str) -> Row:
     """What is bought ahead; no workload's alone."""
     flat = {name: row.get(name) for name in (*_PLAIN, *_FIGURES)}
     return flat | {"kind": kind, "price_model": row.get("kind", ""), "reserved_pool": row.get("pool")}
 
 
-def _served(row: Mapping[str, Any]) -> dict[str, Any]:
+def _served(row: Allocation) -> Row:
     """What one replica does at its peak, and what predicts it; nothing for training."""
-    point, tier = row.get("point") or {}, row.get("tier") or {}
-    latencies = {f"{name}_p95_s": (point.get(f"{name}_s") or {}).get("p95") for name in _LATENCIES}
-    figures = {f"replica_at_peak_{name}": point.get(name) for name in _POINT}
-    return figures | latencies | {"constants": tier.get("constants"), "tag": tier.get("tag")}
+    if "point" not in row:
+        return {}
+    told: Row = {"constants": row["tier"]["constants"], "tag": row["tier"]["tag"]}
+    point = row["point"]
+    if point is None:
+        return told
+    figures = {f"replica_at_peak_{name}": point[name] for name in _POINT}
+    return figures | {"ttft_p95_s": point["ttft_s"]["p95"], "tpot_p95_s": point["tpot_s"]["p95"],
+                      "e2e_p95_s": point["e2e_s"]["p95"]} | told  # fmt: skip
 
 
-def _allocation(workload: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    flat = {"workload": workload["name"], "kind": workload["kind"], "model": workload["model"]}
-    flat |= {name: row.get(name) for name in (*_PLAIN, *_FIGURES)}
+def _allocation(workload: Workload, row: Allocation) -> Row:
+    flat: Row = {"workload": workload["name"], "kind": workload["kind"], "model": workload["model"]}
+    cells: Mapping[str, object] = row
+    layout: Mapping[str, object] = row["layout"]
+    flat |= {name: cells.get(name) for name in (*_PLAIN, *_FIGURES)}
     flat |= _served(row)
-    if isinstance(row.get("binds"), Mapping):  # shares by resource: the largest names what binds
+    if "mfu" in row:  # shares by resource: the largest names what binds
         flat["binds"] = next(iter(row["binds"]), "")
-    flat |= {name: row["layout"].get(name) for name in _LAYOUT}
+    flat |= {name: layout.get(name) for name in _LAYOUT}
     return flat | {f"memory_{name}": row["memory"][name] for name in _MEMORY} | _band(row)
 
 
-def _band(row: Mapping[str, Any]) -> dict[str, Any]:
+def _band(row: Allocation) -> Row:
     """The error band of a row, flat; empty where there is none."""
-    band = row.get("error_band")
-    if not band:
+    if "error_band" not in row:
         return {}
+    band = row["error_band"]
     spreads = {f"{name}_{quantile}": band[name][quantile] for name in _SPREADS for quantile in _QUANTILES}
-    return {f"band_{name}": band[name] for name in _KNOWN} | spreads
+    known: Row = {f"band_{name}": band[name] for name in _KNOWN}
+    return known | spreads
 
 
-def render_plan(document: Mapping[str, Any]) -> str:
+def render_plan(document: PlanDocument) -> str:
     """The allocations of a plan document as CSV."""
     return render(plan_rows(document), PLAN_COLUMNS)

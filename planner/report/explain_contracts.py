@@ -7,24 +7,24 @@ many nodes as are in use for at least the share fee / (price on demand) of the t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from planner.plan.model.bought import Contract
+from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Items, columns
 from planner.report.schedule_view import KINDS, chains, mean_of, moment
 
-Piece = Mapping[str, Any]
 
-
-def contracts_of(document: Piece, workloads: Sequence[str]) -> list[Piece]:
+def contracts_of(document: PlanDocument, workloads: Sequence[str]) -> list[Contract]:
     """What is bought for the pools that some workloads run on."""
-    shares = (document.get("schedule") or {}).get("shares", [])
+    schedule = document.get("schedule")
+    shares = schedule["shares"] if schedule else []
     pools = {share["pool"] for share in shares if share["workload"] in workloads}
     return [one for one in document.get("contracts", []) if one["pool"] in pools]
 
 
-def contract_blocks(document: Piece, workloads: Sequence[str]) -> list[Block]:
+def contract_blocks(document: PlanDocument, workloads: Sequence[str]) -> list[Block]:
     """What stands behind the contracts of the pools that some workloads run on; nothing without contracts."""
     mine = [one for one in contracts_of(document, workloads) if one["kind"] != "on_demand"]
     if not mine:
@@ -33,7 +33,7 @@ def contract_blocks(document: Piece, workloads: Sequence[str]) -> list[Block]:
     return [_quantiles(mine), Items(title="Why these contracts", items=tuple(dict.fromkeys(reasons)))]
 
 
-def _quantiles(contracts: Sequence[Piece]) -> Block:
+def _quantiles(contracts: Sequence[Contract]) -> Block:
     rows = [
         [
             chain[0]["pool"],
@@ -47,7 +47,7 @@ def _quantiles(contracts: Sequence[Piece]) -> Block:
     return Grid(title="Load against fee", columns=heads, rows=rows, grouped=True)
 
 
-def _kind(chain: Sequence[Piece]) -> str:
+def _kind(chain: Sequence[Contract]) -> str:
     many = f"{len(chain)} × " if len(chain) > 1 else ""
     return many + str(KINDS.get(chain[0]["kind"], chain[0]["kind"]))
 
@@ -56,18 +56,17 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f} %"
 
 
-def _reasons(document: Piece, chain: Sequence[Piece]) -> Iterator[str]:
+def _reasons(document: PlanDocument, chain: Sequence[Contract]) -> Iterator[str]:
     """One sentence a contract, or a row of them: what the last node does, and what one more would do."""
-    shares = {name: mean_of(chain, name) for name in ("last_node_share", "break_even_share", "next_node_share")}
-    last, even, more = (shares[name] or 0.0 for name in shares)
+    even = mean_of(chain, "break_even_share")
+    last, more = mean_of(chain, "last_node_share") or 0.0, mean_of(chain, "next_node_share") or 0.0
     nodes = f"{chain[0]['count']} node" + ("s" if chain[0]["count"] > 1 else "")
     head = f"{chain[0]['pool']}, {nodes}, {_kind(chain)}"
-    if shares["break_even_share"] is None:
+    if even is None:
         yield f"{head}: nobody sells such nodes on demand there, so whoever runs there needs a contract"
         return
-    cost, rented = (
-        words.money(document, sum(one[name] for one in chain)) for name in ("cost_microusd", "on_demand_microusd")
-    )
+    cost = words.money(document, sum(one["cost_microusd"] for one in chain))
+    rented = words.money(document, sum(one["on_demand_microusd"] or 0 for one in chain))
     pays = "pays" if last >= even else "does not pay by itself"
     yield (
         f"{head}: fee / price on demand is {_percent(even)}; all contracted nodes are in use {_percent(last)} of the "

@@ -3,50 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from planner import units
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import Allocation
+from planner.plan.why.model import Answers, BreakEvenRow, ComparedWith, MarginalValue, WhyNot
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Lines, columns
 from planner.report.ways_out import limit_name
 
-Piece = Mapping[str, Any]
 _LINES = 3  # plans with a device have a line for each row, up to so many
 
 
-def answer_blocks(document: Piece, answers: Piece) -> list[Block]:
+def answer_blocks(document: PlanDocument, answers: Answers) -> list[Block]:
     """Blocks for whatever was asked: `marginal_values`, `break_even`, `why_not`."""
     blocks: list[Block] = []
-    if answers.get("marginal_values") is not None:
+    if "marginal_values" in answers:
         blocks.append(_limits(document, answers["marginal_values"]))
-    if answers.get("break_even") is not None:
+    if "break_even" in answers:
         blocks.append(_break_even(document, answers["break_even"]))
-    for entry in answers.get("why_not") or ():
+    for entry in answers.get("why_not", ()):
         blocks += _why_not(document, entry)
     return blocks
 
 
-def answer_rows(answers: Piece) -> list[dict[str, Any]]:
+def answer_rows(answers: Answers) -> list[dict[str, object]]:
     """The same as flat rows, for CSV."""
-    values = [{"answer": "marginal value", **row} for row in answers.get("marginal_values") or ()]
-    prices = [{"answer": "break-even", **row} for row in answers.get("break_even") or ()]
+    values = [{"answer": "marginal value", **row} for row in answers.get("marginal_values", ())]
+    prices = [{"answer": "break-even", **row} for row in answers.get("break_even", ())]
     reasons = [
         {"answer": "why not", **{key: _flat(value) for key, value in row.items() if key != "rows"}}
-        for row in answers.get("why_not") or ()
+        for row in answers.get("why_not", ())
     ]
     return [*values, *prices, *reasons]
 
 
-def columns_of(rows: Sequence[Piece]) -> list[str]:
+def columns_of(rows: Sequence[Mapping[str, object]]) -> list[str]:
     """Every key of the rows, in the order in which they appear."""
     return list(dict.fromkeys(key for row in rows for key in row))
 
 
-def _flat(value: Any) -> Any:
+def _flat(value: object) -> object:
     return "; ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def _limits(document: Piece, rows: Sequence[Piece]) -> Block:
+def _limits(document: PlanDocument, rows: Sequence[MarginalValue]) -> Block:
     """What one step more of each limit saves."""
     cells = [
         [
@@ -63,14 +64,14 @@ def _limits(document: Piece, rows: Sequence[Piece]) -> Block:
     return Grid(columns=heads, rows=cells, notes=notes if rows else ("the scenario states no limit",))
 
 
-def _saves(document: Piece, row: Piece) -> str:
+def _saves(document: PlanDocument, row: MarginalValue) -> str:
     if row["value_microusd"] is None:
         return "not solved"
     unproven = "" if row["proven"] else " (not proven)"
     return words.money(document, row["value_microusd"]) + unproven if row["value_microusd"] else "nothing" + unproven
 
 
-def _break_even(document: Piece, rows: Sequence[Piece]) -> Block:
+def _break_even(document: PlanDocument, rows: Sequence[BreakEvenRow]) -> Block:
     """What forcing each other device costs, and the price at which it would be chosen."""
     cells = [
         [
@@ -88,19 +89,19 @@ def _break_even(document: Piece, rows: Sequence[Piece]) -> Block:
     return Grid(columns=heads, rows=cells, notes=notes if rows else none)
 
 
-def _regret(document: Piece, row: Piece) -> str:
+def _regret(document: PlanDocument, row: BreakEvenRow) -> str:
     if row["regret_microusd"] is None:
         return "cannot be used"
     return f"+{words.money(document, row['regret_microusd'])}" if row["regret_microusd"] else "the same"
 
 
-def _per_hour(document: Piece, usd: float | None) -> str:
+def _per_hour(document: PlanDocument, usd: float | None) -> str:
     return "" if usd is None else words.money(document, usd * 1e6)
 
 
-def enters(row: Piece) -> str:
+def enters(row: BreakEvenRow) -> str:
     """The break-even share in words: "would enter at 18 % lower price", "not even free"."""
-    if row.get("forced_microusd", row.get("plan_microusd")) is None:
+    if row["forced_microusd"] is None:
         return ""
     if row["share"] is None:
         return "not even free"
@@ -109,35 +110,33 @@ def enters(row: Piece) -> str:
     return f"would enter at {100 * (1 - row['share']):.3g} % lower price" + ("" if row["proven"] else " (not proven)")
 
 
-def _why_not(document: Piece, entry: Piece) -> list[Block]:
+def _why_not(document: PlanDocument, entry: WhyNot) -> list[Block]:
     head = Headline(word="WHY NOT", text=f"{entry['device']} for {entry['workload']}", tone="fair")
     return [head, Lines(lines=tuple(f" {line}" for line in _reasons(document, entry)))]
 
 
-def _reasons(document: Piece, entry: Piece) -> list[str]:
-    state = entry["state"]
+def _reasons(document: PlanDocument, entry: WhyNot) -> list[str]:
     allowed = [] if entry["allowed"] else ["allowed    no: not in hardware.allow; what follows is if it were"]
-    if state == "chosen":
+    if entry["state"] == "chosen":
         return ["chosen     it is in the plan"]
-    if state == "impossible":
+    if entry["state"] == "impossible":
         misses = entry["misses"] or ["no plan to compare with"]
         return [*allowed, *(f"impossible {miss}" for miss in misses)]
-    if state == "limits":
+    if entry["state"] == "limits":
         return [*allowed, "impossible within the limits that the workloads share"]
     alone = "" if entry["alone"] else ", beside others"
     lines = [f"feasible   {_plan_row(document, row)}" for row in entry["rows"][:_LINES]]
     return [*allowed, *lines, f"costs      {_dearer(document, entry)}{alone}", *_would_win(document, entry)]
 
 
-def _plan_row(document: Piece, row: Piece) -> str:
+def _plan_row(document: PlanDocument, row: Allocation) -> str:
     """One row of a plan: "4 × a100 ×8 · prov us-east, dp32, 23.9 days, $23,646"."""
-    layout = row.get("layout") or {}
-    split = f", {words.layout_of(row)}" if "micro_batch" in layout else ""
-    hours = f", {units.format_duration(row['hours'] * 3600)}" if "micro_batch" in layout else ""
+    split = f", {words.layout_of(row)}" if "mfu" in row else ""
+    hours = f", {units.format_duration(row['hours'] * 3600)}" if "mfu" in row else ""
     return f"{row['count']:,} × {words.offer_of(row)}{split}{hours}, {words.money(document, row['cost_microusd'])}"
 
 
-def _dearer(document: Piece, entry: Piece) -> str:
+def _dearer(document: PlanDocument, entry: ComparedWith) -> str:
     share = f"{100 * entry['regret_share']:+.3g} %"
     regret = words.money(document, abs(entry["regret_microusd"]))
     factors = ""
@@ -146,14 +145,16 @@ def _dearer(document: Piece, entry: Piece) -> str:
     return f"{'+' if entry['regret_microusd'] >= 0 else '-'}{regret} in all ({share}){factors}"
 
 
-def _would_win(document: Piece, entry: Piece) -> list[str]:
+def _would_win(document: PlanDocument, entry: ComparedWith) -> list[str]:
     if entry["share"] is None:
         return ["would win  at no price: not even free"]
     if entry["share"] > 1:
         return ["would win  at the price that it has, were it allowed"]
     if entry["share"] == 1:
         return ["would win  as cheap as what is chosen: a tie"]
-    price, now = (_per_hour(document, entry[f"{name}usd_per_device_hour"]) for name in ("break_even_", "price_"))
+    price, now = (
+        _per_hour(document, entry[name]) for name in ("break_even_usd_per_device_hour", "price_usd_per_device_hour")
+    )
     mfu = entry["break_even_mfu"]
     faster = f" or its MFU rose above {100 * mfu:.3g} %" if mfu else ""
     return [f"would win  if its price fell below {price} /device-h (now {now}){faster}"]

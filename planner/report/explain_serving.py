@@ -5,21 +5,21 @@ Every figure is a cell of the plan document; only shares are worked out here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Final
 
+from planner.plan.model.fleet import Point, ServingAllocation
+from planner.plan.model.workloads import ServingWorkload
 from planner.report import serving_words as serving
 from planner.report.blocks import Block, Grid, Items, columns
 from planner.report.explain_training import memory_terms, terms_grid
 
-Piece = Mapping[str, Any]
-_PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
+_PERCENTILES: Final = ("mean", "p50", "p90", "p95", "p99")
 
 
-def serving_blocks(workload: Piece, row: Piece) -> list[Block]:
+def serving_blocks(workload: ServingWorkload, row: ServingAllocation) -> list[Block]:
     """The blocks of one row."""
-    sources = (workload.get("term_sources") or {}).get("time", {})
-    point = row.get("point")
+    sources = workload["term_sources"]["time"]
+    point = row["point"]
     title = "Time of one decode step" + (f" of {point['sequences']:.3g} sequences" if point else "")
     step = terms_grid(title, row["decode_terms_s"], _small, sources)
     predicted = [_load(row, point), _latencies(point)] if point else []
@@ -28,7 +28,7 @@ def serving_blocks(workload: Piece, row: Piece) -> list[Block]:
     return [*predicted, step, memory_terms(workload, row), _known(row)]
 
 
-def rate_line(row: Piece) -> str:
+def rate_line(row: ServingAllocation) -> str:
     """What a replica takes at most."""
     batch = "" if row["batch"] is None else f", batch {row['batch']:,.4g}"
     made = row["output_tokens_per_s_per_replica"]
@@ -36,7 +36,7 @@ def rate_line(row: Piece) -> str:
     return f" Rate    {row['replica_requests_per_s']:.4g} requests/s{tokens} a replica{batch}; bound by {row['binds']}"
 
 
-def _load(row: Piece, point: Piece) -> Block:
+def _load(row: ServingAllocation, point: Point) -> Block:
     """One replica at the peak that is planned for it."""
     kept = "" if row["share_kept"] == 1 else f", of which {row['share_kept']:.0%} may be planned"
     rows = [
@@ -52,9 +52,10 @@ def _load(row: Piece, point: Piece) -> Block:
     return Grid(columns=columns("One replica at peak", ">", ""), rows=rows)
 
 
-def _latencies(point: Piece) -> Block:
-    names = {"ttft_s": "time to first token", "tpot_s": "time per output token", "e2e_s": "whole request"}
-    rows = [[name, *(serving.seconds(point[key][part]) for part in _PERCENTILES)] for key, name in names.items()]
+def _latencies(point: Point) -> Block:
+    named = (("time to first token", point["ttft_s"]), ("time per output token", point["tpot_s"]),
+             ("whole request", point["e2e_s"]))  # fmt: skip
+    rows = [[name, *(serving.seconds(latency[part]) for part in _PERCENTILES)] for name, latency in named]
     notes = [f"99 % of single tokens come within {serving.seconds(point['itl_p99_s'])} of the one before"]
     for target in point["targets"]:
         figures = (target["at_confidence_s"], target["target_s"])
@@ -63,9 +64,9 @@ def _latencies(point: Piece) -> Block:
     return Grid(columns=columns("Latency", *(f">{name}" for name in _PERCENTILES)), rows=rows, notes=tuple(notes))
 
 
-def _known(row: Piece) -> Block:
+def _known(row: ServingAllocation) -> Block:
     """What predicts, with the error that it showed."""
-    return Items(title="Known error", items=(serving.tier_words(row["tier"]),) if row.get("point") else ())
+    return Items(title="Known error", items=(serving.tier_words(row["tier"]),) if row["point"] else ())
 
 
 def _small(seconds: float) -> str:

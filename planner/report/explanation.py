@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from planner.plan.model.others import Rejected
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import Allocation, TermSource, Workload, rows_of
+from planner.plan.why.model import Answers
 from planner.report import csv, json, markdown, text
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
@@ -14,16 +17,16 @@ from planner.report.explain_serving import rate_line, serving_blocks
 from planner.report.explain_training import training_blocks
 from planner.report.plan_view import infeasible_blocks
 
-Piece = Mapping[str, Any]
+Row = dict[str, object]
 
 
 def render_explanation(
-    document: Piece,
+    document: PlanDocument,
     form: str,
     *,
     workload: str | None = None,
     rejected: bool = False,
-    answers: Piece | None = None,
+    answers: Answers | None = None,
     width: int = 100,
     colour: bool = False,
 ) -> str:
@@ -34,7 +37,7 @@ def render_explanation(
     chosen = [entry for entry in document["workloads"] if workload in (None, entry["name"])]
     ledgers = {entry["name"]: document["rejected"].get(entry["name"]) for entry in chosen}
     if form == "json":
-        return json.render(({"rejected": ledgers} if rejected else _terms(document, chosen)) | dict(answers or {}))
+        return json.render(({"rejected": ledgers} if rejected else _terms(document, chosen)) | {**(answers or {})})
     if form == "csv":
         rows = _rejected_rows(ledgers) if rejected else [row for entry in chosen for row in _term_rows(entry)]
         rows = answer_rows(answers) if answers else rows
@@ -46,29 +49,31 @@ def render_explanation(
     return text.draw(blocks, width=width, style=text.Style(colour))
 
 
-def _terms(document: Piece, chosen: Sequence[Piece]) -> dict[str, Any]:
+def _terms(document: PlanDocument, chosen: Sequence[Workload]) -> dict[str, object]:
     """What an explanation is made of: rows, what they run on, or why there are none."""
     infeasible = {"infeasible": document["infeasible"]} if document["infeasible"] else {}
     contracts = contracts_of(document, [entry["name"] for entry in chosen])
     return {"workloads": list(chosen), **infeasible, **({"contracts": contracts} if contracts else {})}
 
 
-def _explained(document: Piece, chosen: Sequence[Piece]) -> list[Block]:
+def _explained(document: PlanDocument, chosen: Sequence[Workload]) -> list[Block]:
     """What contradicts itself, when there is no plan; else why each row is as it is."""
     blocks: list[Block] = []
     if document["infeasible"]:
         head = Headline(word="INFEASIBLE", text=words.proof(document, None), tone="bad")
-        blocks = [head, *infeasible_blocks(document)]
+        blocks = [head, *infeasible_blocks(document, document["infeasible"])]
     blocks += [block for entry in chosen for block in _why(document, entry)]
     return blocks + contract_blocks(document, [entry["name"] for entry in chosen])
 
 
-def _why(document: Piece, workload: Piece) -> list[Block]:
+def _why(document: PlanDocument, workload: Workload) -> list[Block]:
     blocks: list[Block] = []
-    for row in workload["allocations"]:
-        blocks.append(Headline(word="WHY", text=f"{workload['name']} on {row['count']} × {words.offer_of(row)}"))
-        blocks += training_blocks(workload, row) if workload["kind"] == "training" else serving_blocks(workload, row)
-        blocks.append(Lines(lines=tuple(_facts(document, workload, row))))
+    if workload["kind"] == "training":
+        for job in workload["allocations"]:
+            blocks += [_head(workload, job), *training_blocks(workload, job), *_facts(document, job)]
+    else:
+        for fleet in workload["allocations"]:
+            blocks += [_head(workload, fleet), *serving_blocks(workload, fleet), *_facts(document, fleet)]
     if not workload["allocations"]:
         blocks.append(Headline(word="NOT PLACED", text=workload["name"], tone="bad"))
     checks = tuple(f"{check['text']}  {check['equation']}" for check in workload["cross_check"])
@@ -80,12 +85,16 @@ def _why(document: Piece, workload: Piece) -> list[Block]:
     return blocks
 
 
-def _as_of(row: Piece, shown: str) -> str:
+def _head(workload: Workload, row: Allocation) -> Block:
+    return Headline(word="WHY", text=f"{workload['name']} on {row['count']} × {words.offer_of(row)}")
+
+
+def _as_of(row: Allocation, shown: str) -> str:
     """The date of a price; what a user states with the question has none."""
     return f"as of {shown}" if row["price_as_of"] else f"as stated{shown}"
 
 
-def _facts(document: Piece, workload: Piece, row: Piece) -> list[str]:
+def _facts(document: PlanDocument, row: Allocation) -> list[Block]:
     price = words.price_row(document, row)
     lines = [
         f" Price   {price[2]} of one {price[0]}, {price[3]}, {_as_of(row, price[4])}, {price[5]}",
@@ -94,29 +103,28 @@ def _facts(document: Piece, workload: Piece, row: Piece) -> list[str]:
     ]
     if row.get("funding") == "reserved":  # its nodes are paid for under contracts, whoever runs on them
         lines = [f" Nodes   {row['count']:,} of {row['reserved_pool']}, paid for under contracts", *lines[2:]]
-    if workload["kind"] == "training":
-        return lines
-    return [rate_line(row), *lines]
+    return [Lines(lines=tuple(lines if "mfu" in row else [rate_line(row), *lines]))]
 
 
-def _term_rows(workload: Piece) -> list[dict[str, Any]]:
+def _term_rows(workload: Workload) -> list[Row]:
     """Terms as plain rows, each with its equation where one is known."""
-    sources, rows = workload.get("term_sources") or {}, []
-    for row in workload["allocations"]:
-        head = {"workload": workload["name"], "offer": row["offer"]}
-        times = row.get("time_terms_s") or row.get("decode_terms_s") or {}
-        for quantity, terms, unit in (("time", times, "s"), ("memory", row["memory"]["terms_bytes"], "B")):
-            known = sources.get(quantity, {})
-            rows += [
-                head
-                | {"quantity": quantity, "term": name, "value": value, "unit": unit}
-                | {key: known.get(name, {}).get(key, "") for key in ("equation", "source")}
+    sources, found = workload["term_sources"], []
+    unknown: TermSource = {"equation": "", "source": ""}
+    for row in rows_of(workload):
+        times = row["time_terms_s"] if "time_terms_s" in row else row["decode_terms_s"]
+        for quantity, terms, unit, known in (
+            ("time", times, "s", sources["time"]),
+            ("memory", row["memory"]["terms_bytes"], "B", sources["memory"]),
+        ):
+            head: Row = {"workload": workload["name"], "offer": row["offer"], "quantity": quantity}
+            found += [
+                head | {"term": name, "value": value, "unit": unit, **known.get(name, unknown)}
                 for name, value in terms.items()
             ]
-    return rows
+    return found
 
 
-def _rejected(ledgers: Mapping[str, Any]) -> list[Block]:
+def _rejected(ledgers: Mapping[str, Rejected | None]) -> list[Block]:
     blocks: list[Block] = []
     for name, ledger in ledgers.items():
         if ledger:
@@ -126,5 +134,5 @@ def _rejected(ledgers: Mapping[str, Any]) -> list[Block]:
     return blocks
 
 
-def _rejected_rows(ledgers: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"workload": name} | entry for name, ledger in ledgers.items() if ledger for entry in ledger["reasons"]]
+def _rejected_rows(ledgers: Mapping[str, Rejected | None]) -> list[Row]:
+    return [{"workload": name, **entry} for name, ledger in ledgers.items() if ledger for entry in ledger["reasons"]]

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from planner.plan.model.plan import PlanDocument
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, Timeline, columns
 from planner.report.escape import html
 from planner.report.plan_view import allocation_grid
 from planner.report.plan_words import proof, totals
 from planner.units import format_bytes
 
-Document = Mapping[str, Any]
 _COLOURS = ("#3f7fbf", "#d98c3f", "#4f9d69", "#a377b8", "#c2605b", "#4aa3a8", "#b39b3c", "#8a93a0")
 _CELL = "padding:2px 10px;text-align:{};vertical-align:top;white-space:nowrap"
 
@@ -25,7 +25,7 @@ _BAR = (
 _PART = "display:inline-block;height:12px"
 
 
-def plan_html(document: Document) -> str:
+def plan_html(document: PlanDocument) -> str:
     """What is rented, and how full each device is."""
     name = document["name"] + (f" (case {document['case']})" if document["case"] else "")
     lines = [f"{name} · {document['title']}" if document["title"] else name, proof(document, None), *totals(document)]
@@ -75,7 +75,7 @@ def _cell(tag: str, text: str, side: str) -> str:
     return f'<{tag}{scope} style="{_CELL.format(side)}">{html(text)}</{tag}>'
 
 
-def _memory(document: Document) -> str:
+def _memory(document: PlanDocument) -> str:
     """A bar for each device that is filled: its parts, as shares of what is usable."""
     rows = list(dict.fromkeys(_bars(document)))
     if not rows:
@@ -86,7 +86,7 @@ def _memory(document: Document) -> str:
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _bars(document: Document) -> Iterator[str]:
+def _bars(document: PlanDocument) -> Iterator[str]:
     for workload in document["workloads"]:
         for row in workload["allocations"]:
             memory = row["memory"]

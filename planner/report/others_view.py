@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from planner.plan.asked import workloads_asked
+from planner.plan.model.others import DecisionPlan, Decisions, NearOptimal, Previous, WorkloadInShort
+from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Items, columns
 
-Document = Mapping[str, Any]
 
-
-def others_blocks(document: Document) -> list[Block]:
+def others_blocks(document: PlanDocument) -> list[Block]:
     """Blocks of what was asked for beside the plan; none when nothing was."""
     others = document.get("others")
     if not others or document["summary"]["cost_microusd"] is None:
@@ -26,7 +26,7 @@ def others_blocks(document: Document) -> list[Block]:
     return blocks
 
 
-def _decisions(document: Document, found: Document) -> Block:
+def _decisions(document: PlanDocument, found: Decisions) -> Block:
     rows = [
         [str(number), workload["name"] if len(plan["workloads"]) > 1 else "", rented(workload), *cells]
         for number, plan in enumerate(found["plans"], 1)
@@ -46,22 +46,22 @@ def _decisions(document: Document, found: Document) -> Block:
     return Grid(columns=heads, rows=rows, notes=tuple(notes), grouped=True)
 
 
-def _mixes(document: Document) -> bool:
+def _mixes(document: PlanDocument) -> bool:
     """Whether a job may be trained on several offers at once."""
-    return any(job.get("mix_within_job") for job in document["scenario"].get("training", ()))
+    return any(job.get("mix_within_job") for job in workloads_asked(document, "training"))
 
 
-def rented(workload: Document) -> str:
+def rented(workload: WorkloadInShort) -> str:
     """What one workload rents: "2 × h100-sxm-80gb ×8 · prov-a us-east"."""
     return " + ".join(f"{row['count']} × {words.offer_of(row)}" for row in workload["allocations"])
 
 
-def _totals(document: Document, plan: Document) -> list[str]:
+def _totals(document: PlanDocument, plan: DecisionPlan) -> list[str]:
     dearer = f"{100 * plan['dearer']:+.1f} %" if plan["dearer"] else "–"
     return [f"{plan['devices']:,}", words.money(document, plan["cost_microusd"]), dearer]
 
 
-def _near_optimal(document: Document, found: Document) -> Block:
+def _near_optimal(document: PlanDocument, found: NearOptimal) -> Block:
     rows = [[row["device"], _count(row["fewest"]), _count(row["most"]), f"{row['best']:,}"] for row in found["devices"]]
     most = words.money(document, found["most_microusd"])
     notes: tuple[str, ...] = (
@@ -82,18 +82,18 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def _previous(document: Document, found: Document) -> Block:
+def _previous(document: PlanDocument, found: Previous) -> Block:
     return Items(title="Beside the plan before", items=tuple(_previous_lines(document, found)))
 
 
-def _previous_lines(document: Document, found: Document) -> Iterator[str]:
+def _previous_lines(document: PlanDocument, found: Previous) -> Iterator[str]:
     nodes = found["changed_nodes"]
     if not nodes:
         yield "nothing changes"
     for row in found["changes"]:
         yield f"{row['workload']}: {row['before']} → {row['after']} × {row['offer']}"
-    if found["staying_usd"]:
-        cheapest, more = (words.money(document, 1e6 * found[name]) for name in ("cheapest_usd", "staying_usd"))
+    if found["staying_usd"] and found["cheapest_usd"] is not None:
+        cheapest, more = (words.money(document, 1e6 * usd) for usd in (found["cheapest_usd"], found["staying_usd"]))
         yield f"staying costs {more} more than the cheapest plan, {cheapest}"
     elif found["cheapest_microusd"] is not None:
         yield "no plan is cheaper"
@@ -101,4 +101,4 @@ def _previous_lines(document: Document, found: Document) -> Iterator[str]:
         yield f"every node that changes was charged {words.money(document, 1e6 * found['move_usd'])}"
     elif nodes:
         proven = "no plan changes fewer nodes" if found["proven"] else "fewer may do (not proven)"
-        yield f"nodes that change: {nodes}; within {_percent(found['share'])} of the least cost {proven}"
+        yield f"nodes that change: {nodes}; within {_percent(found['share'] or 0.0)} of the least cost {proven}"

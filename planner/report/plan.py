@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from planner.plan.model.plan import PlanDocument
 from planner.report import csv, json, markdown, table
 from planner.report.plan_view import plan_blocks
 
 
-def render_plan(document: Mapping[str, Any], form: str, **view: Any) -> str:
+def render_plan(document: PlanDocument, form: str, **view: Any) -> str:
     """A plan document as table, json, csv or md; `view` (width, colour, saved ...) is for the table."""
     if form == "json":
         return json.render(document)

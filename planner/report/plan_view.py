@@ -6,9 +6,11 @@ from last year reads the same today.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
+from planner.plan.model.others import Infeasible
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import Allocation, Workload, rows_of
 from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
@@ -18,18 +20,17 @@ from planner.report.schedule_view import schedule_blocks
 from planner.report.uncertain_view import uncertain_blocks
 from planner.report.ways_out import limit_name, ways_out
 
-Document = Mapping[str, Any]
 _SHOWN_REASONS = 3
 _SHOWN_ALTERNATIVES = 3
 
 
 def plan_blocks(
-    document: Document, *, saved: str = "", elapsed_s: float | None = None, full: bool = False
+    document: PlanDocument, *, saved: str = "", elapsed_s: float | None = None, full: bool = False
 ) -> list[Block]:
     """Everything worth reading about a plan, most important first; `full` shows long lists whole."""
     blocks: list[Block] = [plan_header(document), headline(document, elapsed_s)]
     if document["infeasible"]:
-        blocks += infeasible_blocks(document)
+        blocks += infeasible_blocks(document, document["infeasible"])
     if _allocations(document):
         blocks += _answer(document)
     blocks += uncertain_blocks(document)
@@ -50,7 +51,7 @@ def plan_blocks(
     return blocks
 
 
-def plan_header(document: Document) -> Block:
+def plan_header(document: PlanDocument) -> Block:
     """Name and title, then what the plan was made with."""
     provenance = document["provenance"]
     catalog = provenance["catalog"]
@@ -65,7 +66,7 @@ def plan_header(document: Document) -> Block:
     return Lines(lines=(title, " · ".join(facts)), strong_first=True)
 
 
-def headline(document: Document, elapsed_s: float | None) -> Block:
+def headline(document: PlanDocument, elapsed_s: float | None) -> Block:
     """What was proven, and the totals."""
     status = document["status"]
     word = {"infeasible": "INFEASIBLE", "stopped": "NO PLAN", "failed": "NO PLAN"}.get(status, "PLAN")
@@ -75,11 +76,11 @@ def headline(document: Document, elapsed_s: float | None) -> Block:
     )  # fmt: skip
 
 
-def _allocations(document: Document) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    return [(workload, row) for workload in document["workloads"] for row in workload["allocations"]]
+def _allocations(document: PlanDocument) -> list[tuple[Workload, Allocation]]:
+    return [(workload, row) for workload in document["workloads"] for row in rows_of(workload)]
 
 
-def _answer(document: Document) -> list[Block]:
+def _answer(document: PlanDocument) -> list[Block]:
     routing, latency = serving.routing_block(document), serving.latency_block(document)
     simulated = serving.simulation_block(document)
     return [
@@ -96,7 +97,7 @@ def _answer(document: Document) -> list[Block]:
     ]
 
 
-def allocation_grid(document: Document) -> Grid:
+def allocation_grid(document: PlanDocument) -> Grid:
     """The answer: what each workload runs on, how it is split, when it is done, what it costs."""
     return Grid(
         columns=columns("Workload", "Offer", ">Count", ">Devices", "Layout", "Finish / load", ">Cost"),
@@ -106,7 +107,7 @@ def allocation_grid(document: Document) -> Grid:
     )
 
 
-def memory_grid(document: Document) -> Grid:
+def memory_grid(document: PlanDocument) -> Grid:
     """Memory of the fullest device of each allocation."""
     rows = [(workload, row) for workload, row in _allocations(document) if row["memory"]["terms_bytes"]]
     return Grid(
@@ -116,7 +117,7 @@ def memory_grid(document: Document) -> Grid:
     )
 
 
-def price_grid(document: Document) -> Grid:
+def price_grid(document: PlanDocument) -> Grid:
     """What one shape costs by the hour, and where that is from."""
     return Grid(
         columns=columns("Price of one shape", "Offer", ">per hour", "Model", "As of", "Source"),
@@ -125,13 +126,13 @@ def price_grid(document: Document) -> Grid:
     )
 
 
-def _priced(document: Document) -> list[Document]:
+def _priced(document: PlanDocument) -> list[words.Priced]:
     """What has a price by the hour: rows that are not paid for under contracts, and what is bought."""
-    rows = [row for _, row in _allocations(document) if row["price_model"] != "reserved"]
-    return [*rows, *({"price_model": contract["kind"], **contract} for contract in document.get("contracts", []))]
+    rows: list[words.Priced] = [row for _, row in _allocations(document) if row["price_model"] != "reserved"]
+    return [*rows, *(words.as_priced(contract) for contract in document.get("contracts", ()))]
 
 
-def band_grid(document: Document) -> Grid:
+def band_grid(document: PlanDocument) -> Grid:
     """How far time, cost and memory may be off, and what is known of it."""
     heads = columns("Error bands (p10 to p90)", "Device", ">Time", ">Cost", ">Memory")
     rows = [bands.band_row(document, workload, row) for workload, row in bands.banded(document)]
@@ -142,7 +143,7 @@ def _once(rows: Iterable[list[str]]) -> list[list[str]]:
     return [list(row) for row in dict.fromkeys(map(tuple, rows))]
 
 
-def limit_grid(document: Document) -> Grid:
+def limit_grid(document: PlanDocument) -> Grid:
     """Joint limits with how much of them is used."""
     return Grid(
         columns=columns("Limit", ">used", ">of", "", "Share"),
@@ -150,14 +151,15 @@ def limit_grid(document: Document) -> Grid:
     )
 
 
-def _hours(document: Document) -> Block:
+def _hours(document: PlanDocument) -> Block:
     rows = _allocations(document)
     trained = sum(row["device_hours"] for workload, row in rows if workload["kind"] == "training")
     served = sum(row["device_hours"] for workload, row in rows if workload["kind"] == "serving")
     lines = [f" Device-hours  {trained + served:,.0f} (training {trained:,.0f} · serving {served:,.0f})"]
     for workload in document["workloads"]:
-        lines += _once_text(serving.price_lines(document, workload))
-        lines += _once_text([serving.availability_line(workload)])
+        if workload["kind"] == "serving":
+            lines += _once_text(serving.price_lines(document, workload))
+            lines += _once_text([serving.availability_line(workload)])
     return Lines(lines=tuple(lines))
 
 
@@ -165,12 +167,12 @@ def _once_text(lines: Iterable[str]) -> list[str]:
     return [line for line in dict.fromkeys(lines) if line]
 
 
-def because_items(document: Document) -> Block:
+def because_items(document: PlanDocument) -> Block:
     """Why the plan is as it is."""
-    return Items(title="Because", items=tuple(words.by_workload(document, "because")))
+    return Items(title="Because", items=tuple(words.because_lines(document)))
 
 
-def alternative_grid(document: Document, full: bool) -> Block:
+def alternative_grid(document: PlanDocument, full: bool) -> Block:
     """The best way of each workload on other devices, alone."""
     rows = []
     for workload in document["workloads"]:
@@ -183,11 +185,11 @@ def alternative_grid(document: Document, full: bool) -> Block:
     return Grid(columns=heads, rows=rows, grouped=True)
 
 
-def _single_kind(document: Document) -> Block:
+def _single_kind(document: PlanDocument) -> Block:
     return Lines(lines=tuple(words.single_kind(document)))
 
 
-def rejected_grid(document: Document, full: bool) -> Grid:
+def rejected_grid(document: PlanDocument, full: bool) -> Grid:
     """What was not considered, why, and what missed narrowly."""
     rows, notes = [], []
     for name, ledger in document["rejected"].items():
@@ -200,7 +202,7 @@ def rejected_grid(document: Document, full: bool) -> Grid:
     return Grid(columns=heads, rows=rows, notes=tuple(notes), folded=folded, grouped=True)
 
 
-def cross_check_lines(document: Document) -> list[str]:
+def cross_check_lines(document: PlanDocument) -> list[str]:
     """Rules of thumb beside the answer, each with its equation."""
     lines = []
     for workload in document["workloads"]:
@@ -209,9 +211,8 @@ def cross_check_lines(document: Document) -> list[str]:
     return lines
 
 
-def infeasible_blocks(document: Document) -> list[Block]:
+def infeasible_blocks(document: PlanDocument, facts: Infeasible) -> list[Block]:
     """What has no way to run, and the limits that cannot hold together."""
-    facts = document["infeasible"]
     blocks: list[Block] = [
         Items(title=f"No way to run {name}", items=tuple(map(words.missed, reasons)), tone="bad")
         for name, reasons in facts["workloads"].items()
@@ -225,10 +226,10 @@ def infeasible_blocks(document: Document) -> list[Block]:
     )
     median = Lines(lines=tuple(bands.infeasible_note(facts, document)))
     members = Grid(title=title, columns=columns("Limit", "Asks", "Where"), rows=conflict)
-    return [*blocks, members, *ways_out(document), median]
+    return [*blocks, members, *ways_out(document, facts), median]
 
 
-def _footer(document: Document, saved: str) -> Block:
+def _footer(document: PlanDocument, saved: str) -> Block:
     if not saved:
         return Lines(lines=())
     following = [f"plan explain {saved} --rejected"]

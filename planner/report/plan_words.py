@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from typing_extensions import TypedDict
 
 from planner import units
+from planner.plan.asked import currency_of
+from planner.plan.model.bought import Contract
+from planner.plan.model.fleet import ServingAllocation
+from planner.plan.model.others import Conflict, Limit, Reason, Rejected
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.rows import TrainingAllocation
+from planner.plan.model.workloads import Allocation, Alternative, Workload
 
-Piece = Mapping[str, Any]
 _BAR = 24
 _MONTH_HOURS = 730
 
@@ -43,12 +50,38 @@ REASONS = {
 }
 
 
-def money(document: Piece, microusd: float) -> str:
+class Placed(TypedDict):
+    """What is rented somewhere."""
+
+    provider: str
+    region: str
+    zone: str
+    price_model: str
+
+
+class Rented(Placed):
+    """What any row that rents something tells of it."""
+
+    device: str
+    devices_per_shape: int
+
+
+class Priced(Placed):
+    """What has a price by the hour, and where that is from."""
+
+    shape: str
+    price_microusd_per_hour: int
+    price_as_of: str
+    price_status: str
+    price_source: str
+
+
+def money(document: PlanDocument, microusd: float) -> str:
     """Money in the scenario's currency."""
-    return units.format_money(round(microusd), currency=document["scenario"].get("currency", "USD"))
+    return units.format_money(round(microusd), currency=currency_of(document))
 
 
-def proof(document: Piece, elapsed_s: float | None) -> str:
+def proof(document: PlanDocument, elapsed_s: float | None) -> str:
     """What was proven: "optimal, proven (gap 0.00 %, 1.4 s)"."""
     summary, status = document["summary"], document["status"]
     seconds = f", {elapsed_s:.1f} s" if elapsed_s is not None else ""
@@ -61,16 +94,20 @@ def proof(document: Piece, elapsed_s: float | None) -> str:
     return f"{status}: the solver ended without a plan{seconds}"
 
 
-def horizon(document: Piece) -> str:
+def horizon(document: PlanDocument) -> str:
     """How long serving is paid for, in words."""
-    hours = document["summary"]["horizon_hours"]
+    return lasting(document["summary"]["horizon_hours"])
+
+
+def lasting(hours: float) -> str:
+    """A time in words, whole months as such."""
     months = hours / _MONTH_HOURS
     if months >= 1 and abs(months - round(months)) < 1e-9:
         return f"{round(months)} month" + ("s" if round(months) > 1 else "")
     return units.format_duration(hours * 3600)
 
 
-def totals(document: Piece) -> list[str]:
+def totals(document: PlanDocument) -> list[str]:
     """The total with its period; training and serving apart; the proven bound when there is a gap."""
     summary = document["summary"]
     if summary["cost_microusd"] is None:
@@ -80,7 +117,9 @@ def totals(document: Piece) -> list[str]:
     period = f" for {horizon(document)} horizon" if lasting else " one-off"
     lines = [f"total  {money(document, summary['cost_microusd'])}{period}"]
     if len(kinds) > 1:
-        training, serving = (money(document, 1e6 * (summary[f"{kind}_usd"] or 0)) for kind in ("training", "serving"))
+        training, serving = (
+            money(document, 1e6 * (usd or 0)) for usd in (summary["training_usd"], summary["serving_usd"])
+        )
         lines.append(f"training {training} one-off · serving {serving} for {horizon(document)}")
     lines += _ahead(document)
     lines += [
@@ -93,7 +132,7 @@ def totals(document: Piece) -> list[str]:
     return lines
 
 
-def _ahead(document: Piece) -> list[str]:
+def _ahead(document: PlanDocument) -> list[str]:
     """What is bought for all workloads together: contracts, and copies of data."""
     bought = {"contracts": document.get("contracts") or (), "copies of data": document.get("copies") or ()}
     parts = [
@@ -102,7 +141,7 @@ def _ahead(document: Piece) -> list[str]:
     return [" · ".join(parts)] if parts else []
 
 
-def _micro(limit: Piece, value: float) -> float:
+def _micro(limit: Limit, value: float) -> float:
     return value if "micro" in limit["unit"].lower() else value * 1e6
 
 
@@ -110,55 +149,69 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %" if abs(share) >= 0.1 or share == 0 else f"{100 * share:.1f} %"
 
 
-def place_of(row: Piece) -> str:
+def as_priced(contract: Contract) -> Priced:
+    """A contract as what has a price."""
+    return {
+        "provider": contract["provider"],
+        "region": contract["region"],
+        "zone": contract["zone"],
+        "shape": contract["shape"],
+        "price_model": contract["kind"],
+        "price_microusd_per_hour": contract["price_microusd_per_hour"],
+        "price_as_of": contract["price_as_of"],
+        "price_status": contract["price_status"],
+        "price_source": contract["price_source"],
+    }
+
+
+def place_of(row: Placed) -> str:
     """Provider and place of an allocation: "prov-a us-east"."""
     if row["price_model"] == "owned":
         return "owned" if row["region"] in ("", "owned") else f"owned {row['region']}"
     return f"{row['provider']} {row['zone'] or row['region']}".strip()
 
 
-def offer_of(row: Piece) -> str:
+def offer_of(row: Rented) -> str:
     """What is rented and where: "h100-sxm-80gb ×8 · prov-a us-east"."""
     model = "" if row["price_model"] in ("on_demand", "owned", "given") else f" · {row['price_model']}"
     many = f" ×{row['devices_per_shape']}" if row["devices_per_shape"] > 1 else ""
     return f"{row['device']}{many} · {place_of(row)}{model}"
 
 
-def allocation_row(document: Piece, workload: Piece, row: Piece) -> list[str]:
+def allocation_row(document: PlanDocument, workload: Workload, row: Allocation) -> list[str]:
     """One line of the answer."""
-    training = workload["kind"] == "training"
-    jobs = f" ×{row['jobs']}" if training and workload["count"] > 1 else ""
+    jobs = f" ×{row['jobs']}" if "jobs" in row and workload["count"] > 1 else ""
     return [
         workload["name"] + jobs,
         offer_of(row),
         f"{row['count']:,}",
         f"{row['devices']:,}",
-        layout_of(row) if training else replicas_of(row),
-        finish_of(row) if training else _load_of(document, row),
-        _cost_of(document, row, training=training),
+        layout_of(row) if "jobs" in row else replicas_of(row),
+        finish_of(row) if "jobs" in row else _load_of(document, row),
+        _cost_of(document, row),
     ]
 
 
-def _cost_of(document: Piece, row: Piece, *, training: bool) -> str:
+def _cost_of(document: PlanDocument, row: Allocation) -> str:
     """What a row costs by itself; nodes under contract are paid for together."""
     if row.get("funding") == "reserved":
         return "under contract"
-    return money(document, row["cost_microusd"]) + ("" if training else _per_horizon(document))
+    return money(document, row["cost_microusd"]) + ("" if "jobs" in row else _per_horizon(document))
 
 
-def _load_of(document: Piece, row: Piece) -> str:
+def _load_of(document: PlanDocument, row: ServingAllocation) -> str:
     """How full replicas are at the peak, and how much of the time they run."""
     share = row["hours"] / document["summary"]["horizon_hours"]
     runs = "" if share > 1 - 1e-9 else f", runs {_percent(share)} of the time"
     return f"{_percent(row['load_at_peak'])} at peak{runs}"
 
 
-def _per_horizon(document: Piece) -> str:
+def _per_horizon(document: PlanDocument) -> str:
     text = horizon(document)
     return f" /{text.removeprefix('1 ')}"
 
 
-def layout_of(row: Piece) -> str:
+def layout_of(row: TrainingAllocation) -> str:
     """The split of a training job: "dp16 tp2 zero-3 full mb1×30"."""
     layout = row["layout"]
     parts = [f"dp{layout['dp']}"]
@@ -169,16 +222,16 @@ def layout_of(row: Piece) -> str:
     return " ".join([*parts, f"mb{layout['micro_batch']}{many}", *share])
 
 
-def replicas_of(row: Piece) -> str:
+def replicas_of(row: ServingAllocation) -> str:
     """The replicas of a fleet: "3 + 1 spare × tp4"."""
     layout, spare = row["layout"], row["replicas"] - row["replicas_needed"]
-    split = " ".join(f"{axis}{layout[axis]}" for axis in ("tp", "pp", "dp", "ep", "cp") if layout.get(axis, 1) > 1)
+    split = " ".join(f"{axis}{layout[axis]}" for axis in ("tp", "pp", "dp", "ep", "cp") if layout[axis] > 1)
     count = f"{row['replicas_needed']}" + (f" + {spare} spare" if spare > 0 else "")
-    role = "" if row.get("role", "whole") == "whole" else f" {row['role']}"
+    role = "" if row["role"] == "whole" else f" {row['role']}"
     return f"{count}{role} × {split or 'tp1'}"
 
 
-def finish_of(row: Piece) -> str:
+def finish_of(row: TrainingAllocation) -> str:
     """When a job is done, of the time it has: "17.9 of 30 days"."""
     return of_deadline(row["finish_hours"], row["deadline_hours"])
 
@@ -197,7 +250,7 @@ def short(number: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def memory_row(workload: Piece, row: Piece) -> list[str]:
+def memory_row(workload: Workload, row: Allocation) -> list[str]:
     """Memory of the fullest device of an allocation."""
     memory = row["memory"]
     largest = max(memory["terms_bytes"].items(), key=lambda term: term[1], default=("", 0.0))
@@ -211,15 +264,15 @@ def memory_row(workload: Piece, row: Piece) -> list[str]:
     ]
 
 
-def price_row(document: Piece, row: Piece) -> list[str]:
+def price_row(document: PlanDocument, row: Priced) -> list[str]:
     """Where a price comes from."""
-    currency = document["scenario"].get("currency", "USD")
+    currency = currency_of(document)
     rate = units.format_money(row["price_microusd_per_hour"], exact=True, currency=currency)
     as_of = row["price_as_of"] + ("" if row["price_status"] == "seen" else f" ({row['price_status']})")
     return [row["shape"], place_of(row), f"{rate} /h", row["price_model"], as_of, row["price_source"]]
 
 
-def limit_row(document: Piece, limit: Piece) -> list[str]:
+def limit_row(document: PlanDocument, limit: Limit) -> list[str]:
     """A joint limit with a bar of how much of it is used."""
     share = limit["used"] / limit["bound"] if limit["bound"] else 0.0
     filled = min(_BAR, max(0, round(_BAR * share)))
@@ -234,7 +287,7 @@ def limit_row(document: Piece, limit: Piece) -> list[str]:
     ]
 
 
-def _amount(document: Piece, limit: Piece, value: float) -> str:
+def _amount(document: PlanDocument, limit: Limit, value: float) -> str:
     unit = limit["unit"]
     if unit.lower() in ("usd", "$", "microusd", "usd/h", "microusd/h"):
         return money(document, _micro(limit, value)) + (" /h" if unit.lower().endswith("/h") else "")
@@ -242,17 +295,17 @@ def _amount(document: Piece, limit: Piece, value: float) -> str:
     return f"{value:,.6g} {noun}".strip()
 
 
-def by_workload(document: Piece, key: str) -> list[str]:
-    """The sentences of all workloads; each names its workload when there are several."""
+def because_lines(document: PlanDocument) -> list[str]:
+    """Why all workloads are done as they are; each sentence names its workload when there are several."""
     many = len(document["workloads"]) > 1
     return [
         sentence if not many or workload["name"] in sentence else f"{workload['name']}: {sentence}"
         for workload in document["workloads"]
-        for sentence in workload[key]
+        for sentence in workload["because"]
     ]
 
 
-def merged(document: Piece, sentences: list[str]) -> tuple[str, ...]:
+def merged(document: PlanDocument, sentences: list[str]) -> tuple[str, ...]:
     """Sentences of the form "workload: text"; those that several workloads share are said once."""
     names = {workload["name"] for workload in document["workloads"]}
     said: dict[str, list[str]] = {}
@@ -263,7 +316,7 @@ def merged(document: Piece, sentences: list[str]) -> tuple[str, ...]:
     return tuple(", ".join(owners) + ": " + text if owners[0] else text for text, owners in said.items())
 
 
-def alternative_row(document: Piece, workload: Piece, other: Piece) -> list[str]:
+def alternative_row(document: PlanDocument, workload: Workload, other: Alternative) -> list[str]:
     """The best way on another device, and how much dearer it is."""
     reserved = any(row.get("funding") == "reserved" for row in workload["allocations"])
     cost = 0 if reserved else workload["cost_microusd"]  # contracts are not this workload's alone
@@ -280,7 +333,7 @@ def alternative_row(document: Piece, workload: Piece, other: Piece) -> list[str]
     ]
 
 
-def single_kind(document: Piece) -> list[str]:
+def single_kind(document: PlanDocument) -> list[str]:
     """What the best plan on one kind of device would cost."""
     best = document["single_kind"]
     if not best:
@@ -298,7 +351,7 @@ def _dearer(share: float) -> str:
     return "costs the same" if share == 0 else f"{100 * share:+.1f} %"
 
 
-def rejected_row(name: str, entry: Piece) -> list[str]:
+def rejected_row(name: str, entry: Reason) -> list[str]:
     """One reason why ways were dropped."""
     reason = REASONS.get(entry["reason"], spaced(entry["reason"]))
     return [name, f"{entry['count']:,} {entry['what']}", reason, entry["nearest"]]
@@ -310,7 +363,7 @@ def missed(line: str) -> str:
     return f"{REASONS.get(head, head)}{colon}{REASONS.get(rest, rest)}"
 
 
-def counted(entries: Sequence[Piece]) -> str:
+def counted(entries: Sequence[Reason]) -> str:
     """Several reasons in one line: "204 offers (not in hardware.allow), 9 offers (...)"."""
     return ", ".join(
         f"{entry['count']:,} {entry['what']} ({REASONS.get(entry['reason'], spaced(entry['reason']))})"
@@ -318,13 +371,13 @@ def counted(entries: Sequence[Piece]) -> str:
     )
 
 
-def conflict_row(member: Piece) -> list[str]:
+def conflict_row(member: Conflict) -> list[str]:
     """A member of a conflict: a limit, or a workload that must run."""
     asks = "must run" if member["label"] == member["name"] else member["label"]
     return [member["name"], asks, member["place"]]
 
 
-def searched(name: str, ledger: Piece, others: Sequence[Piece] = ()) -> str:
+def searched(name: str, ledger: Rejected, others: Sequence[Reason] = ()) -> str:
     """How much was looked at, and the reasons that have no line of their own."""
     seen = f"{ledger['offers_seen']:,} offers and {ledger['layouts_seen']:,} layouts seen"
     also = f"; also dropped {counted(others)}" if others else ""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from planner.report import json, markdown, text
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Items, Lines
 from planner.report.budget_csv import render_budget
 from planner.report.budget_view import budget_blocks
 from planner.report.html.opening import decision
+from planner.report.model import ReportDocument
 from planner.report.plan_view import (
     allocation_grid,
     alternative_grid,
@@ -24,11 +22,12 @@ from planner.report.plan_view import (
 )
 from planner.report.schedule_view import contract_block
 
-Piece = Mapping[str, Any]
 FOLDED = "Prices, assumptions, what was not considered, how the budget is laid out"
 
 
-def render_report(report: Piece, form: str, *, width: int = 100, colour: bool = False, full: bool = False) -> str:
+def render_report(
+    report: ReportDocument, form: str, *, width: int = 100, colour: bool = False, full: bool = False
+) -> str:
     """A report as table, md, csv or json.
 
     Parameters
@@ -47,7 +46,7 @@ def render_report(report: Piece, form: str, *, width: int = 100, colour: bool = 
     return text.draw(terminal_blocks(report, full=full), width=width, style=text.Style(colour))
 
 
-def report_blocks(report: Piece, *, full: bool = False) -> list[Block]:
+def report_blocks(report: ReportDocument, *, full: bool = False) -> list[Block]:
     """What was decided, what it costs and when, what else there was; the rest folded."""
     plan = report["plan"]
     prices = [price_grid(plan)] if report["budget"] is not None else []
@@ -55,12 +54,12 @@ def report_blocks(report: Piece, *, full: bool = False) -> list[Block]:
     return [*terminal_blocks(report, full=full), *prices, assumed, rejected_grid(plan, full)]
 
 
-def terminal_blocks(report: Piece, *, full: bool = False) -> list[Block]:
+def terminal_blocks(report: ReportDocument, *, full: bool = False) -> list[Block]:
     """The decision and its money; prices, assumptions and what was not considered are those of `plan explain`."""
     plan = report["plan"]
     blocks: list[Block] = [plan_header(plan), headline(plan, None), Lines(lines=(decision(plan),))]
     if plan["infeasible"]:
-        blocks += infeasible_blocks(plan)
+        blocks += infeasible_blocks(plan, plan["infeasible"])
     if report["budget"] is not None:
         blocks += [allocation_grid(plan), contract_block(plan), *budget_blocks(report), limit_grid(plan)]
     warnings = Items(title="Warnings", items=words.merged(plan, plan["warnings"]), tone="fair")

@@ -6,17 +6,15 @@ Views (html, xlsx, md, csv, json, the terminal) read this document alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from planner.catalog.model import Catalog
 from planner.errors import Place
 from planner.plan.budget.document import budget_document
 from planner.plan.budget.model import MarginsCost
+from planner.plan.frontier.model import FrontierDocument, Tradeoff
 from planner.plan.model.plan import PlanDocument
+from planner.report.model import ReportDocument, Reported
 from planner.report.trace import trace_of
-
-Document = dict[str, Any]
-SCHEMA = "plan/report/v1"
 
 
 def report_document(
@@ -24,12 +22,12 @@ def report_document(
     catalog: Catalog,
     *,
     margins: MarginsCost | None = None,
-    frontier: Mapping[str, Any] | None = None,
-    tradeoffs: Sequence[Mapping[str, Any]] = (),
+    frontier: FrontierDocument | None = None,
+    tradeoffs: Sequence[Tradeoff] = (),
     fiscal_year_start: str | None = None,
     contingency: float | None = None,
     places: Mapping[str, Place] | None = None,
-) -> Document:
+) -> ReportDocument:
     """The report of a plan.
 
     Parameters
@@ -55,12 +53,12 @@ def report_document(
         The scenario's `report`, or what is asked for in its place, cannot be used.
     """
     budget = budget_document(plan, catalog, fiscal_year_start=fiscal_year_start, contingency=contingency)
-    report: Document = {
-        "schema": SCHEMA,
-        "plan": dict(plan),
+    report: Reported = {
+        "schema": "plan/report/v1",
+        "plan": plan.copy(),
         "budget": budget,
         "margins": margins,
         "frontier": frontier,
-        "tradeoffs": [dict(one) for one in tradeoffs],
+        "tradeoffs": list(tradeoffs),
     }
     return {**report, "trace": trace_of(report, places)}

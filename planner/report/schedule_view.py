@@ -5,14 +5,16 @@ Rendered from the document alone; a plan without a calendar gives blocks that dr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from planner import units
+from planner.plan.model.bought import Contract, PoolUseRow, ScheduledJob
+from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Bar, Block, Grid, Lines, Timeline, columns
 
-Piece = Mapping[str, Any]
+Share = Literal["used_share", "break_even_share", "last_node_share", "next_node_share"]
 _DAY_HOURS, _WEEK_HOURS, _YEAR_HOURS = 24.0, 168.0, 8760.0
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 KINDS = {
@@ -26,7 +28,7 @@ KINDS = {
 _SHORT = {**KINDS, "commitment_1y": "1 year", "commitment_3y": "3 years", "block": "block"}
 
 
-def schedule_blocks(document: Piece) -> list[Block]:
+def schedule_blocks(document: PlanDocument) -> list[Block]:
     """Timeline of the workloads, use of the pools, contracts, copies of data, and what is owned."""
     return [
         timeline(document),
@@ -38,7 +40,7 @@ def schedule_blocks(document: Piece) -> list[Block]:
     ]
 
 
-def timeline(document: Piece) -> Block:
+def timeline(document: PlanDocument) -> Block:
     """One line a job and start: when it runs, when it is done, what is left until its deadline."""
     plan = document.get("schedule")
     jobs = plan["jobs"] if plan else []
@@ -60,32 +62,35 @@ def timeline(document: Piece) -> Block:
     )
 
 
-def _job_name(job: Piece) -> str:
+def _job_name(job: ScheduledJob) -> str:
     many = f" ×{job['jobs']}" if job["jobs"] > 1 else ""
     return f"{job['workload']}{many} · {job['place']}"
 
 
-def _bar(job: Piece, whole: float) -> Bar:
+def _bar(job: ScheduledJob, whole: float) -> Bar:
     spans = tuple((run["start_hours"] / whole, run["end_hours"] / whole) for run in job["runs"])
     deadline = job["deadline_hours"]
     until = whole if deadline is None else deadline
     return Bar(spans=spans, window=(job["release_hours"] / whole, min(1.0, until / whole)))
 
 
-def _job_cells(job: Piece, period_hours: float) -> list[str]:
+def _job_cells(job: ScheduledJob, period_hours: float) -> list[str]:
     if job["deadline_hours"] is None:
         return ["throughout", ""]
-    ends = [_moment_of(job, name, period_hours) for name in ("start", "finish")]
-    return [" → ".join(ends), moment(job["slack_hours"])]
+    ends = [
+        _moment_of(job["start_date"], job["start_hours"], period_hours),
+        _moment_of(job["finish_date"], job["finish_hours"], period_hours),
+    ]
+    slack = job["slack_hours"]
+    return [" → ".join(ends), "" if slack is None else moment(slack)]
 
 
-def _moment_of(piece: Piece, name: str, period_hours: float) -> str:
+def _moment_of(date: str | None, hours: float, period_hours: float) -> str:
     """The date where the plan has one, with the hour where its periods are short; else hours from its begin."""
-    date = piece[f"{name}_date"]
     if date is None:
-        return moment(piece[f"{name}_hours"])
-    if piece[f"{name}_hours"] > _YEAR_HOURS:
-        return str(date[:10])
+        return moment(hours)
+    if hours > _YEAR_HOURS:
+        return date[:10]
     day = f"{int(date[8:10])} {_MONTHS[int(date[5:7]) - 1]}"
     return day if period_hours >= _DAY_HOURS else f"{day} {date[11:] or '00:00'}"
 
@@ -99,7 +104,7 @@ def moment(hours: float) -> str:
     return f"{words.short(hours)} h"
 
 
-def pool_block(document: Piece) -> Block:
+def pool_block(document: PlanDocument) -> Block:
     """Nodes of each pool in use, period by period, against what is contracted or owned."""
     plan = document.get("schedule")
     rows = [([use["pool"]], Bar(levels=_levels(use)), _use_cells(use)) for use in (plan["use"] if plan else [])]
@@ -113,33 +118,34 @@ def pool_block(document: Piece) -> Block:
     )
 
 
-def _end(document: Piece) -> str:
+def _end(document: PlanDocument) -> str:
     return moment(document["summary"]["horizon_hours"])
 
 
-def _levels(use: Piece) -> tuple[float, ...]:
+def _levels(use: PoolUseRow) -> tuple[float, ...]:
     most = max([*use["used"], 1])
     return tuple(used / most for used in use["used"])
 
 
-def _use_cells(use: Piece) -> list[str]:
+def _use_cells(use: PoolUseRow) -> list[str]:
     held, share = max(use["reserved"], default=0), use["used_share"]
     kind = " owned" if use["kind"] == "owned" else ""
     figures = [f"{held:,}{kind}", f"{max(use['used'], default=0):,}", f"{max(use['on_demand'], default=0):,}"]
     return [*figures, "" if share is None else f"{100 * share:.0f} %"]
 
 
-def contract_block(document: Piece) -> Block:
+def contract_block(document: PlanDocument) -> Block:
     """What is bought, for how long, at what fee, how full it is, and what it saves against renting by the hour."""
-    period = (document.get("schedule") or {}).get("period_hours", 0.0)
+    plan = document.get("schedule")
+    period = plan["period_hours"] if plan else 0.0
     rows = [_contract_row(document, chain, period) for chain in chains(document.get("contracts", []))]
     heads = columns("Bought", "Pool", ">Nodes", ">From → to", ">Cost", ">Used", ">Even at", ">Saves")
     return Grid(columns=heads, rows=rows, notes=tuple(_contract_notes(document)), grouped=True)
 
 
-def chains(contracts: Sequence[Piece]) -> list[list[Piece]]:
+def chains(contracts: Sequence[Contract]) -> list[list[Contract]]:
     """Purchases that follow each other and differ in nothing but their time, pool by pool."""
-    found: list[list[Piece]] = []
+    found: list[list[Contract]] = []
     for contract in sorted(contracts, key=lambda one: (one["pool"], one["kind"], one["offer"], one["first_period"])):
         last = found[-1][-1] if found else None
         same = last is not None and all(
@@ -152,43 +158,45 @@ def chains(contracts: Sequence[Piece]) -> list[list[Piece]]:
     return found
 
 
-def share_block(document: Piece) -> Block:
+def share_block(document: PlanDocument) -> Block:
     """What each workload bears of the pools that it runs on."""
+    plan = document.get("schedule")
     rows = [
         [share["workload"], share["pool"], f"{share['node_hours']:,.0f}", words.money(document, share["cost_microusd"])]
-        for share in (document.get("schedule") or {}).get("shares", [])
+        for share in (plan["shares"] if plan else ())
     ]
     heads = columns("Shared by node-hours", "Pool", ">Node-hours", ">Bears")
     return Grid(columns=heads, rows=rows, grouped=True)
 
 
-def _contract_row(document: Piece, chain: Sequence[Piece], period_hours: float) -> list[str]:
+def _contract_row(document: PlanDocument, chain: Sequence[Contract], period_hours: float) -> list[str]:
     first, last = chain[0], chain[-1]
-    shares = {name: mean_of(chain, name) for name in ("used_share", "break_even_share")}
+    shares = mean_of(chain, "used_share"), mean_of(chain, "break_even_share")
     saved = [one["saved_microusd"] for one in chain if one["saved_microusd"] is not None]
     many = f"{len(chain)} × " if len(chain) > 1 else ""
     kind = str(_SHORT.get(first["kind"], first["kind"]))
     cost = words.money(document, sum(one["cost_microusd"] for one in chain))
+    begin = _moment_of(first["start_date"], first["start_hours"], period_hours)
+    end = _moment_of(last["end_date"], last["end_hours"], period_hours)
     return [
         many + kind,
         first["pool"],
         f"{first['count']:,}",
-        f"{_moment_of(first, 'start', period_hours)} → {_moment_of(last, 'end', period_hours)}",
+        f"{begin} → {end}",
         cost,
-        *("" if share is None else f"{100 * share:.0f} %" for share in shares.values()),
+        *("" if share is None else f"{100 * share:.0f} %" for share in shares),
         words.money(document, sum(saved)) if saved else "",
     ]
 
 
-def mean_of(chain: Sequence[Piece], name: str) -> float | None:
+def mean_of(chain: Sequence[Contract], name: Share) -> float | None:
     """Of purchases that last for different times, by their time."""
-    if any(one[name] is None for one in chain):
-        return None
-    hours = sum(one["end_hours"] - one["start_hours"] for one in chain)
-    return sum(one[name] * (one["end_hours"] - one["start_hours"]) for one in chain) / hours if hours else None
+    known = [(share, one["end_hours"] - one["start_hours"]) for one in chain if (share := one[name]) is not None]
+    hours = sum(length for _, length in known)
+    return sum(share * length for share, length in known) / hours if hours and len(known) == len(chain) else None
 
 
-def _contract_notes(document: Piece) -> Iterator[str]:
+def _contract_notes(document: PlanDocument) -> Iterator[str]:
     contracts = document.get("contracts", [])
     if any(contract["break_even_share"] is not None for contract in contracts):
         yield "even at: share of the time above which a node is cheaper so than on demand"
@@ -196,14 +204,14 @@ def _contract_notes(document: Piece) -> Iterator[str]:
     for kind in dict.fromkeys(contract["kind"] for contract in beyond):
         mine = [contract for contract in beyond if contract["kind"] == kind]
         full, part = (
-            words.money(document, sum(contract[f"{name}_microusd"] for contract in mine))
-            for name in ("full", "prorated")
+            words.money(document, sum(contract[name] for contract in mine))
+            for name in ("full_microusd", "prorated_microusd")
         )
         counted = "the part within the horizon" if mine[0]["prorated"] else "the whole fee"
         yield f"{KINDS.get(kind, kind)}: {full} for the whole term, {part} within the horizon; {counted} counts"
 
 
-def copy_block(document: Piece) -> Block:
+def copy_block(document: PlanDocument) -> Block:
     """Data sets that are copied to where they are trained on."""
     rows = [
         [
@@ -221,12 +229,14 @@ def copy_block(document: Piece) -> Block:
     return Grid(columns=heads, rows=rows, grouped=True)
 
 
-def spend_lines(document: Piece) -> Iterator[str]:
+def spend_lines(document: PlanDocument) -> Iterator[str]:
     """What is spent whatever happens, what only when it runs, and what was spent before."""
     spend = document.get("spend")
     if spend and spend["committed_microusd"]:
-        parts = {name: words.money(document, spend[f"{name}_microusd"]) for name in ("committed", "variable")}
-        yield f" Spend  {parts['committed']} committed, used or not · {parts['variable']} variable"
+        committed, variable = (
+            words.money(document, spend[name]) for name in ("committed_microusd", "variable_microusd")
+        )
+        yield f" Spend  {committed} committed, used or not · {variable} variable"
     for owned in document.get("owned") or ():
         sunk = words.money(document, owned["sunk_microusd"])
         yield f" Sunk  {owned['count']:,} × {owned['shape']}: {sunk}, beside the total"

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import Literal
 
 from planner import units
+from planner.plan.model.fleet import Point, ServingAllocation, ServingTier
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import ServingWorkload
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, columns
 
-Piece = Mapping[str, Any]
+Latency = Literal["ttft_s", "tpot_s", "e2e_s"]
+Quantile = Literal["p50", "p95"]
+_SIMULATED: tuple[tuple[Latency, Quantile], ...] = (
+    ("ttft_s", "p50"),
+    ("ttft_s", "p95"),
+    ("tpot_s", "p95"),
+    ("e2e_s", "p95"),
+)
 _NAMES = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
 
 
@@ -26,37 +36,37 @@ def target_name(name: str) -> str:
     return f"{_NAMES.get(metric, metric)} {percentile}"
 
 
-def pointed(document: Piece) -> list[tuple[Piece, Piece]]:
-    """Workloads and rows whose latencies are predicted."""
-    pairs = [(workload, row) for workload in document["workloads"] for row in workload["allocations"]]
-    return [(workload, row) for workload, row in pairs if row.get("point")]
+def pointed(document: PlanDocument) -> list[tuple[ServingWorkload, ServingAllocation, Point]]:
+    """Workloads and rows whose latencies are predicted, with them."""
+    fleets = [workload for workload in document["workloads"] if workload["kind"] == "serving"]
+    return [(fleet, row, point) for fleet in fleets for row in fleet["allocations"] if (point := row["point"])]
 
 
-def latency_block(document: Piece) -> Grid:
+def latency_block(document: PlanDocument) -> Grid:
     """Each row at the peak that is planned for it: latencies, and what is left of each target."""
-    lines = [tuple(line) for workload, row in pointed(document) for line in _latency_rows(workload, row)]
+    lines = [tuple(line) for workload, row, point in pointed(document) for line in _latency_rows(workload, row, point)]
     rows = [list(line) for line in dict.fromkeys(lines)]
     heads = columns("Latency at peak", "Device", "", ">predicted", ">at confidence", ">target", ">left")
     return Grid(columns=heads, rows=rows, notes=tuple(_known(document)) if rows else (), grouped=True)
 
 
-def _latency_rows(workload: Piece, row: Piece) -> Iterator[list[str]]:
-    head, point = [workload["name"], row["device"]], row["point"]
+def _latency_rows(workload: ServingWorkload, row: ServingAllocation, point: Point) -> Iterator[list[str]]:
+    head = [workload["name"], row["device"]]
     for target in point["targets"]:
         left = "" if target["margin"] is None else f"{100 * target['margin']:.0f} %"
         figures = (target["predicted_s"], target["at_confidence_s"], target["target_s"])
         yield [*head, target_name(target["name"]), *map(seconds, figures), left]
     if not point["targets"]:
-        for metric in ("ttft", "tpot"):
-            yield [*head, target_name(f"{metric}_p95"), seconds(point[f"{metric}_s"]["p95"]), "", "none", ""]
+        for metric, latency in (("ttft", point["ttft_s"]), ("tpot", point["tpot_s"])):
+            yield [*head, target_name(f"{metric}_p95"), seconds(latency["p95"]), "", "none", ""]
 
 
-def _known(document: Piece) -> Iterator[str]:
+def _known(document: PlanDocument) -> Iterator[str]:
     """What predicts, with the error that it showed."""
-    yield from dict.fromkeys(tier_words(row["tier"]) for _, row in pointed(document))
+    yield from dict.fromkeys(tier_words(row["tier"]) for _, row, _ in pointed(document))
 
 
-def tier_words(tier: Piece) -> str:
+def tier_words(tier: ServingTier) -> str:
     """ "analytic tier, vllm on hopper 1f2e3d4c (calibrated): TPOT off by 9 % in the median on 120 rows"."""
     head = f"{tier['tier']} tier, {tier['engine']} on {tier['family']}"
     head += f", constants {tier['constants'].removeprefix('calibrated ')}" if tier["constants"] else ""
@@ -64,29 +74,29 @@ def tier_words(tier: Piece) -> str:
     errors = [
         f"{name} off by {100 * band['median_error']:.2g} % in the median, {band['p10']:.2f} to {band['p90']:.2f} times "
         f"as predicted (p10 to p90), on {band['rows']} rows that were not fitted to"
-        for key, name in _NAMES.items()
-        if (band := tier.get(key))
+        for name, band in (("TTFT", tier["ttft"]), ("TPOT", tier["tpot"]))
+        if band
     ]
     return f"{head} ({tier['tag']}{of})" + (": " + "; ".join(errors) if errors else "")
 
 
-def simulation_block(document: Piece) -> Block:
+def simulation_block(document: PlanDocument) -> Block:
     """What a simulation of the replicas showed, beside the formulas."""
-    stated = {(w["name"], row["offer"]): row["point"] for w, row in pointed(document)}
+    stated = {(workload["name"], row["offer"]): point for workload, row, point in pointed(document)}
     rows = [
-        [one["workload"], one["device"], target_name(f"{metric}_{key}"), seconds(one[f"{metric}_s"][key]),
-         seconds(stated[one["workload"], one["offer"]][f"{metric}_s"][key])]
+        [one["workload"], one["device"], target_name(metric.replace("_s", f"_{key}")), seconds(one[metric][key]),
+         seconds(stated[one["workload"], one["offer"]][metric][key])]
         for one in document.get("simulation") or ()
-        for metric, key in (("ttft", "p50"), ("ttft", "p95"), ("tpot", "p95"), ("e2e", "p95"))
+        for metric, key in _SIMULATED
     ]  # fmt: skip
     heads = columns("Simulated", "Device", "", ">simulation", ">formulas")
     lines = [list(line) for line in dict.fromkeys(tuple(row) for row in rows)]
     return Grid(columns=heads, rows=lines, grouped=True)
 
 
-def price_lines(document: Piece, workload: Piece) -> Iterator[str]:
+def price_lines(document: PlanDocument, workload: ServingWorkload) -> Iterator[str]:
     """What a million output tokens cost, beside an API's price."""
-    fleet = workload.get("fleet")
+    fleet = workload["fleet"]
     if not fleet or not workload["allocations"]:
         return
     mean, full = fleet["usd_per_million_output_tokens_mean"], fleet["usd_per_million_output_tokens_full"]
@@ -106,29 +116,28 @@ def price_lines(document: Piece, workload: Piece) -> Iterator[str]:
     )
 
 
-def routing_block(document: Piece) -> Block:
+def routing_block(document: PlanDocument) -> Block:
     """Which share of the requests of each class goes where, when there are several classes and places."""
     rows = []
     for workload in document["workloads"]:
-        buckets = (workload.get("fleet") or {}).get("buckets", ())
-        if len(buckets) < 2 or len(workload["allocations"]) < 2:
+        if workload["kind"] == "training" or len(workload["allocations"]) < 2 or len(workload["fleet"]["buckets"]) < 2:
             continue
-        for place, bucket in enumerate(buckets):
+        for place, bucket in enumerate(workload["fleet"]["buckets"]):
             rows.append([workload["name"], bucket["name"], f"{100 * bucket['share']:.1f} %", _split(workload, place)])
     return Grid(columns=columns("Routing", "Requests", ">share", "go to"), rows=rows, grouped=True, folded=True)
 
 
-def _split(workload: Piece, bucket: int) -> str:
+def _split(workload: ServingWorkload, bucket: int) -> str:
     sent = [(row["routed_requests_per_s"][bucket], row) for row in workload["allocations"]]
     whole = sum(rate for rate, _ in sent)
     parts = [f"{words.offer_of(row)} {100 * rate / whole:.0f} %" for rate, row in sent if whole and rate > 1e-9 * whole]
     return ", ".join(parts)
 
 
-def availability_line(workload: Piece) -> str:
+def availability_line(workload: ServingWorkload) -> str:
     """How often spares are enough."""
-    fleet: Piece = workload.get("fleet") or {}
-    found = fleet.get("availability")
+    fleet = workload["fleet"]
+    found = fleet["availability"]
     if not found or found["asked"] is None:
         return ""
     return (

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from planner.plan.model.plan import PlanDocument
 from planner.report import text
 from planner.report.plan_view import plan_blocks
 
 
 def render_plan(
-    document: Mapping[str, Any],
+    document: PlanDocument,
     *,
     width: int = 100,
     colour: bool = False,

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from planner.plan.model.plan import PlanDocument, Uncertainty
 from planner.report.blocks import Block, Grid, Items, columns
 from planner.units import format_money
 
-Document = Mapping[str, Any]
 
-
-def uncertain_blocks(document: Document) -> list[Block]:
+def uncertain_blocks(document: PlanDocument) -> list[Block]:
     """The cases of a plan; nothing for a plan without."""
     section = document.get("uncertainty")
     if not section:
@@ -30,7 +26,7 @@ def uncertain_blocks(document: Document) -> list[Block]:
     return [Grid(columns=heads, rows=rows), Items(title="Over all cases", items=tuple(_sentences(section)))]
 
 
-def _sentences(section: Document) -> list[str]:
+def _sentences(section: Uncertainty) -> list[str]:
     lines = [f"expected cost {_money(section['expected_usd'])}"]
     risk = section["risk"]
     level = risk["level"] if risk else 0.95

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
+from planner.plan.model.others import Change, Combined, Infeasible, WayOut
+from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, columns
 
-Piece = Mapping[str, Any]
 _INDEXED = re.compile(r"(training|serving)\[(\d+)\](.*)")
 
 
-def limit_name(document: Piece, name: str) -> str:
+def limit_name(document: PlanDocument, name: str) -> str:
     """A limit by the name of its workload: training[0].deadline -> training.pretrain-8b.deadline."""
     match = _INDEXED.fullmatch(name)
     workloads = document["scenario"].get(match[1]) if match else None
@@ -22,19 +21,18 @@ def limit_name(document: Piece, name: str) -> str:
     return f"{match[1]}.{workloads[int(match[2])].get('name', match[2])}{match[3]}"
 
 
-def ways_out(document: Piece) -> list[Block]:
+def ways_out(document: PlanDocument, facts: Infeasible) -> list[Block]:
     """What would mend it, each limit alone; then several together, when that loosens more than one."""
-    facts = document["infeasible"]
-    rows = [_row(document, way) for way in facts.get("ways_out", [])]
+    rows = [_row(document, way) for way in facts["ways_out"]]
     heads = columns("Ways out, each alone", "Change", ">Cost then", "How")
     blocks: list[Block] = [Grid(columns=heads, rows=rows)]
-    together = facts.get("combined")
+    together = facts["combined"]
     if together and (len(together["changes"]) > 1 or not any(way["setting"] for way in facts["ways_out"])):
         blocks.append(_together(document, together))
     return blocks
 
 
-def _row(document: Piece, way: Piece) -> list[str]:
+def _row(document: PlanDocument, way: WayOut) -> list[str]:
     name = limit_name(document, way["limit"])
     if way["to"] is None:
         return [name, "alone not enough" if way["proven"] else "none found", "", ""]
@@ -43,18 +41,18 @@ def _row(document: Piece, way: Piece) -> list[str]:
     return [name, change(way) + unproven, cost, " ".join(f"--set '{one}'" for one in way["setting"].split("; "))]
 
 
-def change(way: Piece) -> str:
+def change(way: Change) -> str:
     """From what to what: "14 → 19 days", "32 → 48 devices", "+ h100-sxm-80gb"."""
     before, after = way["from_text"], way["to_text"]
     if after.startswith("+"):
-        return str(after)
+        return after
     one, other = before.rsplit(" ", 1), after.rsplit(" ", 1)
     if len(one) == len(other) == 2 and one[1].rstrip("s") == other[1].rstrip("s"):
         return f"{one[0]} → {after}"
     return f"{before} → {after}"
 
 
-def _together(document: Piece, together: Piece) -> Block:
+def _together(document: PlanDocument, together: Combined) -> Block:
     rows = [
         [limit_name(document, one["limit"]), change(one), f"--set '{one['setting']}'"] for one in together["changes"]
     ]

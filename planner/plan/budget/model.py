@@ -14,6 +14,18 @@ WorkloadKind = Literal["training", "serving", "unused"]
 MarginName = Literal["confidence", "peak_factor", "target_load", "spares"]
 
 
+What = Literal["training", "serving", "unused", "committed", "variable", "up_front", "total", "contingency"]
+Amount = Literal[
+    "training_microusd", "serving_microusd", "unused_microusd", "committed_microusd", "variable_microusd",
+    "up_front_microusd", "total_microusd", "contingency_microusd",
+]  # fmt: skip
+AMOUNTS: dict[What, Amount] = {
+    "training": "training_microusd", "serving": "serving_microusd", "unused": "unused_microusd",
+    "committed": "committed_microusd", "variable": "variable_microusd", "up_front": "up_front_microusd",
+    "total": "total_microusd", "contingency": "contingency_microusd",
+}  # fmt: skip
+
+
 class Totals(TypedDict):
     """Money of a month, of a year or of all: whole, and by what it is for."""
 

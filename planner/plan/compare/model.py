@@ -49,12 +49,12 @@ class SideRow(TypedDict):
     """What one plan rents on one offer, in short; plans of older versions say less."""
 
     offer: str
-    provider: NotRequired[str]
-    region: NotRequired[str]
-    zone: NotRequired[str]
-    device: NotRequired[str]
-    shape: NotRequired[str]
-    price_model: NotRequired[str]
+    provider: str
+    region: str
+    zone: str
+    device: str
+    shape: str
+    price_model: str
     funding: NotRequired[str]
     devices_per_shape: Count
     count: Count

@@ -8,18 +8,19 @@ half of the question.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from planner.candidates.trained import Trained
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.plan.frontier.model import JobChosen, JobPoint, Tradeoff
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import Allocation, rows_of
 from planner.plan.rows.place import usd
 
 PATIENCE = 2.0  # ways are looked at up to so many times the job's deadline
 
 
-def tradeoffs_of(trained: Mapping[str, Trained], plan: Mapping[str, Any] | None = None) -> list[Tradeoff]:
+def tradeoffs_of(trained: Mapping[str, Trained], plan: PlanDocument | None = None) -> list[Tradeoff]:
     """One entry a training job: the ways that nothing is both cheaper and sooner than, soonest first.
 
     Parameters
@@ -29,11 +30,11 @@ def tradeoffs_of(trained: Mapping[str, Trained], plan: Mapping[str, Any] | None 
     plan
         A plan document, whose own choice is marked.
     """
-    chosen = {workload["name"]: workload["allocations"] for workload in (plan or {}).get("workloads", ())}
+    chosen = {workload["name"]: rows_of(workload) for workload in plan["workloads"]} if plan else {}
     return [_tradeoff(job.question, job.table, chosen.get(name, ())) for name, job in trained.items()]
 
 
-def _tradeoff(question: TrainingQuestion, table: TrainingTable, rows: Sequence[Mapping[str, Any]]) -> Tradeoff:
+def _tradeoff(question: TrainingQuestion, table: TrainingTable, rows: Sequence[Allocation]) -> Tradeoff:
     job = question.job
     points = [_point(question, table, row) for row in _front(table)]
     for point in points:
@@ -82,24 +83,26 @@ def _point(question: TrainingQuestion, table: TrainingTable, row: int) -> JobPoi
     }
 
 
-def _same(point: JobPoint, row: Mapping[str, Any]) -> bool:
-    return bool(
-        point["offer"] == row["offer"]
+def _same(point: JobPoint, row: Allocation) -> bool:
+    return (
+        "finish_hours" in row
+        and point["offer"] == row["offer"]
         and point["count"] == row["count"]
         and abs(point["finish_hours"] - row["finish_hours"]) <= 1e-6 * point["finish_hours"]
     )
 
 
-def _chosen(rows: Sequence[Mapping[str, Any]]) -> JobChosen | None:
+def _chosen(rows: Sequence[Allocation]) -> JobChosen | None:
     """What the plan does, where its cost is its own and not a contract's."""
-    if not rows or any(row.get("funding") == "reserved" for row in rows):
+    trained = [row for row in rows if "finish_hours" in row and row["funding"] != "reserved"]
+    if not rows or len(trained) < len(rows):
         return None
     cost = sum(row["cost_microusd"] for row in rows)
     return {
         "device": " + ".join(dict.fromkeys(row["device"] for row in rows)),
         "count": sum(row["count"] for row in rows),
         "devices": sum(row["devices"] for row in rows),
-        "finish_hours": max(row["finish_hours"] for row in rows),
+        "finish_hours": max(row["finish_hours"] for row in trained),
         "cost_microusd": cost,
         "cost_usd": usd(cost),
     }

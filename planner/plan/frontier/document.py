@@ -9,9 +9,10 @@ from typing import Any
 from planner import __version__
 from planner.candidates.search import Candidates
 from planner.plan.document import digest_of
-from planner.plan.frontier.model import FrontierDocument, FrontierPoint, Record, Status, SweepTold, Unit
+from planner.plan.frontier.model import FrontierDocument, FrontierPoint, Record, SweepTold, Unit
 from planner.plan.frontier.points import BROKEN_OFF, Sweep, front
 from planner.plan.frontier.rows import unchanging
+from planner.plan.model.plan import Status
 from planner.scenario.schema import Scenario
 
 # from base units to the units of the document: s to hours, micro-USD to USD, mg to kg

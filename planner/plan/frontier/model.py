@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired
+from typing import Literal
 
 from typing_extensions import TypedDict
+
+from planner.plan.model.bought import Contract
+from planner.plan.model.others import WorkloadInShort
+from planner.plan.model.plan import Status
 
 Over = Literal["deadline", "budget", "carbon"]
 Against = Literal["cost", "time", "carbon"]
 Unit = Literal["hours", "usd", "kg"]
-Status = Literal["optimal", "feasible", "infeasible", "stopped", "failed"]
 Kind = Literal["training", "serving"]
-
-
-class Cell(TypedDict):
-    """What one allocation of a point rents."""
-
-    offer: str
-    provider: str
-    region: str
-    zone: NotRequired[str]
-    device: str
-    shape: NotRequired[str]
-    price_model: str
-    funding: NotRequired[str]
-    devices_per_shape: NotRequired[int]
-    count: int
-    """shapes"""
-    devices: int
-    jobs: NotRequired[int]
-    replicas: NotRequired[int]
-    start_hours: NotRequired[float]
-    hours: NotRequired[float]
-    finish_hours: NotRequired[float]
-    cost_microusd: int
-    cost_usd: NotRequired[float]
-    layout: NotRequired[dict[str, bool | int | float | str]]
-
-
-class PointWorkload(TypedDict):
-    """One workload of a point."""
-
-    name: str
-    kind: Kind
-    cost_microusd: int
-    cost_usd: float
-    devices: int
-    finish_hours: float | None
-    allocations: list[Cell]
 
 
 _From = TypedDict("_From", {"from": float})
@@ -65,8 +31,8 @@ class FoundPoint(_From):
     """latest finish of a job, as predicted"""
     carbon_kg: float | None
     """null where carbon plays no part"""
-    workloads: list[PointWorkload]
-    contracts: list[dict[str, object]]
+    workloads: list[WorkloadInShort]
+    contracts: list[Contract]
     """as in plan/result/v1"""
 
 

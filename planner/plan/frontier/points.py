@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +28,11 @@ from planner.plan.frontier.journal import Journal, question_key
 from planner.plan.frontier.model import Against, Over, Record
 from planner.plan.frontier.rows import point_row
 from planner.plan.frontier.sweep import TOO_CLOSE, Point, Trade, Value, best_under, columns_for, steps
+from planner.plan.model.plan import PlanDocument
 from planner.plan.rows.calendar import calendar_of
 from planner.plan.tighten import solve_within_targets
 from planner.scenario.schema import Scenario
 
-Document = dict[str, Any]
 BROKEN_OFF = "broken off: points that are missing are looked for when it is run again"
 HELD: dict[Over, Against] = {"deadline": "time", "budget": "cost", "carbon": "carbon"}  # what a limit holds
 
@@ -59,7 +59,7 @@ class Asked:
     """Everything a sweep needs from outside: the question at a deadline, the verifier, the options of the solver."""
 
     at_deadline: Callable[[float], Scenario]
-    verified: Callable[[Document], None]  # raises PlanError
+    verified: Callable[[PlanDocument], None]  # raises PlanError
     options: Mapping[str, Any]
 
 
@@ -134,7 +134,7 @@ def solve_at(candidates: Candidates, sweep: Sweep, limit: Value | None, asked: A
     over, against = (trade.value(part.program, solution.units, name) for name in (sweep.held, sweep.against))
     if sweep.over == "deadline":
         part = moved(part, asked.at_deadline(_whole_s(max(over, sweep.low))))
-    document = build_document(part, solution)
+    document = cast("PlanDocument", build_document(part, solution))
     asked.verified(document)
     return {
         "status": solution.status.value,

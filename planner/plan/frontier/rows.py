@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 from planner.candidates.search import Candidates
 from planner.optimize.solve import Solution
-from planner.plan.frontier.model import Cell, FoundPoint, FrontierPoint, PointWorkload, Unchanging
+from planner.plan.frontier.model import FoundPoint, FrontierPoint, Unchanging
+from planner.plan.model.others import RowInShort, WorkloadInShort
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import Allocation, Workload, rows_of
 
 
-def point_row(candidates: Candidates, solution: Solution, document: Mapping[str, Any], least: float) -> FoundPoint:
+def point_row(candidates: Candidates, solution: Solution, document: PlanDocument, least: float) -> FoundPoint:
     """What a point is: its totals and, of every workload, what is rented.
 
     Parameters
@@ -25,24 +28,27 @@ def point_row(candidates: Candidates, solution: Solution, document: Mapping[str,
     scenario = candidates.scenario  # where carbon plays no part, offers may be in places whose grid is unknown
     counted = "carbon" in scenario.objective or scenario.limits.carbon_g is not None
     carbon_mg = sum(int(u) * int(c) for u, c in zip(solution.units[used], program.carbon_mg[used]))
+    cost, usd, devices, hours = (summary["cost_microusd"], summary["cost_usd"], summary["devices"],
+                                 summary["device_hours"])  # fmt: skip
+    assert cost is not None and usd is not None and devices is not None and hours is not None  # noqa: PT018
     return {
         "from": least,
-        "cost_microusd": summary["cost_microusd"],
-        "cost_usd": summary["cost_usd"],
+        "cost_microusd": cost,
+        "cost_usd": usd,
         "gap": summary["gap"],
-        "devices": summary["devices"],
-        "device_hours": summary["device_hours"],
+        "devices": devices,
+        "device_hours": hours,
         "finish_hours": max(finish) / 3600.0 if finish else None,
         "carbon_kg": carbon_mg / 1e6 if counted else None,
         "workloads": [workload_row(workload) for workload in document["workloads"]],
-        "contracts": [dict(row) for row in document.get("contracts") or []],
+        "contracts": [row.copy() for row in document["contracts"]],
     }
 
 
-def workload_row(workload: Mapping[str, Any]) -> PointWorkload:
+def workload_row(workload: Workload) -> WorkloadInShort:
     """One workload of a point."""
-    rows = [_cell(row) for row in workload["allocations"]]
-    finish = [row["finish_hours"] for row in rows if row.get("finish_hours") is not None]
+    rows = [_cell(row) for row in rows_of(workload)]
+    finish = [row["finish_hours"] for row in rows if "finish_hours" in row]
     return {
         "name": workload["name"],
         "kind": workload["kind"],
@@ -54,11 +60,10 @@ def workload_row(workload: Mapping[str, Any]) -> PointWorkload:
     }
 
 
-def _cell(row: Mapping[str, Any]) -> Cell:
-    layout = row.get("layout") or {}
-    kept = {name: row[name] for name in Cell.__annotations__ if name in row}
-    kept["layout"] = {name: value for name, value in layout.items() if isinstance(value, int | float | str)}
-    return cast("Cell", kept)
+def _cell(row: Allocation) -> RowInShort:
+    known: Mapping[str, object] = row
+    kept = {name: known[name] for name in RowInShort.__annotations__ if name in known}
+    return cast("RowInShort", kept | {"layout": dict(row["layout"])})
 
 
 def unchanging(points: Sequence[FrontierPoint]) -> list[Unchanging]:

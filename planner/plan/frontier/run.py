@@ -12,10 +12,10 @@ from planner.plan.frontier.journal import Journal, Lines
 from planner.plan.frontier.model import FrontierDocument
 from planner.plan.frontier.points import Asked, Sweep, journal_key, sweep_points
 from planner.plan.frontier.question import at_deadline, loosest, own_limit
+from planner.plan.model.plan import PlanDocument
 from planner.plan.rows.calendar import calendar_of
 from planner.scenario.schema import Scenario
 
-Document = dict[str, Any]
 Enumerate = Callable[[Scenario, float | None], Candidates]  # a scenario, and how late its jobs may end  [s]
 
 
@@ -24,7 +24,7 @@ def run_sweep(
     sweep: Sweep,
     *,
     enumerate_ways: Enumerate,
-    verified: Callable[[Document], None],
+    verified: Callable[[PlanDocument], None],
     options: Mapping[str, Any],
     lines: Lines | None = None,
 ) -> FrontierDocument:

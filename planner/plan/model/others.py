@@ -160,33 +160,34 @@ class RowInShort(TypedDict):
     offer: str
     provider: str
     region: str
-    zone: NotRequired[str]
+    zone: str
     device: str
-    shape: NotRequired[str]
+    shape: str
     price_model: str
-    funding: NotRequired[str]
-    devices_per_shape: NotRequired[Count]
+    funding: str
+    devices_per_shape: Count
     count: Count
+    "shapes"
     devices: Count
     jobs: NotRequired[Count]
     replicas: NotRequired[Count]
-    start_hours: NotRequired[float]
-    hours: NotRequired[float]
-    finish_hours: NotRequired[float | None]
-    cost_microusd: NotRequired[Microusd]
-    cost_usd: NotRequired[float]
-    layout: NotRequired[dict[str, int | str]]
+    start_hours: float
+    hours: float
+    finish_hours: NotRequired[float]
+    cost_microusd: Microusd
+    cost_usd: Usd
+    layout: dict[str, int | str]
 
 
 class WorkloadInShort(TypedDict):
     """A workload, cut down to what is rented for it."""
 
     name: str
-    kind: str
-    cost_microusd: NotRequired[Microusd]
-    cost_usd: float
-    devices: NotRequired[Count]
-    finish_hours: NotRequired[float | None]
+    kind: Literal["training", "serving"]
+    cost_microusd: Microusd
+    cost_usd: Usd
+    devices: Count
+    finish_hours: float | None
     allocations: list[RowInShort]
 
 

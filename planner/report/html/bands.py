@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import Allocation, Workload
 from planner.report.band_words import banded
 from planner.report.html.figures import COLOURS, QUIET, key_of, labels, named, row_layout, upright
 from planner.report.html.parts import Figure
 
-Piece = Mapping[str, Any]
 _MOST_ROWS = 40
-_NAMES = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
 
 
-def band_figure(document: Piece) -> Figure | None:
+def band_figure(document: PlanDocument) -> Figure | None:
     """p10, median and p90 of measured over predicted; None where no band is known."""
     rows = list(dict.fromkeys(_rows(document)))[:_MOST_ROWS]
     if not rows:
@@ -55,21 +55,18 @@ def band_figure(document: Piece) -> Figure | None:
     )
 
 
-def _rows(document: Piece) -> Iterator[tuple[str, float, float, float]]:
+def _rows(document: PlanDocument) -> Iterator[tuple[str, float, float, float]]:
     """Each band of each row: of time and memory, and of the latencies of fleets."""
     for workload, row in banded(document):
         for name in ("time", "memory"):
-            band = row["error_band"][name]
-            if band:
+            if band := row["error_band"][name]:
                 yield _named(workload, row, name), band["p10"], band["p50"], band["p90"]
-    for workload in document["workloads"]:
-        for row in workload["allocations"]:
-            tier = row.get("tier")
-            for key, name in _NAMES.items():
-                band = tier.get(key) if isinstance(tier, Mapping) else None
+    for fleet in document["workloads"]:
+        for replica in fleet["allocations"] if fleet["kind"] == "serving" else ():
+            for latency, band in (("TTFT", replica["tier"]["ttft"]), ("TPOT", replica["tier"]["tpot"])):
                 if band:
-                    yield _named(workload, row, name), band["p10"], band.get("p50", 1.0), band["p90"]
+                    yield _named(fleet, replica, latency), band["p10"], band["p50"], band["p90"]
 
 
-def _named(workload: Piece, row: Piece, what: str) -> str:
+def _named(workload: Workload, row: Allocation, what: str) -> str:
     return f"<b>{named(workload['name'])}</b> · {named(row['device'])} · {what}"

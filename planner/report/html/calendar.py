@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from planner.plan.model.bought import ScheduledJob
+from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.html.figures import ALERT, QUIET, bars, key_of, labels, named, row_layout, ticks
 from planner.report.html.parts import Figure
 
-Piece = Mapping[str, Any]
 _DAY = 24.0
 _MOST_ROWS = 60
 
 
-def calendar_figure(document: Piece) -> Figure | None:
+def calendar_figure(document: PlanDocument) -> Figure | None:
     """Windows between release and deadline, and what runs in them; None without a calendar."""
     plan = document.get("schedule")
     jobs = _distinct(plan["jobs"])[:_MOST_ROWS] if plan else []
     if not plan or not jobs:
         return None
     axis = Axis(plan["begin"], document["summary"]["horizon_hours"])
-    dated = [place for place, job in enumerate(jobs) if job["deadline_hours"] is not None]
+    due = {place: hours for place, job in enumerate(jobs) if (hours := job["deadline_hours"]) is not None}
     windows = {
         "type": "scatter", "mode": "lines", "name": "release to deadline", "hoverinfo": "skip",
         "line": {"color": QUIET, "width": 1.5, "dash": "dot"},
-        "x": [axis.at(x) for p in dated for x in (jobs[p]["release_hours"], jobs[p]["deadline_hours"], None)],
-        "y": [y for p in dated for y in (p, p, None)],
+        "x": [axis.at(x) for place, end in due.items() for x in (jobs[place]["release_hours"], end, None)],
+        "y": [y for place in due for y in (place, place, None)],
     }  # fmt: skip
     traces = [windows, *_running(jobs, axis)]
-    ends = [axis.at(jobs[place]["deadline_hours"]) for place in dated]
-    told = [f"deadline {axis.told(jobs[place]['deadline_hours'])}" for place in dated]
-    traces.append(ticks("deadline", dated, ends, told, marker=_stroke()))
+    ends = [axis.at(end) for end in due.values()]
+    told = [f"deadline {axis.told(end)}" for end in due.values()]
+    traces.append(ticks("deadline", list(due), ends, told, marker=_stroke()))
     made, height = row_layout(
         len(jobs), axis.title, xaxis=axis.layout(), annotations=labels([_job_label(job) for job in jobs])
     )
@@ -49,9 +49,9 @@ def calendar_figure(document: Piece) -> Figure | None:
     )
 
 
-def _distinct(jobs: list[Piece]) -> list[Piece]:
+def _distinct(jobs: list[ScheduledJob]) -> list[ScheduledJob]:
     """Jobs that run differently; rows of a fleet run alike."""
-    kept: list[Piece] = []
+    kept: list[ScheduledJob] = []
     for job in jobs:
         if job not in kept:
             kept.append(job)
@@ -62,12 +62,12 @@ def _stroke() -> dict[str, Any]:
     return {"symbol": "line-ns-open", "size": 20, "color": ALERT, "line": {"width": 3, "color": ALERT}}
 
 
-def _job_label(job: Piece) -> str:
+def _job_label(job: ScheduledJob) -> str:
     many = f" ×{job['jobs']}" if job["jobs"] > 1 else ""
     return f"<b>{named(job['workload'])}</b>{many} · {named(job['place'])}"
 
 
-def _running(jobs: list[Piece], axis: Axis) -> list[dict[str, Any]]:
+def _running(jobs: list[ScheduledJob], axis: Axis) -> list[dict[str, Any]]:
     """Runs of jobs and of fleets, a colour and a pattern each."""
     traces = []
     for number, (name, lasting) in enumerate((("runs", False), ("serves throughout", True))):

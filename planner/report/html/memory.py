@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from planner import units
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import Allocation, Workload, rows_of
 from planner.report import plan_words as words
 from planner.report.blocks import Column, Grid
 from planner.report.html.figures import bars, key_of, labels, named, row_layout, ticks
 from planner.report.html.parts import Figure
 
-Piece = Mapping[str, Any]
 _GB = 1e9
 _MOST_TERMS = 7  # parts that get a colour of their own; the rest is one part
 _MOST_ROWS = 24
@@ -20,18 +20,18 @@ _TITLE = "Memory of the fullest device"
 _FEW = 5  # rows that stand side by side
 
 
-def memory_rows(document: Piece) -> list[tuple[Piece, Piece]]:
+def memory_rows(document: PlanDocument) -> list[tuple[Workload, Allocation]]:
     """Workloads and allocations whose memory is known, those that look alike once."""
-    seen: dict[tuple[Any, ...], tuple[Piece, Piece]] = {}
+    seen: dict[tuple[str, str, float, float], tuple[Workload, Allocation]] = {}
     for workload in document["workloads"]:
-        for row in workload["allocations"]:
+        for row in rows_of(workload):
             if row["memory"]["terms_bytes"]:
                 key = (workload["name"], row["device"], row["memory"]["needed_bytes"], row["memory"]["usable_bytes"])
                 seen.setdefault(key, (workload, row))
     return list(seen.values())
 
 
-def memory_figure(document: Piece) -> Figure | None:
+def memory_figure(document: PlanDocument) -> Figure | None:
     """The figure; None where no memory is predicted."""
     rows = memory_rows(document)[:_MOST_ROWS]
     if not rows:
@@ -60,13 +60,13 @@ def memory_figure(document: Piece) -> Figure | None:
     )
 
 
-def _label(workload: Piece, row: Piece) -> str:
+def _label(workload: Workload, row: Allocation) -> str:
     needed, usable = (row["memory"][name] for name in ("needed_bytes", "usable_bytes"))
     name = f"<b>{named(workload['name'])}</b> · {named(row['device'])}"
     return f"{name} · {units.format_bytes(needed)} of {units.format_bytes(usable)}"
 
 
-def _largest_terms(rows: list[tuple[Piece, Piece]]) -> list[str]:
+def _largest_terms(rows: list[tuple[Workload, Allocation]]) -> list[str]:
     """Parts that take most of some device, largest first."""
     shares: dict[str, float] = {}
     for _, row in rows:
@@ -77,7 +77,7 @@ def _largest_terms(rows: list[tuple[Piece, Piece]]) -> list[str]:
     return [name for name in ranked if shares[name] >= 0.01][:_MOST_TERMS]
 
 
-def _part(rows: list[tuple[Piece, Piece]], terms: list[str], name: str, number: int) -> dict[str, Any]:
+def _part(rows: list[tuple[Workload, Allocation]], terms: list[str], name: str, number: int) -> dict[str, Any]:
     sizes = [
         sum(size for term, size in row["memory"]["terms_bytes"].items() if term not in terms)
         if name == REST
@@ -88,15 +88,15 @@ def _part(rows: list[tuple[Piece, Piece]], terms: list[str], name: str, number: 
     return bars(words.spaced(name), range(len(rows)), [size / _GB for size in sizes], texts, number)
 
 
-def memory_table(document: Piece) -> Grid:
+def memory_table(document: PlanDocument) -> Grid:
     """Every part of the memory of each device; a column a device where they are few, else a row."""
     rows = memory_rows(document)
     names = list(dict.fromkeys(name for _, row in rows for name, size in row["memory"]["terms_bytes"].items() if size))
     lines = [
         [words.spaced(name), *(_size(row["memory"]["terms_bytes"].get(name, 0.0)) for _, row in rows)] for name in names
     ]
-    totals = ("needed", "usable", "free") if rows else ()
-    lines += [[name, *(units.format_bytes(row["memory"][f"{name}_bytes"]) for _, row in rows)] for name in totals]
+    for total in ("needed_bytes", "usable_bytes", "free_bytes") if rows else ():
+        lines.append([total.removesuffix("_bytes"), *(units.format_bytes(row["memory"][total]) for _, row in rows)])
     heads = [f"{workload['name']} · {row['device']}" for workload, row in rows]
     if len(rows) > _FEW:
         lines, heads = (

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import Any
 
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import Allocation, Workload, rows_of
 from planner.report import plan_words as words
+from planner.report.model import ReportDocument
 
-Piece = Mapping[str, Any]
 _FEW = 3
 _LESS = {"cost": "cheaper", "time": "sooner", "carbon": "lower in carbon"}
 
 
-def decision(document: Piece) -> str:
+def decision(document: PlanDocument) -> str:
     """The answer in one sentence, and how sure it is in a second one."""
-    rows = [(workload, row) for workload in document["workloads"] for row in workload["allocations"]]
+    rows = [(workload, row) for workload in document["workloads"] for row in rows_of(workload)]
     status = document["status"]
     if status == "infeasible":
         return f"Nothing meets every limit of {_named(document)}, and that is proven."
@@ -24,11 +24,11 @@ def decision(document: Piece) -> str:
     return f"{_rented(document, rows)}. {_proven(document)}"
 
 
-def _named(document: Piece) -> str:
+def _named(document: PlanDocument) -> str:
     return f"{document['name']}, case {document['case']}" if document["case"] else str(document["name"])
 
 
-def _rented(document: Piece, rows: list[tuple[Piece, Piece]]) -> str:
+def _rented(document: PlanDocument, rows: list[tuple[Workload, Allocation]]) -> str:
     contracts = document.get("contracts") or ()
     if len(rows) <= _FEW and not contracts:
         return "Rent " + _listed([_one(workload, row) for workload, row in rows])
@@ -49,7 +49,7 @@ def _at(places: list[str]) -> str:
     return f" at {_listed(places) if len(places) <= _FEW else f'{len(places)} providers'}" if places else ""
 
 
-def _one(workload: Piece, row: Piece) -> str:
+def _one(workload: Workload, row: Allocation) -> str:
     many = f" ×{row['devices_per_shape']}" if row["devices_per_shape"] > 1 else ""
     return f"{row['count']:,} × {row['device']}{many} at {words.place_of(row) or 'no provider'} for {workload['name']}"
 
@@ -62,7 +62,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _proven(document: Piece) -> str:
+def _proven(document: PlanDocument) -> str:
     summary = document["summary"]
     less = _LESS.get(summary["objective"][0], "better")
     if document["status"] == "optimal" and not summary["gap"]:
@@ -72,7 +72,7 @@ def _proven(document: Piece) -> str:
     return f"Not proven best: one that is {less} by up to {100 * summary['gap']:.2g} % may exist."
 
 
-def amounts(report: Piece) -> list[tuple[str, str]]:
+def amounts(report: ReportDocument) -> list[tuple[str, str]]:
     """Figures beside the total: term and amount; what a workload bears of contracts is part of its own."""
     document, budget = report["plan"], report["budget"]
     summary = document["summary"]
@@ -100,7 +100,7 @@ def amounts(report: Piece) -> list[tuple[str, str]]:
     return found
 
 
-def total(document: Piece) -> tuple[str, str] | None:
+def total(document: PlanDocument) -> tuple[str, str] | None:
     """The total and its period: ("$27,822", "for 1 month"); None without a plan."""
     cost = document["summary"]["cost_microusd"]
     if cost is None:
@@ -109,7 +109,7 @@ def total(document: Piece) -> tuple[str, str] | None:
     return words.money(document, cost), f"for {words.horizon(document)}" if lasting else "one-off"
 
 
-def budget_share(document: Piece) -> tuple[float, str] | None:
+def budget_share(document: PlanDocument) -> tuple[float, str] | None:
     """How much of the budget is used: a share, and words; None where none is set."""
     for limit in document["limits"]:
         if limit["name"] == "limits.budget" and limit["bound"]:
@@ -120,7 +120,7 @@ def budget_share(document: Piece) -> tuple[float, str] | None:
     return None
 
 
-def command(document: Piece) -> str:
+def command(document: PlanDocument) -> str:
     """What makes this page again."""
     parts = ["plan", "report", document["scenario_file"]]
     parts += ["--case", document["case"]] if document["case"] else []
@@ -131,7 +131,7 @@ def command(document: Piece) -> str:
     return shlex.join([*map(str, parts), "-o", "html"])
 
 
-def provenance(document: Piece) -> list[tuple[str, str]]:
+def provenance(document: PlanDocument) -> list[tuple[str, str]]:
     """Term and detail of what the plan was made from."""
     made = document["provenance"]
     catalog = made["catalog"]
@@ -141,11 +141,12 @@ def provenance(document: Piece) -> list[tuple[str, str]]:
         ("Scenario", document["scenario_file"] + (f", case {document['case']}" if document["case"] else "")),
         ("Plan", f"sha256 {document['sha256'][:16]}…"),
     ]
-    begin = (document.get("schedule") or {}).get("begin")
+    schedule = document.get("schedule")
+    begin = schedule["begin"] if schedule else None
     return [*found, *([("Begins", begin)] if begin else [])]
 
 
-def footer(document: Piece) -> list[str]:
+def footer(document: PlanDocument) -> list[str]:
     """Solver, gap, version, seed."""
     made, summary = document["provenance"], document["summary"]
     gap = "gap unknown" if summary["gap"] is None else f"gap {100 * summary['gap']:.2f} %"

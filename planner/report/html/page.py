@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,11 +19,11 @@ from planner.report.escape import terminal
 from planner.report.html import opening
 from planner.report.html.parts import Figure
 from planner.report.html.sections import sections_of
+from planner.report.model import ReportDocument
 from planner.report.plan_words import merged
 
 _ROOM = "report/html/"
 _MANY = 12  # a longer list is folded: nobody reads it in one go
-Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Page:
     warnings: int
 
 
-def render_page(report: Document) -> Page:
+def render_page(report: ReportDocument) -> Page:
     """A report document (`plan/report/v1`) as a page that needs nothing else.
 
     Raises

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from planner.plan.model.bought import PoolUseRow
+from planner.plan.model.plan import PlanDocument
 from planner.report.html.calendar import Axis
 from planner.report.html.figures import ALERT, COLOURS, key_of, layout, named
 from planner.report.html.parts import Figure
 
-Piece = Mapping[str, Any]
 TITLE = "Nodes of each pool"
 _MOST = 4  # pools that are drawn, those with the most nodes; the table has all
 _PANEL = 130  # height of one pool [px]
 
 
-def pool_figure(document: Piece) -> Figure | None:
+def pool_figure(document: PlanDocument) -> Figure | None:
     """A panel a pool, one below the other on one axis; None without a calendar."""
     plan = document.get("schedule")
     used = sorted(plan["use"], key=lambda use: -max(use["used"], default=0))[:_MOST] if plan else []
@@ -41,7 +41,7 @@ def pool_figure(document: Piece) -> Figure | None:
     )
 
 
-def _panel(use: Piece, edges: list[Any], number: int) -> list[dict[str, Any]]:
+def _panel(use: PoolUseRow, edges: list[Any], number: int) -> list[dict[str, Any]]:
     """Steps of what runs, filled, and of what is held."""
     steps = {"type": "scatter", "mode": "lines", "x": edges, "yaxis": _axis("y", number), "hoverinfo": "skip"}
     filled = {"fill": "tozeroy", "line": {"shape": "hv", "width": 1, "color": COLOURS[0]}}
@@ -75,7 +75,7 @@ def _nodes(number: int, count: int) -> dict[str, Any]:
     }
 
 
-def _title(use: Piece, number: int) -> dict[str, Any]:
+def _title(use: PoolUseRow, number: int) -> dict[str, Any]:
     return {
         "text": f"<b>{named(use['pool'])}</b>", "xref": "paper", "x": 0, "xanchor": "left", "align": "left",
         "yref": f"{_axis('y', number)} domain", "y": 1, "yanchor": "bottom", "yshift": 3, "showarrow": False,

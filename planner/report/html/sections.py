@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from planner import units
+from planner.plan.asked import currency_of
 from planner.plan.frontier.model import FrontierDocument
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import Alternative, Workload
 from planner.report import budget_view as budgets
 from planner.report import plan_view as view
 from planner.report import plan_words as words
@@ -20,18 +21,18 @@ from planner.report.html.calendar import calendar_figure
 from planner.report.html.parts import Part, Section, captioned, shown, without
 from planner.report.html.pools import pool_figure
 from planner.report.html.sources import source_tables
+from planner.report.model import ReportDocument
 from planner.report.others_view import others_blocks
 from planner.report.schedule_view import schedule_blocks
 from planner.report.uncertain_view import uncertain_blocks
 
-Document = Mapping[str, Any]
 _ALONE = (
     "Each job by itself, begun as soon as it may, up to twice its deadline: what workloads share (a budget, devices, "
     "contracts, a calendar) is left out. Finishes are predictions; a deadline has to hold at the confidence asked for."
 )
 
 
-def sections_of(report: Document) -> list[Section]:
+def sections_of(report: ReportDocument) -> list[Section]:
     """Sections 2 to 10 of a report document; the first is the head of the page."""
     plan = report["plan"]
     return [
@@ -47,18 +48,18 @@ def sections_of(report: Document) -> list[Section]:
     ]
 
 
-def _decision(report: Document) -> Section:
+def _decision(report: ReportDocument) -> Section:
     plan = report["plan"]
     blocks: list[Block] = [
-        Items(title="Because", items=tuple(words.by_workload(plan, "because"))),
-        *(view.infeasible_blocks(plan) if plan["infeasible"] else ()),
+        Items(title="Because", items=tuple(words.because_lines(plan))),
+        *(view.infeasible_blocks(plan, plan["infeasible"]) if plan["infeasible"] else ()),
         *uncertain_blocks(plan),
         Items(title="Warnings", items=words.merged(plan, plan["warnings"]), tone="fair"),
     ]
     return Section(id="decision", title="Decision", parts=shown(blocks))
 
 
-def _allocation(plan: Document) -> Section:
+def _allocation(plan: PlanDocument) -> Section:
     parts: list[Part] = shown(
         [
             captioned(view.allocation_grid(plan), "What runs where"),
@@ -71,27 +72,28 @@ def _allocation(plan: Document) -> Section:
     return Section(id="allocation", title="Allocation", lead=lead, parts=parts if not lead else ())
 
 
-def _has_plan(plan: Document) -> bool:
+def _has_plan(plan: PlanDocument) -> bool:
     return plan["summary"]["cost_microusd"] is not None
 
 
-def _bought(plan: Document) -> list[Block]:
+def _bought(plan: PlanDocument) -> list[Block]:
     """Contracts, shares of them, copies of data, what is spent whatever happens."""
     return schedule_blocks(plan)[2:]
 
 
-def serving_tables(plan: Document) -> list[Block]:
+def serving_tables(plan: PlanDocument) -> list[Block]:
     """Where requests go, what a million tokens cost, how often spares are enough."""
     lines = [
         line.strip()
         for workload in plan["workloads"]
+        if workload["kind"] == "serving"
         for line in (*serving.price_lines(plan, workload), serving.availability_line(workload))
         if line
     ]
     return [serving.routing_block(plan), Items(title="Per token, and when replicas fail", items=tuple(lines))]
 
 
-def _timeline(plan: Document) -> Section:
+def _timeline(plan: PlanDocument) -> Section:
     jobs, pools = schedule_blocks(plan)[:2] if plan.get("schedule") else (None, None)
     table = None if plan.get("schedule") else timeline.finish_table(plan)
     latencies = captioned(serving.latency_block(plan), latency.TITLE, "Workload", "Device", "Latency")
@@ -112,30 +114,29 @@ def _timeline(plan: Document) -> Section:
     return Section(id="timeline", title="Timeline and targets", lead=lead, parts=parts)
 
 
-def _memory(plan: Document) -> Section:
+def _memory(plan: PlanDocument) -> Section:
     parts = shown([memory.memory_figure(plan), memory.memory_table(plan)])
     nothing = "No memory is predicted: the rates of these replicas were given."
     lead = "" if parts else nothing if _has_plan(plan) else "There is no plan, so nothing is held in memory."
     return Section(id="memory", title="Memory per device", lead=lead, parts=parts)
 
 
-def _cost(report: Document) -> Section:
+def _cost(report: ReportDocument) -> Section:
     plan, budget = report["plan"], report["budget"]
     if not budget:
         return Section(id="cost", title="Cost and device-hours", lead="Without a plan nothing is paid.", parts=())
-    report = cost.dearest_first(report)
-    budget = report["budget"]
+    budget = cost.dearest_first(budget)
     parts = shown(
         [
             cost.month_figure(plan, budget),
-            captioned(budgets.month_grid(report), "Cost by month", "Month"),
-            captioned(budgets.year_grid(report), "Cost by fiscal year"),
+            captioned(budgets.month_grid(plan, budget), "Cost by month", "Month"),
+            captioned(budgets.year_grid(plan, budget), "Cost by fiscal year"),
             cost.workload_figure(plan, budget),
-            captioned(budgets.workload_grid(report), "Cost by workload", "Workload"),
+            captioned(budgets.workload_grid(plan, budget), "Cost by workload", "Workload"),
             cost.provider_figure(plan, budget),
-            captioned(budgets.provider_grid(report), "Cost by provider", "Provider"),
-            captioned(budgets.category_grid(report), "Cost by how it is bought"),
-            captioned(budgets.case_grid(report), "Cost of what may happen"),
+            captioned(budgets.provider_grid(plan, budget), "Cost by provider", "Provider"),
+            captioned(budgets.category_grid(plan, budget), "Cost by how it is bought"),
+            captioned(budgets.case_grid(plan, budget), "Cost of what may happen"),
             *(replace(block, title="What the margins cost") for block in budgets.margin_blocks(report)),
             cost.hours_table(plan),
             Items(title="How the budget is laid out", items=tuple(budget["notes"])),
@@ -144,7 +145,7 @@ def _cost(report: Document) -> Section:
     return Section(id="cost", title="Cost and device-hours", parts=parts)
 
 
-def _tradeoff(report: Document) -> Section:
+def _tradeoff(report: ReportDocument) -> Section:
     plan, frontier, alone = report["plan"], report["frontier"], report["tradeoffs"]
     parts: list[Part] = []
     if frontier:
@@ -160,7 +161,7 @@ def _frontier_tables(frontier: FrontierDocument) -> list[Block]:
     return [replace(block, title="Every plan of the frontier") if isinstance(block, Grid) else block for block in found]
 
 
-def _alternatives(plan: Document) -> Section:
+def _alternatives(plan: PlanDocument) -> Section:
     rows = [
         [*words.alternative_row(plan, workload, other), would_win(plan, workload, other)]
         for workload in plan["workloads"]
@@ -183,7 +184,7 @@ def _alternatives(plan: Document) -> Section:
     )
 
 
-def would_win(plan: Document, workload: Document, other: Document) -> str:
+def would_win(plan: PlanDocument, workload: Workload, other: Alternative) -> str:
     """At what price of a device-hour the other way would cost as much as what is chosen, by itself.
 
     Its cost is its price times its device-hours, so the price falls in the proportion of the costs.
@@ -198,16 +199,15 @@ def would_win(plan: Document, workload: Document, other: Document) -> str:
     return f"its price fell below {even} /device-h (now {now})"
 
 
-def _rate(plan: Document, microusd: float) -> str:
+def _rate(plan: PlanDocument, microusd: float) -> str:
     """A price of an hour, to the cent."""
-    currency = plan["scenario"].get("currency", "USD")
-    return units.format_money(round(microusd / 1e4) * 10_000, exact=True, currency=currency)
+    return units.format_money(round(microusd / 1e4) * 10_000, exact=True, currency=currency_of(plan))
 
 
-def _sources(report: Document) -> Section:
+def _sources(report: ReportDocument) -> Section:
     plan = report["plan"]
     table = view.band_grid(plan)
-    notes = [*table.notes, *dict.fromkeys(serving.tier_words(row["tier"]) for _, row in serving.pointed(plan))]
+    notes = [*table.notes, *dict.fromkeys(serving.tier_words(row["tier"]) for _, row, _ in serving.pointed(plan))]
     errors = captioned(replace(table, notes=tuple(notes)), "Error bands of this plan", "Workload")
     checks = Items(title="Rules of thumb beside the answer", items=tuple(view.cross_check_lines(plan)))
     parts = shown(
@@ -227,7 +227,7 @@ def _sources(report: Document) -> Section:
     return Section(id="sources", title="Error bands, assumptions and sources", lead=lead, parts=parts)
 
 
-def _rejected(plan: Document) -> Section:
+def _rejected(plan: PlanDocument) -> Section:
     heads = ("Workload", "Dropped", "Why", "Nearest miss")
     grid = replace(captioned(view.rejected_grid(plan, full=True), "Dropped on the way", *heads), folded=False)
     return Section(id="rejected", title="What was not considered, and why", parts=shown([grid]))

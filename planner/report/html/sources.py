@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns
+from planner.report.model import TraceKind, TraceRow
 
-Piece = Mapping[str, Any]
 _TITLES = {
     "fact": "Facts of the catalog",
     "scenario": "Lines of the scenario",
@@ -21,15 +22,15 @@ _HEADS = {
     "assumption": columns("Assumption", ">Value", "Unit", "Source"),
     "equation": columns("Figure", ">Value", "Unit", "Equation", "Source"),
 }
-_CELLS = {
-    "fact": ("source", "as_of", "status"),
-    "scenario": ("place",),
-    "assumption": ("source",),
-    "equation": ("id", "source"),
+_CELLS: dict[TraceKind, Callable[[TraceRow], list[str]]] = {
+    "fact": lambda entry: [entry["source"], entry["as_of"], entry["status"]],
+    "scenario": lambda entry: [entry["place"]],
+    "assumption": lambda entry: [entry["source"]],
+    "equation": lambda entry: [entry["id"], entry["source"]],
 }
 
 
-def source_tables(document: Piece, trace: Sequence[Piece]) -> list[Grid]:
+def source_tables(document: PlanDocument, trace: Sequence[TraceRow]) -> list[Grid]:
     """The trace, folded: facts first, then what the reader wrote, what was assumed, and what was computed."""
     grids = []
     for kind, title in _TITLES.items():
@@ -40,12 +41,12 @@ def source_tables(document: Piece, trace: Sequence[Piece]) -> list[Grid]:
     return grids
 
 
-def _row(document: Piece, entry: Piece) -> list[str]:
+def _row(document: PlanDocument, entry: TraceRow) -> list[str]:
     value = entry["value"]
     if entry["kind"] == "fact":  # numbers of the catalog are texts in a plan
         value = _number(value)
     value, unit = _shown(document, value, entry["unit"])
-    return [entry["figure"], value, unit, *(str(entry[name]) for name in _CELLS[entry["kind"]])]
+    return [entry["figure"], value, unit, *_CELLS[entry["kind"]](entry)]
 
 
 def _number(value: Any) -> Any:
@@ -55,7 +56,7 @@ def _number(value: Any) -> Any:
         return value
 
 
-def _shown(document: Piece, value: Any, unit: str) -> tuple[str, str]:
+def _shown(document: PlanDocument, value: Any, unit: str) -> tuple[str, str]:
     """A value and its unit as people read them."""
     if value is None or isinstance(value, bool):
         return "" if value is None else str(value).lower(), unit

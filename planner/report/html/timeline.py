@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.rows import TrainingAllocation
+from planner.plan.model.workloads import TrainingWorkload
 from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns
@@ -12,20 +14,19 @@ from planner.report.escape import html
 from planner.report.html.figures import QUIET, bars, key_of, labels, named, row_layout, ticks
 from planner.report.html.parts import Figure
 
-Piece = Mapping[str, Any]
 _DAY = 24.0
 _MOST_ROWS = 60
 
 
-def timeline_figure(document: Piece) -> Figure | None:
+def timeline_figure(document: PlanDocument) -> Figure | None:
     """Each job from its start to its predicted finish, against its deadline; None where nothing trains."""
     rows = trained(document)[:_MOST_ROWS]
     return _deadlines(rows) if rows else None
 
 
-def trained(document: Piece) -> list[tuple[Piece, Piece]]:
+def trained(document: PlanDocument) -> list[tuple[TrainingWorkload, TrainingAllocation]]:
     """Jobs and their rows; rows of one mix finish together and are one."""
-    found: dict[tuple[str, float], tuple[Piece, Piece]] = {}
+    found: dict[tuple[str, float], tuple[TrainingWorkload, TrainingAllocation]] = {}
     for workload in document["workloads"]:
         if workload["kind"] == "training":
             for row in workload["allocations"]:
@@ -33,15 +34,15 @@ def trained(document: Piece) -> list[tuple[Piece, Piece]]:
     return list(found.values())
 
 
-def late_hours(row: Piece) -> float:
+def late_hours(row: TrainingAllocation) -> float:
     """Finish at the confidence asked for; the finish itself where no band is known.  [h] after the begin"""
-    band = row.get("error_band")
-    if not band or band["time"] is None:
-        return float(row["finish_hours"])
-    return float(row["finish_hours"] - row["hours"] + band["hours"]["at_confidence"])
+    band = row["error_band"]
+    if band["time"] is None:
+        return row["finish_hours"]
+    return row["finish_hours"] - row["hours"] + band["hours"]["at_confidence"]
 
 
-def _deadlines(rows: list[tuple[Piece, Piece]]) -> Figure:
+def _deadlines(rows: list[tuple[TrainingWorkload, TrainingAllocation]]) -> Figure:
     places = range(len(rows))
     lengths = [(row["finish_hours"] - row["start_hours"]) / _DAY for _, row in rows]
     starts = [row["start_hours"] / _DAY for _, row in rows]
@@ -68,17 +69,13 @@ def _deadlines(rows: list[tuple[Piece, Piece]]) -> Figure:
     )
 
 
-def _label(workload: Piece, row: Piece) -> str:
+def _label(workload: TrainingWorkload, row: TrainingAllocation) -> str:
     return f"<b>{named(workload['name'])}</b> · {html(words.finish_of(row))}"
 
 
-def _whiskers(rows: list[tuple[Piece, Piece]]) -> dict[str, Any]:
+def _whiskers(rows: list[tuple[TrainingWorkload, TrainingAllocation]]) -> dict[str, Any]:
     """From the p10 to the p90 of each finish."""
-    known = [
-        (place, row)
-        for place, (_, row) in enumerate(rows)
-        if row.get("error_band") and row["error_band"]["time"] is not None
-    ]
+    known = [(place, row) for place, (_, row) in enumerate(rows) if row["error_band"]["time"] is not None]
     ends = [_spread(row) for _, row in known]
     return {
         "type": "scatter",
@@ -97,14 +94,14 @@ def _whiskers(rows: list[tuple[Piece, Piece]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _spread(row: Piece) -> tuple[float, float]:
+def _spread(row: TrainingAllocation) -> tuple[float, float]:
     """p10 and p90 of a finish.  [days]"""
     before = row["finish_hours"] - row["hours"]
     hours = row["error_band"]["hours"]
     return (before + hours["p10"]) / _DAY, (before + hours["p90"]) / _DAY
 
 
-def finish_table(document: Piece) -> Grid:
+def finish_table(document: PlanDocument) -> Grid:
     """Each job: what is predicted, what holds at the confidence asked for, and what is left of the deadline."""
     rows = [_finish_row(workload, row) for workload, row in trained(document)]
     return Grid(
@@ -114,9 +111,9 @@ def finish_table(document: Piece) -> Grid:
     )
 
 
-def _finish_row(workload: Piece, row: Piece) -> list[str]:
-    late, due, band = late_hours(row), row["deadline_hours"], row.get("error_band")
-    at = f" ({bands.percentile(band['confidence'])})" if band and band["time"] is not None else ""
+def _finish_row(workload: TrainingWorkload, row: TrainingAllocation) -> list[str]:
+    late, due, band = late_hours(row), row["deadline_hours"], row["error_band"]
+    at = f" ({bands.percentile(band['confidence'])})" if band["time"] is not None else ""
     return [
         workload["name"],
         _days(row["start_hours"]),

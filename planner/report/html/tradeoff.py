@@ -8,13 +8,13 @@ from typing import Any
 from planner import units
 from planner.plan.frontier.figure import SHOWN, hover
 from planner.plan.frontier.model import FrontierDocument, JobChosen, JobPoint, Tradeoff
+from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns
 from planner.report.escape import html
 from planner.report.html.figures import ALERT, COLOURS, QUIET, key_of, layout, upright
 from planner.report.html.parts import Figure
 
-Piece = Mapping[str, Any]
 _DAY = 24.0
 _MICRO = 1e6
 _MOST_FIGURES = 6
@@ -22,14 +22,14 @@ _HEIGHT = 280
 _CROSS = {"size": 9, "color": QUIET, "symbol": "x-thin-open", "line": {"width": 2}}
 
 
-def job_figures(document: Piece, tradeoffs: Sequence[Tradeoff]) -> list[Figure]:
+def job_figures(document: PlanDocument, tradeoffs: Sequence[Tradeoff]) -> list[Figure]:
     """One figure a job with a choice, those with the most at stake."""
     open_ = [job for job in tradeoffs if len(job["points"]) > 1]
     at_stake = sorted(open_, key=lambda job: job["points"][-1]["cost_microusd"] - job["points"][0]["cost_microusd"])
     return [_figure(document, job, number) for number, job in enumerate(at_stake[:_MOST_FIGURES])]
 
 
-def _figure(document: Piece, job: Tradeoff, number: int) -> Figure:
+def _figure(document: PlanDocument, job: Tradeoff, number: int) -> Figure:
     points = job["points"]
     timely = [point for point in points if point["on_time"]]
     late = [point for point in points if not point["on_time"]]
@@ -60,7 +60,7 @@ def _figure(document: Piece, job: Tradeoff, number: int) -> Figure:
     )
 
 
-def _axes(document: Piece, title: str) -> dict[str, Any]:
+def _axes(document: PlanDocument, title: str) -> dict[str, Any]:
     y_axis = {
         "title": {"text": html(str(document["scenario"].get("currency", "USD"))), "font": {"size": 12}},
         "fixedrange": True, "automargin": True, "rangemode": "tozero", "tickformat": "~s", "zeroline": False,
@@ -84,7 +84,7 @@ def _line(points: Sequence[JobPoint]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _marks(document: Piece, points: Sequence[JobChosen], name: str, marker: Mapping[str, Any]) -> dict[str, Any]:
+def _marks(document: PlanDocument, points: Sequence[JobChosen], name: str, marker: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": "scatter", "mode": "markers", "name": name, "marker": dict(marker), "cliponaxis": False,
         "x": [point["finish_hours"] / _DAY for point in points],
@@ -94,13 +94,13 @@ def _marks(document: Piece, points: Sequence[JobChosen], name: str, marker: Mapp
     }  # fmt: skip
 
 
-def _told(document: Piece, point: JobChosen) -> str:
+def _told(document: PlanDocument, point: JobChosen) -> str:
     finish = units.format_duration(point["finish_hours"] * 3600)
     cost = words.money(document, point["cost_microusd"])
     return f"{point['count']:,} × {html(point['device'])}<br>{finish}, {cost}"
 
 
-def job_table(document: Piece, tradeoffs: Sequence[Tradeoff]) -> Grid:
+def job_table(document: PlanDocument, tradeoffs: Sequence[Tradeoff]) -> Grid:
     """Every point of every front, soonest first."""
     rows = []
     for job in tradeoffs:
@@ -114,7 +114,7 @@ def job_table(document: Piece, tradeoffs: Sequence[Tradeoff]) -> Grid:
     return Grid(title="Ways to run each job alone, soonest first", columns=heads, rows=rows, grouped=True)
 
 
-def _row(document: Piece, job: Tradeoff, point: JobPoint, before: JobPoint | None) -> list[str]:
+def _row(document: PlanDocument, job: Tradeoff, point: JobPoint, before: JobPoint | None) -> list[str]:
     saved = words.money(document, before["cost_microusd"] - point["cost_microusd"]) if before else "–"
     return [
         job["workload"],
@@ -129,7 +129,7 @@ def _row(document: Piece, job: Tradeoff, point: JobPoint, before: JobPoint | Non
     ]
 
 
-def frontier_figure(document: Piece, frontier: FrontierDocument) -> Figure | None:
+def frontier_figure(document: PlanDocument, frontier: FrontierDocument) -> Figure | None:
     """The proven frontier: a plan a point, a step where the next becomes possible."""
     points, sweep = frontier["points"], frontier["sweep"]
     if len(points) < 2:

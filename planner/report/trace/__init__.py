@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.plan.model.plan import PlanDocument
+from planner.report.model import Reported, TraceRow
 from planner.report.trace.budget import budget_rows, solved_rows
 from planner.report.trace.plan import bought_rows, summary_rows, workload_rows
-from planner.report.trace.row import Document, Piece, Places, leaves, traced, where
+from planner.report.trace.row import Places, leaves, traced, where
 
 KINDS = ("equation", "fact", "scenario", "assumption")
 
 
-def trace_of(report: Piece, places: Places | None = None) -> list[Document]:
+def trace_of(report: Reported, places: Places | None = None) -> list[TraceRow]:
     """Rows for every figure of a report.
 
     Parameters
@@ -37,18 +39,19 @@ def trace_of(report: Piece, places: Places | None = None) -> list[Document]:
     ]
 
 
-def _facts(plan: Piece) -> Iterator[Document]:
+def _facts(plan: PlanDocument) -> Iterator[TraceRow]:
     for number, fact in enumerate(plan["provenance"]["facts"]):
-        told = {name: fact[name] for name in ("value", "source", "as_of", "status")}
-        yield traced(f"{fact['subject']}: {fact['fact']}", f"plan.provenance.facts[{number}]", "fact", **told)
+        figure, path = f"{fact['subject']}: {fact['fact']}", f"plan.provenance.facts[{number}]"
+        yield traced(figure, path, "fact", value=fact["value"], source=fact["source"], as_of=fact["as_of"],
+                     status=fact["status"])  # fmt: skip
 
 
-def _scenario(plan: Piece, places: Places | None) -> Iterator[Document]:
+def _scenario(plan: PlanDocument, places: Places | None) -> Iterator[TraceRow]:
     """Every value that the scenario gives."""
     for path, value in leaves(plan["scenario"]):
         yield traced(path, f"plan.scenario.{path}", "scenario", value=value, place=where(places, path))
 
 
-def _assumptions(plan: Piece) -> Iterator[Document]:
+def _assumptions(plan: PlanDocument) -> Iterator[TraceRow]:
     for number, sentence in enumerate(plan["assumed"]):
         yield traced(sentence, f"plan.assumed[{number}]", "assumption")

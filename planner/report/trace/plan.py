@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
+from planner.plan.model.bought import Contract
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import rows_of
 from planner.report import accounting as rules
+from planner.report.model import TraceRow
 from planner.report.trace.allocation import allocation_rows
-from planner.report.trace.row import Document, Piece, Places, asked_at, ruled, spaced, traced, unit_of, where
+from planner.report.trace.row import Places, asked_at, ruled, spaced, traced, unit_of, where
 
+Total = Literal[
+    "cost_microusd", "cost_usd", "training_usd", "serving_usd", "devices", "device_hours", "bound_microusd",
+    "bound_usd", "gap", "margins",
+]  # fmt: skip
 _BAND = "EQ-BAND-1"
-_TOTALS = {
+_TOTALS: dict[Total, str] = {
     "cost_microusd": rules.SUM,
     "cost_usd": rules.SUM,
     "training_usd": rules.SUM,
@@ -23,7 +32,7 @@ _TOTALS = {
 }
 
 
-def summary_rows(plan: Piece, places: Places | None) -> Iterator[Document]:
+def summary_rows(plan: PlanDocument, places: Places | None) -> Iterator[TraceRow]:
     """Totals, horizon and limits."""
     summary = plan["summary"]
     for name, rule in _TOTALS.items():
@@ -39,31 +48,31 @@ def summary_rows(plan: Piece, places: Places | None) -> Iterator[Document]:
         place=where(places, "horizon") if given else "",
     )
     for number, limit in enumerate(plan["limits"]):
-        told = {"value": limit["bound"], "unit": limit["unit"], "place": where(places, limit["name"])}
-        yield traced(f"limit: {limit['label'] or limit['name']}", f"plan.limits[{number}]", "scenario", **told)
+        yield traced(f"limit: {limit['label'] or limit['name']}", f"plan.limits[{number}]", "scenario",
+                     value=limit["bound"], unit=limit["unit"], place=where(places, limit["name"]))  # fmt: skip
 
 
-def workload_rows(plan: Piece, number: int, places: Places | None) -> Iterator[Document]:
+def workload_rows(plan: PlanDocument, number: int, places: Places | None) -> Iterator[TraceRow]:
     """One workload and all its allocations."""
     workload = plan["workloads"][number]
     path, name, ids = f"plan.workloads[{number}]", workload["name"], " ".join(workload["equations"])
     for key in ("cost_microusd", "cost_usd"):
         yield ruled(f"{name}: {spaced(key)}", f"{path}.{key}", rules.SUM, workload[key], unit_of(key))
-    for key in ("parameters", "active_parameters"):
+    for size in ("parameters", "active_parameters"):
         source = f"architecture of {workload['model']}"
-        yield traced(f"{name}: {spaced(key)}", f"{path}.{key}", "fact", value=workload[key], source=source,
+        yield traced(f"{name}: {spaced(size)}", f"{path}.{size}", "fact", value=workload[size], source=source,
                      status="derived")  # fmt: skip
     asked = asked_at(plan, workload, places)
-    for key in ("demand", "count"):
-        yield traced(f"{name}: {spaced(key)}", f"{path}.{key}", "scenario", value=workload[key], place=asked)
+    for given in ("demand", "count"):
+        yield traced(f"{name}: {spaced(given)}", f"{path}.{given}", "scenario", value=workload[given], place=asked)
     yield traced(f"{name}: error band", f"{path}.error_band", "equation", ids=_BAND)
     for key in ("fleet", "alternatives", "cross_check", "under_way"):
         yield traced(f"{name}: {spaced(key)}", f"{path}.{key}", "equation", ids=ids)
-    for place, row in enumerate(workload["allocations"]):
+    for place, row in enumerate(rows_of(workload)):
         yield from allocation_rows(plan, workload, row, f"{path}.allocations[{place}]", asked)
 
 
-def bought_rows(plan: Piece, places: Places | None) -> Iterator[Document]:
+def bought_rows(plan: PlanDocument, places: Places | None) -> Iterator[TraceRow]:
     """Contracts, copies of data, the schedule, what is owned, what may happen."""
     for number, contract in enumerate(plan.get("contracts") or ()):
         yield from _contract(contract, f"plan.contracts[{number}]")
@@ -84,12 +93,12 @@ def bought_rows(plan: Piece, places: Places | None) -> Iterator[Document]:
             yield ruled(part.replace(".", ": "), f"plan.{part}", rule)
 
 
-def _contract(contract: Piece, path: str) -> Iterator[Document]:
+def _contract(contract: Contract, path: str) -> Iterator[TraceRow]:
     who = f"contract {contract['offer']}"
-    told = {name: contract[f"price_{name}"] for name in ("source", "as_of", "status")}
     price = contract["price_microusd_per_hour"]
     yield traced(f"{who}: price of a node", f"{path}.price_microusd_per_hour", "fact", value=price,
-                 unit="micro-USD/h", **told)  # fmt: skip
+                 unit="micro-USD/h", source=contract["price_source"], as_of=contract["price_as_of"],
+                 status=contract["price_status"])  # fmt: skip
     yield ruled(f"{who}: nodes and time", path, rules.CHOSEN, contract["count"], "nodes")
     for key in ("cost_microusd", "fee_microusd", "full_microusd", "prorated_microusd"):
         yield ruled(f"{who}: {spaced(key)}", f"{path}.{key}", rules.COST, contract[key], "micro-USD")

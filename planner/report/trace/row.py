@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from planner.errors import Place
+from planner.plan.asked import workloads_asked
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import Workload
 from planner.report import accounting as rules
+from planner.report.model import TraceKind, TraceRow
 
-Document = dict[str, Any]
-Piece = Mapping[str, Any]
 Places = Mapping[str, Place]
 
 
 def traced(
     figure: str,
     path: str,
-    kind: str,
+    kind: TraceKind,
     *,
-    value: Any = None,
+    value: object = None,
     unit: str = "",
     ids: str = "",
     source: str = "",
     as_of: str = "",
     status: str = "",
     place: str = "",
-) -> Document:
+) -> TraceRow:
     """One row of the trace; `path` is the place of the figure in the report document."""
     return {
         "figure": figure,
@@ -41,7 +42,7 @@ def traced(
     }
 
 
-def ruled(figure: str, path: str, rule: str, value: Any = None, unit: str = "") -> Document:
+def ruled(figure: str, path: str, rule: str, value: object = None, unit: str = "") -> TraceRow:
     """A figure that a rule of money or choice gives."""
     return traced(figure, path, "equation", value=value, unit=unit, ids=rule, source=rules.RULES[rule])
 
@@ -52,9 +53,9 @@ def where(places: Places | None, path: str) -> str:
     return f"{place.file}:{place.line}" if place is not None and place.line else f"scenario.{path}"
 
 
-def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
     """Path and value of everything that is no mapping and no list: "training[0].deadline"."""
-    items: Iterable[tuple[str, Any]]
+    items: Iterable[tuple[str, object]]
     if isinstance(value, Mapping):
         items = ((f"{path}.{key}" if path else str(key), one) for key, one in value.items())
     elif isinstance(value, Sequence) and not isinstance(value, str):
@@ -79,9 +80,9 @@ def unit_of(name: str) -> str:
     return ""
 
 
-def asked_at(plan: Piece, workload: Piece, places: Places | None) -> str:
+def asked_at(plan: PlanDocument, workload: Workload, places: Places | None) -> str:
     """Where the scenario asks for a workload."""
-    names = [one.get("name") for one in plan["scenario"].get(workload["kind"]) or ()]
+    names = [one.get("name") for one in workloads_asked(plan, workload["kind"])]
     if workload["name"] not in names:
         return f"scenario.{workload['kind']}"
     return where(places, f"{workload['kind']}[{names.index(workload['name'])}].name")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from planner.plan.asked import currency_of
+from planner.report.model import ReportDocument
 from planner.report.workbook.book import Book
 from planner.report.workbook.money import allocation_sheet, price_sheet
 from planner.report.workbook.months import month_sheet
@@ -13,21 +12,21 @@ from planner.report.workbook.rows import rows_of
 from planner.report.workbook.summary import summary_money, summary_sheet
 
 
-def workbook(report: Mapping[str, Any]) -> bytes:
+def workbook(report: ReportDocument) -> bytes:
     """A report document as the bytes of an .xlsx file.
 
     A changed price on the sheet Prices is followed by allocations, months, totals and contingency; text is text and
     never a formula. A report without a plan has no sheets of money.
     """
     plan, budget = report["plan"], report["budget"]
-    book = Book(plan["scenario"].get("currency", "USD"))
+    book = Book(currency_of(plan))
     summary = summary_sheet(book, report)
     if budget is not None:
         rows = rows_of(budget)
         allocation_sheet(book, rows, plan)
         grid = month_sheet(book, rows, budget)
         price_sheet(book, rows, plan)
-        summary_money(book, summary, report, rows, grid)
+        summary_money(book, summary, report, budget, rows, grid)
     assumption_sheet(book, report)
     trace_sheet(book, report)
     book.stamped(plan["name"], plan["provenance"]["catalog"]["as_of"])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from planner.plan.model.plan import PlanDocument
 from planner.report.plan_words import spaced
 from planner.report.workbook.book import Book, Sheet
 from planner.report.workbook.rows import BookRows, ChargeRow, PriceRow, origin_of
 
-Piece = Mapping[str, Any]
 PRICES, ALLOCATIONS = "Prices", "Allocations"
 FIRST = 3  # row of the first price and of the first charge, from zero
 _PRICE_HEADS = {
@@ -42,7 +39,7 @@ _CHARGE_HEADS = {
 }
 
 
-def price_sheet(book: Book, rows: BookRows, plan: Piece) -> None:
+def price_sheet(book: Book, rows: BookRows, plan: PlanDocument) -> None:
     """One line a price, with where it is from; prices are the cells to change."""
     sheet = book.sheet(PRICES, (46, 13, 13, 14, 22, 14, 12, 14, 70), heads=FIRST, fixed=1)
     book.text(sheet, (0, 0), "Prices", "title")
@@ -54,7 +51,7 @@ def price_sheet(book: Book, rows: BookRows, plan: Piece) -> None:
     book.name("Prices", f"={PRICES}!$B${FIRST + 1}:$B${last}")
 
 
-def _price(book: Book, sheet: Sheet, row: int, price: PriceRow, plan: Piece) -> None:
+def _price(book: Book, sheet: Sheet, row: int, price: PriceRow, plan: PlanDocument) -> None:
     origin = origin_of(plan, price.line)
     book.text(sheet, (row, 0), price.item)
     book.number(sheet, (row, 1), price.usd, "price")
@@ -63,7 +60,7 @@ def _price(book: Book, sheet: Sheet, row: int, price: PriceRow, plan: Piece) -> 
         book.text(sheet, (row, column), text)
 
 
-def allocation_sheet(book: Book, rows: BookRows, plan: Piece) -> None:
+def allocation_sheet(book: Book, rows: BookRows, plan: PlanDocument) -> None:
     """One line a charge; its cost is a formula over the sheet of prices."""
     widths = (22, 10, 46, 14, 20, 14, 12, 11, 8, 12, 12, 8, 15, 32)
     sheet = book.sheet(ALLOCATIONS, widths, heads=FIRST, fixed=1)
@@ -101,7 +98,7 @@ def cost_cell(charge: int) -> str:
     return f"{ALLOCATIONS}!$M${FIRST + charge + 1}"
 
 
-def _under_contract(book: Book, sheet: Sheet, row: int, plan: Piece) -> None:
+def _under_contract(book: Book, sheet: Sheet, row: int, plan: PlanDocument) -> None:
     """Workloads on nodes that the contracts above pay for."""
     found = [
         (workload, allocation, f"plan.workloads[{w}].allocations[{a}]")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from planner.plan.budget.model import AMOUNTS, Budget, BudgetLine, What
 from planner.report.plan_words import spaced
 from planner.report.workbook.book import Book, Sheet
 from planner.report.workbook.money import cost_cell
 from planner.report.workbook.rows import MICRO, BookRows
 
-Piece = Mapping[str, Any]
 MONTHS = "Monthly budget"
 HEAD, SUMS = 2, 4  # row of the months' labels, and of the first sum
 FIRST_MONTH = 9  # column
@@ -26,8 +24,12 @@ _LINE_HEADS = {
     "Charge": "Cost on the sheet Allocations",
     "Share": "Of the charge that the workload bears: its node-hours in the pool, else all",
 }
-_KINDS = {"training": "Training (one-off)", "serving": "Serving (recurring)", "unused": "Contracts nobody uses"}
-_TERMS = {"committed": "of it committed", "variable": "of it variable"}
+_KINDS: dict[What, str] = {
+    "training": "Training (one-off)",
+    "serving": "Serving (recurring)",
+    "unused": "Contracts nobody uses",
+}
+_TERMS: dict[What, str] = {"committed": "of it committed", "variable": "of it variable"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,7 @@ class Grid:
         return f"{mark}{letters}${self.first + 1}:{mark}{letters}${self.first + max(self.lines, 1)}"
 
 
-def month_sheet(book: Book, rows: BookRows, budget: Piece) -> Grid:
+def month_sheet(book: Book, rows: BookRows, budget: Budget) -> Grid:
     """The sheet of months; where its parts stand."""
     months = budget["months"]
     grid = Grid(months=len(months), lines=len(rows.lines))
@@ -85,12 +87,12 @@ def month_sheet(book: Book, rows: BookRows, budget: Piece) -> Grid:
     return grid
 
 
-def _about(budget: Piece) -> str:
+def _about(budget: Budget) -> str:
     calendar = "Calendar months" if budget["begin"] else f"Months of {budget['month_hours']} h from the plan's begin"
     return f"{calendar}. Training is paid once, serving recurs; their sum is that of the horizon."
 
 
-def _sums(book: Book, sheet: Sheet, grid: Grid, budget: Piece) -> None:
+def _sums(book: Book, sheet: Sheet, grid: Grid, budget: Budget) -> None:
     """Sums over the lines above them: by kind, in all, with the contingency, by commitment."""
     row = SUMS
     for key, words in _KINDS.items():
@@ -105,7 +107,7 @@ def _sums(book: Book, sheet: Sheet, grid: Grid, budget: Piece) -> None:
         _sum_row(book, sheet, grid, number, words, budget, key, formula)
 
 
-def _both(book: Book, sheet: Sheet, grid: Grid, row: int, budget: Piece) -> None:
+def _both(book: Book, sheet: Sheet, grid: Grid, row: int, budget: Budget) -> None:
     book.text(sheet, (row, 0), "Total with contingency", "strong")
     months = [month["total_microusd"] + month["contingency_microusd"] for month in budget["months"]]
     for number, microusd in enumerate([*months, sum(months)]):
@@ -119,21 +121,21 @@ def _sum_row(
     grid: Grid,
     row: int,
     words: str,
-    budget: Piece,
-    key: str,
+    budget: Budget,
+    key: What,
     formula: str,
     style: str = "money",
 ) -> None:
     """One sum in every month and in all; `{lines}` and `{column}` stand for those of each column."""
     book.text(sheet, (row, 0), words, "strong")
-    values = [month[f"{key}_microusd"] for month in budget["months"]]
-    for number, microusd in enumerate([*values, budget["totals"][f"{key}_microusd"]]):
+    values = [month[AMOUNTS[key]] for month in budget["months"]]
+    for number, microusd in enumerate([*values, budget["totals"][AMOUNTS[key]]]):
         column = FIRST_MONTH + number
         text = formula.format(lines=grid.lines_of(column), column=grid.column(column))
         book.formula(sheet, (row, column), f"={text}", microusd / MICRO, style)
 
 
-def _line(book: Book, sheet: Sheet, grid: Grid, number: int, line: Piece, charge: int) -> None:
+def _line(book: Book, sheet: Sheet, grid: Grid, number: int, line: BudgetLine, charge: int) -> None:
     row = grid.first + number
     texts = (line["workload"] or "nobody", line["kind"], line["item"], line["provider"], spaced(line["category"]),
              line["commitment"], line["payment"])  # fmt: skip

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from planner.report.model import ReportDocument
 from planner.report.workbook.book import Book
 
-Piece = Mapping[str, Any]
 ASSUMPTIONS, TRACE = "Assumptions", "Trace"
 _TRACE_HEADS = {
     "Figure": "What the figure says",
@@ -23,7 +22,7 @@ _TRACE_HEADS = {
 }
 
 
-def assumption_sheet(book: Book, report: Piece) -> None:
+def assumption_sheet(book: Book, report: ReportDocument) -> None:
     """Sentences: assumptions, warnings, how the budget was laid out."""
     sheet = book.sheet(ASSUMPTIONS, (22, 130), heads=2)
     book.text(sheet, (0, 0), "Assumptions", "title")
@@ -33,16 +32,16 @@ def assumption_sheet(book: Book, report: Piece) -> None:
         book.text(sheet, (row, 1), sentence, "wrapped")
 
 
-def _sentences(report: Piece) -> Iterator[tuple[str, str]]:
-    plan, budget = report["plan"], report["budget"] or {"notes": []}
+def _sentences(report: ReportDocument) -> Iterator[tuple[str, str]]:
+    plan, budget, margins = report["plan"], report["budget"], report["margins"]
     yield from (("warning", sentence) for sentence in plan["warnings"])
-    yield from (("budget", sentence) for sentence in budget["notes"])
-    yield from (("margins", sentence) for sentence in (report["margins"] or {}).get("notes", []))
+    yield from (("budget", sentence) for sentence in (budget["notes"] if budget else ()))
+    yield from (("margins", sentence) for sentence in (margins["notes"] if margins else ()))
     yield from (("assumed", sentence) for sentence in plan["assumed"])
     yield from (("note", sentence) for sentence in plan["notes"])
 
 
-def trace_sheet(book: Book, report: Piece) -> None:
+def trace_sheet(book: Book, report: ReportDocument) -> None:
     """One line a figure."""
     sheet = book.sheet(TRACE, (56, 18, 12, 12, 26, 60, 12, 14, 36, 44), heads=2, fixed=1)
     book.text(sheet, (0, 0), "Where every figure is from", "title")
@@ -54,6 +53,7 @@ def trace_sheet(book: Book, report: Piece) -> None:
             book.number(sheet, (row, 1), value)
         else:
             book.text(sheet, (row, 1), "" if value is None else str(value))
-        keys = ("unit", "kind", "id", "source", "as_of", "status", "place", "path")
-        for column, key in enumerate(keys, start=2):
-            book.text(sheet, (row, column), trace[key])
+        cells = (trace["unit"], trace["kind"], trace["id"], trace["source"], trace["as_of"], trace["status"],
+                 trace["place"], trace["path"])  # fmt: skip
+        for column, text in enumerate(cells, start=2):
+            book.text(sheet, (row, column), text)

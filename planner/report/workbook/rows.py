@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from planner.candidates.money import significant_hours
+from planner.plan.budget.model import Budget, BudgetLine
+from planner.plan.model.plan import PlanDocument
 
-Document = dict[str, Any]
-Piece = Mapping[str, Any]
 MICRO = 1_000_000
 _HALF_A_CENT_MICROUSD = 5_000
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -24,14 +23,14 @@ class PriceRow:
     item: str
     unit: str
     usd: float
-    line: Piece  # a budget line that has it
+    line: BudgetLine  # a budget line that has it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChargeRow:
     """A charge of the workbook: nodes × hours × price × part."""
 
-    line: Piece  # the first budget line of the charge
+    line: BudgetLine  # the first budget line of the charge
     nodes: float
     hours: float
     price: int  # row of its price
@@ -50,10 +49,10 @@ class BookRows:
 
     prices: list[PriceRow]
     charges: list[ChargeRow]
-    lines: list[tuple[Piece, int]]  # budget lines by kind and workload, each with its charge
+    lines: list[tuple[BudgetLine, int]]  # budget lines by kind and workload, each with its charge
 
 
-def rows_of(budget: Piece) -> BookRows:
+def rows_of(budget: Budget) -> BookRows:
     """Prices, charges and lines of a budget."""
     prices: dict[tuple[str, str, float], PriceRow] = {}
     charges: dict[tuple[str, ...], ChargeRow] = {}
@@ -73,7 +72,7 @@ def rows_of(budget: Piece) -> BookRows:
     )
 
 
-def charge_key(line: Piece) -> tuple[str, ...]:
+def charge_key(line: BudgetLine) -> tuple[str, ...]:
     """What tells the charge of a line from others."""
     return line["source"], line["item"], line["payment"]
 
@@ -83,7 +82,7 @@ def _with_workloads(charge: ChargeRow, workloads: list[str]) -> ChargeRow:
                      workloads=tuple(dict.fromkeys(name for name in workloads if name)))  # fmt: skip
 
 
-def _charge(line: Piece, prices: dict[tuple[str, str, float], PriceRow]) -> ChargeRow:
+def _charge(line: BudgetLine, prices: dict[tuple[str, str, float], PriceRow]) -> ChargeRow:
     nodes, hours, part = float(line["count"]), float(significant_hours(line["hours"])), line["part_of_price"]
     price = line["price_microusd_per_hour"]
     if price is None or abs(nodes * hours * part * price - line["charge_microusd"]) > _HALF_A_CENT_MICROUSD:
@@ -96,7 +95,7 @@ def _charge(line: Piece, prices: dict[tuple[str, str, float], PriceRow]) -> Char
     return ChargeRow(line=line, nodes=nodes, hours=hours, price=list(prices).index(found), part=part, workloads=())
 
 
-def origin_of(plan: Piece, line: Piece) -> dict[str, str]:
+def origin_of(plan: PlanDocument, line: BudgetLine) -> dict[str, str]:
     """Source, date and status of the price behind a line, as the plan tells them."""
     if line["category"] in ("egress", "storage"):
         return _transfer_origin(plan, line)
@@ -106,7 +105,7 @@ def origin_of(plan: Piece, line: Piece) -> dict[str, str]:
     return {name: str(row[f"price_{name}"]) for name in ("source", "as_of", "status")}
 
 
-def _transfer_origin(plan: Piece, line: Piece) -> dict[str, str]:
+def _transfer_origin(plan: PlanDocument, line: BudgetLine) -> dict[str, str]:
     wanted = ("egress", "inter-region") if line["category"] == "egress" else ("storage",)
     for fact in plan["provenance"]["facts"]:
         if fact["subject"] == line["provider"] and fact["fact"] in wanted:
@@ -114,7 +113,7 @@ def _transfer_origin(plan: Piece, line: Piece) -> dict[str, str]:
     return {"source": "scenario: training.data", "as_of": "", "status": "user"}
 
 
-def at(document: Piece, path: str) -> Any:
+def at(document: object, path: str) -> Any:
     """What stands at a path of a document: "workloads[0].allocations[1]"."""
     value: Any = document
     for name, number in _STEP.findall(path):

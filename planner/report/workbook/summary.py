@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import Literal
 
+from planner.plan.budget.model import AMOUNTS, Budget, FiscalYear, MarginsCost, Totals, What
+from planner.plan.model.plan import PlanDocument
+from planner.report.model import ReportDocument
 from planner.report.plan_words import horizon, proof
 from planner.report.workbook.book import Book, Sheet
 from planner.report.workbook.months import FIRST_MONTH, HEAD, MONTHS, SUMS, Grid
 from planner.report.workbook.rows import MICRO, BookRows
 
-Piece = Mapping[str, Any]
 SUMMARY = "Summary"
-_FIGURES = ("training", "serving", "unused", "total", "contingency", "both", "committed", "variable")
+Figure = What | Literal["both"]
+_FIGURES: tuple[Figure, ...] = (
+    "training", "serving", "unused", "total", "contingency", "both", "committed", "variable",
+)  # fmt: skip
+_OF_YEARS: tuple[Figure, ...] = ("training", "serving", "total", "contingency", "both")
 _WORDS = {
     "training": "Training, one-off",
     "serving": "Serving, recurring, for {horizon}",
@@ -27,7 +33,7 @@ _NAMES = {"training": "Training", "serving": "Serving", "total": "Total", "conti
           "both": "Total_with_contingency", "committed": "Committed", "variable": "Variable"}  # fmt: skip
 
 
-def summary_sheet(book: Book, report: Piece) -> Sheet:
+def summary_sheet(book: Book, report: ReportDocument) -> Sheet:
     """The sheet with its head; money is added by `summary_money` when there is any."""
     plan = report["plan"]
     sheet = book.sheet(SUMMARY, (38, 18, 18, 18, 18, 18), heads=1)
@@ -38,7 +44,7 @@ def summary_sheet(book: Book, report: Piece) -> Sheet:
     return sheet
 
 
-def _facts(plan: Piece) -> Iterator[tuple[str, str]]:
+def _facts(plan: PlanDocument) -> Iterator[tuple[str, str]]:
     catalog = plan["provenance"]["catalog"]
     yield "Plan", proof(plan, None)
     yield "Case", plan["case"] or "as written"
@@ -48,9 +54,9 @@ def _facts(plan: Piece) -> Iterator[tuple[str, str]]:
     yield "Plan's SHA-256", plan["sha256"] or ""
 
 
-def summary_money(book: Book, sheet: Sheet, report: Piece, rows: BookRows, grid: Grid) -> None:
+def summary_money(book: Book, sheet: Sheet, report: ReportDocument, budget: Budget, rows: BookRows, grid: Grid) -> None:
     """Totals, fiscal years, workloads, what margins cost and what else may happen."""
-    budget, plan, row = report["budget"], report["plan"], 8
+    plan, row = report["plan"], 8
     book.text(sheet, (row, 0), "Contingency, share of the total", "strong")
     book.number(sheet, (row, 1), budget["contingency"], "input share")
     book.name("Contingency_share", f"={SUMMARY}!$B${row + 1}")
@@ -68,24 +74,25 @@ def summary_money(book: Book, sheet: Sheet, report: Piece, rows: BookRows, grid:
         book.number(sheet, (row + number, 1), beside["total_microusd"] / MICRO, "money")
 
 
-def _totals(book: Book, sheet: Sheet, budget: Piece, grid: Grid, row: int, length: str) -> int:
+def _totals(book: Book, sheet: Sheet, budget: Budget, grid: Grid, row: int, length: str) -> int:
     """A line for each figure of the monthly sheet; the row after them."""
-    totals = {**budget["totals"], "both_microusd": _with_contingency(budget["totals"])}
     for number, key in enumerate(_FIGURES):
         strong = key in ("total", "both")
         book.text(sheet, (row + number, 0), _WORDS[key].format(horizon=length), "strong" if strong else "text")
         text = f"='{MONTHS}'!${grid.column(grid.total)}${SUMS + number + 1}"
-        book.formula(sheet, (row + number, 1), text, totals[f"{key}_microusd"] / MICRO, "sum" if strong else "money")
+        book.formula(
+            sheet, (row + number, 1), text, _amount(budget["totals"], key) / MICRO, "sum" if strong else "money"
+        )
         if key in _NAMES:
             book.name(_NAMES[key], f"={SUMMARY}!$B${row + number + 1}")
     return row + len(_FIGURES)
 
 
-def _with_contingency(row: Piece) -> int:
-    return int(row["total_microusd"] + row["contingency_microusd"])
+def _amount(row: Totals, key: Figure) -> int:
+    return row["total_microusd"] + row["contingency_microusd"] if key == "both" else row[AMOUNTS[key]]
 
 
-def _solved(book: Book, sheet: Sheet, budget: Piece, row: int) -> int:
+def _solved(book: Book, sheet: Sheet, budget: Budget, row: int) -> int:
     """The plan's own total beside that of the formulas, and whether all lines are in the allocations."""
     total = budget["totals"]["total_microusd"] / MICRO
     book.text(sheet, (row, 0), "As solved")
@@ -97,7 +104,7 @@ def _solved(book: Book, sheet: Sheet, budget: Piece, row: int) -> int:
     return row + 3
 
 
-def _years(book: Book, sheet: Sheet, budget: Piece, grid: Grid, row: int) -> int:
+def _years(book: Book, sheet: Sheet, budget: Budget, grid: Grid, row: int) -> int:
     """Sums by fiscal year; nothing where the plan has no date."""
     if not budget["fiscal_years"]:
         return row
@@ -109,15 +116,14 @@ def _years(book: Book, sheet: Sheet, budget: Piece, grid: Grid, row: int) -> int
     return row + len(budget["fiscal_years"]) + 1
 
 
-def _year(book: Book, sheet: Sheet, grid: Grid, row: int, year: Piece) -> None:
+def _year(book: Book, sheet: Sheet, grid: Grid, row: int, year: FiscalYear) -> None:
     book.text(sheet, (row, 0), year["label"])
     first, last = grid.column(FIRST_MONTH), grid.column(grid.total - 1)
     labels = f"'{MONTHS}'!${first}${HEAD + 2}:${last}${HEAD + 2}"
-    values = {**year, "both_microusd": _with_contingency(year)}
-    for column, key in enumerate(("training", "serving", "total", "contingency", "both"), start=1):
+    for column, key in enumerate(_OF_YEARS, start=1):
         line = SUMS + _FIGURES.index(key) + 1
         text = f"=SUMIF({labels},$A{row + 1},'{MONTHS}'!${first}${line}:${last}${line})"
-        book.formula(sheet, (row, column), text, values[f"{key}_microusd"] / MICRO)
+        book.formula(sheet, (row, column), text, _amount(year, key) / MICRO)
 
 
 def _workloads(book: Book, sheet: Sheet, rows: BookRows, grid: Grid, row: int) -> int:
@@ -136,7 +142,7 @@ def _workloads(book: Book, sheet: Sheet, rows: BookRows, grid: Grid, row: int) -
     return row + len(ends) + 1
 
 
-def _margins(book: Book, sheet: Sheet, margins: Piece | None, row: int) -> int:
+def _margins(book: Book, sheet: Sheet, margins: MarginsCost | None, row: int) -> int:
     """What all margins cost together, as solved; nothing where it was not worked out."""
     if not margins or margins["together_microusd"] is None:
         return row
@@ -147,18 +153,20 @@ def _margins(book: Book, sheet: Sheet, margins: Piece | None, row: int) -> int:
     return row + 2
 
 
-def _cases(book: Book, sheet: Sheet, budget: Piece, row: int) -> int:
+def _cases(book: Book, sheet: Sheet, budget: Budget, row: int) -> int:
     """What else may happen, as solved: these do not follow prices."""
     section = budget["cases"]
     if not section:
         return row
     book.heads(sheet, row, {"What may happen (as solved)": "These do not follow the sheet Prices", "Cost": "",
                             "Probability": ""}, right="Cost, Probability")  # fmt: skip
-    expected = section["expected"] or {"total_microusd": None}
-    rows = [*section["cases"], {"name": "expected", "probability": None, **expected}]
-    for number, case in enumerate(rows, start=row + 1):
-        cost = case["total_microusd"]
-        book.text(sheet, (number, 0), case["name"])
+    rows: list[tuple[str, int | None, float | None]] = [
+        (case["name"], case["total_microusd"], case["probability"]) for case in section["cases"]
+    ]
+    expected = section["expected"]
+    rows.append(("expected", expected["total_microusd"] if expected else None, None))
+    for number, (name, cost, probability) in enumerate(rows, start=row + 1):
+        book.text(sheet, (number, 0), name)
         book.number(sheet, (number, 1), None if cost is None else cost / MICRO, "money")
-        book.number(sheet, (number, 2), case["probability"], "share")
+        book.number(sheet, (number, 2), probability, "share")
     return row + len(rows) + 2
