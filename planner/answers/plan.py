@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.answers.answer import Solved
+
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -34,9 +37,9 @@ class Plan(Solved):
     def __str__(self) -> str:
         from planner.report.plan import render_plan
 
-        return render_plan(self.document, "table")
+        return render_plan(cast("PlanDocument", self.document), "table")
 
     def _repr_html_(self) -> str:
         from planner.report.notebook import plan_html
 
-        return plan_html(self.document)
+        return plan_html(cast("PlanDocument", self.document))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
@@ -12,6 +12,7 @@ from planner.plan.made_with import catalog_of_plan
 
 if TYPE_CHECKING:
     from planner.export import Export
+    from planner.plan.model.plan import PlanDocument
 
 _STATUS_WITH_PLAN = ("optimal", "feasible")
 
@@ -54,7 +55,7 @@ def export_plan(
         raise UsageError.of("unknown-format", f"no format '{form}'", hint=f"one of {', '.join(FORMATS)}")
     document = document_of(plan)
     _demand_plan(document)
-    launches = launches_of(document, catalog or catalog_of_plan(document), command=command)
+    launches = launches_of(cast("PlanDocument", document), catalog or catalog_of_plan(document), command=command)
     chosen = [launch for launch in launches if workload in (None, launch.workload)]
     if not chosen:
         names = ", ".join(dict.fromkeys(launch.workload for launch in launches))

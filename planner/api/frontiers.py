@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 from planner.answers import Frontier
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of, document_of, scenario_of
@@ -13,11 +13,10 @@ from planner.catalog.model import Catalog
 from planner.errors import PlanError
 from planner.files import LineFile, StrPath
 from planner.plan.frontier.model import Tradeoff
+from planner.plan.model.plan import PlanDocument
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.verify import verify as _verify
 from planner.scenario.schema import Scenario
-
-Document = dict[str, Any]
 
 
 def frontier(
@@ -71,8 +70,8 @@ def frontier(
         check_references(question, catalog)
         return _enumerate(question, catalog, loader_of(question), allow_suspect=allow_suspect, patience_s=patience_s)
 
-    def verified(document: Document) -> None:
-        problems = _verify(document, catalog, load_model)
+    def verified(document: PlanDocument) -> None:
+        problems = _verify(cast("dict[str, Any]", document), catalog, load_model)
         if problems:
             raise PlanError(*problems)
 
@@ -105,4 +104,4 @@ def tradeoffs(
     check_references(scenario, catalog)
     loader = loader_of(scenario)
     found = each_job_alone(scenario, catalog, loader, allow_suspect=allow_suspect, patience=PATIENCE)
-    return tradeoffs_of(found, None if plan is None else document_of(plan))
+    return tradeoffs_of(found, None if plan is None else cast("PlanDocument", document_of(plan)))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.api.frontiers import tradeoffs
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
+from planner.plan.frontier.model import FrontierDocument
 from planner.plan.made_with import catalog_of_plan
 from planner.plan.model.plan import PlanDocument
 from planner.plan.stale import question_of, scenario_of
 from planner.scenario.schema import Scenario
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.report.model import ReportDocument
 
 
 def report(
@@ -21,14 +22,14 @@ def report(
     catalog: Catalog | None = None,
     *,
     scenario: Scenario | None = None,
-    frontier: Mapping[str, Any] | None = None,
+    frontier: FrontierDocument | None = None,
     margins: bool = False,
     each: bool = False,
     fiscal_year_start: str | None = None,
     contingency: float | None = None,
     allow_suspect: bool = False,
     **options: Any,
-) -> Document:
+) -> ReportDocument:
     """The report document (`plan/report/v1`) of a plan.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -11,6 +11,7 @@ from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
     from planner.api import Session
+    from planner.plan.model.plan import PlanDocument
 
 
 def explain(
@@ -60,7 +61,7 @@ def explain(
         raise usage("unknown-workload", f"the plan has no workload '{workload}'", f"it has {', '.join(names)}")
     view = frame.view(out)
     shown: dict[str, Any] = {"workload": workload, "rejected": rejected, "answers": answers}
-    frame.emit(render_explanation(document, output.value, **shown, **view), out)
+    frame.emit(render_explanation(cast("PlanDocument", document), output.value, **shown, **view), out)
     raise typer.Exit(code)
 
 

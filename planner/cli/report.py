@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from planner.catalog.model import Catalog
     from planner.plan.frontier.model import FrontierDocument
     from planner.plan.model.plan import PlanDocument
+    from planner.report.model import ReportDocument
     from planner.scenario.schema import Scenario
 
 
@@ -194,7 +195,7 @@ def _is_swept(key: str) -> bool:
     return key == "objective" or key.endswith(".deadline") or key.startswith("limits")
 
 
-def _write(frame: Frame, report: dict[str, Any], form: ReportForm, out: str | None) -> None:
+def _write(frame: Frame, report: ReportDocument, form: ReportForm, out: str | None) -> None:
     """The report in its form: files for pages and workbooks, else the terminal."""
     if form is ReportForm.html:
         _write_page(frame, report, out or _path_of(report, "html"))
@@ -206,7 +207,7 @@ def _write(frame: Frame, report: dict[str, Any], form: ReportForm, out: str | No
         frame.emit(render_report(report, form.value, **frame.view(out)), out)
 
 
-def _path_of(report: dict[str, Any], suffix: str) -> str:
+def _path_of(report: ReportDocument, suffix: str) -> str:
     from planner.report.escape import file_stem
 
     plan = report["plan"]
@@ -214,7 +215,7 @@ def _path_of(report: dict[str, Any], suffix: str) -> str:
     return f".plan/{stem}.report.{suffix}"
 
 
-def _write_page(frame: Frame, report: dict[str, Any], path: str) -> None:
+def _write_page(frame: Frame, report: ReportDocument, path: str) -> None:
     from planner import files
     from planner.report.html.page import render_page
 
@@ -230,7 +231,7 @@ def _write_page(frame: Frame, report: dict[str, Any], path: str) -> None:
     )
 
 
-def _write_workbook(frame: Frame, report: dict[str, Any], path: str) -> None:
+def _write_workbook(frame: Frame, report: ReportDocument, path: str) -> None:
     from planner import files
     from planner.report.workbook import workbook
 

@@ -9,7 +9,7 @@ from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.kubernetes_fleet import fleet_notes, fleet_objects, server_of
 from planner.export.kubernetes_job import IMAGE, job_notes, job_objects
 from planner.export.kubernetes_nodes import node_notes
-from planner.export.kubernetes_pods import Document
+from planner.export.kubernetes_pods import Manifest
 from planner.export.launch import ExportFile, Launch, ServingLaunch, TrainingLaunch
 from planner.export.routing import routing_files
 from planner.export.server import serving
@@ -42,7 +42,7 @@ def files(launch: Launch) -> list[ExportFile]:
     return [ExportFile(name=f"{launch.stem}.k8s.yaml", text=text)]
 
 
-def _written(launch: Launch, objects: Sequence[Document], blanks: Sequence[Blank], notes: Sequence[str]) -> str:
+def _written(launch: Launch, objects: Sequence[Manifest], blanks: Sequence[Blank], notes: Sequence[str]) -> str:
     """Head and documents of one file."""
     head = commented(header_lines(launch, KUBERNETES, blanks, notes))
     return head + "---\n".join(quoting.yaml(document) for document in objects)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from planner.export import engine, quoting
 from planner.export.command import Expand
-from planner.export.kubernetes_pods import Document, container, metadata, pod, probes
+from planner.export.kubernetes_pods import Manifest, container, metadata, pod, probes
 from planner.export.launch import ServingLaunch
 from planner.export.planned_engine import planned_server
 from planner.export.server import PORT, Meeting, Server
@@ -21,7 +19,7 @@ def server_of(launch: ServingLaunch) -> Server:
     return planned_server(launch, MEETING, together=None if launch.machine.device_kind == "tpu" else 1)
 
 
-def fleet_objects(launch: ServingLaunch, server: Server) -> list[Document]:
+def fleet_objects(launch: ServingLaunch, server: Server) -> list[Manifest]:
     """Replicas, service, and where they apply the autoscaler and the disruption budget."""
     name, labels = quoting.object_name(launch.stem), _labels(launch)
     spans = launch.nodes_per_replica > 1
@@ -65,7 +63,7 @@ def _labels(launch: ServingLaunch) -> dict[str, str]:
     }
 
 
-def _template(launch: ServingLaunch, server: Server, *, leader: bool) -> Document:
+def _template(launch: ServingLaunch, server: Server, *, leader: bool) -> Manifest:
     """A pod of a replica; the first of several answers, the others only compute."""
     _, devices = pods_of(launch)
     spans = launch.nodes_per_replica > 1
@@ -80,7 +78,7 @@ def _template(launch: ServingLaunch, server: Server, *, leader: bool) -> Documen
     return {"metadata": {"labels": {**_labels(launch), "app.kubernetes.io/component": part}}, "spec": spec}
 
 
-def _deployment(launch: ServingLaunch, server: Server) -> Document:
+def _deployment(launch: ServingLaunch, server: Server) -> Manifest:
     name, labels = quoting.object_name(launch.stem), _labels(launch)
     count, _ = pods_of(launch)
     rolling = {"maxSurge": 0, "maxUnavailable": max(launch.fleet.spare_replicas, 1)}  # no devices are idle to surge on
@@ -97,7 +95,7 @@ def _deployment(launch: ServingLaunch, server: Server) -> Document:
     }
 
 
-def _group_set(launch: ServingLaunch, server: Server) -> Document:
+def _group_set(launch: ServingLaunch, server: Server) -> Manifest:
     count, _ = pods_of(launch)
     return {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
@@ -116,7 +114,7 @@ def _group_set(launch: ServingLaunch, server: Server) -> Document:
     }
 
 
-def _service(name: str, chosen: dict[str, str]) -> Document:
+def _service(name: str, chosen: dict[str, str]) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -125,10 +123,10 @@ def _service(name: str, chosen: dict[str, str]) -> Document:
     }
 
 
-def _autoscaler(launch: ServingLaunch, replicas: Document, metric: str) -> Document:
+def _autoscaler(launch: ServingLaunch, replicas: Manifest, metric: str) -> Manifest:
     name, most = quoting.object_name(launch.stem), replicas["spec"]["replicas"]
     running = int((engine.sequences(launch) or 1) * launch.fleet.target_load)
-    target: dict[str, Any] = {"type": "AverageValue", "averageValue": str(max(running, 1))}
+    target: Manifest = {"type": "AverageValue", "averageValue": str(max(running, 1))}
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
@@ -142,7 +140,7 @@ def _autoscaler(launch: ServingLaunch, replicas: Document, metric: str) -> Docum
     }
 
 
-def _budget(launch: ServingLaunch) -> Document:
+def _budget(launch: ServingLaunch) -> Manifest:
     """What drains and upgrades may take from the whole fleet: its spares. Each allocation's file holds the same."""
     whole = {"app.kubernetes.io/part-of": quoting.object_name(launch.workload)}
     answering = {**whole, "app.kubernetes.io/component": "server"}

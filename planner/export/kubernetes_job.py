@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.export import quoting
 from planner.export.header import Blank
-from planner.export.kubernetes_pods import Document, container, metadata, pod
+from planner.export.kubernetes_pods import Manifest, container, metadata, pod
 from planner.export.launch import TrainingLaunch
 from planner.export.trainer import PORT, Command, command_lines
 
@@ -12,9 +12,9 @@ IMAGE = Blank(name="TRAINER_IMAGE", meaning="the container image, which holds th
 RETRIES_PER_NODE = 3  # a lost node ends the pods of all others too, and each pod that ends counts
 
 
-def job_objects(launch: TrainingLaunch, command: Command) -> list[Document]:
+def job_objects(launch: TrainingLaunch, command: Command) -> list[Manifest]:
     """A Job for each identical run, with a headless Service where its pods must find one another."""
-    found: list[Document] = []
+    found: list[Manifest] = []
     for run in range(1, launch.jobs + 1):
         name = _name(launch, run)
         if launch.nodes_per_job > 1:
@@ -46,7 +46,7 @@ def _labels(launch: TrainingLaunch, run: int) -> dict[str, str]:
     }
 
 
-def _meeting_point(name: str, labels: dict[str, str]) -> Document:
+def _meeting_point(name: str, labels: dict[str, str]) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -60,7 +60,7 @@ def _meeting_point(name: str, labels: dict[str, str]) -> Document:
     }
 
 
-def _job(launch: TrainingLaunch, command: Command, run: int) -> Document:
+def _job(launch: TrainingLaunch, command: Command, run: int) -> Manifest:
     name, nodes = _name(launch, run), launch.nodes_per_job
     lines = ["set -euo pipefail", *_place(launch, run), *command_lines(launch, command)]
     one = container("trainer", IMAGE.name, lines, command.blanks)

@@ -11,7 +11,7 @@ from planner.export.kubernetes_nodes import resource_name, selectors, toleration
 from planner.export.launch import Machine
 from planner.export.server import HEALTH, PORT
 
-Document = dict[str, Any]
+Manifest = dict[str, Any]  # an object of Kubernetes, whose types are its own
 HOST_SHARE = 0.9  # of a node's processors and memory; the rest is the system's
 SHARED_MEMORY = "16Gi"  # of the processes of one pod among themselves
 GIB = 1024**3
@@ -20,10 +20,10 @@ TOKEN_SECRET = "hf-token"
 CACHE = "/cache"  # of models, and of what engines compile
 
 
-def pod(machine: Machine, container: Document, *, devices: int, restart: str | None = None) -> Document:
+def pod(machine: Machine, container: Manifest, *, devices: int, restart: str | None = None) -> Manifest:
     """A pod's `spec:`; `container` has its name, image and script, and gets devices and mounts here."""
     whole = {**container, "resources": _resources(machine, devices), "volumeMounts": _mounts()}
-    spec: Document = {"containers": [whole], "volumes": _volumes(), "tolerations": tolerations(machine)}
+    spec: Manifest = {"containers": [whole], "volumes": _volumes(), "tolerations": tolerations(machine)}
     labels = selectors(machine)
     if labels:
         spec["nodeSelector"] = labels
@@ -34,7 +34,7 @@ def pod(machine: Machine, container: Document, *, devices: int, restart: str | N
 
 def container(
     name: str, image: str, lines: Sequence[str], blanks: Sequence[Blank], *, token: bool = False, own_ip: str = ""
-) -> Document:
+) -> Manifest:
     """A container that runs lines of a shell; blanks are empty until they are filled in.
 
     Parameters
@@ -46,14 +46,14 @@ def container(
     own_ip
         The variable that is to hold the pod's address; "" none.
     """
-    env: list[Document] = [{"name": "XDG_CACHE_HOME", "value": CACHE}]  # hubs and engines keep models under it
+    env: list[Manifest] = [{"name": "XDG_CACHE_HOME", "value": CACHE}]  # hubs and engines keep models under it
     env += [{"name": blank.name, "value": ""} for blank in blanks]
     if token:
         held = {"name": TOKEN_SECRET, "key": "token", "optional": True}
         env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": held}})
     if own_ip:
         env.append({"name": own_ip, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}})
-    found: Document = {"name": name, "image": image, "command": ["/bin/bash", "-c"]}
+    found: Manifest = {"name": name, "image": image, "command": ["/bin/bash", "-c"]}
     found["args"] = [unexpanded("\n".join(lines) + "\n")]
     return found | {"env": env}
 
@@ -69,7 +69,7 @@ def unexpanded(text: str) -> str:
     return re.sub(r"\$+(?=\()|\${2,}", lambda found: found[0] * 2, text)
 
 
-def probes() -> Document:
+def probes() -> Manifest:
     """The server's port, and when it counts as started, ready and alive."""
     asked = {"httpGet": {"path": HEALTH, "port": PORT}, "periodSeconds": PROBE_S}
     return {
@@ -80,16 +80,16 @@ def probes() -> Document:
     }
 
 
-def metadata(name: str, labels: Mapping[str, str]) -> Document:
+def metadata(name: str, labels: Mapping[str, str]) -> Manifest:
     """Name and labels of an object."""
     return {"name": name, "labels": dict(labels)}
 
 
-def _resources(machine: Machine, devices: int) -> Document:
+def _resources(machine: Machine, devices: int) -> Manifest:
     """The devices, and the part of the host that goes with them."""
     held = {resource_name(machine): str(devices)}  # quantities are text
     part = HOST_SHARE * devices / machine.devices_per_node
-    asked: Document = dict(held)
+    asked: Manifest = dict(held)
     if machine.vcpus:
         asked["cpu"] = str(max(int(machine.vcpus * part), 1))
     if machine.host_memory_bytes:
@@ -97,10 +97,10 @@ def _resources(machine: Machine, devices: int) -> Document:
     return {"requests": asked, "limits": held}
 
 
-def _mounts() -> list[Document]:
+def _mounts() -> list[Manifest]:
     return [{"name": "shared-memory", "mountPath": "/dev/shm"}, {"name": "cache", "mountPath": CACHE}]
 
 
-def _volumes() -> list[Document]:
+def _volumes() -> list[Manifest]:
     shared = {"medium": "Memory", "sizeLimit": SHARED_MEMORY}
     return [{"name": "shared-memory", "emptyDir": shared}, {"name": "cache", "emptyDir": {}}]

@@ -11,7 +11,7 @@ one launch and returns `ExportFile`s, or raises `NotExpressible` with the reason
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from planner.architecture.model import Architecture
@@ -157,7 +157,6 @@ class Launch:
     model: Model
     machine: Machine
     timing: Timing
-    row: Mapping[str, Any] = field(repr=False)  # the allocation, as it stands in the plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

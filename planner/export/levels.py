@@ -3,41 +3,46 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
-Row = Mapping[str, Any]
-SUMS = ("count", "devices", "replicas", "replicas_needed", "planned_requests_per_s")
+from planner.plan.model.fleet import ServingAllocation
+from planner.plan.model.workloads import Allocation
 
 
-def joined_levels(rows: Sequence[Row]) -> list[Row]:
-    """Allocations of a fleet, those alike in all but their level as one.
+class Launched(NamedTuple):
+    """An allocation, or several that are launched as one, with their sums."""
 
-    Parameters
-    ----------
-    rows
-        Allocations of one workload in the plan's order.
+    row: Allocation
+    replicas_always: int  # those of level 0; 0 of a training job
 
-    Returns
-    -------
-    As many or fewer; one that stands for several has their sums, and `replicas_always`: those of level 0.
-    """
-    kinds: dict[str, list[Row]] = {}
+
+def joined_levels(rows: Sequence[Allocation]) -> list[Launched]:
+    """Allocations of one workload in the plan's order; those of a fleet alike in all but their level as one."""
+    levelled = any("role" in row and row.get("level") for row in rows)
+    kinds: dict[str, list[Allocation]] = {}
     for number, row in enumerate(rows):
-        alike = (row["offer"], row.get("role"), row.get("layout"), row.get("funding"))
-        levelled = any("level" in other and other["level"] for other in rows)
-        key = json.dumps(alike, sort_keys=True) if levelled else str(number)
-        kinds.setdefault(key, []).append(row)
-    return [_joined(alike) for alike in kinds.values()]
+        alike = (row["offer"], "role" in row and row["role"], row["layout"], row["funding"])
+        kinds.setdefault(json.dumps(alike, sort_keys=True) if levelled else str(number), []).append(row)
+    return [_launched(alike) for alike in kinds.values()]
 
 
-def _joined(rows: Sequence[Row]) -> Row:
-    first = min(rows, key=lambda row: row.get("level", 0))
-    if "replicas" not in first:  # a training job
-        return first
-    always = sum(row["replicas"] for row in rows if not row.get("level", 0))
-    if len(rows) == 1:
-        return {**first, "replicas_always": always}
-    routed = [row.get("routed_requests_per_s") or [] for row in rows]
-    sums = {name: sum(row[name] for row in rows) for name in SUMS if name in first}
-    return {**first, **sums, "replicas_always": always, "routed_requests_per_s": [sum(each) for each in zip(*routed)]}
+def _launched(rows: Sequence[Allocation]) -> Launched:
+    replicas = [row for row in rows if "role" in row]
+    if not replicas:  # a training job
+        return Launched(rows[0], 0)
+    always = sum(row["replicas"] for row in replicas if not row.get("level"))
+    return Launched(replicas[0] if len(replicas) == 1 else _sum(replicas), always)
+
+
+def _sum(rows: Sequence[ServingAllocation]) -> ServingAllocation:
+    routed = zip(*(row["routed_requests_per_s"] for row in rows))
+    return {
+        **min(rows, key=lambda row: row.get("level", 0)),
+        "count": sum(row["count"] for row in rows),
+        "devices": sum(row["devices"] for row in rows),
+        "replicas": sum(row["replicas"] for row in rows),
+        "replicas_needed": sum(row["replicas_needed"] for row in rows),
+        "planned_requests_per_s": sum(row["planned_requests_per_s"] for row in rows),
+        "routed_requests_per_s": [sum(each) for each in routed],
+    }

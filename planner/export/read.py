@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pydantic import ValidationError
+from typing_extensions import TypedDict
 
 from planner.architecture.card import ModelCard, config_card, preset_card
 from planner.candidates.layouts import SHARDING
@@ -14,7 +14,7 @@ from planner.catalog.model import Catalog
 from planner.equations.rules import critical_batch_token_factor
 from planner.errors import InputError
 from planner.estimate.frameworks import planned_framework
-from planner.export.cells import above_zero, date, if_any, real, text, whole
+from planner.export.cells import above_zero, date, if_any, real, whole
 from planner.export.launch import (
     Group,
     Launch,
@@ -26,18 +26,21 @@ from planner.export.launch import (
     TrainingLaunch,
     TrainingLayout,
 )
-from planner.export.levels import joined_levels
+from planner.export.levels import Launched, joined_levels
 from planner.export.read_fleet import serving_fields
+from planner.plan.asked import workloads_asked
+from planner.plan.model.plan import PlanDocument
+from planner.plan.model.rows import TrainingAllocation
+from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload, rows_of
 from planner.plan.references import load_model
 from planner.report.escape import file_stem
 from planner.scenario.schema import ModelRef, ServingFleet, TrainingJob
 from planner.scenario.shipped import folder_of
 
-Document = Mapping[str, Any]
 _FRAMES: dict[str, type[TrainingJob] | type[ServingFleet]] = {"training": TrainingJob, "serving": ServingFleet}
 
 
-def launches_of(document: Document, catalog: Catalog, *, command: str) -> list[Launch]:
+def launches_of(document: PlanDocument, catalog: Catalog, *, command: str) -> list[Launch]:
     """One launch for each allocation of a plan, in the plan's order; levels of one kind of replica are one launch.
 
     Parameters
@@ -56,27 +59,27 @@ def launches_of(document: Document, catalog: Catalog, *, command: str) -> list[L
     """
     try:
         origin = _origin(document, command)
-        rows = [(workload, row) for workload in document["workloads"] for row in joined_levels(workload["allocations"])]
+        rows = [(workload, row) for workload in document["workloads"] for row in joined_levels(rows_of(workload))]
         stems = _stems([workload["name"] for workload, _ in rows])
         return [_launch(document, catalog, origin, *pair, stem, stems, rows) for pair, stem in zip(rows, stems)]
-    except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError, OverflowError) as error:
-        message = f"the plan lacks what an export needs, or has it in another form ({type(error).__name__}: {error})"
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
+        message = f"the plan says what cannot be launched ({type(error).__name__}: {error})"
         raise InputError.of("bad-plan", message, hint="plan solve SCENARIO writes a whole plan") from None
 
 
-def _origin(document: Document, command: str) -> Origin:
+def _origin(document: PlanDocument, command: str) -> Origin:
     made = document["provenance"]
     catalog = made["catalog"]
     return Origin(
         command=command,
-        plan_sha256=str(document["sha256"]),
-        plan_name=str(document["name"]),
-        status=str(document["status"]),
-        scenario_file=str(document["scenario_file"]),
+        plan_sha256=document["sha256"],
+        plan_name=document["name"],
+        status=document["status"],
+        scenario_file=document["scenario_file"],
         case=document["case"],
-        planner=str(made["planner"]),
-        catalog=f"{catalog['name']}, {catalog['as_of']}, sha256 {str(catalog['sha256'])[:16]}",
-        prices_as_of=str(made["prices_as_of"]),
+        planner=made["planner"],
+        catalog=f"{catalog['name']}, {catalog['as_of']}, sha256 {catalog['sha256'][:16]}",
+        prices_as_of=made["prices_as_of"],
     )
 
 
@@ -95,43 +98,52 @@ def _stems(names: Sequence[str]) -> list[str]:
     return stems
 
 
+class Common(TypedDict):
+    """Fields of every launch."""
+
+    origin: Origin
+    workload: str
+    stem: str
+    model: Model
+    machine: Machine
+    timing: Timing
+
+
 def _launch(
-    document: Document,
+    document: PlanDocument,
     catalog: Catalog,
     origin: Origin,
-    workload: Document,
-    row: Document,
+    workload: Workload,
+    launched: Launched,
     stem: str,
     stems: Sequence[str],
-    rows: Sequence[tuple[Document, Document]],
+    rows: Sequence[tuple[Workload, Launched]],
 ) -> Launch:
-    kind = workload["kind"]
-    asked = _asked(document, kind, workload["name"])
-    shared: dict[str, Any] = {
+    asked, row = _asked(document, workload["kind"], workload["name"]), launched.row
+    common: Common = {
         "origin": origin,
-        "workload": str(workload["name"]),
+        "workload": workload["name"],
         "stem": stem,
         "model": _model(asked.model, workload),
         "machine": _machine(row, catalog),
         "timing": _timing(document, row),
-        "row": row,
     }
     if isinstance(asked, TrainingJob):
-        machine, stage = shared["machine"], SHARDING.index(row["layout"]["sharding"])
-        software = planned_framework(asked.framework, machine.device_kind, machine.family, stage).name
-        told = _training(workload, row)
-        factor = _token_factor(asked, told["layout"].global_batch_sequences * told["sequence_length"])
-        return TrainingLaunch(job=asked, software=software, token_factor=factor, **told, **shared)
+        assert workload["kind"] == "training"
+        assert "mfu" in row
+        return _training_launch(asked, workload, row, common)
+    assert workload["kind"] == "serving"
+    assert "role" in row
     others = tuple(
         other for other, (theirs, _) in zip(stems, rows) if theirs["name"] == workload["name"] and other != stem
     )
-    return ServingLaunch(fleet=asked, pools=others, **serving_fields(asked, workload, row, catalog), **shared)
+    fields = serving_fields(asked, workload, row, launched.replicas_always, catalog)
+    return ServingLaunch(fleet=asked, pools=others, **fields, **common)
 
 
-def _asked(document: Document, kind: str, name: str) -> TrainingJob | ServingFleet:
+def _asked(document: PlanDocument, kind: str, name: str) -> TrainingJob | ServingFleet:
     """What the scenario in the plan says of a workload, defaults filled in."""
-    entries = document["scenario"].get(kind) or []
-    found = next((entry for entry in _listed(entries) if entry.get("name") == name), None)
+    found = next((entry for entry in workloads_asked(document, kind) if entry.get("name") == name), None)
     if found is None:
         raise InputError.of("bad-plan", f"the scenario in the plan has no {kind} named '{name}'")
     folder = folder_of(document["scenario_file"] or "")
@@ -142,17 +154,12 @@ def _asked(document: Document, kind: str, name: str) -> TrainingJob | ServingFle
         raise InputError.of("bad-plan", f"the scenario in the plan is wrong about '{name}': {told}") from None
 
 
-def _listed(entries: Any) -> Iterator[Mapping[str, Any]]:
-    """One entry or a list of them, as scenarios may write it."""
-    yield from [entries] if isinstance(entries, Mapping) else entries
-
-
-def _model(ref: ModelRef | None, workload: Document) -> Model:
+def _model(ref: ModelRef | None, workload: Workload) -> Model:
     if ref is None:  # a fleet whose rates are given names no model
         return Model(name=workload["model"], hf_id="", config_path="", config=None, arch=None, parameters=0)
     card = preset_card(ref.preset) if ref.preset else _own_card(ref)
     return Model(
-        name=str(workload["model"]),
+        name=workload["model"],
         hf_id=card.hf_id if card else "",
         config_path=ref.config or "",
         config=card.config if card else None,
@@ -171,20 +178,20 @@ def _own_card(ref: ModelRef) -> ModelCard | None:
         return None
 
 
-def _machine(row: Document, catalog: Catalog) -> Machine:
+def _machine(row: Allocation, catalog: Catalog) -> Machine:
     device, shape = catalog.devices.get(row["device"]), catalog.shapes.get(row["shape"])
     sliced = shape.memory_bytes_per_device if shape else None
     return Machine(
-        provider=text(row, "provider"),
-        region=text(row, "region"),
-        zone=text(row, "zone"),
-        shape_name=shape.name if shape else text(row, "shape").partition("/")[2] or text(row, "shape"),
+        provider=row["provider"],
+        region=row["region"],
+        zone=row["zone"],
+        shape_name=shape.name if shape else row["shape"].partition("/")[2] or row["shape"],
         shape_kind=shape.kind if shape else "",
-        price_model=text(row, "price_model"),
-        funding=text(row, "funding"),
+        price_model=row["price_model"],
+        funding=row["funding"],
         usd_per_node_hour=real(row["price_microusd_per_hour"]) / 1e6,
-        device=text(row, "device"),
-        device_kind=device.kind if device else ("tpu" if str(row["device"]).startswith("tpu-") else "gpu"),
+        device=row["device"],
+        device_kind=device.kind if device else ("tpu" if row["device"].startswith("tpu-") else "gpu"),
         vendor=device.vendor.lower() if device else "",
         family=device.family if device else "",
         memory_bytes=int(sliced or (device.memory_bytes if device else 0)),
@@ -199,43 +206,57 @@ def _machine(row: Document, catalog: Catalog) -> Machine:
     )
 
 
-def _timing(document: Document, row: Document) -> Timing:
-    band = row.get("error_band") or {}
-    upper = (band.get("hours") or {}).get("at_confidence") or row["hours"]
-    schedule = document.get("schedule") or {}
+def _timing(document: PlanDocument, row: Allocation) -> Timing:
+    schedule, upper, confidence = document["schedule"], row["hours"], 0.0
+    if "error_band" in row:
+        upper, confidence = row["error_band"]["hours"]["at_confidence"], row["error_band"]["confidence"]
     return Timing(
         hours=above_zero(row["hours"]),
-        at_confidence_hours=above_zero(upper),
-        confidence=real(band.get("confidence") or 0.0),
+        at_confidence_hours=above_zero(upper or row["hours"]),
+        confidence=real(confidence),
         start_hours=real(row["start_hours"]),
-        begin=date(schedule.get("begin")),
-        windows_hours=tuple((real(one["start_hours"]), real(one["end_hours"])) for one in row.get("runs") or ()),
+        begin=date(schedule["begin"] if schedule else None),
+        windows_hours=tuple((real(one["start_hours"]), real(one["end_hours"])) for one in row["runs"] or ()),
     )
 
 
-def _training(workload: Document, row: Document) -> dict[str, Any]:
-    split, demand, mix = row["layout"], workload["demand"], row.get("mix")
-    counts = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "global_batch_sequences", "micro_batches")
-    every = (row.get("run") or {}).get("checkpoint_every_s")
+def _training_launch(
+    job: TrainingJob, workload: TrainingWorkload, row: TrainingAllocation, common: Common
+) -> TrainingLaunch:
+    split, demand, machine = row["layout"], workload["demand"], common["machine"]
     group = Group(
-        sequences=whole(mix["sequences"]),
-        batch_sequences=whole(mix["batch_sequences"]),
-        groups=whole(mix["groups"]),
-    ) if mix else None  # fmt: skip
-    return {
-        "jobs": whole(row["jobs"]),
-        "layout": TrainingLayout(
-            **{name: whole(split[name]) for name in counts},
-            sharding=str(split["sharding"]),
-            recompute=str(split["recompute"]),
-        ),
-        "sequence_length": whole(demand["sequence_length"]),
-        "tokens": above_zero(demand["tokens"]),
-        "epochs": above_zero(demand["epochs"]),
-        "progress_tokens": real(demand["progress_tokens"]),
-        "checkpoint_every_s": if_any(every),
-        "group": group,
-    }
+        sequences=whole(row["mix"]["sequences"]),
+        batch_sequences=whole(row["mix"]["batch_sequences"]),
+        groups=whole(row["mix"]["groups"]),
+    ) if "mix" in row else None  # fmt: skip
+    layout = TrainingLayout(
+        dp=whole(split["dp"]),
+        tp=whole(split["tp"]),
+        pp=whole(split["pp"]),
+        vpp=whole(split["vpp"]),
+        cp=whole(split["cp"]),
+        ep=whole(split["ep"]),
+        micro_batch=whole(split["micro_batch"]),
+        global_batch_sequences=whole(split["global_batch_sequences"]),
+        micro_batches=whole(split["micro_batches"]),
+        sharding=split["sharding"],
+        recompute=split["recompute"],
+    )
+    sequence_length, stage = whole(demand["sequence_length"]), SHARDING.index(split["sharding"])
+    return TrainingLaunch(
+        job=job,
+        software=planned_framework(job.framework, machine.device_kind, machine.family, stage).name,
+        token_factor=_token_factor(job, layout.global_batch_sequences * sequence_length),
+        jobs=whole(row["jobs"]),
+        layout=layout,
+        sequence_length=sequence_length,
+        tokens=above_zero(demand["tokens"]),
+        epochs=above_zero(demand["epochs"]),
+        progress_tokens=real(demand["progress_tokens"]),
+        checkpoint_every_s=if_any(row["run"].get("checkpoint_every_s")),
+        group=group,
+        **common,
+    )
 
 
 def _token_factor(job: TrainingJob, tokens_per_step: int) -> float:

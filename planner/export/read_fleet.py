@@ -2,55 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing_extensions import TypedDict
 
 from planner.catalog.model import Catalog
 from planner.estimate.engines import Limits, engine_limits
-from planner.export.cells import above_zero, if_any, real, text, whole
+from planner.export.cells import above_zero, if_any, real, whole
 from planner.export.launch import Bucket, PlannedMemory, ServingLayout
+from planner.plan.model.fleet import Bucket as BucketTold
+from planner.plan.model.fleet import ServingAllocation
+from planner.plan.model.rows import Memory
+from planner.plan.model.workloads import ServingWorkload
 from planner.scenario.schema import ServingFleet
 
-Document = Mapping[str, Any]
-ONE_DEVICE = {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1}  # rates given: each offer is one device
+
+class ServingFields(TypedDict):
+    """Fields of a `ServingLaunch` beyond those of every launch."""
+
+    layout: ServingLayout
+    replicas: int
+    replicas_needed: int
+    replicas_always: int
+    devices_per_replica: int
+    role: str
+    engine: str
+    requests_per_s: float
+    batch: float | None
+    mean_input_tokens: float
+    mean_output_tokens: float
+    buckets: tuple[Bucket, ...]
+    memory: PlannedMemory | None
+    limits: Limits | None
 
 
-def serving_fields(fleet: ServingFleet, workload: Document, row: Document, catalog: Catalog) -> dict[str, Any]:
-    """Fields of a `ServingLaunch` beyond those of every launch.
+def serving_fields(
+    fleet: ServingFleet, workload: ServingWorkload, row: ServingAllocation, always: int, catalog: Catalog
+) -> ServingFields:
+    """What a launch of a fleet is told of its allocation, of which `always` replicas run whatever the load.
 
     Raises
     ------
-    KeyError, TypeError, ValueError
-        The allocation lacks something, or has it in another form.
+    ValueError, ZeroDivisionError
+        A figure of the allocation is none that can be launched.
     """
-    split, demand, point = row.get("layout") or ONE_DEVICE, workload["demand"], row.get("point") or {}
-    engine = (row.get("tier") or {}).get("engine") or ""
+    split, demand, point, engine = row["layout"], workload["demand"], row["point"], row["tier"]["engine"]
+    rate = point["requests_per_s"] if point else 0.0
     return {
-        "layout": ServingLayout(**{name: whole(split[name]) for name in ONE_DEVICE}),
+        "layout": ServingLayout(
+            tp=whole(split["tp"]), pp=whole(split["pp"]), dp=whole(split["dp"]), ep=whole(split["ep"]),
+            cp=whole(split["cp"]),
+        ),
         "replicas": whole(row["replicas"]),
         "replicas_needed": whole(row["replicas_needed"]),
-        "replicas_always": int(real(row["replicas_always"])),
-        "devices_per_replica": whole(row.get("devices_per_replica", 1)),
-        "role": str(row.get("role", "whole")),
-        "engine": str(engine),
-        "requests_per_s": real(point.get("requests_per_s") or row["planned_requests_per_s"] / row["replicas"]),
-        "batch": if_any(row.get("batch")),
-        "mean_input_tokens": real(demand.get("input_tokens") or 0.0),
-        "mean_output_tokens": real(demand.get("output_tokens") or 0.0),
-        "buckets": _buckets((workload.get("fleet") or {}).get("buckets") or [], row.get("routed_requests_per_s") or []),
-        "memory": _memory(row.get("memory")),
-        "limits": _limits(fleet, str(engine), row, catalog),
-    }
+        "replicas_always": int(real(always)),
+        "devices_per_replica": whole(row["devices_per_replica"]),
+        "role": row["role"],
+        "engine": engine,
+        "requests_per_s": real(rate or row["planned_requests_per_s"] / row["replicas"]),
+        "batch": if_any(row["batch"]),
+        "mean_input_tokens": real(demand["input_tokens"] or 0.0),
+        "mean_output_tokens": real(demand["output_tokens"] or 0.0),
+        "buckets": _buckets(workload["fleet"]["buckets"], row["routed_requests_per_s"]),
+        "memory": _memory(row["memory"]),
+        "limits": _limits(fleet, engine, row, catalog),
+    }  # fmt: skip
 
 
-def _buckets(buckets: list[Document], routed: list[Any]) -> tuple[Bucket, ...]:
+def _buckets(buckets: list[BucketTold], routed: list[float]) -> tuple[Bucket, ...]:
     """Kinds of requests, with what comes of each; without a routing all of them come."""
     rates = routed or [bucket["peak_requests_per_s"] for bucket in buckets]
     return tuple(
         Bucket(
-            name=text(bucket, "name"),
-            input_tokens=if_any(bucket.get("input_tokens")),
-            output_tokens=if_any(bucket.get("output_tokens")),
+            name=bucket["name"],
+            input_tokens=if_any(bucket["input_tokens"]),
+            output_tokens=if_any(bucket["output_tokens"]),
             peak_requests_per_s=real(bucket["peak_requests_per_s"]),
             routed_requests_per_s=real(rate),
         )
@@ -58,18 +82,18 @@ def _buckets(buckets: list[Document], routed: list[Any]) -> tuple[Bucket, ...]:
     )
 
 
-def _memory(memory: Document | None) -> PlannedMemory | None:
+def _memory(memory: Memory) -> PlannedMemory | None:
     """What the engine may fill; None where only rates were given."""
-    if not memory:
-        return None
     terms = memory["terms_bytes"]
+    if not terms:
+        return None
     return PlannedMemory(
         usable_bytes=above_zero(memory["usable_bytes"]),
         workspace_bytes=real(terms.get("workspace", 0.0)) + real(terms.get("overhead", 0.0)),
     )
 
 
-def _limits(fleet: ServingFleet, engine: str, row: Document, catalog: Catalog) -> Limits | None:
+def _limits(fleet: ServingFleet, engine: str, row: ServingAllocation, catalog: Catalog) -> Limits | None:
     """Sequences and tokens of a step of the engine on the row's device: given, or its own defaults there."""
     device = catalog.devices.get(row["device"])
     if device is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing_extensions import TypedDict
 
 from planner.export import quoting
 from planner.export.header import Target, header_lines
@@ -16,7 +16,30 @@ def routing_files(launch: ServingLaunch, target: Target) -> list[ExportFile]:
     return [ExportFile(name=f"{launch.stem}.routing.json", text=quoting.json(routing_table(launch, target)))]
 
 
-def routing_table(launch: ServingLaunch, target: Target) -> dict[str, Any]:
+class BucketRouted(TypedDict):
+    """Requests of a kind that this allocation takes at the planned peak, and which share of all that is."""
+
+    name: str
+    input_tokens: float | None
+    output_tokens: float | None
+    requests_per_s: float
+    share: float
+
+
+class RoutingTable(TypedDict):
+    """The allocation's row of the routing table."""
+
+    about: list[str]
+    fleet: str
+    pool: str
+    other_pools: list[str]
+    role: str
+    replicas: int
+    planned_requests_per_s_per_replica: float
+    buckets: list[BucketRouted]
+
+
+def routing_table(launch: ServingLaunch, target: Target) -> RoutingTable:
     """Shares of the requests of each bucket at the planned peak that this allocation takes."""
     return {
         "about": header_lines(launch, target),
@@ -30,7 +53,7 @@ def routing_table(launch: ServingLaunch, target: Target) -> dict[str, Any]:
     }
 
 
-def _bucket(bucket: Bucket) -> dict[str, Any]:
+def _bucket(bucket: Bucket) -> BucketRouted:
     peak, routed = bucket.peak_requests_per_s, bucket.routed_requests_per_s
     return {
         "name": bucket.name,

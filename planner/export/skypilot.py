@@ -19,7 +19,7 @@ SKYPILOT = Target(
     name="SkyPilot", version="0.14.1", read="2026-11-21",
     source="skypilot-org/skypilot:sky/utils/schemas.py, sky/skylet/constants.py",
 )  # fmt: skip
-Document = dict[str, Any]
+Part = dict[str, Any]  # of a task of SkyPilot, whose types are its own
 MEETING = Meeting(rank=Expand('"$SKYPILOT_NODE_RANK"'), head=Expand('"$HEAD_ADDR"'))
 HEAD = "HEAD_ADDR"
 FIND_HEAD = HEAD + """="$(printf '%s\\n' "$SKYPILOT_NODE_IPS" | head -n 1)\""""
@@ -64,7 +64,7 @@ def _service(launch: ServingLaunch, server: Server) -> str:
     return _written(launch, task, server.blanks, notes)
 
 
-def _replicas(launch: ServingLaunch) -> Document:
+def _replicas(launch: ServingLaunch) -> Part:
     """The service: as many replicas as planned, or between those of a quiet hour and those of the peak."""
     count = launch.machine.nodes // launch.nodes_per_replica
     probe = {"path": HEALTH, "initial_delay_seconds": START_S}
@@ -86,7 +86,7 @@ def _serving_disk_gb(launch: ServingLaunch) -> int:
     return SYSTEM_DISK_GB + math.ceil(launch.model.parameters * width / 1e9)
 
 
-def resources(machine: Machine, disk_gb: int = 0) -> Document:
+def resources(machine: Machine, disk_gb: int = 0) -> Part:
     """The `resources:` of one node, as the plan rents it.
 
     Raises
@@ -99,7 +99,7 @@ def resources(machine: Machine, disk_gb: int = 0) -> Document:
     held = accelerators(machine)
     if held is None:
         raise NotExpressible(f"SkyPilot {SKYPILOT.version} has no name for {machine.device}")
-    found: Document = {"accelerators": held}
+    found: Part = {"accelerators": held}
     place, kind, runtime = infra(machine), instance_type(machine), tpu_runtime(machine)
     if runtime:
         found["accelerator_args"] = {"runtime_version": runtime}
@@ -130,21 +130,21 @@ def _place_notes(machine: Machine) -> list[str]:
     return []
 
 
-def _asked(blanks: tuple[Blank, ...], hf_id: str) -> Document:
+def _asked(blanks: tuple[Blank, ...], hf_id: str) -> Part:
     """Variables that must be given at the start; a token where the weights are on the hub."""
-    found: Document = {}
+    found: Part = {}
     if blanks:
         found["envs"] = {blank.name: None for blank in blanks}
     return found | ({"secrets": {TOKEN: None}} if hf_id else {})
 
 
-def _options(task: Document) -> str:
+def _options(task: Part) -> str:
     """What to give on SkyPilot's command line."""
     variables = "".join(f" --env {name}=..." for name in task.get("envs", {}))
     return variables + "".join(f" --secret {name}" for name in task.get("secrets", {}))
 
 
-def _written(launch: Launch, task: Document, blanks: tuple[Blank, ...], notes: list[str]) -> str:
+def _written(launch: Launch, task: Part, blanks: tuple[Blank, ...], notes: list[str]) -> str:
     return commented(header_lines(launch, SKYPILOT, blanks, notes)) + quoting.yaml(task)
 
 
@@ -166,6 +166,6 @@ def _job(launch: TrainingLaunch) -> str:
     return _written(launch, task, (*command.blanks, *run), notes)
 
 
-def _recovering(found: Document) -> Document:
+def _recovering(found: Part) -> Part:
     """A spot node that is taken away is replaced where the plan rents it."""
     return {**found, "job_recovery": {"strategy": "FAILOVER"}} if found.get("use_spot") else found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from planner.calibrate.priors import PRIORS
 from planner.calibrate.result import Calibration
@@ -32,9 +33,39 @@ def render_calibration(found: Calibration, form: str, *, width: int = 100, colou
     return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
 
 
-def calibration_rows(found: Calibration) -> list[dict[str, Any]]:
+class Errors(TypedDict):
+    """Errors of some rows that were left out of the fit, as shares."""
+
+    rows: int
+    median: float
+    mean: float
+    p90: float
+
+
+class ErrorRow(Errors):
+    """Errors of a family, or of one source of it."""
+
+    family: str
+    kind: Literal["family", "source"]
+    name: str
+
+
+class ConstantRow(TypedDict):
+    """A constant, and what it is known from."""
+
+    family: str
+    kind: Literal["constant"]
+    name: str
+    value: float
+    prior: float
+    rise: float
+    known_from: str
+    meaning: str
+
+
+def calibration_rows(found: Calibration) -> list[ErrorRow | ConstantRow]:
     """One row a family, a source left out, and a constant; shares and base units."""
-    rows: list[dict[str, Any]] = []
+    rows: list[ErrorRow | ConstantRow] = []
     for family, part in by_family(found.held_out.points):
         errors = found.errors_of(family)
         sources = np.array([point.source for point in part])
@@ -45,7 +76,7 @@ def calibration_rows(found: Calibration) -> list[dict[str, Any]]:
     return rows
 
 
-def _errors(errors: np.ndarray) -> dict[str, Any]:
+def _errors(errors: np.ndarray) -> Errors:
     return {
         "rows": len(errors),
         "median": float(np.median(errors)),
@@ -54,7 +85,7 @@ def _errors(errors: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _constant(found: Calibration, family: str, name: str, rise: float) -> dict[str, Any]:
+def _constant(found: Calibration, family: str, name: str, rise: float) -> ConstantRow:
     known = "the rows" if rise > _DECIDED else "the rows, weakly" if rise > _WEAK else "its prior"
     return {
         "family": family,
@@ -68,7 +99,7 @@ def _constant(found: Calibration, family: str, name: str, rise: float) -> dict[s
     }
 
 
-def _blocks(rows: Sequence[Mapping[str, Any]]) -> list[Block]:
+def _blocks(rows: Sequence[ErrorRow | ConstantRow]) -> list[Block]:
     errors = [
         [row["family"], row["name"], f"{row['rows']:,}", percent(row["median"]), percent(row["mean"]),
          percent(row["p90"])]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal
+
+from typing_extensions import TypedDict
 
 from planner.calibrate.serving import ServingCalibrationRun
 from planner.calibrate.serving_priors import SERVING_PRIORS
@@ -33,31 +35,54 @@ def render_serving_calibration(
     return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
 
 
-def serving_calibration_rows(found: ServingCalibrationRun, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+class FigureRow(TypedDict):
+    """Errors of a kind of figure in one fold, as shares."""
+
+    kind: Literal["figure"]
+    name: str
+    left_out: str
+    rows: int
+    sources: int
+    median: float
+    mean: float
+    p90: float
+
+
+class ConstantRow(TypedDict):
+    """A constant of an engine, of a family, or of all."""
+
+    kind: Literal["constant"]
+    constant: str
+    of: str
+    value: float
+    expected: float
+
+
+def serving_calibration_rows(found: ServingCalibrationRun, entries: Sequence[Entry]) -> list[FigureRow | ConstantRow]:
     """One row a kind of figure and fold, and one a constant; shares and base units."""
-    rows: list[dict[str, Any]] = []
+    rows: list[FigureRow] = []
     for fold in FOLDS:
         scored = score_points(found.points, found.held_out[fold], entries)
         for kind, part in sorted(by_name(scored, lambda item: item.kind).items()):
             own = summarise(part)
-            errors = {"rows": own.rows, "sources": own.sources, "median": own.median, "mean": own.mean, "p90": own.p90}
-            rows.append({"kind": "figure", "name": kind, "left_out": fold, **errors})
+            rows.append({"kind": "figure", "name": kind, "left_out": fold, "rows": own.rows, "sources": own.sources,
+                         "median": own.median, "mean": own.mean, "p90": own.p90})  # fmt: skip
     rows.sort(key=lambda row: row["name"])
-    return rows + _constants(found)
+    return [*rows, *_constants(found)]
 
 
-def _constants(found: ServingCalibrationRun) -> list[dict[str, Any]]:
+def _constants(found: ServingCalibrationRun) -> list[ConstantRow]:
     factors = found.factors
     rows = [_constant(name, "all", value, SERVING_PRIORS[name].value) for name, value in factors.common.items()]
     groups = [*factors.engines.items(), *factors.families.items()]
     return rows + [_constant(name, of, value, 1.0) for of, own in groups for name, value in own.items()]
 
 
-def _constant(name: str, of: str, value: float, expected: float) -> dict[str, Any]:
+def _constant(name: str, of: str, value: float, expected: float) -> ConstantRow:
     return {"kind": "constant", "constant": name, "of": of, "value": value, "expected": expected}
 
 
-def _blocks(rows: Sequence[Mapping[str, Any]]) -> list[Block]:
+def _blocks(rows: Sequence[FigureRow | ConstantRow]) -> list[Block]:
     errors = [
         [row["name"], f"the {row['left_out']}", f"{row['rows']:,}", str(row["sources"]), percent(row["median"]),
          percent(row["mean"]), percent(row["p90"])]

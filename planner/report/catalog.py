@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Literal
+
+from typing_extensions import TypedDict
 
 from planner.catalog.model import Catalog, Device, Offer
 from planner.catalog.names import device_matches
@@ -15,7 +17,8 @@ from planner.errors import UsageError
 from planner.report import rows as lists
 from planner.report.rows import Field
 
-GROUPS = ("device", "provider", "region")
+Group = Literal["device", "provider", "region"]
+GROUPS: tuple[Group, ...] = ("device", "provider", "region")
 _SIXTEEN = ("bf16", "fp16")
 
 
@@ -29,20 +32,42 @@ class Filter:
     suspect: bool = False
 
 
-def group_key(given: str | None) -> str | None:
+def group_key(given: str | None) -> Group | None:
     """A key to group by; UsageError when there is none of that name."""
     if given in (None, *GROUPS):
         return given
     raise UsageError.of("unknown-key", f"cannot group by '{given}'", hint=f"one of {', '.join(GROUPS)}")
 
 
-def offer_rows(catalog: Catalog, wanted: Filter) -> list[dict[str, Any]]:
+class OfferRow(TypedDict):
+    """An offer with what a unit of it costs."""
+
+    offer: str
+    device: str
+    devices: int
+    shape: str
+    provider: str
+    region: str
+    zone: str
+    country: str
+    price_model: str
+    usd_per_hour: float
+    usd_per_device_hour: float
+    usd_per_pflop_hour: float | None
+    memory_bytes: int
+    as_of: str
+    status: str
+    source: str
+    quality: str
+
+
+def offer_rows(catalog: Catalog, wanted: Filter) -> list[OfferRow]:
     """Offers that match, cheapest dense 16-bit compute first; those of unknown peak last."""
     rows = [_row(catalog, offer) for offer in catalog.offers if _matches(catalog, offer, wanted)]
     return sorted(rows, key=lambda row: (_sort_value(row), row["usd_per_device_hour"], row["offer"]))
 
 
-def _sort_value(row: Mapping[str, Any]) -> float:
+def _sort_value(row: OfferRow) -> float:
     value = row["usd_per_pflop_hour"]
     return math.inf if value is None else float(value)
 
@@ -67,7 +92,7 @@ def dense_16_bit(device: Device) -> float | None:
     return next((device.peak_flop_per_s[name] for name in _SIXTEEN if device.peak_flop_per_s.get(name)), None)
 
 
-def _row(catalog: Catalog, offer: Offer) -> dict[str, Any]:
+def _row(catalog: Catalog, offer: Offer) -> OfferRow:
     shape = catalog.shapes[offer.shape]
     device = catalog.devices[shape.device]
     hourly = offer.price_microusd_per_hour / 1e6
@@ -108,7 +133,7 @@ _FIELDS = (
 
 
 def render_offers(
-    rows: Sequence[Mapping[str, Any]], form: str, *, group_by: str | None = None, width: int = 100, colour: bool = False
+    rows: Sequence[OfferRow], form: str, *, group_by: Group | None = None, width: int = 100, colour: bool = False
 ) -> str:
     """The list in any format; the title names the sort key."""
     shown = _cheapest_each(rows, group_by) if group_by else rows
@@ -120,8 +145,8 @@ def render_offers(
     return lists.render(shown, _FIELDS, form=form, title=title, width=width, colour=colour, keys=keys)
 
 
-def _cheapest_each(rows: Sequence[Mapping[str, Any]], key: str) -> list[Mapping[str, Any]]:
-    first: dict[str, Mapping[str, Any]] = {}
+def _cheapest_each(rows: Sequence[OfferRow], key: Group) -> list[OfferRow]:
+    first: dict[str, OfferRow] = {}
     for row in rows:
         first.setdefault(row[key], row)
     return list(first.values())

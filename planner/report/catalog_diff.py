@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from planner.catalog.diff import Change, Cheapest, Difference, Moved
 from planner.plan.compare.model import CompareDocument
@@ -34,7 +36,8 @@ def render_difference(
         Long lists whole.
     """
     if form == "json":
-        return json.render(document(found, names) | ({} if plans is None else {"plans": plans}))
+        told = document(found, names)
+        return json.render(told if plans is None else {**told, "plans": plans})
     if form == "csv":
         rows = csv.render([_flat(change) for change in (*found.changes, *found.prices)],
                           ["kind", "id", "field", "old", "new", "ratio", "old_source", "new_source"])  # fmt: skip
@@ -43,7 +46,57 @@ def render_difference(
     return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
 
 
-def document(found: Difference, names: tuple[str, str]) -> dict[str, Any]:
+class Changed(TypedDict):
+    """A fact or a price that differs."""
+
+    kind: str
+    id: str
+    field: str
+    old: Any
+    new: Any
+    ratio: float | None
+    old_source: str
+    new_source: str
+
+
+class Drifted(TypedDict):
+    """A fact whose provenance differs."""
+
+    kind: str
+    id: str
+    field: str
+    old: dict[str, str]
+    new: dict[str, str]
+    better: bool | None
+
+
+class Flagged(TypedDict):
+    """An offer whose price looks wrong now."""
+
+    id: str
+    quality: str
+    note: str
+
+
+class DiffDocument(TypedDict):
+    """What sets two catalogs apart."""
+
+    schema: Literal["catalog/diff/v1"]
+    old: str
+    new: str
+    same: bool
+    added: dict[str, list[str]]
+    removed: dict[str, list[str]]
+    changes: list[Changed]
+    prices: list[Changed]
+    cheapest: list[dict[str, object]]
+    drift: list[Drifted]
+    flagged: list[Flagged]
+    cleared: list[str]
+    plans: NotRequired[CompareDocument]
+
+
+def document(found: Difference, names: tuple[str, str]) -> DiffDocument:
     """The difference as plain data."""
     return {
         "schema": "catalog/diff/v1",
@@ -65,7 +118,7 @@ def document(found: Difference, names: tuple[str, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _flat(change: Change) -> dict[str, Any]:
+def _flat(change: Change) -> Changed:
     return {
         "kind": change.kind,
         "id": change.id,

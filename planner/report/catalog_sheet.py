@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
 
 from planner import units
 from planner.catalog.load import find_device
@@ -14,7 +16,6 @@ from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.catalog import dense_16_bit
 
-SCHEMA = "plan/catalog-entry/v1"
 YARDSTICKS = ("a100-sxm-80gb", "h100-sxm-80gb")  # what a vendor's claim is held against
 _BOUND_BY = (
     "decoding is bound by memory bandwidth, prompts and training by the 16-bit peak: no plan is faster than that"
@@ -22,7 +23,42 @@ _BOUND_BY = (
 _APART = ("id", "aliases", "facts", "claims", "notes", "note", "refusals", "provenance")
 
 
-def sheet(catalog: Catalog, identifier: str) -> dict[str, Any]:
+class FactTold(TypedDict):
+    """A fact with its provenance."""
+
+    fact: str
+    value: Any
+    source: str
+    as_of: str
+    status: str
+
+
+class Against(TypedDict):
+    """A device as multiples of a well-known one; null: not known."""
+
+    device: str
+    peak_16_bit: float | None
+    memory_bandwidth: float | None
+    memory: float | None
+
+
+class EntrySheet(TypedDict):
+    """Everything the catalog says about one device, shape or offer."""
+
+    schema: Literal["plan/catalog-entry/v1"]
+    kind: Literal["device", "shape", "offer"]
+    id: str
+    aliases: list[str]
+    facts: list[FactTold]
+    refusals: dict[str, str]
+    claims: list[str]
+    against: list[Against]
+    notes: str
+    shapes: list[str]
+    offers: int
+
+
+def sheet(catalog: Catalog, identifier: str) -> EntrySheet:
     """Everything the catalog says about one id; InputError when it knows none of that name."""
     if identifier in catalog.shapes:
         return _shape_sheet(catalog, catalog.shapes[identifier])
@@ -37,12 +73,12 @@ def sheet(catalog: Catalog, identifier: str) -> dict[str, Any]:
         raise InputError.of("unknown-id", message, hint=problem.hint or "plan catalog list") from None
 
 
-def _device_sheet(catalog: Catalog, device: Device) -> dict[str, Any]:
+def _device_sheet(catalog: Catalog, device: Device) -> EntrySheet:
     shapes = [shape for shape in catalog.shapes.values() if shape.device == device.id]
     ids = {shape.id for shape in shapes}
     offers = [offer for offer in catalog.offers if offer.shape in ids]
     return {
-        "schema": SCHEMA,
+        "schema": "plan/catalog-entry/v1",
         "kind": "device",
         "id": device.id,
         "aliases": list(device.aliases),
@@ -56,24 +92,25 @@ def _device_sheet(catalog: Catalog, device: Device) -> dict[str, Any]:
     }
 
 
-def _shape_sheet(catalog: Catalog, shape: Shape) -> dict[str, Any]:
+def _shape_sheet(catalog: Catalog, shape: Shape) -> EntrySheet:
     offers = [offer.id for offer in catalog.offers if offer.shape == shape.id]
     return {
-        "schema": SCHEMA, "kind": "shape", "id": shape.id, "aliases": [], "facts": _facts(shape, shape.facts),
+        "schema": "plan/catalog-entry/v1", "kind": "shape", "id": shape.id, "aliases": [],
+        "facts": _facts(shape, shape.facts),
         "refusals": {}, "claims": [], "against": [], "notes": "", "shapes": [], "offers": len(offers),
     }  # fmt: skip
 
 
-def _offer_sheet(catalog: Catalog, offer: Offer) -> dict[str, Any]:
+def _offer_sheet(catalog: Catalog, offer: Offer) -> EntrySheet:
     own = {field.name: offer.provenance for field in fields(offer)}
     return {
-        "schema": SCHEMA, "kind": "offer", "id": offer.id, "aliases": [], "facts": _facts(offer, own),
+        "schema": "plan/catalog-entry/v1", "kind": "offer", "id": offer.id, "aliases": [], "facts": _facts(offer, own),
         "refusals": {}, "claims": [], "against": [], "notes": offer.note, "shapes": [offer.shape], "offers": 1,
     }  # fmt: skip
 
 
-def _facts(entry: Any, provenance: Mapping[str, Provenance]) -> list[dict[str, Any]]:
-    rows = []
+def _facts(entry: Any, provenance: Mapping[str, Provenance]) -> list[FactTold]:
+    rows: list[FactTold] = []
     for field in fields(entry):
         if field.name in _APART:
             continue
@@ -107,9 +144,9 @@ def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
     return [(name, list(value) if isinstance(value, tuple) else value)]
 
 
-def _against(catalog: Catalog, device: Device) -> list[dict[str, Any]]:
+def _against(catalog: Catalog, device: Device) -> list[Against]:
     """Peak and bandwidth as multiples of well-known devices: what a claim can rest on."""
-    rows = []
+    rows: list[Against] = []
     for name in YARDSTICKS:
         other = catalog.devices.get(name)
         if other is not None:
@@ -124,19 +161,19 @@ def _ratio(mine: float | None, other: float | None) -> float | None:
     return mine / other if mine and other else None
 
 
-def render_sheet(facts: Mapping[str, Any], form: str, *, width: int = 100, colour: bool = False) -> str:
+def render_sheet(facts: EntrySheet, form: str, *, width: int = 100, colour: bool = False) -> str:
     """A sheet in any format."""
     if form == "json":
         return json.render(facts)
     if form == "csv":
-        rows = [{"kind": facts["kind"], "id": facts["id"]} | row for row in facts["facts"]]
-        flat = [row | {"value": _plain(row["value"])} for row in rows]
+        head = {"kind": facts["kind"], "id": facts["id"]}
+        flat = [{**head, **row, "value": _plain(row["value"])} for row in facts["facts"]]
         return csv.render(flat, ["kind", "id", "fact", "value", "source", "as_of", "status"])
     blocks = _blocks(facts)
     return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
 
 
-def _blocks(facts: Mapping[str, Any]) -> list[Block]:
+def _blocks(facts: EntrySheet) -> list[Block]:
     head = f"{facts['kind']} {facts['id']}"
     also = (f"also {', '.join(facts['aliases'])}",) if facts["aliases"] else ()
     told = [row for row in facts["facts"] if row["value"] not in (None, "", [])]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from planner.plan.model.plan import PlanDocument
+from collections.abc import Mapping
+from typing import Any
+
 from planner.units import format_money
 
 
-def certificate_words(document: PlanDocument) -> str:
+def certificate_words(document: Mapping[str, Any]) -> str:
     """The bound, how far the plan is from it, and over how many columns; empty for a plan without a certificate."""
     certificate = document.get("certificate")
     if not isinstance(certificate, dict):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from planner import units
 from planner.plan.frontier.model import FrontierDocument, FrontierPoint, SweepTold
@@ -21,7 +20,7 @@ _PLOT = 72
 def render_frontier(
     document: FrontierDocument,
     form: str,
-    rows: list[dict[str, Any]],
+    rows: list[dict[str, object]],
     *,
     width: int = 100,
     colour: bool = False,

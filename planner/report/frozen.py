@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from planner.catalog.model import Catalog
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Lines
@@ -11,7 +9,7 @@ from planner.report.blocks import Block, Lines
 
 def render_frozen(catalog: Catalog, file: str, form: str, *, width: int = 100, colour: bool = False) -> str:
     """Digest and counts in every output format; `file` is where it was written, empty: nowhere."""
-    row: dict[str, Any] = {
+    row = {
         "name": catalog.name,
         "as_of": catalog.as_of,
         "sha256": catalog.digest,

@@ -5,10 +5,10 @@ Colours are those of the page around it, dark or light; what a scenario says is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from planner.plan.model.plan import PlanDocument
+from planner.plan.model.rows import Memory
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, Timeline, columns
 from planner.report.escape import html
 from planner.report.plan_view import allocation_grid
@@ -97,7 +97,7 @@ def _bars(document: PlanDocument) -> Iterator[str]:
                 yield f"<tr>{named}<td>{_bar(memory)}</td>{_cell('td', told, 'left')}</tr>"
 
 
-def _bar(memory: Mapping[str, Any]) -> str:
+def _bar(memory: Memory) -> str:
     """Parts side by side, largest first, each with its name to hover over; the frame is what is usable."""
     parts = sorted(memory["terms_bytes"].items(), key=lambda part: -part[1])
     named = [html(f"{name.replace('_', ' ')} {format_bytes(size)}") for name, size in parts]

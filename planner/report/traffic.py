@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import Final, Literal
 
 from planner import units
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Lines, columns
+from planner.traffic.facts import TrafficDocument
 
 _BARS = "▁▂▃▄▅▆▇█"
-_LENGTHS = ("mean", "p50", "p90", "p95", "p99", "max")
-_UNITS = {
+_LENGTHS: Final = ("mean", "p50", "p90", "p95", "p99", "max")
+Figure = Literal[
+    "requests", "seconds", "requests_per_s", "requests_per_minute", "peak_factor", "arrival_variability",
+]  # fmt: skip
+_UNITS: dict[Figure, str] = {
     "requests": "1", "seconds": "s", "requests_per_s": "1/s", "requests_per_minute": "1/min", "peak_factor": "1",
     "arrival_variability": "1",
 }  # fmt: skip
 
 
-def render_traffic(document: Mapping[str, Any], form: str, *, width: int = 100, colour: bool = False) -> str:
+def render_traffic(document: TrafficDocument, form: str, *, width: int = 100, colour: bool = False) -> str:
     """What a trace shows, as table, json, csv or md."""
     if form == "json":
         return json.render(document)
@@ -27,10 +31,10 @@ def render_traffic(document: Mapping[str, Any], form: str, *, width: int = 100, 
     return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
 
 
-def _blocks(document: Mapping[str, Any]) -> list[Block]:
+def _blocks(document: TrafficDocument) -> list[Block]:
     lengths = [
-        [name, *(f"{document[key][fact]:,.0f}" for fact in _LENGTHS), f"{document[key]['squared_variation']:.2f}"]
-        for name, key in (("prompt", "input_tokens"), ("answer", "output_tokens"))
+        [name, *(f"{facts[fact]:,.0f}" for fact in _LENGTHS), f"{facts['squared_variation']:.2f}"]
+        for name, facts in (("prompt", document["input_tokens"]), ("answer", document["output_tokens"]))
     ]
     buckets = [
         [row["bucket"], f"{row['share']:.1%}", f"{row['input_tokens']:,.0f}", f"{row['output_tokens']:,.0f}"]
@@ -51,7 +55,7 @@ def _blocks(document: Mapping[str, Any]) -> list[Block]:
     ]
 
 
-def _head(document: Mapping[str, Any]) -> tuple[str, ...]:
+def _head(document: TrafficDocument) -> tuple[str, ...]:
     rate, peak = document["requests_per_s"], document["peak_factor"]
     return (
         f"{document['file']} · {document['requests']:,} requests in {units.format_duration(document['seconds'])}",
@@ -65,7 +69,7 @@ def _head(document: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _paste(document: Mapping[str, Any]) -> tuple[str, ...]:
+def _paste(document: TrafficDocument) -> tuple[str, ...]:
     numbers = (f"   {line}" for line in document["scenario_numbers"])
     return ("In a scenario, under serving:", f"   {document['scenario_trace']}",
             "or, without the buckets and the profile:", *numbers)  # fmt: skip
@@ -80,19 +84,19 @@ def _busiest(weights: list[float]) -> tuple[str, str]:
     return f"{sum(weights) / len(weights):.2f}", f"{weights.index(most)} h: {most:.2f}"
 
 
-def _flat(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    def row(fact: str, value: Any, unit: str) -> dict[str, Any]:
+def _flat(document: TrafficDocument) -> Iterator[dict[str, object]]:
+    def row(fact: str, value: object, unit: str) -> dict[str, object]:
         return {"trace": document["file"], "fact": fact, "value": value, "unit": unit}
 
     for key, unit in _UNITS.items():
         yield row(key, document[key], unit)
-    for key in ("input_tokens", "output_tokens"):
-        for fact, value in document[key].items():
-            yield row(f"{key} {fact}", value, "1" if fact == "squared_variation" else "tokens")
+    for side in ("input_tokens", "output_tokens"):
+        for fact, value in document[side].items():
+            yield row(f"{side} {fact}", value, "1" if fact == "squared_variation" else "tokens")
     for bucket in document["buckets"]:
         yield row(f"share of {bucket['bucket']}", bucket["share"], "1")
-        for key in ("input_tokens", "output_tokens"):
-            yield row(f"{key} of {bucket['bucket']}", bucket[key], "tokens")
+        for part in ("input_tokens", "output_tokens"):
+            yield row(f"{part} of {bucket['bucket']}", bucket[part], "tokens")
     for day in document["profile"]:
         for hour, weight in enumerate(day["weights"]):
             yield row(f"weight of {day['day']}, hour {hour}", weight, "1")

@@ -25,9 +25,10 @@ GB = 10**9
 
 def timed(**band: float) -> Document:
     """A job that waits for 10 h and runs for 100 h, with what is known of its errors."""
-    known = {"time": {"margin": 1.3}, "confidence": 0.75, "hours": {"p10": 90.0, "p90": 140.0, **band}}
+    time = {"margin": 1.3} if band else None
+    known = {"time": time, "confidence": 0.75, "hours": {"p10": 90.0, "p90": 140.0, **band}}
     return {"start_hours": 10.0, "hours": 100.0, "finish_hours": 110.0, "deadline_hours": 200.0,
-            "error_band": known if band else None}  # fmt: skip
+            "error_band": known}  # fmt: skip
 
 
 def test_a_job_is_late_by_its_own_confidence() -> None:

@@ -75,13 +75,13 @@ def frontier_document(
     return document
 
 
-def flat_rows(document: FrontierDocument) -> list[dict[str, Any]]:
+def flat_rows(document: FrontierDocument) -> list[dict[str, object]]:
     """One flat row a point, for frames and CSV."""
     over = document["sweep"]["over"]
     unit = UNITS[over][0]
     rows = []
     for point in document["points"]:
-        row: dict[str, Any] = {f"{over}_from_{unit}": point["from"], "proven": point["status"] == "optimal"}
+        row: dict[str, object] = {f"{over}_from_{unit}": point["from"], "proven": point["status"] == "optimal"}
         row |= {name: point[name] for name in ("cost_usd", "finish_hours", "carbon_kg", "devices", "device_hours")}
         row |= {"saved": point["saved"], "saved_unit": document["sweep"]["saved_unit"], "here": point["here"]}
         for workload in point["workloads"]:
