@@ -19,16 +19,16 @@ class Launched(NamedTuple):
 
 def joined_levels(rows: Sequence[Allocation]) -> list[Launched]:
     """Allocations of one workload in the plan's order; those of a fleet alike in all but their level as one."""
-    levelled = any("role" in row and row.get("level") for row in rows)
+    levelled = any("replicas" in row and row.get("level") for row in rows)
     kinds: dict[str, list[Allocation]] = {}
     for number, row in enumerate(rows):
-        alike = (row["offer"], "role" in row and row["role"], row["layout"], row["funding"])
+        alike = (row["offer"], "replicas" in row and row["role"], row["layout"], row["funding"])
         kinds.setdefault(json.dumps(alike, sort_keys=True) if levelled else str(number), []).append(row)
     return [_launched(alike) for alike in kinds.values()]
 
 
 def _launched(rows: Sequence[Allocation]) -> Launched:
-    replicas = [row for row in rows if "role" in row]
+    replicas = [row for row in rows if "replicas" in row]
     if not replicas:  # a training job
         return Launched(rows[0], 0)
     always = sum(row["replicas"] for row in replicas if not row.get("level"))

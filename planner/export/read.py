@@ -130,10 +130,10 @@ def _launch(
     }
     if isinstance(asked, TrainingJob):
         assert workload["kind"] == "training"
-        assert "mfu" in row
+        assert "jobs" in row
         return _training_launch(asked, workload, row, common)
     assert workload["kind"] == "serving"
-    assert "role" in row
+    assert "replicas" in row
     others = tuple(
         other for other, (theirs, _) in zip(stems, rows) if theirs["name"] == workload["name"] and other != stem
     )
