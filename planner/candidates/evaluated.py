@@ -11,6 +11,7 @@ from planner.candidates.contracts import reserved_sites
 from planner.candidates.ledger import Ledger
 from planner.candidates.mixed_space import MixSpace
 from planner.candidates.offers import Site, sites_of
+from planner.candidates.patience import Patience
 from planner.candidates.placement import data_sets
 from planner.candidates.rates import rates_table, resolve_rates
 from planner.candidates.serving import ServingQuestion, ServingTable, resolve_serving, serving_table
@@ -99,13 +100,15 @@ class Evaluated:
         return replace(self, workload=workload, around=around, question=question, space=space)
 
 
-def evaluated(workload: Workload, arch: Architecture, around: Around, market: Catalog) -> Evaluated:
+def evaluated(workload: Workload, arch: Architecture, around: Around, market: Catalog, patience: Patience) -> Evaluated:
     """Every legal way to run one workload on every allowed offer.
 
     Parameters
     ----------
     market
         The catalog with what the scenario adds to it.
+    patience
+        Whether there is time for it.
     """
     ledger = Ledger(workload=workload.name)
     scenario = around.scenario
@@ -119,7 +122,8 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
     sites += reserved_sites(around.pools, scenario, market)
     if isinstance(workload, ServingFleet):
         fleet = resolve_serving(workload, arch, scenario, market)
-        served = serving_table(fleet, _lasting(workload, sites, ledger), ledger)
+        lasting = _lasting(workload, sites, ledger)
+        served = serving_table(fleet, [] if patience.out(workload.name) else lasting, ledger)
         return Evaluated(
             workload=workload, arch=arch, around=around, question=fleet, table=served, median=served, ledger=ledger
         )
@@ -132,6 +136,7 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
         market,
         every_layout=around.every_layout,
         patience_s=around.patience_s,
+        patience=patience,
     )
     return Evaluated(
         workload=workload,

@@ -17,6 +17,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, Window, joint_rows
 from planner.candidates.machines import carbon_mg_per_hour
 from planner.candidates.mixed_space import MixSpace
+from planner.candidates.patience import Patience, Spent, endless
 from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.prune import count_pruned, prune
 from planner.candidates.serving import ServingTable
@@ -53,6 +54,7 @@ class Candidates:
     whole_calendar: Calendar | None = None  # of `whole`
     spaces: Mapping[str, MixSpace] = field(default_factory=dict)  # of jobs that may be mixed: what of
     ways: Mapping[str, Evaluated] = field(default_factory=dict)  # of each workload as it was evaluated
+    cut: tuple[str, ...] = ()  # workloads of which only some ways were looked at, for lack of time: nothing is proven
     unlisted: int | None = None  # bound of the criterion for mixes that are not among the ways; None: none matters
 
     @property
@@ -93,6 +95,7 @@ def enumerate_candidates(
     pruned: bool = True,
     patience_s: float | None = None,
     known: Candidates | None = None,
+    spent: Spent = endless,
 ) -> Candidates:
     """Every legal way to run every workload on every allowed offer.
 
@@ -109,7 +112,11 @@ def enumerate_candidates(
     known
         Of another scenario: the ways of a workload that is as it was, where nothing else changed that they depend
         on, are taken from there.
+    spent
+        Share of the time for it that is gone. Each workload has an equal part: what it does not come to is left out,
+        and `cut` names it.
     """
+    patience = Patience(workloads=[workload.name for workload in scenario.workloads], spent=spent)
     base, catalog = catalog, market(scenario, catalog)
     pools = pools_of(scenario, catalog, allow_suspect=allow_suspect)
     around = Around(
@@ -124,11 +131,11 @@ def enumerate_candidates(
     for workload in scenario.workloads:
         given = isinstance(workload, ServingFleet) and workload.rates is not None
         arch = NO_MODEL if given and workload.model is None else load_model(workload.model)
-        before = known.ways.get(workload.name) if known else None
+        before = known.ways.get(workload.name) if known and workload.name not in known.cut else None
         if before is not None and before.answers(workload, arch, around):
             ways[workload.name] = before.asked_by(workload, around)
         else:
-            ways[workload.name] = evaluated(workload, arch, around, catalog)
+            ways[workload.name] = evaluated(workload, arch, around, catalog, patience)
     questions = {name: one.question for name, one in ways.items()}
     tables = {name: one.table for name, one in ways.items()}
     ledgers = {name: one.ledger.copy() for name, one in ways.items()}
@@ -155,6 +162,7 @@ def enumerate_candidates(
         calendar=built.calendar.select(kept) if built.calendar else None,
         spaces={name: one.space for name, one in ways.items() if one.space is not None},
         ways=ways,
+        cut=tuple(patience.cut),
     )
 
 

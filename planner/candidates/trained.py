@@ -10,6 +10,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.mixed_space import MixSpace
 from planner.candidates.mixed_table import add_mixes
 from planner.candidates.offers import Site, sites_of
+from planner.candidates.patience import Patience
 from planner.candidates.placement import sites_with_data
 from planner.candidates.training import TrainingTable, training_tables
 from planner.candidates.training_question import TrainingQuestion, resolve_training
@@ -38,12 +39,13 @@ def ways_to_train(
     *,
     every_layout: bool = False,
     patience_s: float | None = None,
+    patience: Patience | None = None,
 ) -> Trained:
     """Every legal way to run a job on some sites; those where its data cannot be are left out."""
     question = replace(resolve_training(job, arch, scenario, catalog), patience_s=patience_s)
     there = sites_with_data(job, list(sites), scenario, catalog, ledger)
-    table, median = training_tables(question, there, ledger, every_layout=every_layout)
-    if not job.mix_within_job:
+    table, median = training_tables(question, there, ledger, every_layout=every_layout, patience=patience)
+    if not job.mix_within_job or (patience is not None and patience.out(job.name)):
         return Trained(question=question, table=table, median=median, space=None)
     mixing = add_mixes(question, there, ledger, table, median)
     return Trained(question=question, table=mixing.table, median=mixing.median, space=mixing.space)

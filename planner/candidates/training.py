@@ -14,7 +14,7 @@ the same evaluation, chosen from again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +25,7 @@ from planner.candidates.layouts import enumerate_layouts
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, training_refusal
 from planner.candidates.offers import Site, group_by_physics
+from planner.candidates.patience import Patience
 from planner.candidates.training_choice import busy_s, fastest, least_policies, least_times, policy_runs
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Part, TrainingTable, priced
@@ -49,17 +50,29 @@ def training_table(
 
 
 def training_tables(
-    question: TrainingQuestion, sites: Sequence[Site], ledger: Ledger, *, every_layout: bool = False
+    question: TrainingQuestion,
+    sites: Sequence[Site],
+    ledger: Ledger,
+    *,
+    every_layout: bool = False,
+    patience: Patience | None = None,
 ) -> tuple[TrainingTable, TrainingTable]:
-    """The columns of one job at the confidence asked for, and at the median; the ledger is of the former."""
+    """The columns of one job at the confidence asked for, and at the median; the ledger is of the former.
+
+    When patience runs out, the machines that were looked at by then are all there are.
+    """
+
+    def out() -> bool:
+        return patience is not None and patience.out(question.job.name)
+
     offloads = bool(question.job.offload)
     groups = group_by_physics(_able_sites(question, sites, ledger), host_memory=offloads)
     searches = [_Search(group=group, counts=node_counts(question, group, ledger)) for group in groups]
-    evaluated = _evaluate_memory(question, [search for search in searches if search.counts])
+    evaluated = _evaluate_memory(question, [search for search in searches if search.counts], out)
     found = [
         _fitting(question, search, evaluated[search.domain], ledger, every_layout=every_layout)
         for search in searches
-        if search.counts
+        if search.counts and search.domain in evaluated and not out()
     ]
     asked = priced(question, [parts[0] for parts in found], ledger)
     if all(len(parts) == 1 for parts in found):
@@ -111,13 +124,17 @@ class _Evaluated:
         return np.asarray(wanted[devices])
 
 
-def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) -> dict[int, _Evaluated]:
+def _evaluate_memory(
+    question: TrainingQuestion, searches: Sequence[_Search], out: Callable[[], bool]
+) -> dict[int, _Evaluated]:
     """Layouts and their memory, once per domain size."""
     wanted: dict[int, set[int]] = {}
     for search in searches:
         wanted.setdefault(search.domain, set()).update(search.device_counts)
     result = {}
     for domain, counts in wanted.items():
+        if out():
+            break
         legal = enumerate_layouts(question.arch, sorted(counts), replace(question.rules, domain_devices=domain))
         layout = _offered(question, legal)
         memory = training_memory(question.arch, question.spec, layout)

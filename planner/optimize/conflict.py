@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from planner.candidates.program import Program
+from planner.deadline import Deadline
 from planner.optimize.limited import PROVIDERS, Asker, Limited
 from planner.optimize.slack import surely_infeasible
 from planner.optimize.solve import optimize
@@ -40,7 +41,7 @@ class Conflict:
 
 
 def minimal_conflict(
-    program: Program | Limited, *, solver: str = "highs", time_limit_s: float | None = None
+    program: Program | Limited, *, solver: str = "highs", time_limit_s: float | Deadline | None = None
 ) -> tuple[str, ...]:
     """Names of `find_conflict`; empty when the program is feasible."""
     return find_conflict(program, solver=solver, time_limit_s=time_limit_s).names
@@ -50,7 +51,7 @@ def find_conflict(
     program: Program | Limited,
     *,
     solver: str = "highs",
-    time_limit_s: float | None = None,
+    time_limit_s: float | Deadline | None = None,
     asker: Asker | None = None,
 ) -> Conflict:
     """Names of limits and tasks that together are infeasible, by deletion.
@@ -115,7 +116,7 @@ def _limited(program: Program | Limited) -> Limited:
     return Limited(program=program) if isinstance(program, Program) else program
 
 
-def _infeasible(program: Program, solver: str, time_limit_s: float | None) -> bool | None:
+def _infeasible(program: Program, solver: str, time_limit_s: float | Deadline | None) -> bool | None:
     """Proven infeasible, has a plan, or None = neither shown."""
     asked = replace(program, objective=("cost",), cost_microusd=0 * program.cost_microusd)
     answer = uninterrupted(optimize(asked, cost_only=True, solver=solver, time_limit_s=time_limit_s))

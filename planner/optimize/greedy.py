@@ -9,7 +9,7 @@ stands up to the exact check is the answer. Nothing here is believed: sums are i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -88,8 +88,13 @@ class _Rows:
         return worth
 
 
-def greedy_plan(scope: Scope) -> IntArray | None:
+def greedy_plan(scope: Scope, *, stop: Callable[[], bool] = lambda: False) -> IntArray | None:
     """The cheapest of several plans that are put together task by task; None when none stands.
+
+    Parameters
+    ----------
+    stop
+        Asked now and then: whether what was found by now has to do.
 
     Examples
     --------
@@ -108,12 +113,16 @@ def greedy_plan(scope: Scope) -> IntArray | None:
     """
     program, rows = scope.program, _Rows.of(scope)
     asked = [task for task in program.tasks if task.kind != "optional"]
-    bundles = {task.name: _bundles(scope, task) for task in asked}
+    bundles = {task.name: _bundles(scope, task, stop) for task in asked}
     best: IntArray | None = None
+    tried = False
     for worth in _values_of_supplies(scope, rows):
         for start in _starts(scope):
             here = scope if start is None else scope.only(start)
             for order in _orders(here, asked, rows, worth):
+                if tried and stop():
+                    return best
+                tried = True
                 units = _Try(scope=here, rows=rows, worth=worth, bundles=bundles).run(order)
                 if units is None or (best is not None and _cost(scope, units) >= _cost(scope, best)):
                     continue
@@ -184,7 +193,7 @@ def _ranges(starts: IntArray, ends: IntArray) -> IntArray:
     return np.asarray(np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths), dtype=np.int64)
 
 
-def _bundles(scope: Scope, task: Task) -> list[Bundle]:
+def _bundles(scope: Scope, task: Task, stop: Callable[[], bool]) -> list[Bundle]:
     """Ways to meet a fleet: one column alone, a pair of pools, or the best rates for the money together."""
     if task.kind != "serving":
         return []
@@ -207,9 +216,14 @@ def _bundles(scope: Scope, task: Task) -> list[Bundle]:
         found += _filled(scope, task)
     if task.survive_domain:
         found = list(_twice(scope, found))
-    found = [bundle for bundle in found if next(task_violations(program, task, _dense(scope, bundle)), None) is None]
     found.sort(key=lambda bundle: sum(units * float(program.cost_microusd[k]) for k, units in bundle))
-    return found
+    standing: list[Bundle] = []
+    for bundle in found:  # the cheapest first: what there is no time to look at is dearer
+        if standing and stop():
+            break
+        if next(task_violations(program, task, _dense(scope, bundle)), None) is None:
+            standing.append(bundle)
+    return standing
 
 
 def _dense(scope: Scope, bundle: Bundle) -> IntArray:

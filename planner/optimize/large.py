@@ -72,6 +72,10 @@ def _start(run: Running, scope: Scope, model: Model) -> FloatArray | None:
     """A plan to start from: the one that is kept, or one made without a solver; None where flows belong to it."""
     if len(model.columns) < model.variable_count:
         return None
-    units = run.kept.units if run.kept is not None and run.kept.units is not None else greedy_plan(scope)
+
+    def stop() -> bool:
+        return run.stop_at is not None and time.monotonic() > run.stop_at
+
+    units = run.kept.units if run.kept is not None and run.kept.units is not None else greedy_plan(scope, stop=stop)
     run.keep(units)
     return None if units is None else units[model.columns].astype("float64")

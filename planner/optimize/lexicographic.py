@@ -17,6 +17,7 @@ import numpy as np
 
 from planner.candidates.program import IntArray
 from planner.candidates.prune import canonical_order
+from planner.deadline import TimeIsUp
 from planner.optimize.criteria import value_of, weights_of
 from planner.optimize.enumerate import Walk
 from planner.optimize.fleets import first_of
@@ -46,10 +47,12 @@ class Ended:
 def settle_all(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
     """Work through the criteria; the plan of the last stage that stands is the answer.
 
-    Ctrl-C ends the work wherever it is, without an answer: what is known then is in `run.kept`.
+    Ctrl-C and a time limit end the work wherever it is, without an answer: what is known then is in `run.kept`.
     """
     try:
         return _settle(run, scope, chain)
+    except TimeIsUp:
+        return Ended(ending=Ending.LIMIT, stopped_by="time-limit")
     except KeyboardInterrupt:
         return Ended(ending=Ending.INTERRUPT, stopped_by="interrupt")
 

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, Program, Row, restrict
+from planner.deadline import left_s
 from planner.optimize.solve import optimize
 from planner.optimize.status import Solution, Status, uninterrupted
 
@@ -144,7 +145,7 @@ class Asker:
             left = self.stop_at - time.monotonic()
             if left <= 0:
                 return _stopped(program)
-            limit = options.get("time_limit_s")
+            limit = left_s(options.get("time_limit_s"))
             options["time_limit_s"] = left if limit is None else min(limit, left)
         return uninterrupted(optimize(asked, columns=mask, cost_only=True, **options))
 

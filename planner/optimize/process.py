@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from planner.deadline import TimeIsUp
 from planner.optimize import child as children
 from planner.optimize.child import Child
 from planner.optimize.model import Model
@@ -136,6 +137,8 @@ class Talk:
                 self.ending, self.detail = Ending.ERROR, "the solver process sent what cannot be read"
             except TimeoutError:
                 self._stop(child, Ending.HANG if child.ready else Ending.LIMIT, "it did not come back in time")
+            except TimeIsUp:
+                self._stop(child, Ending.LIMIT, "no time was left for it")
             except KeyboardInterrupt:
                 self._stop(child, Ending.INTERRUPT, "interrupted")
             finally:

@@ -14,6 +14,7 @@ shortens ranges (reduced-cost fixing), with a margin for rounding.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,9 +51,10 @@ class Relaxation:
         return np.minimum(upper, np.floor(shortened))
 
 
-def relax(model: Model, *, threads: int = 1) -> Relaxation | None:
+def relax(model: Model, *, threads: int = 1, stop_at: float | None = None) -> Relaxation | None:
     """Solve the relaxation on arrays; None when it has no answer (the integer model then says why)."""
-    answer = linear_program(model, threads=threads) if model.line_count else None
+    left_s = None if stop_at is None else max(stop_at - time.monotonic(), 0.0)
+    answer = linear_program(model, threads=threads, time_limit_s=left_s) if model.line_count else None
     return None if answer is None else weigh(model, *answer)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, Program
+from planner.deadline import Deadline, left_s
 from planner.optimize.check import flows_of, violations
 from planner.optimize.child import most_threads
 from planner.optimize.criteria import criteria_of, value_of
@@ -22,6 +23,7 @@ from planner.optimize.scope import Scope, hopeless, scope_of
 from planner.optimize.stage import Adapter, Run
 from planner.optimize.status import STOPS, Ending, Solution, Status
 
+GREEDY_S = 0.7  # beyond the time limit for a plan without a solver, where none is known
 CUT_SHORT = (Ending.LIMIT, Ending.HANG, Ending.INTERRUPT)  # a plan made without a solver is better than none
 __all__ = ["Solution", "Status", "optimize"]
 
@@ -34,7 +36,7 @@ def optimize(
     most_microusd: int | None = None,
     solver: str = "highs",
     gap: float = 0.0,
-    time_limit_s: float | None = None,
+    time_limit_s: float | Deadline | None = None,
     threads: int = 1,
     seed: int = 0,
     adapters: Sequence[Adapter] | None = None,
@@ -59,6 +61,8 @@ def optimize(
         ``highs`` or ``cbc``; the other one, if installed, is asked when an answer does not stand.
     gap
         Relative gap at which to stop; a plan within the gap is ``feasible`` unless proven best.
+    time_limit_s
+        Seconds for this program, or a deadline that it shares with others.  [s]
     threads
         Of the solver, as many as there are cores at most.
     adapters
@@ -79,11 +83,12 @@ def optimize(
     if most_microusd is not None:
         scope = at_most(scope, "cost", most_microusd).settle("cost", most_microusd)
     most = most_threads()
-    options = Options(gap=gap, time_limit_s=time_limit_s, threads=min(threads, most), seed=seed)
+    limit_s = left_s(time_limit_s)
+    options = Options(gap=gap, time_limit_s=limit_s, threads=min(threads, most), seed=seed)
     run = Run(
         adapters=adapters,
         options=options,
-        stop_at=None if time_limit_s is None else time.monotonic() + time_limit_s,
+        stop_at=None if limit_s is None else time.monotonic() + limit_s,
     )
     if threads > most:
         run.messages.append(f"{threads:,} threads were asked for, {most} were used: there are no more cores")
@@ -98,7 +103,7 @@ def optimize(
         chain = chain[: chain.index("cost") + 1]
     run.kept = Kept(scope=scope, chain=chain)
     run.kept.offer(first)
-    ended = _at_best(settle_all(run, scope, chain), run.kept)
+    ended = _at_best(settle_all(run, scope, chain), run.kept, run.stop_at)
     if ended.stopped_by in STOPS:
         run.messages.append(STOPS[ended.stopped_by])
     if ended.units is None:
@@ -109,10 +114,11 @@ def optimize(
     return _with_plan(run, main, scope, ended.units, ended.bound, status, ended.stopped_by)
 
 
-def _at_best(ended: Ended, kept: Kept) -> Ended:
+def _at_best(ended: Ended, kept: Kept, stop_at: float | None) -> Ended:
     """The plan kept takes the place of a worse one, or of none, when the run ended early."""
     if ended.units is None and kept.units is None and ended.ending in CUT_SHORT:
-        kept.offer(greedy_plan(kept.scope), checked=True)
+        until = None if stop_at is None else max(stop_at, time.monotonic()) + GREEDY_S
+        kept.offer(greedy_plan(kept.scope, stop=lambda: until is not None and time.monotonic() > until), checked=True)
     if ended.proven or kept.units is None or (ended.units is not None and not kept.better_than(ended.units)):
         return ended
     bound = ended.bound if ended.bound is not None else kept.bound_microusd

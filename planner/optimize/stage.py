@@ -153,7 +153,7 @@ class Run:
             return None
         scope = priced.within(most, None)
         model = build(scope, criterion, flows=False)
-        relaxation = relax(model, threads=self.options.threads)
+        relaxation = relax(model, threads=self.options.threads, stop_at=self.stop_at)
         if relaxation is None:
             return None
         table = model.table()
@@ -184,7 +184,7 @@ class Run:
             self.kept.offer(units, checked=True)
 
     def _price(self, scope: Scope, criterion: str, model: Model) -> Priced:
-        relaxation = relax(model, threads=self.options.threads)
+        relaxation = relax(model, threads=self.options.threads, stop_at=self.stop_at)
         if relaxation is not None and model.routes:
             scope.cuts.extend(cuts_of_prices(scope, model, relaxation.multipliers))
             relaxation = self._tightened(scope, model, relaxation)
@@ -202,7 +202,7 @@ class Run:
                 break
             scope.cuts.extend(new)
             learn(model, scope, new)
-            better = relax(model, threads=self.options.threads)
+            better = relax(model, threads=self.options.threads, stop_at=self.stop_at)
             if better is None:
                 break
             gain, relaxation = better.bound - relaxation.bound, better

@@ -67,7 +67,7 @@ def behaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Behaves
 
     def stand(*arguments: str) -> Path:
         monkeypatch.setattr(child, "BOOT", stand_in.boot(*arguments))
-        monkeypatch.setattr("planner.optimize.solve.greedy_plan", lambda scope: None, raising=False)
+        monkeypatch.setattr("planner.optimize.solve.greedy_plan", lambda scope, **_: None, raising=False)
         monkeypatch.setattr(process, "GRACE_S", 0.3)
         process.solvers()
         return scenario

@@ -49,7 +49,7 @@ def behaves(monkeypatch: pytest.MonkeyPatch) -> Behaves:
 
     def stand(*arguments: str) -> None:
         monkeypatch.setattr(child, "BOOT", stand_in.boot(*arguments))
-        monkeypatch.setattr("planner.optimize.solve.greedy_plan", lambda scope: None, raising=False)
+        monkeypatch.setattr("planner.optimize.solve.greedy_plan", lambda scope, **_: None, raising=False)
         process.solvers()
 
     return stand

@@ -281,7 +281,7 @@ class CutShort(PulpAdapter):
 )
 def test_broken_off_the_plan_in_hand_is_kept(how: Ending, stopped_by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "LARGE", 1)
-    monkeypatch.setattr(large, "greedy_plan", lambda scope: None)
+    monkeypatch.setattr(large, "greedy_plan", lambda scope, **_: None)
     monkeypatch.setattr(CutShort, "how", how, raising=False)
     answer = optimize(calendar(), cost_only=True, adapters=[CutShort(solver="highs")])
     assert answer.status is Status.FEASIBLE

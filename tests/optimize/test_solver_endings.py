@@ -116,7 +116,7 @@ def test_limit_with_a_plan() -> None:
 @pytest.fixture
 def only_solvers(monkeypatch: pytest.MonkeyPatch) -> None:
     """No plan is made without a solver."""
-    monkeypatch.setattr("planner.optimize.solve.greedy_plan", lambda scope: None)
+    monkeypatch.setattr("planner.optimize.solve.greedy_plan", lambda scope, **_: None)
 
 
 @pytest.mark.usefixtures("only_solvers")

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from planner.candidates.search import Candidates
+from planner.deadline import left_s
 from planner.optimize.limited import Asker
 from planner.plan.rows.place import usd
 from planner.plan.why.alternatives import median_cost, same_at_median
@@ -28,7 +29,7 @@ def infeasibility(candidates: Candidates, search: Search, **options: Any) -> Doc
         Of `optimize`; a time limit is that of all steps together. With a calendar they stop after two minutes if no
         limit is given. What was not proven by then is marked.
     """
-    limit_s = options.get("time_limit_s")
+    limit_s = left_s(options.get("time_limit_s"))
     if limit_s is None and candidates.calendar is not None:
         limit_s = LONGEST_S
     asker = Asker(

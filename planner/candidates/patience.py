@@ -1,0 +1,29 @@
+"""How long a listing may go on: asked of whoever has a clock, which this room has not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+Spent = Callable[[], float]  # share of the time that is gone; 1 and more when it is up
+
+
+def endless() -> float:
+    """No time is ever gone."""
+    return 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Patience:
+    """Time for listing, in equal parts for all workloads; what one leaves goes to those after it."""
+
+    workloads: Sequence[str]
+    spent: Spent = endless
+    cut: list[str] = field(default_factory=list)  # workloads that were not looked at to their end
+
+    def out(self, workload: str) -> bool:
+        """Whether no more ways of a workload are to be looked at; whoever asks then leaves some out."""
+        up = self.spent() >= (self.workloads.index(workload) + 1) / len(self.workloads)
+        if up and workload not in self.cut:
+            self.cut.append(workload)
+        return up
