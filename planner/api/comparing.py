@@ -15,6 +15,7 @@ from planner.api.taking import PlanLike, ScenarioLike, catalog_of, document_of, 
 from planner.candidates.search import Candidates
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
+from planner.deadline import Deadline
 from planner.errors import PlanError
 from planner.optimize.solve import Solution
 from planner.plan.made_with import catalog_of_plan
@@ -64,6 +65,7 @@ def compare(
 
     if len(sides) < 2:
         raise ValueError("compare takes two sides or more")
+    options["time_limit_s"] = Deadline.of(options.get("time_limit_s"))
     made = [_side(one, number, catalog, allow_suspect, options) for number, one in enumerate(sides, 1)]
     asked = {**DEFAULTS, **{key: value for key, value in options.items() if key in SOLVING}}
     engine = _engine(allow_suspect, asked)

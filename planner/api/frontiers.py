@@ -10,6 +10,7 @@ from planner.api.taking import PlanLike, ScenarioLike, catalog_of, document_of, 
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
 from planner.catalog.model import Catalog
+from planner.deadline import Deadline
 from planner.errors import PlanError
 from planner.files import LineFile, StrPath
 from planner.plan.frontier.model import Tradeoff
@@ -64,7 +65,8 @@ def frontier(
     scenario = scenario_of(scenario)
     catalog = catalog or catalog_of(scenario)
     sweep = sweep_of(scenario, over=over, low=low, high=high, against=against, workload=workload, most=most)
-    asked = {"solver": "highs", "gap": 0.0, "time_limit_s": None, "threads": 1, "seed": 0, **options}
+    asked = {"solver": "highs", "gap": 0.0, "threads": 1, "seed": 0, **options}
+    asked["time_limit_s"] = Deadline.of(options.get("time_limit_s"))
 
     def enumerate_ways(question: Scenario, patience_s: float | None) -> Candidates:
         check_references(question, catalog)

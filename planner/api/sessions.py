@@ -7,19 +7,22 @@ one question each.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from planner.answers import Plan
 from planner.api.checking import case_problems
 from planner.api.taking import ScenarioLike, catalog_of, scenario_of
+from planner.candidates.patience import Spent, endless
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
 from planner.catalog.model import Catalog
+from planner.deadline import Deadline, TimeIsUp, is_up
 from planner.errors import PlanError, UsageError
 from planner.optimize.solve import Solution, optimize
-from planner.optimize.status import STOPS, uninterrupted
-from planner.plan.beside import beside_plan, despite_ctrl_c
+from planner.optimize.status import STOPS, as_far_as_listed, uninterrupted
+from planner.plan.beside import NO_TIME, beside_plan, despite_ctrl_c
 from planner.plan.certificate import certificate_problems
 from planner.plan.document import build_document, resealed, with_simulation
 from planner.plan.references import check_references, load_model, loader_of
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 Answer = tuple[Candidates, Solution]
+LISTING_SHARE = 0.6  # of the time that is left until a deadline; what is not listed by then is left out
 ASKED = ("solver", "time_limit_s", "threads", "seed")  # options of further programs
 
 
@@ -43,6 +47,7 @@ def enumerate_candidates(
     allow_suspect: bool = False,
     every_layout: bool = False,
     known: Candidates | None = None,
+    spent: Spent = endless,
 ) -> Candidates:
     """Every legal way to run every workload, with memory, time and cost; drops are in its ledgers.
 
@@ -50,6 +55,8 @@ def enumerate_candidates(
     ----------
     known
         Candidates of another scenario: what they have in common with this one is not worked out again.
+    spent
+        Share of the time for it that is gone: at 1 what is not listed yet is left out.
 
     Raises
     ------
@@ -60,7 +67,7 @@ def enumerate_candidates(
     catalog = catalog or catalog_of(scenario)
     check_references(scenario, catalog)
     asked: dict[str, Any] = {"allow_suspect": allow_suspect, "every_layout": every_layout, "known": known}
-    return _enumerate(scenario, catalog, loader_of(scenario), **asked)
+    return _enumerate(scenario, catalog, loader_of(scenario), spent=spent, **asked)
 
 
 class Session:
@@ -75,7 +82,8 @@ class Session:
     allow_suspect
         Use prices that look wrong, too.
     solver, gap, time_limit_s, threads, seed
-        Of every program that is solved, as for `planner.solve`.
+        Of every program that is solved, as for `planner.solve`. A deadline in place of seconds is that of everything:
+        the listing too.
 
     Raises
     ------
@@ -91,7 +99,7 @@ class Session:
         allow_suspect: bool = False,
         solver: str = "highs",
         gap: float = 0.0,
-        time_limit_s: float | None = None,
+        time_limit_s: float | Deadline | None = None,
         threads: int = 1,
         seed: int = 0,
         candidates: Candidates | None = None,
@@ -106,7 +114,8 @@ class Session:
             "threads": threads,
             "seed": seed,
         }
-        self.candidates: Candidates = candidates or self._listed(self.scenario)
+        self._listing = time_limit_s.portion(LISTING_SHARE) if isinstance(time_limit_s, Deadline) else None
+        self.candidates: Candidates = candidates or self._listed(self.scenario, 1)
         self._answer: Answer | None = None
 
     def with_(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Session:
@@ -151,15 +160,30 @@ class Session:
         problems += case_problems(document, catalog) if scenario.uncertainty else []
         if problems:
             raise PlanError(*problems)
-        interrupted = STOPS["interrupt"] in document["warnings"]
-        if (staying is not None or best or within is not None) and not interrupted:
-            document = self._with_others(document, staying, best, within)
-        if simulate:
-            from planner.plan.simulated import simulated_rows
+        return Plan(document=self._with_what_was_asked(document, simulate, staying, best, within))
 
-            seed = self.options["seed"]
-            document = with_simulation(document, simulated_rows(document, catalog, load_model, seed=seed))
-        return Plan(document=document)
+    def _with_what_was_asked(
+        self, document: Document, simulate: bool, staying: Staying | None, best: int, within: float | None
+    ) -> Document:
+        """The plan with other plans and the simulation, as far as there is time."""
+        asked = (staying is not None or best or within is not None) and STOPS["interrupt"] not in document["warnings"]
+        parts = {"other plans": asked, "the simulation": simulate}
+        try:
+            if asked and not is_up(self.options["time_limit_s"]):
+                document = self._with_others(document, staying, best, within)
+                parts.pop("other plans")
+            if simulate and not is_up(self.options["time_limit_s"]):
+                from planner.plan.simulated import simulated_rows
+
+                rows = simulated_rows(document, self.catalog, load_model, seed=self.options["seed"])
+                document = with_simulation(document, rows)
+                parts.pop("the simulation")
+        except TimeIsUp:
+            pass
+        missing = [part for part, wanted in parts.items() if wanted]
+        if not missing:
+            return document
+        return resealed({**document, "warnings": [*document["warnings"], f"{NO_TIME}: {', '.join(missing)}"]})
 
     def marginal_values(self) -> list[Document]:
         """What one step more of each limit saves, each by solving again; nothing without a plan.  [micro-USD]"""
@@ -211,7 +235,7 @@ class Session:
 
     def solved(self, candidates: Candidates) -> Solution:
         """The best plan of the columns as they are, proven as far as they are all."""
-        solution = optimize(candidates.program, **self.options)
+        solution = as_far_as_listed(optimize(candidates.program, **self.options), candidates.cut)
         if candidates.unlisted is None:
             return solution
         from planner.optimize.mixing import within_bound
@@ -224,11 +248,16 @@ class Session:
             return candidates
         from planner.optimize.mixing import with_mixes_that_matter
 
-        return with_mixes_that_matter(candidates, **self.options)
+        try:
+            return with_mixes_that_matter(candidates, **self.options)
+        except TimeIsUp:
+            return replace(candidates, cut=tuple(candidates.spaces))
 
     def search(self, scenario: Scenario, *, patience_s: float | None = None) -> Candidates:
         """The ways of another scenario, those past its deadlines too when there is patience."""
         asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "patience_s": patience_s}
+        limit = self.options["time_limit_s"]
+        asked["spent"] = limit.spent if isinstance(limit, Deadline) else endless
         return _enumerate(scenario, self.catalog, loader_of(scenario), known=self.candidates, **asked)
 
     @cached_property
@@ -262,20 +291,25 @@ class Session:
 
         first, *others = cases_of(self.scenario)
         cases = [Case(name=first.name, probability=first.probability, candidates=self.candidates)]
-        for other in others:
-            found = self._listed(other.scenario, known=self.candidates)
+        for number, other in enumerate(others, 2):
+            found = self._listed(other.scenario, number, known=self.candidates)
             cases.append(Case(name=other.name, probability=other.probability, candidates=found))
 
         def planned(ready: Candidates, solve: Callable[[Candidates], Solution]) -> Document:
             return self._planned(ready, *solve_within_targets(ready, solve))
 
-        # one case alone is no answer: Ctrl-C ends them all
-        return solve_cases(
-            self.scenario, cases, planned, lambda asked: uninterrupted(self.solved(asked)), **self.options
-        )
+        def whole(asked: Candidates, options: Mapping[str, Any]) -> Solution:
+            # one case alone is no answer: Ctrl-C ends them all
+            return uninterrupted(as_far_as_listed(optimize(asked.program, **options), asked.cut))
 
-    def _listed(self, scenario: Scenario, known: Candidates | None = None) -> Candidates:
-        return enumerate_candidates(scenario, self.catalog, allow_suspect=self.allow_suspect, known=known)
+        return solve_cases(self.scenario, cases, planned, whole, self.options)
+
+    def _listed(self, scenario: Scenario, number: int, known: Candidates | None = None) -> Candidates:
+        """The ways of the scenario, or of its case of a number; each has an equal part of the time until a deadline."""
+        limit, cases = self._listing, 1 + len(self.scenario.uncertainty)
+        spent = endless if limit is None else (lambda: limit.spent() * cases - (number - 1))
+        asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "known": known, "spent": spent}
+        return enumerate_candidates(scenario, self.catalog, **asked)
 
     def _staying(self, previous: Previous | None) -> Staying | None:
         """The way to solve that stays with a plan, when one is given."""

@@ -8,6 +8,7 @@ from planner.answers import Plan, Rows
 from planner.api.sessions import Session, enumerate_candidates
 from planner.api.taking import ScenarioLike
 from planner.catalog.model import Catalog
+from planner.deadline import Deadline
 
 if TYPE_CHECKING:
     from planner.plan.others.other_plans import Previous
@@ -52,7 +53,7 @@ def solve(
     *,
     solver: str = "highs",
     gap: float = 0.0,
-    time_limit_s: float | None = None,
+    time_limit_s: float | Deadline | None = None,
     threads: int = 1,
     seed: int = 0,
     allow_suspect: bool = False,
@@ -74,7 +75,7 @@ def solve(
     gap
         Share of the cost within which a plan counts as proven.
     time_limit_s
-        Stop the solver then.  [s]
+        For everything: the best plan found by then is the answer, and says what was left out.  [s]
     threads, seed
         Of the solver.
     allow_suspect
@@ -96,7 +97,8 @@ def solve(
     PlanError
         The verifier refuses the plan: a bug.
     """
-    asked: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": time_limit_s, "threads": threads}
+    limit = Deadline.of(time_limit_s)
+    asked: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": limit, "threads": threads}
     one = Session(scenario, catalog, allow_suspect=allow_suspect, seed=seed, **asked)
     return one.solve(simulate=simulate, previous=previous, best=best, within=within)
 

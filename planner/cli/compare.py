@@ -8,7 +8,7 @@ import typer
 
 from planner.cli import complete, options
 from planner.cli.frame import Form, Frame, command, usage
-from planner.cli.interrupts import answered
+from planner.cli.interrupts import answered, on_time
 
 if TYPE_CHECKING:
     from planner.answers import Comparison
@@ -73,13 +73,13 @@ def compare(
 
     One scenario alone is held against its own cases (--case) or settings (--set).
     """
-    from planner.cli.quantities import time_of
+    from planner.cli.quantities import deadline_of
     from planner.cli.sides import Given
     from planner.optimize import child
 
     most = None if max_increase is None else _increase(max_increase)
     threads = options.within_cores(frame, threads)
-    solving = {"solver": solver.value, "time_limit_s": time_of(time_limit), "threads": threads, "seed": seed}
+    solving = {"solver": solver.value, "time_limit_s": deadline_of(time_limit), "threads": threads, "seed": seed}
     child.start_early(threads)
     given = Given(
         frame=frame,
@@ -99,7 +99,8 @@ def compared(given: Any, sources: list[str], *, cause: bool) -> Comparison:
     """The comparison that a command line asks for."""
     from planner.cli.sides import sides_of
 
-    with answered(quiet=given.frame.quiet), given.frame.progress("comparing"):
+    limit = given.solving["time_limit_s"]
+    with on_time(limit), answered(quiet=given.frame.quiet), given.frame.progress("comparing"):
         sides = sides_of(given, sources)
         from planner import api
 

@@ -11,7 +11,8 @@ import typer
 
 from planner.cli import complete, options
 from planner.cli.frame import Frame, command, usage
-from planner.cli.quantities import share_of, time_of
+from planner.cli.interrupts import on_time
+from planner.cli.quantities import deadline_of, share_of
 
 
 class FrontierForm(StrEnum):
@@ -71,20 +72,22 @@ def frontier(
     """Find every plan that is best for some deadline, budget or amount of carbon; each is proven."""
     from planner.cli.find import load
 
+    deadline = deadline_of(time_limit)
     limit, low, high = range_of(over)
     threads = options.within_cores(frame, threads)
-    asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": time_of(time_limit)}
-    question, catalog = load(
-        scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame
-    )
-    from planner import api
+    asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": deadline}
+    with on_time(deadline):
+        question, catalog = load(
+            scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame
+        )
+        from planner import api
     from planner.plan.frontier.document import flat_rows
     from planner.report.frontier import render_frontier
 
     journal = None if fresh else journal_of(question.name, question.case)
     asked |= {"threads": threads, "seed": seed, "workload": workload, "most": most, "allow_suspect": allow_suspect}
     started = time.monotonic()
-    with frame.progress(f"sweeping {question.name}"):
+    with on_time(deadline), frame.progress(f"sweeping {question.name}"):
         found = api.frontier(
             question,
             catalog,

@@ -1,4 +1,4 @@
-"""Ctrl-C while a plan is made: heard at once, in words, although the best plan so far has yet to be written down."""
+"""Ctrl-C and the time limit while a plan is made: what breaks off work that does not end by itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,46 @@ import signal
 import threading
 from collections.abc import Iterator
 
+from planner.deadline import Deadline, TimeIsUp
+from planner.errors import StoppedError
+
+OVERTIME_S = 0.7  # after its deadline that work has to come to an end by itself
+AGAIN_S = 2.1  # later, what is made of what was found is broken off too
 HEARD = b"interrupted: the best plan found so far is kept, if there is one; Ctrl-C again ends at once\n"
+
+
+@contextlib.contextmanager
+def on_time(deadline: Deadline | None) -> Iterator[None]:
+    """Work that goes on beyond its deadline is broken off, wherever it is; so is, later, what comes after it.
+
+    Raises
+    ------
+    StoppedError
+        It was, and there was nothing to keep.
+    """
+    alarm = getattr(signal, "SIGALRM", None)
+    if deadline is None:
+        yield
+        return
+    here = alarm is not None and threading.current_thread() is threading.main_thread()
+
+    def ring(number: int, frame: object) -> None:
+        raise TimeIsUp
+
+    before = signal.signal(alarm, ring) if here and alarm else None
+    try:
+        if here:
+            signal.setitimer(signal.ITIMER_REAL, deadline.left_s() + OVERTIME_S, AGAIN_S)
+        yield
+    except TimeIsUp:
+        from planner.units import format_duration
+
+        message = f"the time limit of {format_duration(deadline.limit_s)} ended the command before it had an answer"
+        raise StoppedError.of("time-limit", message, hint="give it more time, or ask for fewer offers") from None
+    finally:
+        if here and alarm:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(alarm, before or signal.SIG_DFL)
 
 
 @contextlib.contextmanager

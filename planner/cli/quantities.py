@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planner.cli.frame import usage
+from planner.deadline import Deadline
 
 
 def share_of(text: str, flag: str = "--gap") -> float:
@@ -27,6 +28,12 @@ def time_of(text: str | None, flag: str = "--time-limit") -> float | None:
     if seconds <= 0:
         raise usage("out-of-range", f"{flag} is {text}; it must be above 0", 'write "60s"')
     return seconds
+
+
+def deadline_of(text: str | None) -> Deadline | None:
+    """--time-limit, running from now on; None where there is none."""
+    limit_s = time_of(text)
+    return None if limit_s is None else Deadline.after(limit_s)
 
 
 def money_of(text: str, flag: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -10,9 +10,11 @@ import typer
 
 from planner.cli import options
 from planner.cli.frame import Frame, command, usage
-from planner.cli.interrupts import answered
-from planner.cli.quantities import share_of, time_of
+from planner.cli.interrupts import answered, on_time
+from planner.cli.quantities import deadline_of, share_of
 from planner.cli.stale import AllowStale, fresh
+from planner.deadline import Deadline, is_up
+from planner.errors import StoppedError
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
@@ -78,35 +80,53 @@ def report(
     if over and frontier:
         raise usage("not-together", "--over sweeps a frontier and --frontier reads one", "give one of them")
     threads = options.within_cores(frame, threads)
-    asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": time_of(time_limit)}
+    deadline = deadline_of(time_limit)
+    asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": deadline}
     asked |= {"threads": threads, "seed": seed, "allow_suspect": allow_suspect}
     given: dict[str, Any] = {"hardware": hardware, "prices": prices, "price": price}
     path = plan_or_scenario(plan, anew=bool(settings or case))
     solved = is_scenario(path)
     code = 0
     scenario: Scenario | None
-    if solved:
-        document, scenario, catalog, code = _solved(frame, path, settings, case, given, asked)
-    else:
-        _demand_scenario(settings, case)
-        document, scenario, catalog = _read(frame, path, given, allow_stale)
-    swept = _frontier(frame, over, frontier, document, scenario, catalog, asked, allow_stale)
+    with on_time(deadline):
+        if solved:
+            document, scenario, catalog, code = _solved(frame, path, settings, case, given, asked)
+        else:
+            _demand_scenario(settings, case)
+            document, scenario, catalog = _read(frame, path, given, allow_stale)
+        swept = _frontier(frame, over, frontier, document, scenario, catalog, asked, allow_stale)
     from planner import api
 
-    with frame.progress(f"reporting {document['name']}"):
-        made = api.report(
+    def report_of(weighed: bool) -> dict[str, Any]:
+        return api.report(
             cast("PlanDocument", document),
             catalog,
             scenario=scenario,
             frontier=swept,
-            margins=margins or solved,
-            each=margins,
+            margins=weighed,
+            each=margins and weighed,
             contingency=None if contingency is None else share_of(contingency, "--contingency"),
             fiscal_year_start=fiscal_year_start,
             **asked,
         )
+
+    with frame.progress(f"reporting {document['name']}"):
+        made = _in_time(frame, deadline, report_of) if margins or solved else report_of(False)
         _write(frame, made, output, out)
     raise typer.Exit(code)
+
+
+def _in_time(frame: Frame, deadline: Deadline | None, report_of: Callable[[bool], dict[str, Any]]) -> dict[str, Any]:
+    """The report with what the margins cost, or without where there is no time to solve for that."""
+    try:
+        if not is_up(deadline):
+            with on_time(deadline):
+                return report_of(True)
+    except StoppedError:
+        if not is_up(deadline):
+            raise
+    frame.say("left out for lack of time: what the margins cost")
+    return report_of(False)
 
 
 def _solved(

@@ -9,8 +9,8 @@ import typer
 
 from planner.cli import options
 from planner.cli.frame import Form, Frame, command, usage
-from planner.cli.interrupts import answered
-from planner.cli.quantities import money_of, share_of, time_of
+from planner.cli.interrupts import answered, on_time
+from planner.cli.quantities import deadline_of, money_of, share_of
 
 
 def solve(
@@ -57,19 +57,21 @@ def solve(
     from planner.cli.find import load
     from planner.optimize import child
 
-    asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": time_of(time_limit)}
+    deadline = deadline_of(time_limit)
+    asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": deadline}
     asked |= _others(best, within, previous, move_cost)
     threads = options.within_cores(frame, threads)
     child.start_early(threads)  # it imports the solvers while the scenario is read
-    question, catalog = load(
-        scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame
-    )
-    from planner import api
+    with on_time(deadline):
+        question, catalog = load(
+            scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame
+        )
+        from planner import api
 
-    started = time.monotonic()
-    with answered(quiet=frame.quiet), frame.progress(f"solving {question.name}"):
-        asked |= {"threads": threads, "seed": seed, "simulate": simulate}
-        plan = api.solve(question, catalog, **asked, allow_suspect=allow_suspect)
+        started = time.monotonic()
+        with answered(quiet=frame.quiet), frame.progress(f"solving {question.name}"):
+            asked |= {"threads": threads, "seed": seed, "simulate": simulate}
+            plan = api.solve(question, catalog, **asked, allow_suspect=allow_suspect)
     elapsed_s = time.monotonic() - started
     _show(frame, plan, output, out, elapsed_s)
     raise typer.Exit(_exit_code(plan, accept_incumbent))

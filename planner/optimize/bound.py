@@ -47,8 +47,10 @@ class Prices:
     requests: tuple[RequestPrices, ...]
 
 
-def prices_of(program: Program, criterion: str, latest_s: float | None = None) -> Prices | None:
-    """Prices that bound a linear criterion; None when the relaxation has no answer.
+def prices_of(
+    program: Program, criterion: str, latest_s: float | None = None, *, time_limit_s: float | None = None
+) -> Prices | None:
+    """Prices that bound a linear criterion; None when the relaxation has no answer, or none in time.
 
     Parameters
     ----------
@@ -63,7 +65,7 @@ def prices_of(program: Program, criterion: str, latest_s: float | None = None) -
         upper[program.finish_s > latest_s] = 0.0
     weights = weights_of(program, criterion).astype(np.float64)
     size = float(np.abs(weights).max(initial=0.0)) or 1.0
-    duals = matrix.solve(weights / size, upper)
+    duals = matrix.solve(weights / size, upper, time_limit_s)
     if duals is None:
         return None
     rows = {
@@ -139,7 +141,7 @@ class _Matrix:
         self.low += [-np.inf] * len(running)
         self.high += [0.0] * len(running)
 
-    def solve(self, weights: FloatArray, upper: FloatArray) -> FloatArray | None:
+    def solve(self, weights: FloatArray, upper: FloatArray, time_limit_s: float | None) -> FloatArray | None:
         """Multipliers of all lines in the weights' unit; those of rows count one unit of their bound."""
         lines, variables, values = (
             (np.concatenate(parts) for parts in zip(*self.entries)) if self.entries else ((),) * 3
@@ -156,7 +158,7 @@ class _Matrix:
         entries = highs.Lines(
             starts=starts, variables=np.asarray(variables)[order], values=np.asarray(values)[order], **sides
         )
-        found = highs.optimum(highs.program(cost, most, entries))
+        found = highs.optimum(highs.program(cost, most, entries, time_limit_s=time_limit_s))
         if found is None:
             return None
         duals = found[1]

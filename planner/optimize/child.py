@@ -31,6 +31,7 @@ LONGEST = 1 << 34  # of a frame; what claims more is not one of ours
 SHORT = 16384  # bytes that go into an empty pipe at once
 STALE_S = 86400.0  # age at which the folder of a planner that is gone is removed by another one
 SWEEP_S = 2.0  # for a solver that is being killed to stop writing
+_HELD = tuple(getattr(signal, name) for name in ("SIGINT", "SIGALRM") if hasattr(signal, name))
 BOOT = "import sys; sys.path[:] = sys.argv[1:]; from planner.optimize.worker import main; main()"
 
 
@@ -211,7 +212,7 @@ def exactly(pipe: IO[bytes], count: int) -> bytes:
 
 @contextlib.contextmanager
 def undisturbed(*, heard: bool = True) -> Iterator[None]:
-    """Ctrl-C waits until the block is done: what is half started or half cleared away would be left behind.
+    """Ctrl-C and an alarm wait until the block is done: what is half started or half cleared away would be left behind.
 
     `heard` = it comes through then; else it is forgotten.
     """
@@ -219,13 +220,17 @@ def undisturbed(*, heard: bool = True) -> Iterator[None]:
         yield
         return
     caught: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
+    before = {number: signal.signal(number, lambda number, frame: caught.append(number)) for number in _HELD}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
-        if caught and heard and callable(before):
-            before(caught[0], None)
+        for number, handler in before.items():
+            default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, default if handler is None else handler)
+        for number in caught if heard else ():
+            handler = before[signal.Signals(number)]
+            if callable(handler):
+                handler(number, None)
 
 
 def sweep_stale() -> None:

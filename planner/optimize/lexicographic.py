@@ -11,6 +11,7 @@ step closing the columns that end later.
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,6 +77,8 @@ def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
             bound = known if criterion == "cost" else state.bound
             state = replace(state, proven=not state.stopped_by, bound=bound)
             continue
+        if run.stop_at is not None and time.monotonic() >= run.stop_at:  # even the model may take a while
+            return _cut_short(run, state, Answer(ending=Ending.LIMIT), criterion, late=at > important)
         found = run.minimise(scope, criterion)
         late = at > important
         if found.answer.units is None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, Program
-from planner.deadline import Deadline, left_s
+from planner.deadline import Deadline, TimeIsUp, left_s
 from planner.optimize.check import flows_of, violations
 from planner.optimize.child import most_threads
 from planner.optimize.criteria import criteria_of, value_of
@@ -23,6 +23,7 @@ from planner.optimize.scope import Scope, hopeless, scope_of
 from planner.optimize.stage import Adapter, Run
 from planner.optimize.status import STOPS, Ending, Solution, Status
 
+LARGE, GREEDY_SHARE = 1_500, 0.3  # open columns from which a plan is made without a solver first; of a time limit
 GREEDY_S = 0.7  # beyond the time limit for a plan without a solver, where none is known
 CUT_SHORT = (Ending.LIMIT, Ending.HANG, Ending.INTERRUPT)  # a plan made without a solver is better than none
 __all__ = ["Solution", "Status", "optimize"]
@@ -103,6 +104,8 @@ def optimize(
         chain = chain[: chain.index("cost") + 1]
     run.kept = Kept(scope=scope, chain=chain)
     run.kept.offer(first)
+    if run.stop_at is not None and run.kept.units is None and len(scope.open) > LARGE:
+        run.kept.offer(_made_without_solver(scope, time.monotonic() + GREEDY_SHARE * (limit_s or 0.0)), checked=True)
     ended = _at_best(settle_all(run, scope, chain), run.kept, run.stop_at)
     if ended.stopped_by in STOPS:
         run.messages.append(STOPS[ended.stopped_by])
@@ -111,19 +114,30 @@ def optimize(
         detail = ended.detail if ended.ending is Ending.ERROR else ""
         return _without_plan(run, main, program, status, detail, ended.stopped_by)
     status = Status.OPTIMAL if ended.proven else Status.FEASIBLE
-    return _with_plan(run, main, scope, ended.units, ended.bound, status, ended.stopped_by)
+    plan = (run, main, scope, ended.units, ended.bound, status, ended.stopped_by)
+    try:
+        return _with_plan(*plan)
+    except TimeIsUp:  # once, for work that did not end by itself: this does
+        return _with_plan(*plan)
 
 
 def _at_best(ended: Ended, kept: Kept, stop_at: float | None) -> Ended:
     """The plan kept takes the place of a worse one, or of none, when the run ended early."""
     if ended.units is None and kept.units is None and ended.ending in CUT_SHORT:
         until = None if stop_at is None else max(stop_at, time.monotonic()) + GREEDY_S
-        kept.offer(greedy_plan(kept.scope, stop=lambda: until is not None and time.monotonic() > until), checked=True)
+        kept.offer(_made_without_solver(kept.scope, until), checked=True)
     if ended.proven or kept.units is None or (ended.units is not None and not kept.better_than(ended.units)):
         return ended
     bound = ended.bound if ended.bound is not None else kept.bound_microusd
     stopped_by = ended.stopped_by or "solver-failure"  # a proof that no plan exists, and yet there is one
     return replace(ended, units=kept.units, bound=bound, stopped_by=stopped_by)
+
+
+def _made_without_solver(scope: Scope, until: float | None) -> IntArray | None:
+    try:
+        return greedy_plan(scope, stop=lambda: until is not None and time.monotonic() > until)
+    except TimeIsUp:
+        return None
 
 
 class _Lazily(Sequence[Adapter]):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from planner.candidates.search import Candidates
+from planner.deadline import Deadline, TimeIsUp, is_up
 from planner.optimize.solve import Solution
 from planner.optimize.status import uninterrupted
 from planner.plan.certified import certificate_of
@@ -16,6 +17,13 @@ from planner.plan.why.relaxed import Search
 
 Document = dict[str, Any]
 Made = TypeVar("Made")
+CERTIFYING_S = 0.5  # beyond a deadline: without it nothing is known of how much less any plan could cost
+NO_TIME = "left out for lack of time"
+PARTS = {
+    "single_kind": "the best plan on one kind of device",
+    "median_microusd": "the cost at the median of the errors",
+    "certificate": "the certificate",
+}
 LATE = ("time-limit", "hang")
 LEFT_OUT = "interrupted after the plan was found: what is compared with it and its certificate may be missing"
 
@@ -37,20 +45,31 @@ def beside_plan(
         Ctrl-C, when there is no plan. With one it only ends this work: the plan is worth more than all of it.
     """
     found: Document = {}
+    limit = options.get("time_limit_s")
     if solution.has_plan and solution.stopped_by == "interrupt":
         return found, solution
     uninterrupted(solution)
     try:
         if solution.has_plan and solution.stopped_by not in LATE:  # no time is left for comparisons
-            found["single_kind"] = best_single_kind(candidates, solution, **options)
-            found["median_microusd"] = median_cost(candidates, solution, **options)
+            if not is_up(limit):
+                found["single_kind"] = best_single_kind(candidates, solution, **options)
+            if not is_up(limit):
+                found["median_microusd"] = median_cost(candidates, solution, **options)
         elif solution.status == "infeasible":
             found["infeasible"] = infeasibility(candidates, search, **options)
-        found["certificate"] = certificate_of(listed, solution, allow_suspect=allow_suspect)
+        if not listed.cut:
+            left = limit.left_s() + CERTIFYING_S if isinstance(limit, Deadline) else None
+            found["certificate"] = certificate_of(listed, solution, allow_suspect=allow_suspect, time_limit_s=left)
+    except TimeIsUp:
+        if not solution.has_plan:
+            raise
     except KeyboardInterrupt:
         if not solution.has_plan:
             raise
-        solution = replace(solution, messages=(*solution.messages, LEFT_OUT))
+        return found, replace(solution, messages=(*solution.messages, LEFT_OUT))
+    missing = [words for name, words in PARTS.items() if name not in found]
+    if solution.has_plan and missing and is_up(limit):
+        solution = replace(solution, messages=(*solution.messages, f"{NO_TIME}: {', '.join(missing)}"))
     return found, solution
 
 

@@ -17,8 +17,10 @@ from planner.plan.certificate import certified_bound, columns_digest, least_of_t
 Document = dict[str, Any]
 
 
-def certificate_of(candidates: Candidates, solution: Solution, *, allow_suspect: bool = False) -> Document | None:
-    """Prices, what they prove of all columns, and the gap to the plan; None without a plan or a relaxation.
+def certificate_of(
+    candidates: Candidates, solution: Solution, *, allow_suspect: bool = False, time_limit_s: float | None = None
+) -> Document | None:
+    """Prices, what they prove of all columns, and the gap to the plan; None without a plan, or time for a relaxation.
 
     The bound is of the first criterion that is a sum: of the cost, or of the carbon where that comes first. Where
     the earliest finish comes first it is the cost of plans that finish no later.
@@ -29,7 +31,7 @@ def certificate_of(candidates: Candidates, solution: Solution, *, allow_suspect:
     first = candidates.program.objective[0]
     criterion = "carbon" if first == "carbon" else "cost"
     latest_s = float(reached["time"]) if first == "time" else None
-    prices = prices_of(candidates.program, criterion, latest_s)
+    prices = prices_of(candidates.program, criterion, latest_s, time_limit_s=time_limit_s)
     if prices is None:
         return None
     program = candidates.whole

@@ -18,9 +18,11 @@ import numpy as np
 from planner.candidates.cases import Case, Combined, Risk, combine, contract_keys
 from planner.candidates.program import IntArray, Row
 from planner.candidates.search import Candidates
+from planner.deadline import Deadline, is_up
 from planner.errors import InputError
 from planner.optimize.solve import Solution, optimize
-from planner.optimize.status import uninterrupted
+from planner.optimize.status import as_far_as_listed, uninterrupted
+from planner.plan.beside import NO_TIME
 from planner.plan.document import digest_of
 from planner.plan.rows.place import usd
 from planner.plan.tighten import solve_within_targets
@@ -31,6 +33,8 @@ Key = tuple[str, int, int]  # offer of a contract, its first period, the first a
 Held = Mapping[Key, int]  # nodes by contract
 Planned = Callable[[Candidates, Callable[[Candidates], Solution]], Document]  # the plan of one case by a solver
 LARGEST = 2**62
+CONTRACTS_SHARE = 0.6  # of the time that is left, for the contracts; the plans of the cases have the rest
+MEASURES = "what each case would cost by itself, and with the contracts of the case as written"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +74,7 @@ def choose_contracts(cases: Sequence[Case], risk: Risk | None, **options: Any) -
             hint="round the probabilities to whole percents",
         )
     solution = uninterrupted(optimize(combined.program, **options))
+    solution = as_far_as_listed(solution, sorted({name for case in cases for name in case.candidates.cut}))
     held: dict[Key, int] = {}
     for case, where in zip(cases, combined.columns) if solution.has_plan else ():
         held |= _held(case.candidates, solution.units[where])
@@ -107,7 +112,11 @@ def _exactly(column: int, nodes: int) -> list[Row]:
 
 
 def solve_cases(
-    scenario: Scenario, cases: Sequence[Case], planned: Planned, whole: Callable[[Candidates], Solution], **options: Any
+    scenario: Scenario,
+    cases: Sequence[Case],
+    planned: Planned,
+    whole: Callable[[Candidates, Mapping[str, Any]], Solution],
+    options: Mapping[str, Any],
 ) -> Document:
     """The plan of the scenario as written, with the cases and what they cost beside it.
 
@@ -118,24 +127,45 @@ def solve_cases(
     planned
         Makes the plan document of candidates, given what solves them.
     whole
-        Solves candidates.
+        Solves candidates with options of the solver.
+    options
+        These; each case has an equal part of the time that is left until a deadline.
     """
     risk = risk_of(scenario)
-    chosen = choose_contracts(cases, risk, **options)
+    limit = options.get("time_limit_s")
+    first_of_all = {"time_limit_s": limit.portion(CONTRACTS_SHARE)} if isinstance(limit, Deadline) else {}
+    chosen = choose_contracts(cases, risk, **{**options, **first_of_all})
     if not chosen.solution.has_plan:
         return _sealed(
             planned(cases[0].candidates, lambda _: _nothing(cases[0].candidates, chosen.solution)), scenario, None
         )
-    documents = [planned(case.candidates, _under(chosen.held, whole)) for case in cases]
-    alone = [solve_within_targets(case.candidates, whole)[1] for case in cases]
+
+    def shared(held: Held | None, left: int) -> Callable[[Candidates], Solution]:
+        """What solves one of so many cases that are left, under contracts."""
+        asked = {**options, "time_limit_s": limit.portion(1 / left)} if isinstance(limit, Deadline) else options
+        return lambda ready: whole(ready if held is None else with_contracts(ready, held), asked)
+
+    documents = [
+        planned(case.candidates, shared(chosen.held, len(cases) - number)) for number, case in enumerate(cases)
+    ]
+    if is_up(limit):
+        nothing = [None] * len(cases)
+        section = _section(cases, chosen, risk, documents, nothing, nothing)
+        told = [*documents[0]["warnings"], f"{NO_TIME}: {MEASURES}"]
+        return _sealed({**documents[0], "warnings": told}, scenario, section)
+    rest = 2 * len(cases)
+    alone = [solve_within_targets(case.candidates, shared(None, rest - number))[1] for number, case in enumerate(cases)]
     first = alone[0]
     written = _held(cases[0].candidates, first.units) if first.has_plan else {}
-    guessed = [solve_within_targets(case.candidates, _under(written, whole))[1] for case in cases]
-    return _sealed(documents[0], scenario, _section(cases, chosen, risk, documents, alone, guessed))
+    guessed = [
+        solve_within_targets(case.candidates, shared(written, len(cases) - number))[1]
+        for number, case in enumerate(cases)
+    ]
+    return _sealed(documents[0], scenario, _section(cases, chosen, risk, documents, _costs(alone), _costs(guessed)))
 
 
-def _under(held: Held, whole: Callable[[Candidates], Solution]) -> Callable[[Candidates], Solution]:
-    return lambda candidates: whole(with_contracts(candidates, held))
+def _costs(solutions: Sequence[Solution]) -> list[int | None]:
+    return [solution.cost_microusd if solution.has_plan else None for solution in solutions]
 
 
 def _nothing(candidates: Candidates, solution: Solution) -> Solution:
@@ -161,13 +191,11 @@ def _section(
     chosen: Chosen,
     risk: Risk | None,
     documents: Sequence[Document],
-    alone: Sequence[Solution],
-    guessed: Sequence[Solution],
+    known: Sequence[int | None],
+    blind: Sequence[int | None],
 ) -> Document:
     shares = [case.probability for case in cases]
     costs = [document["summary"]["cost_microusd"] for document in documents]
-    known = [solution.cost_microusd if solution.has_plan else None for solution in alone]
-    blind = [solution.cost_microusd if solution.has_plan else None for solution in guessed]
     expected = mean_cost(shares, costs)
     informed, unprepared = mean_cost(shares, known), mean_cost(shares, blind)
     return {

@@ -60,7 +60,7 @@ def case(name: str, probability: Fraction, loads: list[int], fee: int, price: in
 
 
 class _Candidates(SimpleNamespace):
-    pass
+    cut: tuple[str, ...] = ()
 
 
 def cost_of(loads: list[int], reserved: int, fee: int, price: int) -> int:

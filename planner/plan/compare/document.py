@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+from planner.deadline import TimeIsUp, is_up
 from planner.optimize.limited import Asker
 from planner.plan.compare.cause import Cause, Effect, find_cause, said_of
 from planner.plan.compare.changes import Between, Change, changes_between
@@ -88,12 +89,23 @@ def _compared(first: Side, other: Side, engine: Engine, cause: bool, allow_suspe
         "owned": owned,
         "money": money,
         "horizon_hours": {"old": horizons[0], "new": horizons[1]},
-        "cause": _cause(first, other, engine, allow_suspect, asker) if cause else _not_asked("--no-cause"),
+        "cause": _cause_in_time(first, other, engine, allow_suspect, asker) if cause else _not_asked("--no-cause"),
     }
 
 
 def _not_asked(reason: str) -> CauseNotSought:
     return {"looked_for": False, "reason": reason}
+
+
+def _cause_in_time(
+    first: Side, other: Side, engine: Engine, allow_suspect: bool, asker: Asker
+) -> CauseFound | CauseNotSought:
+    try:
+        if not is_up(asker.options.get("time_limit_s")):
+            return _cause(first, other, engine, allow_suspect, asker)
+    except TimeIsUp:
+        pass
+    return _not_asked("no time was left for it")
 
 
 def _cause(first: Side, other: Side, engine: Engine, allow_suspect: bool, asker: Asker) -> CauseFound | CauseNotSought:

@@ -21,6 +21,7 @@ from planner.candidates.program import FloatArray, IntArray, Program, restrict
 from planner.candidates.search import Candidates, program_of
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
+from planner.deadline import TimeIsUp, is_up
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.document import build_document
@@ -74,9 +75,11 @@ def sweep_points(candidates: Candidates, sweep: Sweep, asked: Asked, journal: Jo
         for number, (high, low, part) in enumerate(_ranges(candidates, sweep, asked, ranges)):
             name = f"range {number} of {ranges}" if len(ranges) > 1 else ""
             _in_range(part, replace(sweep, high=high, low=low), asked, journal, name, found)
+            if found and is_up(asked.options.get("time_limit_s")):
+                raise TimeIsUp
             if len(found) >= sweep.most:
                 break
-    except KeyboardInterrupt:  # what was found is worth something
+    except KeyboardInterrupt:  # or the time limit: what was found is worth something
         if not found:
             raise
         found[-1] = {**found[-1], "messages": [*found[-1].get("messages", ()), BROKEN_OFF]}
@@ -104,6 +107,8 @@ def _in_range(
         if record is None:
             if not ready:
                 ready.append(prepared(candidates, sweep))
+            if found and is_up(asked.options.get("time_limit_s")):
+                raise TimeIsUp
             record = solve_at(ready[0], sweep, limit, asked)
             if record["status"] in ("optimal", "infeasible"):  # what is not proven is tried again
                 journal.add(limit, record, name)

@@ -1,0 +1,131 @@
+"""`--time-limit` bounds the whole command: what does not end by itself is broken off."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from planner.cli import interrupts
+from planner.cli.interrupts import on_time
+from planner.deadline import Deadline, TimeIsUp
+from planner.errors import StoppedError
+from tests.cli.conftest import Run
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs alarms")
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alarms ring as soon as the time is up."""
+    monkeypatch.setattr(interrupts, "OVERTIME_S", 0.001)
+
+
+def endless(*_: object, **__: object) -> None:
+    while True:
+        pass
+
+
+PLACES = {
+    "planner.cli.find.load": ("solve", "scenarios/llama.yaml"),
+    "planner.api.sessions.enumerate_candidates": ("solve", "scenarios/llama.yaml"),
+    "planner.api.frontiers.sweep_of": ("frontier", "scenarios/llama.yaml", "--over", "budget"),
+    "planner.cli.sides.sides_of": ("compare", "scenarios/llama.yaml", "scenarios/gpt2-xl.yaml"),
+    "planner.api.solve": ("report", "scenarios/llama.yaml"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_work_that_does_not_end_is_ended(
+    place: str, run: Run, here: Path, at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it is: no plan, exit 6, no file, and the alarm is put away."""
+    import planner.api
+    import planner.api.frontiers
+    import planner.cli.sides  # noqa: F401 - parts of them are replaced
+
+    if place == "planner.api.frontiers.sweep_of":
+        place = "planner.plan.frontier.question.sweep_of"
+    monkeypatch.setattr(place, endless)
+    answer = run(*PLACES.get(place, ("frontier", "scenarios/llama.yaml", "--over", "budget")), "--time-limit", "0.3s")
+    assert answer.code == 6
+    assert "error[time-limit] the time limit of 300 ms ended the command before it had an answer" in answer.err
+    assert "interrupted" not in answer.err
+    assert not (here / ".plan").exists()
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+
+
+def test_it_rings_again_for_what_comes_after(at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "AGAIN_S", 0.001)
+    heard: list[str] = []
+
+    def work() -> None:
+        with on_time(Deadline.after(0.001)):
+            try:
+                endless()
+            except TimeIsUp:
+                heard.append("once")
+            endless()
+
+    with pytest.raises(StoppedError):
+        work()
+    assert heard == ["once"]
+
+
+def test_a_solver_process_is_not_left_half_started(at_once: None) -> None:
+    """An alarm waits, as Ctrl-C does, until the process can be found again."""
+    from planner.optimize import child
+
+    done: list[str] = []
+
+    def work() -> None:
+        with on_time(Deadline.after(3600.0)), child.undisturbed():
+            signal.raise_signal(signal.SIGALRM)
+            done.append("to the end")
+
+    with pytest.raises(StoppedError):
+        work()
+    assert done == ["to the end"]
+
+
+@pytest.mark.parametrize("deadline", [None, Deadline.after(3600.0)])
+def test_without_a_need_nothing_rings(deadline: Deadline | None) -> None:
+    with on_time(deadline):
+        assert (signal.getitimer(signal.ITIMER_REAL)[0] > 0) == (deadline is not None)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_other_threads_have_no_alarms() -> None:
+    """A notebook may call from one: only the looks at the clock bound it there."""
+    rung: list[float] = []
+
+    def work() -> None:
+        with on_time(Deadline.after(0.001)):
+            rung.append(signal.getitimer(signal.ITIMER_REAL)[0])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert rung == [0.0]
+
+
+def test_the_limit_of_a_sweep_keeps_the_points_found(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from planner.plan.frontier import points
+
+    solved: list[object] = []
+    real: Callable[..., object] = points.solve_at
+
+    def solve_at(*arguments: object) -> object:
+        solved.append(None)
+        return real(*arguments)
+
+    monkeypatch.setattr(points, "solve_at", solve_at)
+    monkeypatch.setattr(points, "is_up", lambda limit: len(solved) >= 2)
+    answer = run("frontier", "scenarios/gpt2-xl.yaml", "--over", "budget", "-o", "json", "--time-limit", "10 min")
+    assert len(solved) == 2
+    assert answer.code == 5
+    assert "broken off: points that are missing are looked for when it is run again" in answer.out
