@@ -77,7 +77,9 @@ Price = Annotated[
 AllowSuspect = Annotated[bool, typer.Option("--allow-suspect", help="Use prices that look wrong, too.")]
 SolverName = Annotated[Solver, typer.Option("--solver", help="Solver of the integer program.")]
 Gap = Annotated[str, typer.Option("--gap", metavar="SHARE", help="Accept what is proven this close.")]
-TimeLimit = Annotated[str | None, typer.Option("--time-limit", metavar="TIME", help="For the whole command, as 60s: the best by then.")]
+TimeLimit = Annotated[
+    str | None, typer.Option("--time-limit", metavar="TIME", help="For the whole command, as 60s: the best by then.")
+]
 Threads = Annotated[
     int, typer.Option("--threads", min=1, max=MOST_COUNT, help="Threads of the solver, as many as cores at most.")
 ]

@@ -97,7 +97,7 @@ def report(
         swept = _frontier(frame, over, frontier, document, scenario, catalog, asked, allow_stale)
     from planner import api
 
-    def report_of(weighed: bool) -> dict[str, Any]:
+    def report_of(weighed: bool) -> ReportDocument:
         return api.report(
             cast("PlanDocument", document),
             catalog,
@@ -116,7 +116,7 @@ def report(
     raise typer.Exit(code)
 
 
-def _in_time(frame: Frame, deadline: Deadline | None, report_of: Callable[[bool], dict[str, Any]]) -> dict[str, Any]:
+def _in_time(frame: Frame, deadline: Deadline | None, report_of: Callable[[bool], ReportDocument]) -> ReportDocument:
     """The report with what the margins cost, or without where there is no time to solve for that."""
     try:
         if not is_up(deadline):
