@@ -14,7 +14,7 @@ from planner.api.exporting import export_plan
 from planner.api.frontiers import frontier, tradeoffs
 from planner.api.margins import margins
 from planner.api.reporting import report
-from planner.api.schemas import compare_schema, frontier_schema, plan_schema, report_schema
+from planner.api.schemas import compare_schema, frontier_schema, plan_schema, report_schema, validation_schema
 from planner.api.sessions import Session, enumerate_candidates
 from planner.api.solving import best_decisions, candidates_table, near_optimal, session, solve
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of
@@ -65,6 +65,7 @@ __all__ = [
     "side_of_plan",
     "solve",
     "tradeoffs",
+    "validation_schema",
     "verify",
     "why_not",
 ]

@@ -1,4 +1,4 @@
-"""`plan schema`: the JSON Schemas of scenarios, plans, frontiers and reports."""
+"""`plan schema`: the JSON Schemas of scenarios and of every document that is printed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,7 @@ class Which(StrEnum):
     frontier = "frontier"
     report = "report"
     compare = "compare"
-
-
-_FILES = {
-    Which.plan: "plan/plan.schema.json",
-    Which.frontier: "plan/frontier/frontier.schema.json",
-    Which.report: "report/report.schema.json",
-    Which.compare: "plan/compare/compare.schema.json",
-}
+    validation = "validation"
 
 
 def schema(
@@ -34,7 +27,7 @@ def schema(
     which: Annotated[Which, typer.Argument(help="Of which document.")] = Which.scenario,
     out: options.OutFile = None,
 ) -> None:
-    """Print the JSON Schema of scenario files, of plan documents, of frontiers, reports or comparisons."""
+    """Print the JSON Schema of scenario files, of plan documents, of frontiers, reports, comparisons or validations."""
     from planner.report import json
 
     frame.emit(json.render(_schema(which)), out)
@@ -42,11 +35,9 @@ def schema(
 
 def _schema(which: Which) -> dict[str, object]:
     if which is not Which.scenario:
-        import json
+        from planner.api.schemas import shipped
 
-        from planner.files import read_package_text
-
-        return dict(json.loads(read_package_text(_FILES[which])))
+        return shipped(which.value)
     from planner.scenario.jsonschema import scenario_json_schema
 
     return dict(scenario_json_schema())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from planner.plan.budget.model import Budget, MarginsCost
@@ -46,6 +47,7 @@ class Reported(TypedDict):
     "cost against finish of a training job alone"
 
 
+@with_config(ConfigDict(extra="forbid", strict=True))
 class ReportDocument(Reported):
     """A plan, its budget, and where every figure is from."""
 

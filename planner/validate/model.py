@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, final
 
+from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 Quantity = Literal[
@@ -125,6 +126,7 @@ class LintRow(Named):
 SummaryRow = ErrorRow | KindRow | CoverageRow | BandRow | MemoryFitRow | LintRow
 
 
+@with_config(ConfigDict(extra="forbid", strict=True))
 class ValidationDocument(TypedDict):
     """Predictions held against measurements, as plan validate -o json prints them."""
 

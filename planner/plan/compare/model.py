@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from planner.plan.model.amounts import Count
@@ -397,6 +397,7 @@ class CompareSummary(TypedDict):
     currency: str
 
 
+@with_config(ConfigDict(extra="forbid", strict=True))
 class CompareDocument(TypedDict):
     """Comparison of plan compare: plans held against the first."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from planner.plan.model.bought import Contract
@@ -108,6 +109,7 @@ class SweepProvenance(TypedDict):
     """programs solved for these points, in this run or an earlier one"""
 
 
+@with_config(ConfigDict(extra="forbid", strict=True))
 class FrontierDocument(TypedDict):
     """Frontier of plan frontier: every Pareto point of a limit."""
 
