@@ -14,13 +14,13 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
-from planner.plan.checks.given import given_fleet_cells
 from planner.plan.notes.assumptions import assumptions_of, facts_of, notes_of, warnings_of
 from planner.plan.rows.allocations import allocations_of
 from planner.plan.rows.bands import budget_warnings, cost_band, margins_document, workload_band
 from planner.plan.rows.calendar import calendar_document
 from planner.plan.rows.crosscheck import cross_checks
 from planner.plan.rows.fleet_cells import fleet_cells
+from planner.plan.rows.given import given_fleet_cells
 from planner.plan.rows.place import usd
 from planner.plan.rows.run import under_way_document
 from planner.plan.rows.term_sources import term_sources

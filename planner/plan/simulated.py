@@ -14,7 +14,7 @@ import numpy as np
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
-from planner.plan.rows.facts import facts_of_row
+from planner.plan.checks.facts import facts_of_row
 from planner.plan.rows.serving_point import ReplicaSite
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, ServingFleet

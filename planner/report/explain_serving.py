@@ -38,10 +38,9 @@ def rate_line(row: ServingAllocation) -> str:
 
 def _load(row: ServingAllocation, point: Point) -> Block:
     """One replica at the peak that is planned for it."""
-    kept = "" if row["share_kept"] == 1 else f", of which {row['share_kept']:.0%} may be planned"
     rows = [
         ["requests", f"{point['requests_per_s']:.4g} /s",
-         f"of {point['capacity_requests_per_s']:.4g} /s within every target{kept}; sized by {point['sized_by']}"],
+         f"of {point['capacity_requests_per_s']:.4g} /s within every target; sized by {point['sized_by']}"],
         ["tokens of a request", f"{point['input_tokens']:,.4g} + {point['output_tokens']:,.4g}",
          f"{point['output_tokens_per_s']:,.4g} output tokens/s"],
         ["running sequences", f"{point['sequences']:.3g}",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -27,17 +26,16 @@ from planner.estimate.training_memory import host_bytes
 from planner.plan.checks.bands import Margins, band_findings, margins_on
 from planner.plan.checks.calendar import row_timing_findings, running_findings, training_cost
 from planner.plan.checks.cells import energy_cells, memory_cells, place_cells, speed_cells, training_cells
-from planner.plan.checks.findings import Finding, cell_findings
+from planner.plan.checks.facts import RESERVED, OfferFacts, facts_of_row
+from planner.plan.checks.findings import Finding, Memo, cell_findings
 from planner.plan.checks.layout import training_layout_findings
 from planner.plan.checks.mixed import MixCheck
 from planner.plan.checks.run import RUN_TERMS, run_findings
 from planner.plan.checks.serving import serving_findings
 from planner.plan.checks.under_way import layout_of, ratio_on
-from planner.plan.rows.facts import RESERVED, OfferFacts, facts_of_row
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 Document = dict[str, Any]
-TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +46,7 @@ class AllocationCheck:
     catalog: Catalog
     arch: Architecture
     under_way: Document | None = None  # of the plan: where a step time was measured, checked apart
+    memo: Memo = field(default_factory=Memo)
 
     def workload(self, asked: TrainingJob | ServingFleet, document: Document) -> Iterator[Finding]:
         """Everything wrong with the rows of a workload."""
@@ -69,7 +68,9 @@ class AllocationCheck:
                 yield Finding("wrong-count", f"{asked.name}: {jobs} jobs planned, {asked.count} asked for")
         else:
             pairs = [(row, facts_of_row(row, self.scenario, self.catalog)) for row in document["allocations"]]
-            yield from serving_findings(asked, self.scenario, self.catalog, self.arch, pairs, document["fleet"])
+            yield from serving_findings(
+                asked, self.scenario, self.catalog, self.arch, pairs, document["fleet"], self.memo
+            )
 
     def _offer(self, asked: TrainingJob | ServingFleet, row: Document, facts: OfferFacts) -> Iterator[Finding]:
         """Price, place and permission."""
@@ -163,13 +164,9 @@ class AllocationCheck:
         self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts, margins: Margins
     ) -> Iterator[Finding]:
         terms = training_memory(self.arch, training_spec(job, self.arch), layout)
-        needed, stated = float(terms.total), row["memory"]
-        usable = usable_bytes(facts.device, facts.shape)
-        if not math.isclose(stated["needed_bytes"], needed, rel_tol=TOLERANCE):
-            yield Finding("wrong-memory", f"{job.name}: {stated['needed_bytes']:.6g} B stated, {needed:.6g} B computed")
-        if not math.isclose(stated["usable_bytes"], usable, rel_tol=TOLERANCE):
-            yield Finding("wrong-memory", f"{job.name}: usable {stated['usable_bytes']:.6g} B stated, {usable:.6g} B")
-        yield from cell_findings("wrong-memory", job.name, stated, memory_cells(terms.row(0), usable), scale=usable)
+        needed, usable = float(terms.total), usable_bytes(facts.device, facts.shape)
+        cells = memory_cells(terms.row(0), usable)
+        yield from cell_findings("wrong-memory", job.name, row["memory"], cells, scale=usable)
         if needed * margins.memory > usable * (1 + 1e-12):
             at = f" at {job.confidence_share:.0%}" if margins.memory > 1 else ""
             message = f"needs {needed * margins.memory:.6g} B{at} of {usable:.6g} B usable"
@@ -198,8 +195,7 @@ class AllocationCheck:
         spec = training_spec(job, self.arch, facts.device, facts.shape, scaled, spot)
         time = training_time(self.arch, spec, layout, machine)
         hours = float(time.total) / 3600.0
-        if not math.isclose(row["hours"], hours, rel_tol=TOLERANCE):
-            yield Finding("wrong-time", f"{job.name}: {row['hours']:.6g} h stated, {hours:.6g} h computed")
+        yield from cell_findings("wrong-time", job.name, row, {"hours": hours})
         restart_s = spec.run.restart_s if spec.run is not None else 0.0
         margin = margins.time * self._chance(job, spec, facts, layout, time.row(0))
         yield from cell_findings("wrong-time", job.name, row, {"held_hours": hours * margin})

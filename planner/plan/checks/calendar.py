@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from planner.plan.checks.dates import date_after
 from planner.plan.checks.exact import exact_cost
+from planner.plan.checks.facts import RESERVED, OfferFacts, pool_of_row, wait_hours
 from planner.plan.checks.findings import TOLERANCE, Finding, cell_findings
-from planner.plan.rows.facts import RESERVED, OfferFacts, pool_of_row, wait_hours
-from planner.plan.rows.when import date_after
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 Document = dict[str, Any]

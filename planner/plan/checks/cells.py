@@ -9,7 +9,7 @@ from planner.architecture.work import training_flop_per_token
 from planner.catalog.model import Catalog, Offer, Shape
 from planner.estimate.binding import bound_by
 from planner.estimate.resolve import sequence_length_of, tier_on
-from planner.plan.rows.facts import OfferFacts
+from planner.plan.checks.facts import OfferFacts
 from planner.scenario.schema import TrainingJob
 
 Document = dict[str, Any]
@@ -33,8 +33,14 @@ def place_cells(offer: Offer, shape: Shape) -> Document:
 
 
 def memory_cells(terms: dict[str, float], usable_bytes: float) -> Document:
-    """Terms of the memory of one device, and what they leave."""
-    return {"terms_bytes": terms, "free_bytes": usable_bytes - sum(terms.values())}
+    """Memory of one device: its terms, their sum, and what they leave of what is usable.  [B]"""
+    needed = float(sum(terms.values()))
+    return {
+        "needed_bytes": needed,
+        "usable_bytes": usable_bytes,
+        "free_bytes": usable_bytes - needed,
+        "terms_bytes": terms,
+    }
 
 
 def training_cells(job: TrainingJob, row: Document, terms: dict[str, float], hours: float) -> Document:

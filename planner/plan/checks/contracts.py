@@ -14,11 +14,11 @@ from planner.catalog.model import Catalog, Offer
 from planner.catalog.regions import region_matches
 from planner.estimate.market import is_own_contract
 from planner.plan.checks.calendar import Grid, counted, grid_of, held_by
+from planner.plan.checks.dates import date_after, owned_nodes, owned_window_s
 from planner.plan.checks.exact import exact_cost
+from planner.plan.checks.facts import CONTRACTS, RESERVED, OfferFacts, facts_of_row, pool_of_row
 from planner.plan.checks.findings import TOLERANCE, Finding, cell_findings
-from planner.plan.rows.facts import CONTRACTS, RESERVED, OfferFacts, facts_of_row, pool_of_row
-from planner.plan.rows.pool_use import PoolUse, contract_figures, on_demand_price, share_rows
-from planner.plan.rows.when import date_after, owned_periods, owned_window_s
+from planner.plan.checks.pools import Pool, period_hours, pool_cells, rent_microusd_per_hour, shares_of, use_cells
 from planner.scenario.schema import Scenario
 from planner.scenario.terms import COMMITMENT_HOURS
 
@@ -167,32 +167,35 @@ def _pools(document: Document, scenario: Scenario, catalog: Catalog, grid: Grid)
         for number in range(grid.periods):
             held = use.reserved[number] + use.on_demand[number]
             if use.used[number] > held:
-                message = f"{use.pool}: {use.used[number]} nodes in use in period {number}, {held} are there"
+                message = f"{use.name}: {use.used[number]} nodes in use in period {number}, {held} are there"
                 yield Finding("limit-exceeded", message)
     stated = document["schedule"]["use"] if document["schedule"] else []
-    if [use["pool"] for use in stated] != [use.pool for use in uses]:
-        yield Finding("wrong-schedule", f"pools in use are {[use.pool for use in uses]}")
+    if [use["pool"] for use in stated] != [use.name for use in uses]:
+        yield Finding("wrong-schedule", f"pools in use are {[use.name for use in uses]}")
         return
     for use, told in zip(uses, stated):
-        yield from cell_findings("wrong-schedule", use.pool, told, use.document())
+        yield from cell_findings("wrong-schedule", use.name, told, pool_cells(use))
     yield from _shares(document, uses, scenario, catalog)
-    by_pool = {use.pool: use for use in uses}
+    by_pool = {use.name: use for use in uses}
     for contract in document["contracts"]:
         span = contract["first_period"], min(contract["end_period"], grid.periods)
         if contract["pool"] in by_pool and 0 <= span[0] < span[1]:
             cost, use = contract["cost_microusd"], by_pool[contract["pool"]]
-            figures = contract_figures(use, contract["kind"], contract["count"], span, cost)
+            figures = use_cells(use, contract["kind"], contract["count"], range(*span), cost)
             yield from cell_findings("wrong-contract", f"contract {contract['offer']}", contract, figures)
 
 
-def _shares(document: Document, uses: Sequence[PoolUse], scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
+def _shares(document: Document, uses: Sequence[Pool], scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """Who uses a pool bears its cost, by node-hours."""
     users: dict[str, dict[str, list[int]]] = {}
     for name, row, _, counts in _held_rows(document, scenario, catalog):
         if row["reserved_pool"] is not None:
             of_pool = users.setdefault(row["reserved_pool"], {})
             of_pool[name] = [sum(pair) for pair in zip(of_pool.get(name, [0] * len(counts)), counts)]
-    shared = [one for use in uses for one in share_rows(use, users.get(use.pool, {}), document["contracts"])]
+    costs = {use.name: 0 for use in uses}
+    for contract in document["contracts"]:
+        costs[contract["pool"]] = costs.get(contract["pool"], 0) + contract["cost_microusd"]
+    shared = [one for use in uses for one in shares_of(use, users.get(use.name, {}), costs[use.name])]
     stated = document["schedule"]["shares"]
     if len(shared) != len(stated):
         yield Finding("wrong-schedule", f"{len(stated)} shares of pools, {len(shared)} computed")
@@ -201,7 +204,7 @@ def _shares(document: Document, uses: Sequence[PoolUse], scenario: Scenario, cat
         yield from cell_findings("wrong-schedule", f"share of {one['pool']}", told, one)
 
 
-def pool_uses(document: Document, scenario: Scenario, catalog: Catalog, grid: Grid) -> list[PoolUse]:
+def pool_uses(document: Document, scenario: Scenario, catalog: Catalog, grid: Grid) -> list[Pool]:
     """Nodes of every pool counted from the rows and the contracts, then of what is owned; those that play no part
     are left out. Pools stand in the order of their names, as do those of the plan."""
     rows = list(_held_rows(document, scenario, catalog))
@@ -209,20 +212,19 @@ def pool_uses(document: Document, scenario: Scenario, catalog: Catalog, grid: Gr
     places |= {contract["pool"]: contract for contract in document["contracts"]}
     found = [_pool_use(name, places[name], document, rows, catalog, grid) for name in sorted(places)]
     for index, owned in enumerate(scenario.hardware.owned):
-        there = [owned.count if here else 0 for here in owned_periods(scenario, owned, grid.edges_s())]
+        there = owned_nodes(scenario, owned, grid.edges_s())
         used = _summed([count for _, _, facts, count in rows if facts.owned == index], grid.periods)
         region = owned.region or "owned"
         place = {"provider": "owned", "region": region, "zone": "", "shape": owned.shape}
         found.append(
-            PoolUse(
-                pool=f"owned/{region}/{owned.shape.rsplit('/', 1)[-1]}",
+            Pool(
+                name=f"owned/{region}/{owned.shape.rsplit('/', 1)[-1]}",
                 kind="owned",
                 place=place,
-                edges_s=grid.edges_s(),
+                hours=period_hours(grid.edges_s()),
                 reserved=there,
                 on_demand=[0] * grid.periods,
                 used=used,
-                on_demand_microusd_per_hour=None,
             )
         )
     return [use for use in found if any(use.used) or any(use.on_demand) or any(use.reserved)]
@@ -245,18 +247,18 @@ def _held_rows(
 
 def _pool_use(
     name: str, place: Document, document: Document, rows: Sequence[Any], catalog: Catalog, grid: Grid
-) -> PoolUse:
+) -> Pool:
     mine = [contract for contract in document["contracts"] if contract["pool"] == name]
     stand = {key: place[key] for key in ("provider", "region", "zone", "shape")}
-    return PoolUse(
-        pool=name,
+    return Pool(
+        name=name,
         kind=RESERVED,
         place=stand,
-        edges_s=grid.edges_s(),
+        hours=period_hours(grid.edges_s()),
         reserved=_bought([one for one in mine if one["kind"] != ON_DEMAND], grid),
         on_demand=_bought([one for one in mine if one["kind"] == ON_DEMAND], grid),
         used=_summed([count for _, row, _, count in rows if row["reserved_pool"] == name], grid.periods),
-        on_demand_microusd_per_hour=on_demand_price(catalog, stand),
+        rent_microusd_per_hour=rent_microusd_per_hour(catalog, stand),
     )
 
 

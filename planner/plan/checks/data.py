@@ -11,8 +11,8 @@ from typing import Any
 
 from planner.catalog.model import Catalog
 from planner.catalog.regions import region_matches
+from planner.plan.checks.facts import facts_of_row
 from planner.plan.checks.findings import Finding, cell_findings
-from planner.plan.rows.facts import facts_of_row
 from planner.scenario.schema import Data, Scenario, TrainingJob
 
 Document = dict[str, Any]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from planner.errors import Problem
 
 TOLERANCE = 1e-9  # relative, for what is printed as a float
+LOST = 1e-13  # of the largest number beside it, for what may be the rest of a difference
+
+Value = TypeVar("Value")
 
 
 class Finding(NamedTuple):
@@ -26,22 +29,41 @@ def problems_of(findings: Iterable[Finding]) -> list[Problem]:
     ]
 
 
+class Memo:
+    """What was worked out once of a scenario and a catalog, by what it depends on.
+
+    A plan asks the same of equal rows, and so do many plans of one scenario.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, Any] = {}
+
+    def of(self, key: Hashable, work: Callable[[], Value]) -> Value:
+        """What `work` gives, worked out at most once for a key."""
+        if key not in self._found:
+            self._found[key] = work()
+        found: Value = self._found[key]
+        return found
+
+
 def cell_findings(
     reference: str, where: str, stated: Mapping[str, Any], computed: Mapping[str, Any], *, scale: float = 0.0
 ) -> Iterator[Finding]:
     """Cells of a document that differ from what was computed again.
 
-    Floats may differ by `TOLERANCE` of themselves or of `scale`, terms by as much of the largest term:
-    what is left of a difference of two large numbers has lost digits.
+    Floats may differ by `TOLERANCE` of themselves, or by `LOST` of `scale` and of the largest number beside them:
+    what is left of a difference of two large numbers has lost digits. Types are not compared here: the table of
+    leaves has them (`planner.plan.checks.leaves`).
     """
     for name, value in computed.items():
         if name not in stated:
             yield Finding(reference, f"{where}: {name} is missing")
-        elif not _same(stated[name], value, scale):
+        elif not same(stated[name], value, scale):
             yield Finding(reference, f"{where}: {name} is {stated[name]!r} in the plan, {value!r} computed again")
 
 
-def _same(stated: Any, computed: Any, scale: float) -> bool:
+def same(stated: Any, computed: Any, scale: float = 0.0) -> bool:
+    """Whether a part of a document is what was computed, key by key and element by element."""
     if isinstance(stated, bool) or isinstance(computed, bool):
         return stated is computed
     if isinstance(computed, Mapping):
@@ -49,12 +71,12 @@ def _same(stated: Any, computed: Any, scale: float) -> bool:
             return False
         numbers = [abs(value) for value in computed.values() if isinstance(value, int | float)]
         scale = max([scale, *numbers])
-        return all(_same(stated[name], value, scale) for name, value in computed.items())
+        return all(same(stated[name], value, scale) for name, value in computed.items())
     if isinstance(computed, list):
         pairs = zip(stated, computed) if isinstance(stated, list) and len(stated) == len(computed) else None
-        return pairs is not None and all(_same(one, other, scale) for one, other in pairs)
+        return pairs is not None and all(same(one, other, scale) for one, other in pairs)
     if isinstance(stated, int) and isinstance(computed, int):
         return stated == computed
     if isinstance(stated, int | float) and isinstance(computed, int | float):
-        return math.isclose(stated, computed, rel_tol=TOLERANCE, abs_tol=TOLERANCE * scale)
+        return math.isclose(stated, computed, rel_tol=TOLERANCE, abs_tol=LOST * scale)
     return bool(stated == computed)

@@ -12,67 +12,42 @@ from planner.estimate.resolve_serving import bucket_demands
 from planner.plan.checks.cells import place_cells
 from planner.plan.checks.exact import exact_cost
 from planner.plan.checks.findings import Finding, cell_findings
+from planner.plan.checks.fleet import fleet_cells, load_cells, price_cells
 from planner.plan.checks.routing import routing_findings
-from planner.plan.rows.fleet_cells import fleet_cells
-from planner.plan.rows.serving_cells import load_cells, price_cells
 from planner.scenario.schema import Scenario, ServingFleet
 
 Document = dict[str, Any]
 MICRO = 1_000_000
-TIER: Document = {
-    "tier": "measured",
-    "engine": "",
-    "family": GIVEN,
-    "constants": "",
-    "tag": GIVEN,
-    "inherited_from": "",
-    "tpot": None,
-    "ttft": None,
-}
-_UNKNOWN: Document = {
-    "batch": None,
-    "tpot_s": None,
-    "prefill_s": None,
-    "decode_terms_s": {},
-    "binds": "given rate",
-    "point": None,
-    "share_kept": 1.0,
-    "power_w": None,
-    "carbon_kg": None,
-}
 
 
 def given_cells(
-    fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float], units: int, needed: int, cost: int, hours: float
+    fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float], row: Document, cost: int, hours: float
 ) -> Document:
-    """Everything in a row that follows from the file and from what is sent to it."""
-    loads = load_cells(fleet, rates, sent, units)
+    """A row of a table of rates: each unit is one replica on one device, of which nothing else is known."""
+    loads, units = load_cells(fleet, rates, sent, row["count"]), row["count"]
+    tier: Document = dict.fromkeys(("engine", "constants", "inherited_from"), "")
+    tier |= {"tier": "measured", "family": GIVEN, "tag": GIVEN, "tpot": None, "ttft": None}
+    tier["confidence"] = fleet.confidence_share
+    nothing = dict.fromkeys(("needed_bytes", "usable_bytes", "free_bytes"), 0.0)
     found: Document = known(
         {
-            "layout": {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1},
+            "layout": dict.fromkeys(("tp", "pp", "dp", "ep", "cp"), 1),
             "role": "whole",
             "devices_per_replica": 1,
             "replicas": units,
-            "replicas_needed": needed,
             "hours": hours,
             "cost_microusd": cost,
             "cost_usd": cost / 1e6,
             "device_hours": units * hours,
             **loads,
-            **price_cells(fleet, cost, loads, units, hours),
-            **_UNKNOWN,
-            "tier": {**TIER, "confidence": fleet.confidence_share},
-            "memory": {"needed_bytes": 0.0, "usable_bytes": 0.0, "free_bytes": 0.0, "terms_bytes": {}},
+            **price_cells(fleet, loads, cost, units, hours, hours),
+            **dict.fromkeys(("batch", "tpot_s", "prefill_s", "point", "power_w", "carbon_kg")),
+            "decode_terms_s": {},
+            "binds": "given rate",
+            "tier": tier,
+            "memory": {**nothing, "terms_bytes": {}},
         }
     )
-    return found
-
-
-def given_fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, hours: float) -> Document:
-    """The figures of such a fleet over all its rows; None for those that need lengths that nobody gave."""
-    name = "output_tokens_per_s_per_replica"
-    numbers = [{**row, name: math.nan if row[name] is None else row[name]} for row in rows]
-    found: Document = known(fleet_cells(fleet, numbers, spares, hours))
     return found
 
 
@@ -100,14 +75,18 @@ def given_findings(
         if row["cost_microusd"] != cost:
             yield Finding("wrong-cost", f"{fleet.name}: {row['cost_microusd']} stated, {cost} computed")
         needed = row["count"] - spares if len(rows) == 1 else row["count"]
-        cells = given_cells(fleet, each, row["routed_requests_per_s"], row["count"], needed, cost, hours)
-        placed = {**place_cells(one.offer, one.shape), "count": row["count"], "devices": row["count"]}
+        cells = given_cells(fleet, each, row["routed_requests_per_s"], row, cost, hours)
+        placed = {**place_cells(one.offer, one.shape), "devices": row["count"], "replicas_needed": needed}
+        placed |= {"funding": one.offer.price_model, "reserved_pool": None, "runs": None}
+        placed |= {"start_hours": 0.0, "end_hours": hours}
         yield from cell_findings("wrong-load", fleet.name, row, {**placed, **cells})
         carried.append((row, [math.floor(rate * fleet.target_load * MICRO + 1e-6) for rate in each]))
     yield from routing_findings(fleet, bucket_demands(fleet), carried, spares)
     if sum(row["replicas"] for row in rows) < fleet.min_replicas:
         yield Finding("demand-unmet", f"{fleet.name}: fewer than {fleet.min_replicas} replicas")
-    yield from cell_findings("wrong-fleet", fleet.name, stated, given_fleet_cells(fleet, rows, spares, hours))
+    name = "output_tokens_per_s_per_replica"
+    numbers = [{**row, name: math.nan if row[name] is None else row[name]} for row in rows]
+    yield from cell_findings("wrong-fleet", fleet.name, stated, known(fleet_cells(fleet, numbers, spares, hours)))
 
 
 def _own(scenario: Scenario, fleet: ServingFleet) -> list[Any]:

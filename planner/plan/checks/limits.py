@@ -14,9 +14,9 @@ from planner.catalog.model import Catalog, Offer
 from planner.catalog.regions import region_matches
 from planner.plan.checks.calendar import grid_of, held_by
 from planner.plan.checks.cells import energy_cells
+from planner.plan.checks.dates import owned_window_s
+from planner.plan.checks.facts import OfferFacts, facts_of_row
 from planner.plan.checks.findings import Finding
-from planner.plan.rows.facts import OfferFacts, facts_of_row
-from planner.plan.rows.when import owned_window_s
 from planner.scenario.schema import Quota, Scenario, ServingFleet, SiteLimit, TrainingJob
 
 Document = dict[str, Any]

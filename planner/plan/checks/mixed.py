@@ -24,11 +24,11 @@ from planner.estimate.training import TrainingSpec, training_time
 from planner.plan.checks.bands import Margins, band_findings, margins_on
 from planner.plan.checks.cells import energy_cells, speed_cells, training_cells
 from planner.plan.checks.exact import exact_cost
+from planner.plan.checks.facts import OfferFacts
 from planner.plan.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.plan.checks.layout import BATCH_TOLERANCE
 from planner.plan.checks.run import RUN_TERMS, Part, shared_run_cells
 from planner.plan.checks.under_way import layout_of, ratio_on
-from planner.plan.rows.facts import OfferFacts
 from planner.scenario.schema import Scenario, TrainingJob
 
 Document = dict[str, Any]

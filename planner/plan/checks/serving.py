@@ -7,28 +7,25 @@ facts, and what is sent where is held against what is asked for.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
 from planner.estimate.kernels import lacks_kernels
-from planner.estimate.resolve import peaks_of
 from planner.estimate.resolve_serving import bucket_demands, fleet_levels, level_demands
-from planner.estimate.serving import ServingSpec, given_throughput_capacity, serving_capacity
 from planner.estimate.serving_fleet import ROLES, WHOLE
 from planner.estimate.serving_tiers import fleet_engine
 from planner.plan.checks.cells import energy_cells, memory_cells
 from planner.plan.checks.exact import exact_cost
-from planner.plan.checks.findings import TOLERANCE, Finding, cell_findings
+from planner.plan.checks.facts import OfferFacts
+from planner.plan.checks.findings import TOLERANCE, Finding, Memo, cell_findings
+from planner.plan.checks.fleet import fleet_cells, load_cells, price_cells
 from planner.plan.checks.layout import serving_layout_findings
+from planner.plan.checks.replica import OneReplica, one_replica
 from planner.plan.checks.routing import routing_findings
-from planner.plan.rows.facts import OfferFacts
-from planner.plan.rows.fleet_cells import fleet_cells
-from planner.plan.rows.serving_cells import load_cells, price_cells, speed_cells
-from planner.plan.rows.serving_point import ReplicaSite
 from planner.scenario.schema import Scenario, ServingFleet
 
 Document = dict[str, Any]
@@ -42,6 +39,7 @@ def serving_findings(
     arch: Architecture,
     rows: Sequence[tuple[Document, OfferFacts | None]],
     stated: Document,
+    memo: Memo,
 ) -> Iterator[Finding]:
     """Everything wrong with the rows of a fleet; `stated` is what the plan says of all of them together."""
     spares = fleet.spare_replicas if fleet.availability is None else stated["spare_replicas"]
@@ -54,13 +52,10 @@ def serving_findings(
         yield from problems
         if problems:
             continue
-        one = _replica(fleet, arch, catalog, row, facts)
-        rates = _rates(one)
-        yield from _row(fleet, scenario, catalog, row, facts, one, rates)
-        kept = row["share_kept"]
-        if not 0 < kept <= 1:
-            yield Finding("wrong-load", f"{fleet.name}: {kept:g} of the rates of {row['offer']} may not be planned")
-        carried.append((row, [math.floor(rate * kept * fleet.target_load * MICRO + 1e-6) for rate in rates]))
+        check = _Row(fleet, arch, catalog, facts, ROLES.index(row["role"]), row["layout"], memo)
+        rates = check.rates_per_s()
+        yield from _row(check, scenario, row, rates)
+        carried.append((row, planned_micro_per_s(fleet, rates)))
     levels = fleet_levels(fleet, scenario.horizon_s)
     yield from routing_findings(fleet, bucket_demands(fleet), carried, spares, level_demands(fleet, levels))
     known = [row for row, facts in rows if facts is not None]
@@ -70,60 +65,80 @@ def serving_findings(
     yield from cell_findings("wrong-fleet", fleet.name, stated, cells)
 
 
-def _replica(
-    fleet: ServingFleet, arch: Architecture, catalog: Catalog, row: Document, facts: OfferFacts
-) -> ReplicaSite:
-    return ReplicaSite(
-        fleet=fleet,
-        arch=arch,
-        catalog=catalog,
-        device=facts.device,
-        shape=facts.shape,
-        inter_node_bytes_per_s=facts.inter_node_bytes_per_s,
-        split=row["layout"],
-        role=ROLES.index(row["role"]),
-    )
+def planned_micro_per_s(fleet: ServingFleet, rates: Sequence[float]) -> list[int]:
+    """What may be planned of one replica, of each bucket alone: its rate at the target load, rounded down."""
+    return [math.floor(rate * fleet.target_load * MICRO + 1e-6) for rate in rates]
 
 
-def _row(
-    fleet: ServingFleet,
-    scenario: Scenario,
-    catalog: Catalog,
-    row: Document,
-    facts: OfferFacts,
-    one: ReplicaSite,
-    rates: Sequence[float],
-) -> Iterator[Finding]:
+_SPEEDS = ("bucket_requests_per_s", "replica_requests_per_s", "output_tokens_per_s_per_replica")
+
+
+class _Row(NamedTuple):
+    """A replica with what was already worked out of it: plans of one scenario ask the same again and again."""
+
+    fleet: ServingFleet
+    arch: Architecture
+    catalog: Catalog
+    facts: OfferFacts
+    role: int
+    split: Mapping[str, int]
+    memo: Memo
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """What tells one replica from another."""
+        facts, sizes = self.facts, tuple(sorted(self.split.items()))
+        return self.fleet.name, facts.offer.id, facts.shape.id, sizes, self.role
+
+    @property
+    def one(self) -> OneReplica:
+        """The replica."""
+        return one_replica(self.fleet, self.arch, self.catalog, self.facts, self.split, self.role)
+
+    def rates_per_s(self) -> list[float]:
+        """Of each bucket alone.  [1/s]"""
+        return self.memo.of(("rates", *self.place), lambda: self.one.rates_per_s())
+
+    def cells(self, sent: Sequence[float]) -> Document:
+        """At its share of the load."""
+        found = self.memo.of(("cells", *self.place, *sent), lambda: self.one.cells(sent))
+        return dict(found)
+
+    def memory(self, sent: Sequence[float]) -> tuple[dict[str, float], float, float]:
+        """Terms of one device, what is usable of it, and the most that is missing with any bucket alone.  [B]"""
+
+        def asked() -> tuple[dict[str, float], float, float]:
+            one = self.one
+            mixed, alone = one.memory(one.mix(sent)), one.memory(one.requests)
+            # the cache of a model of unknown shape is not counted, as the plan's warning says
+            terms = {name: 0.0 if math.isnan(value) else value for name, value in mixed.terms.row(0).items()}
+            return terms, float(np.max(mixed.usable_bytes)), float(np.max(alone.missing_bytes))
+
+        return self.memo.of(("memory", *self.place, *sent), asked)
+
+
+def _row(check: _Row, scenario: Scenario, row: Document, rates: Sequence[float]) -> Iterator[Finding]:
     """Everything wrong with one row."""
-    routed, horizon = row["routed_requests_per_s"], scenario.horizon_s / 3600.0
-    levels = fleet_levels(fleet, scenario.horizon_s)
+    fleet, facts, routed = check.fleet, check.facts, row["routed_requests_per_s"]
+    horizon, levels = scenario.horizon_s / 3600.0, fleet_levels(fleet, scenario.horizon_s)
     hours = horizon if levels is None else float(levels.hours_at_least[row["level"]])
     if row["level"] and levels is None:
         yield Finding("wrong-load", f"{fleet.name}: {row['offer']} is scaled, and the fleet is not")
     loads = load_cells(fleet, rates, routed, row["replicas"])
-    speed = speed_cells(one, routed, row["replicas_needed"])
-    terms, usable = speed.pop("memory")
-    yield from _memory(fleet, row, terms, usable, float(np.max(one.memory(one.requests).missing_bytes)), rates)
-    yield from cell_findings("wrong-speed", fleet.name, row, _split(loads, ("bucket_requests_per_s", *_SPEEDS)))
+    sent = [part / max(row["replicas_needed"], 1) for part in routed]
+    yield from _memory(fleet, row, check.memory(sent), rates)
+    speed = check.cells(sent) | {name: loads.pop(name) for name in _SPEEDS}
     if row["point"] is not None and speed["point"] is not None:  # each figure by its own size
         yield from cell_findings("wrong-speed", fleet.name, row["point"], speed.pop("point"))
     yield from cell_findings("wrong-speed", fleet.name, row, speed)
-    if one.role != WHOLE and fleet.disaggregated == "false":
+    if check.role != WHOLE and fleet.disaggregated == "false":
         yield Finding("not-allowed", f"{fleet.name}: {row['offer']} only serves {row['role']}, which is not asked for")
     yield from _missed(fleet, row)
     yield from _money(fleet, row, facts, hours)
-    prices = price_cells(fleet, row["cost_microusd"], loads, row["replicas"], hours, horizon)
-    load = {"hours": hours, "device_hours": row["devices"] * hours, **prices}
-    load |= _split(loads, ("planned_requests_per_s", "load_at_peak", "mean_output_tokens"))
+    prices = price_cells(fleet, {**loads, **speed}, row["cost_microusd"], row["replicas"], hours, horizon)
+    load = {"hours": hours, "device_hours": row["devices"] * hours, **loads, **prices}
     yield from cell_findings("wrong-load", fleet.name, row, load)
-    yield from cell_findings("wrong-energy", fleet.name, row, energy_cells(catalog, facts, row["count"], hours))
-
-
-_SPEEDS = ("replica_requests_per_s", "output_tokens_per_s_per_replica")
-
-
-def _split(cells: Document, names: Sequence[str]) -> Document:
-    return {name: cells[name] for name in names}
+    yield from cell_findings("wrong-energy", fleet.name, row, energy_cells(check.catalog, facts, row["count"], hours))
 
 
 def _legal(fleet: ServingFleet, row: Document, facts: OfferFacts) -> Iterator[Finding]:
@@ -142,47 +157,12 @@ def _legal(fleet: ServingFleet, row: Document, facts: OfferFacts) -> Iterator[Fi
 
 
 def _memory(
-    fleet: ServingFleet, row: Document, stated: dict[str, float], usable: float, missing: float, rates: Sequence[float]
+    fleet: ServingFleet, row: Document, found: tuple[dict[str, float], float, float], rates: Sequence[float]
 ) -> Iterator[Finding]:
-    # the cache of a model of unknown shape is not counted, as the plan's warning says
-    terms = {name: 0.0 if math.isnan(value) else value for name, value in stated.items()}
-    needed, memory = sum(terms.values()), row["memory"]
-    if not math.isclose(memory["needed_bytes"], needed, rel_tol=TOLERANCE):
-        yield Finding("wrong-memory", f"{fleet.name}: {memory['needed_bytes']:.6g} B stated, {needed:.6g} B computed")
-    if not math.isclose(memory["usable_bytes"], usable, rel_tol=TOLERANCE):
-        yield Finding("wrong-memory", f"{fleet.name}: usable {memory['usable_bytes']:.6g} B stated, {usable:.6g} B")
-    yield from cell_findings("wrong-memory", fleet.name, memory, memory_cells(terms, usable), scale=usable)
+    terms, usable, missing = found
+    yield from cell_findings("wrong-memory", fleet.name, row["memory"], memory_cells(terms, usable), scale=usable)
     if missing > 0 and not any(rates):
         yield Finding("does-not-fit", f"{fleet.name}: {missing:.6g} B per device are missing")
-
-
-def _rates(one: ReplicaSite) -> list[float]:
-    """Requests per second of one full replica on each bucket alone."""
-    fleet, requests = one.fleet, one.requests
-    given, layout = fleet.throughput_tokens_per_s_per_device, one.replicas.replica.layout
-    if one.analytic:
-        return [float(rate) for rate in one.bucket_rates()]
-    fits = np.asarray(one.memory(requests.mixed(np.asarray(fleet.traffic.share))).missing_bytes).reshape(-1)[0] <= 0
-    if not fits:
-        return [0.0] * len(requests.input_tokens)
-    if given is not None:
-        return [float(given_throughput_capacity(given, layout, tokens)) for tokens in requests.output_tokens]
-    return _roofline_rates(one)
-
-
-def _roofline_rates(one: ReplicaSite) -> list[float]:
-    fleet, requests = one.fleet, one.requests
-    peaks = peaks_of(one.arch, fleet.weights, one.device, one.shape)
-    memory = one.memory(requests.mixed(np.asarray(fleet.traffic.share)))
-    rates = []
-    for given, made in zip(requests.input_tokens, requests.output_tokens):
-        spec = ServingSpec(
-            weights=fleet.weights, kv_cache=fleet.kv_cache, input_tokens=float(given), output_tokens=float(made)
-        )
-        layout, machine = one.replicas.replica.layout, one.replicas.replica.machine
-        found = serving_capacity(one.arch, spec, layout, machine, peaks=peaks, memory=memory)
-        rates.append(float(np.asarray(found.requests_per_s).reshape(-1)[0]))
-    return rates
 
 
 def _missed(fleet: ServingFleet, row: Document) -> Iterator[Finding]:

@@ -148,8 +148,6 @@ class ServingAllocation(Place, Timing, Loads, TokenPrices, Predicted, Energy):
     device_hours: float
     tier: ServingTier
     "what predicts this row, with the error that it showed"
-    share_kept: float
-    "of the rates that may be planned: less than 1 where a mix of requests would miss a target"
     role: Role
     "what its replicas do of a request"
     level: NotRequired[Count]

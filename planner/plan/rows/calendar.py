@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +14,13 @@ from planner.candidates.calendar import CONTRACT, COPY, NO_POOL, ON_DEMAND, RESE
 from planner.candidates.holding import wait_s
 from planner.candidates.money import cost_microusd
 from planner.candidates.offers import Site
+from planner.candidates.placement import egress_usd
 from planner.candidates.program import Task
 from planner.candidates.search import Candidates
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_choice import busy_s
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
-from planner.plan.checks.data import copy_cells, kept_hours
 from planner.plan.rows.place import usd
 from planner.plan.rows.pool_use import PoolUse, contract_figures, on_demand_price, share_rows
 from planner.plan.rows.when import date_after, owned_periods, owned_window_s
@@ -354,9 +355,26 @@ def copies_of(candidates: Candidates, calendar: Calendar, solution: Solution) ->
         bought = _of(calendar, column)
         jobs = readers[bought.workload]
         data, cost = jobs[0].data, int(candidates.program.cost_microusd[column]) * int(solution.units[column])
-        cells = copy_cells(data, kept_hours(jobs), bought.provider, candidates.catalog) if data else None
-        where = {"data": bought.workload, "provider": bought.provider, "region": bought.region}
-        yield {**where, **(cells or {}), "cost_microusd": cost, "cost_usd": usd(cost)}
+        assert data is not None
+        moved = egress_usd(data, (bought.provider, bought.region), candidates.catalog)
+        egress = min(_microusd(moved or 0.0), cost)
+        first = min(job.start_s for job in jobs)
+        yield {
+            "data": bought.workload,
+            "provider": bought.provider,
+            "region": bought.region,
+            "from": data.at,
+            "size_bytes": data.size_bytes,
+            "kept_hours": (max(job.start_s + job.deadline_s for job in jobs) - first) / 3600.0,
+            "egress_microusd": egress,
+            "storage_microusd": cost - egress,
+            "cost_microusd": cost,
+            "cost_usd": usd(cost),
+        }
+
+
+def _microusd(dollars: float) -> int:
+    return int((Decimal(repr(dollars)) * 10**6).to_integral_value(ROUND_HALF_EVEN))
 
 
 def sunk_rows(candidates: Candidates) -> list[Document]:

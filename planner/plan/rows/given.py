@@ -2,19 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from planner.candidates.program import Task
 from planner.candidates.rates import RatesQuestion, RatesTable
 from planner.candidates.search import Candidates
+from planner.catalog.given import GIVEN
+from planner.estimate.given import known
 from planner.optimize.solve import Solution
-from planner.plan.checks.given import given_cells
 from planner.plan.rows.calendar import timing_of
-from planner.plan.rows.place import place_document
+from planner.plan.rows.fleet_cells import fleet_cells
+from planner.plan.rows.place import place_document, usd
 from planner.plan.rows.serving import routed_requests_per_s
+from planner.plan.rows.serving_cells import load_cells, price_cells
+from planner.scenario.schema import ServingFleet
 
 Document = dict[str, Any]
+TIER: Document = {
+    "tier": "measured",
+    "engine": "",
+    "family": GIVEN,
+    "constants": "",
+    "tag": GIVEN,
+    "inherited_from": "",
+    "tpot": None,
+    "ttft": None,
+}
+_UNKNOWN: Document = {
+    "batch": None,
+    "tpot_s": None,
+    "prefill_s": None,
+    "decode_terms_s": {},
+    "binds": "given rate",
+    "point": None,
+    "power_w": None,
+    "carbon_kg": None,
+}
+
+
+def given_cells(
+    fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float], units: int, needed: int, cost: int, hours: float
+) -> Document:
+    """Everything in a row that follows from the file and from what is sent to it."""
+    loads = load_cells(fleet, rates, sent, units)
+    found: Document = known(
+        {
+            "layout": {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1},
+            "role": "whole",
+            "devices_per_replica": 1,
+            "replicas": units,
+            "replicas_needed": needed,
+            "hours": hours,
+            "cost_microusd": cost,
+            "cost_usd": usd(cost),
+            "device_hours": units * hours,
+            **loads,
+            **price_cells(fleet, cost, loads, units, hours),
+            **_UNKNOWN,
+            "tier": {**TIER, "confidence": fleet.confidence_share},
+            "memory": {"needed_bytes": 0.0, "usable_bytes": 0.0, "free_bytes": 0.0, "terms_bytes": {}},
+        }
+    )
+    return found
+
+
+def given_fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, hours: float) -> Document:
+    """The figures of such a fleet over all its rows; None for those that need lengths that nobody gave."""
+    name = "output_tokens_per_s_per_replica"
+    numbers = [{**row, name: math.nan if row[name] is None else row[name]} for row in rows]
+    found: Document = known(fleet_cells(fleet, numbers, spares, hours))
+    return found
 
 
 def given_rows(candidates: Candidates, solution: Solution, task: Task, table: RatesTable) -> list[Document]:

@@ -124,7 +124,6 @@ def _row(
     }
     rates = [float(rate) for rate in table.bucket_requests_per_s[row]]
     loads = load_cells(question.fleet, rates, [float(rate) for rate in routed], replicas)
-    loads["share_kept"] = float(table.share_kept[row])
     speed = speed_cells(one, loads["routed_requests_per_s"], needed)
     terms, usable = speed.pop("memory")
     tokens = price_cells(question.fleet, cost, loads, replicas, hours, table.horizon_hours)

@@ -15,6 +15,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
 from planner.candidates.training import TrainingTable, percentile
 from planner.candidates.training_question import TrainingQuestion
+from planner.estimate.serving_fleet import ROLES
 from planner.optimize.solve import Solution
 from planner.plan.notes.run import run_reasons
 from planner.plan.rows.bands import tie
@@ -174,9 +175,23 @@ def _load_reason(candidates: Candidates, task: Task, row: Document) -> str:
     )
     if row["point"] is None:
         return f"{carried} (limited by {row['binds']})"
-    kept = row["share_kept"]
+    kept = _share_planned(candidates, task, row)
     mixed = "" if kept == 1 else f", planned for {kept:.0%} of their rates since requests are mixed"
     return f"{carried} ({_sized_by(row['point'])}{mixed})"
+
+
+def _share_planned(candidates: Candidates, task: Task, row: Document) -> float:
+    """The share of its rates that a row may be planned for: less than 1 where a mix would miss a target."""
+    table = candidates.tables[task.name]
+    assert isinstance(table, ServingTable)
+    mine = (
+        float(table.share_kept[place])
+        for place, site in enumerate(table.sites)
+        if site.offer.id == row["offer"]
+        and ROLES[int(table.role[place])] == row["role"]
+        and table.layout_row(place) == row["layout"]
+    )
+    return next(mine, 1.0)
 
 
 def _sized_by(point: Document) -> str:

@@ -43,7 +43,6 @@ _PREDICTED = {
     "replicas_needed": "replicas",
     "tier": "",
     "output_tokens_per_s_per_replica": "tokens/s",
-    "share_kept": "",
     "step_time_ratio": "",
     "mean_output_tokens": "tokens",
     "usd_per_million_output_tokens_mean": "USD",

@@ -1,0 +1,133 @@
+"""What a plan says of the load of each row of a fleet and of the fleet as a whole, added up again in plain numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from planner.estimate.resolve_serving import fleet_levels
+from planner.estimate.serving_spares import availability_of, repair_s, time_within_spares
+from planner.scenario.schema import ServingFleet
+
+Document = dict[str, Any]
+
+
+def load_cells(fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float], replicas: int) -> Document:
+    """What one replica of a row carries of its own mix, and how full those of the row are at peak.
+
+    Parameters
+    ----------
+    rates
+        Of each bucket alone, of one replica.  [requests/s]
+    sent
+        Of each bucket, to the whole row.  [requests/s]
+    """
+    total = sum(sent)
+    mix = [part / total for part in sent] if total else [float(share) for share in fleet.traffic.share]
+    busy_s = made = busy_replicas = 0.0
+    able = True
+    for part, share, rate, tokens in zip(sent, mix, rates, fleet.traffic.output_tokens):
+        busy_replicas += part / rate if rate else 0.0
+        busy_s += share / rate if rate else 0.0
+        made += share * float(tokens)
+        able = able and (rate > 0 or share == 0)
+    each = 1.0 / busy_s if able and busy_s else 0.0
+    return {
+        "bucket_requests_per_s": list(rates),
+        "replica_requests_per_s": each,
+        "planned_requests_per_s": total,
+        "load_at_peak": busy_replicas / replicas,
+        "output_tokens_per_s_per_replica": each * made,
+        "mean_output_tokens": made,
+    }
+
+
+def price_cells(
+    fleet: ServingFleet, loads: Document, cost_microusd: int, replicas: int, hours: float, horizon_hours: float
+) -> Document:
+    """Micro-dollars of an output token are dollars of a million: at the mean load, and with every replica full."""
+    tokens = loads["mean_output_tokens"]
+    mean = loads["planned_requests_per_s"] / fleet.peak_factor * tokens * horizon_hours * 3600.0
+    full = loads["replica_requests_per_s"] * tokens * replicas * hours * 3600.0
+    return {
+        "usd_per_million_output_tokens_mean": cost_microusd / mean if mean else 0.0,
+        "usd_per_million_output_tokens_full": cost_microusd / full if full else 0.0,
+    }
+
+
+def fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, horizon_hours: float) -> Document:
+    """The figures of a fleet over all its rows; `spares`: replicas that may be lost."""
+    cost_usd = sum(row["cost_microusd"] for row in rows) / 1e6
+    requests = fleet.traffic.requests_per_s * horizon_hours * 3600.0
+    made, most = requests * fleet.output_tokens, _most_tokens(rows)
+    return {
+        "buckets": [
+            {
+                "name": name,
+                "input_tokens": float(fleet.traffic.input_tokens[place]),
+                "output_tokens": float(fleet.traffic.output_tokens[place]),
+                "share": float(fleet.traffic.share[place]),
+                "peak_requests_per_s": fleet.traffic.peak_requests_per_s * float(fleet.traffic.share[place]),
+            }
+            for place, name in enumerate(fleet.traffic.buckets)
+        ],
+        "levels": _levels(fleet, horizon_hours),
+        "spare_replicas": spares,
+        "availability": _availability(fleet, rows, spares),
+        "usd_per_million_output_tokens_mean": 1e6 * cost_usd / made if made else 0.0,
+        "usd_per_million_output_tokens_full": 1e6 * cost_usd / most if most else 0.0,
+        "api": _api(fleet, cost_usd, requests, horizon_hours * 3600.0),
+    }
+
+
+def _most_tokens(rows: Sequence[Document]) -> float:
+    """Output tokens of replicas that are full while they run; two pools carry what the slower one does."""
+    tokens: dict[str, float] = {}
+    for row in rows:
+        seconds = row["replicas"] * row["hours"] * 3600.0
+        tokens[row["role"]] = tokens.get(row["role"], 0.0) + seconds * row["output_tokens_per_s_per_replica"]
+    return tokens.get("whole", 0.0) + min(tokens.get("prefill", 0.0), tokens.get("decode", 0.0))
+
+
+def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Document]:
+    found = fleet_levels(fleet, horizon_hours * 3600.0)
+    return [
+        {
+            "requests_per_s": float(found.requests_per_s[step]),
+            "hours": float(found.hours[step]),
+            "hours_at_least": float(found.hours_at_least[step]),
+        }
+        for step in range(len(found.hours) if found else 0)
+        if found is not None
+    ]
+
+
+def _availability(fleet: ServingFleet, rows: Sequence[Document], spares: int) -> Document | None:
+    """Whether spares will do: all replicas are taken to be as large, and so as frail, as the largest."""
+    if not rows:
+        return None
+    largest, replicas = max(row["devices_per_replica"] for row in rows), sum(row["replicas"] for row in rows)
+    return {
+        "asked": fleet.availability,
+        "replica": availability_of(fleet, largest),
+        "repair_s": repair_s(fleet),
+        "time_within_spares": time_within_spares(fleet, replicas, spares, largest),
+    }
+
+
+def _api(fleet: ServingFleet, cost_usd: float, requests: float, seconds: float) -> Document | None:
+    """The same requests at the price of an API, and the rate from which the fleet is cheaper."""
+    if fleet.api_usd_per_token is None:
+        return None
+    usd, kind = fleet.api_usd_per_token
+    paid = {"input": fleet.input_tokens, "output": fleet.output_tokens}.get(
+        kind, fleet.input_tokens + fleet.output_tokens
+    )
+    each = usd * paid
+    return {
+        "price": fleet.api_price,
+        "usd_per_request": each,
+        "usd_per_million_output_tokens": 1e6 * each / fleet.output_tokens if fleet.output_tokens else 0.0,
+        "cost_usd": each * requests,
+        "break_even_requests_per_s": cost_usd / (each * seconds) if each else 0.0,
+    }

@@ -1,0 +1,271 @@
+"""What one replica of a row can carry, and what it does at the load that is sent to it: straight from the estimates.
+
+A row tells where a replica stands and how it is split; everything else is asked of `planner.estimate` once more, for
+this one replica alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.architecture.model import Architecture
+from planner.catalog.model import Band, Catalog
+from planner.estimate.resolve import peaks_of, serving_machine
+from planner.estimate.resolve_serving import Requests, requests_of, row_limits, speculation_of
+from planner.estimate.serving import (
+    ReplicaLayout,
+    ServingCapacity,
+    ServingMemory,
+    ServingSpec,
+    given_throughput_capacity,
+    serving_capacity,
+)
+from planner.estimate.serving_fleet import (
+    PREFILL,
+    WHOLE,
+    Replicas,
+    capacity_within_targets,
+    load_of,
+    replica_memory,
+)
+from planner.estimate.serving_open import OpenLoad
+from planner.estimate.serving_step import Replica, ServingWork
+from planner.estimate.serving_tiers import ServingTier, fleet_ask, fleet_tier, tier_on
+from planner.plan.checks.facts import OfferFacts
+from planner.scenario.schema import ServingFleet
+
+Document = dict[str, Any]
+Floats = NDArray[np.float64]
+_QUANTILES = ("mean", "p50", "p90", "p95", "p99")
+_BAND = ("p10", "p50", "p90", "rows", "sources", "median_error", "mean_error", "p90_error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneReplica:
+    """One replica, as the estimates take it: arrays of one element."""
+
+    fleet: ServingFleet
+    arch: Architecture
+    role: int
+    tier: ServingTier
+    requests: Requests  # by bucket
+    engine: Replicas
+
+    @property
+    def predicted(self) -> bool:
+        """Whether its latencies are predicted at all."""
+        return fleet_tier(self.fleet, self.arch) == "analytic"
+
+    def memory(self, requests: Requests) -> ServingMemory:
+        """Memory of one device, an element for each kind of requests."""
+        return replica_memory(fleet_ask(self.fleet), self.engine, requests)
+
+    def rates_per_s(self) -> list[float]:
+        """Requests of each bucket alone that it carries within every target; 0 where none.  [1/s]"""
+        if not self.predicted:
+            return self._textbook_rates()
+        found = []
+        for bucket in range(len(self.requests.input_tokens)):
+            alone = self.requests.take(np.array([bucket]))
+            memory = self.memory(alone)
+            rate = 0.0
+            if _first(memory.missing_bytes) <= 0:
+                most = capacity_within_targets(
+                    fleet_ask(self.fleet), self.engine, alone, np.array([_first(memory.batch)]), self.role
+                )
+                rate = _first(most.requests_per_s)
+            found.append(rate if math.isfinite(rate) else 0.0)
+        return found
+
+    def _textbook_rates(self) -> list[float]:
+        """Where latencies are not predicted: the throughput that was given, else the roofline's."""
+        requests, given = self.requests, self.fleet.throughput_tokens_per_s_per_device
+        if _first(self.memory(self._asked_mix()).missing_bytes) > 0:
+            return [0.0] * len(requests.input_tokens)
+        if given is not None:
+            layout = self.engine.replica.layout
+            return [float(given_throughput_capacity(given, layout, tokens)) for tokens in requests.output_tokens]
+        pairs = zip(requests.input_tokens, requests.output_tokens)
+        return [_first(self._roofline(float(asked), float(made)).requests_per_s) for asked, made in pairs]
+
+    def _roofline(self, input_tokens: float, output_tokens: float) -> ServingCapacity:
+        spec = ServingSpec(
+            weights=self.fleet.weights,
+            kv_cache=self.fleet.kv_cache,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+        )
+        one = self.engine.replica
+        memory = self.memory(self._asked_mix())
+        return serving_capacity(self.arch, spec, one.layout, one.machine, peaks=one.peaks, memory=memory)
+
+    def _asked_mix(self) -> Requests:
+        return self.requests.mixed(np.asarray(self.fleet.traffic.share))
+
+    def mix(self, sent: Sequence[float]) -> Requests:
+        """The buckets in the proportions in which they are sent; of an idle replica those that it could serve."""
+        if sum(sent) > 0:
+            return self.requests.mixed(np.asarray(sent, dtype=np.float64))
+        share = np.asarray(self.fleet.traffic.share, dtype=np.float64)
+        able = share * (np.asarray(self.rates_per_s()) > 0) if self.predicted else share
+        return self.requests.mixed(able if able.sum() > 0 else share)
+
+    def cells(self, sent: Sequence[float]) -> Document:
+        """What a row says of one replica that is sent so many requests of each bucket.  [1/s]"""
+        mixed = self.mix(sent)
+        memory = self.memory(mixed)
+        batch = _first(memory.batch)
+        found: Document = {"tier": self._tier_cells(), "batch": _known(batch), "point": None}
+        if self.predicted:
+            point = self._point(mixed, memory, float(sum(sent)))
+            told = point["binds"].replace("_", " ")
+            return found | {
+                "tpot_s": point["tpot_s"]["mean"],
+                "prefill_s": point["prefill_s"],
+                "decode_terms_s": point["decode_terms_s"],
+                "binds": f"{told}, batch by {point['batch_limit_by']}",
+                "point": point,
+            }
+        if self.fleet.throughput_tokens_per_s_per_device is not None:
+            return found | {"tpot_s": None, "prefill_s": None, "decode_terms_s": {}, "binds": "given throughput"}
+        asked = self._asked_mix()
+        most = self._roofline(_first(asked.input_tokens), _first(asked.output_tokens))
+        return found | {
+            "tpot_s": _known(_first(most.tpot_s)),
+            "prefill_s": _known(_first(most.prefill_s)),
+            "decode_terms_s": {name: _first(value) for name, value in most.decode_step.items()},
+            "binds": f"{_word(most.binding)}, batch by {_word(most.batch_limit)}",
+        }
+
+    def _tier_cells(self) -> Document:
+        tier, margins = self.tier, self.engine.margins
+        engine = float(margins.engine)
+        return {
+            "tier": tier.tier,
+            "engine": tier.engine,
+            "family": tier.family,
+            "constants": "" if tier.tier == "measured" else tier.constants.name,
+            "tag": tier.tag,
+            "inherited_from": tier.inherited_from,
+            "confidence": self.fleet.confidence_share,
+            "tpot": _band(tier.tpot, engine),
+            "ttft": _band(tier.ttft, engine * float(margins.first_token)),
+        }
+
+    def _point(self, mixed: Requests, memory: ServingMemory, rate: float) -> Document:
+        """Latencies, terms and targets at a rate of this mix."""
+        ask, batch = fleet_ask(self.fleet), np.array([_first(memory.batch)])
+        median = self._load(mixed, rate, batch, confident=False)
+        most = capacity_within_targets(ask, self.engine, mixed, batch, self.role)
+        terms = self._step_terms(mixed, max(_first(median.sequences), 1.0))
+        limited = "max_num_seqs" if batch[0] < _first(memory.max_sequences) else "memory"
+        stops, made = _word(most.binding), _first(mixed.output_tokens)
+        return {
+            "requests_per_s": rate,
+            "input_tokens": _first(mixed.input_tokens),
+            "output_tokens": made,
+            "output_tokens_per_s": rate * made,
+            "batch_limit": float(batch[0]),
+            "batch_limit_by": limited,
+            "capacity_requests_per_s": _first(most.requests_per_s),
+            "sized_by": limited if stops == "batch" else stops,
+            "sequences": _first(median.sequences),
+            "prefill_share": _first(median.prefill_share),
+            "slot_wait_s": _known(_first(median.slot_wait_s)),
+            "prefill_s": _first(self.engine.replica.prefill_s(mixed.input_tokens, mixed.cached_tokens)),
+            "decode_step_s": sum(terms.values()),
+            "decode_terms_s": terms,
+            "binds": max(terms, key=lambda name: terms[name]),
+            **{
+                f"{name}_s": {key: _known(_first(table[key])) for key in _QUANTILES}
+                for name, table in (("ttft", median.ttft_s), ("tpot", median.tpot_s), ("e2e", median.e2e_s))
+            },
+            "itl_p99_s": _known(_first(median.itl_p99_s)),
+            "targets": self._targets(median, self._load(mixed, rate, batch, confident=True)),
+        }
+
+    def _load(self, mixed: Requests, rate: float, batch: Floats, *, confident: bool) -> OpenLoad:
+        ask = fleet_ask(self.fleet)
+        return load_of(ask, self.engine, mixed, np.array([rate]), batch, at_confidence=confident, role=self.role)
+
+    def _step_terms(self, mixed: Requests, sequences: float) -> dict[str, float]:
+        """Of one decode step; of replicas that only prefill, of the first token."""
+        one = self.engine.replica
+        if self.role == PREFILL:
+            step = one.first_token(mixed.input_tokens, mixed.cached_tokens)
+        else:
+            step = one.decode_step(sequences, mixed.resident_tokens)
+        return {name: _first(value) for name, value in step.items()}
+
+    def _targets(self, median: OpenLoad, confident: OpenLoad) -> list[Document]:
+        """The targets that this side of a fleet answers for."""
+        rows = []
+        for name, limit in self.fleet.targets_s.items():
+            first = name.startswith("ttft")
+            if self.role != WHOLE and first != (self.role == PREFILL):
+                continue
+            late = _first(confident.latency_s(name)) * (float(self.engine.margins.first_token) if first else 1.0)
+            rows.append(
+                {
+                    "name": name,
+                    "target_s": limit,
+                    "predicted_s": _known(_first(median.latency_s(name))),
+                    "at_confidence_s": _known(late),
+                    "margin": _known(1.0 - late / limit),
+                }
+            )
+        return rows
+
+
+def one_replica(
+    fleet: ServingFleet, arch: Architecture, catalog: Catalog, facts: OfferFacts, split: Mapping[str, int], role: int
+) -> OneReplica:
+    """The replica of a row; `split` has the sizes tp, pp, dp, ep and cp."""
+    tier = tier_on(fleet, arch, facts.device, catalog)
+    layout = ReplicaLayout(
+        devices=split["tp"] * split["pp"] * split["dp"],
+        tp=split["tp"],
+        pp=split["pp"],
+        ep=split["ep"],
+        cp=split["cp"],
+    )
+    replica = Replica(
+        work=ServingWork.of(arch, fleet.weights, fleet.kv_cache),
+        layout=layout,
+        machine=serving_machine(facts.device, facts.shape, facts.inter_node_bytes_per_s),
+        peaks=peaks_of(arch, fleet.weights, facts.device, facts.shape),
+        constants=tier.constants,
+        speculation=speculation_of(fleet),
+    )
+    by_engine = fleet_tier(fleet, arch) == "analytic"
+    engine = Replicas(
+        arch=arch,
+        replica=replica,
+        limits=row_limits(fleet, [(facts.device, facts.shape)], [1], by_engine=by_engine),
+        margins=tier.margins(fleet.confidence_share),
+    )
+    requests = requests_of(fleet.traffic, fleet.prefix_cached or 0.0)
+    return OneReplica(fleet=fleet, arch=arch, role=role, tier=tier, requests=requests, engine=engine)
+
+
+def _band(band: Band | None, margin: float) -> Document | None:
+    return None if band is None else {**{name: getattr(band, name) for name in _BAND}, "margin": margin}
+
+
+def _known(value: float) -> float | None:
+    """JSON holds no infinity: what is not finite is not stated."""
+    return value if math.isfinite(value) else None
+
+
+def _first(value: Any) -> float:
+    return float(np.asarray(value, dtype=np.float64).flat[0])
+
+
+def _word(value: Any) -> str:
+    return str(np.asarray(value).flat[0])
