@@ -21,10 +21,11 @@ from planner.plan.rows.calendar import calendar_document
 from planner.plan.rows.crosscheck import cross_checks
 from planner.plan.rows.fleet_cells import fleet_cells
 from planner.plan.rows.given import given_fleet_cells
+from planner.plan.rows.limits import limits_of
 from planner.plan.rows.place import usd
 from planner.plan.rows.run import under_way_document
 from planner.plan.rows.term_sources import term_sources
-from planner.plan.why.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, limits_of
+from planner.plan.why.reasons import MOST_ALTERNATIVES, alternatives_of, because_of
 
 Document = dict[str, Any]
 SCHEMA = "plan/result/v1"

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.regions import region_matches
+from planner.estimate.market import OWN_CONTRACT
 from planner.plan.checks.calendar import grid_of, held_by
 from planner.plan.checks.cells import energy_cells
 from planner.plan.checks.dates import owned_window_s
 from planner.plan.checks.facts import OfferFacts, facts_of_row
-from planner.plan.checks.findings import Finding
+from planner.plan.checks.findings import Finding, cell_findings
 from planner.scenario.schema import Quota, Scenario, ServingFleet, SiteLimit, TrainingJob
+from planner.units import format_duration
 
 Document = dict[str, Any]
+UNKNOWN = 10**18  # more than any limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +40,129 @@ class Holding:
         return self.start_s <= moment_s < self.end_s
 
 
+class Limit(NamedTuple):
+    """A limit of the scenario, and what the plan takes of it, in whole units: micro-dollars, milliwatts, milligrams."""
+
+    name: str
+    label: str
+    unit: str  # as it is told
+    divide: float  # units of the limit in one unit that is told
+    bound: int
+    amounts: Sequence[tuple[int, int]]  # of each chosen way: what it takes, and on how many shapes
+    slack: float = 0.0  # that rounding of single ways may amount to
+
+    @property
+    def used(self) -> int:
+        """All of it."""
+        return sum(amount for amount, _ in self.amounts)
+
+    @property
+    def binding(self) -> bool:
+        """Whether one more shape of those that take from it would be too much."""
+        left = self.bound - self.used
+        return left <= 0 or any(left * max(shapes, 1) < amount for amount, shapes in self.amounts if amount > 0)
+
+    def cells(self) -> Document:
+        """As it stands in the plan."""
+        told = {"name": self.name, "label": self.label, "unit": self.unit, "binding": self.binding}
+        return {**told, "bound": self.bound / self.divide, "used": self.used / self.divide}
+
+    def findings(self) -> Iterator[Finding]:
+        """That it is exceeded."""
+        if self.used - self.slack > self.bound:
+            used, bound = (f"{number / self.divide:g}" for number in (self.used, self.bound))
+            yield Finding("limit-exceeded", f"{self.name}: {used} {self.unit} used, {bound} allowed")
+
+
 def limit_findings(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """Every joint limit that the chosen rows exceed."""
-    yield from _whole_plan(document, list(_holdings(document, scenario, catalog, once=True)), scenario, catalog)
+    """Every joint limit that the chosen rows exceed, and whatever is wrong with what the plan says of them."""
+    whole = list(_holdings(document, scenario, catalog, once=True))
     holdings = [*_holdings(document, scenario, catalog), *_bought(document, scenario, catalog)]
+    yield from _providers(whole, scenario)
+    yield from _windows(holdings, scenario)
+    of_plan = list(_of_plan(document, whole, scenario, catalog))
+    for limit in of_plan:
+        yield from limit.findings()
     for moment in sorted({holding.start_s for holding in holdings}):
-        active = [holding for holding in holdings if holding.active(moment)]
-        yield from _peak(active, scenario)
+        for limit in _at_moment([holding for holding in holdings if holding.active(moment)], scenario, moment):
+            yield from limit.findings()
+    yield from _told(document, of_plan, holdings, scenario, catalog)
+
+
+def _told(
+    document: Document, of_plan: Sequence[Limit], holdings: Sequence[Holding], scenario: Scenario, catalog: Catalog
+) -> Iterator[Finding]:
+    """The table of limits: each of the scenario once at every moment, with a calendar where it is fullest."""
+    moments = _moments(scenario)
+    every = [
+        list(_at_moment([holding for holding in holdings if holding.active(moment)], scenario, moment))
+        for moment in moments
+    ]
+    if scenario.scheduled:
+        every = [[*limits, *_of_contracts(document, scenario, catalog, at)] for at, limits in enumerate(every)]
+    wanted = {(limit.name, limit.label): [limit] for limit in of_plan}
+    for at, limits in enumerate(every):
+        for limit in limits:
+            apart = f"@{at}" if len(moments) > 1 and not scenario.scheduled else ""
+            wanted.setdefault((limit.name + apart, limit.label), []).append(limit)
+    left = dict(wanted)
+    for stated in document["limits"]:
+        name, label, at = _place(stated, scenario)
+        found = left.pop((name, label), None)
+        if found is None or (at or 0) >= len(found):
+            yield Finding("wrong-limit", f"{stated['name']}: the scenario has no such limit, {stated['label']!r}")
+            continue
+        limit = found[at] if at is not None else max(found, key=lambda one: one.used)
+        cells = {**limit.cells(), "name": stated["name"], "label": stated["label"]}
+        slack = limit.slack / limit.divide
+        if slack and abs(stated["used"] - cells["used"]) <= slack:  # each way is rounded by itself
+            cells |= {"used": stated["used"], "binding": stated["binding"]}
+        yield from cell_findings("wrong-limit", stated["name"], stated, cells)
+        if any(other.used * limit.bound > limit.used * other.bound for other in found if limit.bound):
+            yield Finding("wrong-limit", f"{stated['name']}: it is fuller at another time")
+    for name, label in left:
+        yield Finding("wrong-limit", f"{name}: {label} is left out of the limits")
+
+
+def _place(stated: Document, scenario: Scenario) -> tuple[str, str, int | None]:
+    """Name and label without the time, and which of several times is meant; None: whichever is fullest."""
+    name, label = str(stated["name"]), str(stated["label"])
+    base, at, number = name.partition("@")
+    if not at or not scenario.scheduled or not number.isdecimal():
+        return name, label, None
+    hours = int(number) * scenario.period_s
+    when = f", from {format_duration(hours)} on" if int(number) else ", at first"
+    return base, label.removesuffix(when) if label.endswith(when) else f"{label}?", int(number)
+
+
+def _moments(scenario: Scenario) -> list[float]:
+    """When the table of limits looks: at every period, else when a set of workloads runs that is part of no other."""
+    grid = grid_of(scenario)
+    if grid is not None:
+        return grid.edges_s()[:-1]
+    spans = [(job.start_s, job.start_s + job.deadline_s) for job in scenario.training]
+    spans += [(0.0, scenario.horizon_s) for _ in scenario.serving]
+    sets: dict[frozenset[int], float] = {}
+    for moment in sorted({begin for begin, _ in spans}):
+        running = frozenset(place for place, (begin, end) in enumerate(spans) if begin <= moment < end)
+        sets.setdefault(running, moment)
+    return [moment for running, moment in sets.items() if running and not any(running < other for other in sets)]
+
+
+def _of_contracts(document: Document, scenario: Scenario, catalog: Catalog, period: int) -> Iterator[Limit]:
+    """How many nodes of each of the scenario's own contracts are held in a period."""
+    for index, contract in enumerate(scenario.hardware.contracts):
+        if contract.max_shapes is None:
+            continue
+        for offer in catalog.offers:
+            if offer.id.startswith(f"{OWN_CONTRACT}{index}:"):
+                held = [
+                    (one["count"], one["count"])
+                    for one in document["contracts"]
+                    if one["offer"] == offer.id and one["first_period"] <= period < one["end_period"]
+                ]
+                name, label = f"hardware.contracts[{index}].max_shapes", f"at most {contract.max_shapes} shapes of "
+                yield Limit(name, label + offer.id, "shapes", 1.0, contract.max_shapes, held)
 
 
 def _holdings(document: Document, scenario: Scenario, catalog: Catalog, *, once: bool = False) -> Iterator[Holding]:
@@ -90,25 +208,58 @@ def _bought(document: Document, scenario: Scenario, catalog: Catalog) -> Iterato
             yield Holding(start_s=begin, end_s=end, row=contract, facts=facts, shapes=contract["count"], bought=True)
 
 
-def _whole_plan(document: Document, holdings: list[Holding], scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
+def _providers(holdings: Sequence[Holding], scenario: Scenario) -> Iterator[Finding]:
+    most = scenario.limits.max_providers
+    providers = {holding.facts.offer.provider for holding in holdings}
+    if most is not None and len(providers) > most:
+        yield Finding("limit-exceeded", f"limits.max_providers: {len(providers)} providers used, {most} allowed")
+
+
+def _windows(holdings: Sequence[Holding], scenario: Scenario) -> Iterator[Finding]:
+    """What is owned is there from one date to another."""
+    for index, owned in enumerate(scenario.hardware.owned):
+        begin, end = owned_window_s(scenario, owned)
+        mine = [holding for holding in holdings if holding.facts.owned == index]
+        dated = owned.from_date or owned.until_date
+        if dated and any(holding.start_s < begin - 1e-6 or holding.end_s > end + 1e-6 for holding in mine):
+            yield Finding("limit-exceeded", f"hardware.owned[{index}]: used outside the time that it is there")
+
+
+def _of_plan(document: Document, holdings: Sequence[Holding], scenario: Scenario, catalog: Catalog) -> Iterator[Limit]:
+    """Limits on the plan as a whole: money and carbon."""
     limits = scenario.limits
     if limits.budget_microusd is not None:
-        bought = (*document["contracts"], *document["copies"])
-        spent = sum(row["cost_microusd"] for row in (*(holding.row for holding in holdings), *bought))
-        yield from _over("limits.budget", spent, limits.budget_microusd, "micro-dollars")
-    if limits.max_providers is not None:
-        providers = {holding.facts.offer.provider for holding in holdings}
-        yield from _over("limits.max_providers", len(providers), limits.max_providers, "providers")
-    sites = [(f"limits.sites[{i}].carbon", site.carbon_g, _at(site, holdings)) for i, site in enumerate(limits.sites)]
-    for name, bound, here in (("limits.carbon", limits.carbon_g, holdings), *sites):
-        if bound is not None:
-            carbon_g = math.fsum(_carbon_g(holding, catalog) for holding in here)
+        spent = [(holding.row["cost_microusd"], holding.shapes) for holding in _ways(holdings)]
+        bought = [(one["cost_microusd"], one.get("count", 1)) for one in (*document["contracts"], *document["copies"])]
+        yield Limit("limits.budget", "budget", "USD", 1e6, limits.budget_microusd, [*spent, *bought])
+    sites = [(f"limits.sites[{i}].carbon", f"carbon at {_named(site)}", site.carbon_g, _at(site, holdings))
+             for i, site in enumerate(limits.sites)]  # fmt: skip
+    for name, label, bound_g, here in (("limits.carbon", "carbon", limits.carbon_g, holdings), *sites):
+        if bound_g is not None:
             # a unit is rounded to a whole milligram once, and a row has at most as many units as shapes
-            slack_g = sum(_shapes(holding) for holding in here) * 0.5e-3
-            yield from _over(name, carbon_g - slack_g, bound, "g")
+            parts = [(_carbon_mg(holding, catalog), holding.shapes) for holding in here]
+            slack = sum(holding.shapes for holding in here) * 0.5 + len(here)
+            yield Limit(name, label, "kg", 1e6, math.floor(bound_g * 1000), parts, slack)
 
 
-def _at(site: SiteLimit, holdings: list[Holding]) -> list[Holding]:
+def _ways(holdings: Sequence[Holding]) -> Iterator[Holding]:
+    """Rows of one mix as one: they are chosen together."""
+    mixes: dict[str, list[Holding]] = {}
+    for holding in holdings:
+        if "mix" not in holding.row:
+            yield holding
+        else:
+            mixes.setdefault(holding.row["mix"]["name"], []).append(holding)
+    for parts in mixes.values():
+        row = {**parts[0].row, "cost_microusd": sum(part.row["cost_microusd"] for part in parts)}
+        yield replace(parts[0], row=row, shapes=sum(part.shapes for part in parts))
+
+
+def _named(site: SiteLimit) -> str:
+    return " ".join(filter(None, (site.provider, site.region)))
+
+
+def _at(site: SiteLimit, holdings: Sequence[Holding]) -> list[Holding]:
     """What stands where a limit of a site holds."""
     return [
         holding
@@ -118,41 +269,59 @@ def _at(site: SiteLimit, holdings: list[Holding]) -> list[Holding]:
     ]
 
 
-def _carbon_g(holding: Holding, catalog: Catalog) -> float:
-    carbon_kg = energy_cells(catalog, holding.facts, _shapes(holding), holding.row["hours"])["carbon_kg"]
-    return math.inf if carbon_kg is None else float(carbon_kg) * 1000.0  # unknown may not be used under a limit
+def _carbon_mg(holding: Holding, catalog: Catalog) -> int:
+    carbon_kg = energy_cells(catalog, holding.facts, holding.shapes, holding.row["hours"])["carbon_kg"]
+    return UNKNOWN if carbon_kg is None else round(carbon_kg * 1e6)  # unknown may not be used under a limit
 
 
-def _peak(active: list[Holding], scenario: Scenario) -> Iterator[Finding]:
+def _at_moment(active: Sequence[Holding], scenario: Scenario, moment_s: float) -> Iterator[Limit]:
+    """Limits that hold at every moment, with what runs or is bought at one."""
     limits, hardware = scenario.limits, scenario.hardware
     running = [holding for holding in active if not holding.bought]
-    if limits.max_devices is not None:
-        yield from _over("limits.max_devices", _sum(running, _devices), limits.max_devices, "devices")
+    if (most := limits.max_devices) is not None:
+        yield Limit("limits.max_devices", f"at most {most} devices", "devices", 1.0, most, _sums(running, _devices))
     if limits.power_w is not None:
-        yield from _over("limits.power", _sum(running, _power), Fraction(limits.power_w), "W")
+        bound = math.floor(limits.power_w * 1000)
+        yield Limit("limits.power", "power", "W", 1e3, bound, _sums(running, _milliwatts))
     for index, site in enumerate(limits.sites):
         if site.power_w is not None:
-            drawn = _sum(_at(site, running), _power)
-            yield from _over(f"limits.sites[{index}].power", drawn, Fraction(site.power_w), "W")
+            name, bound = f"limits.sites[{index}].power", math.floor(site.power_w * 1000)
+            drawn = _sums(_at(site, running), _milliwatts)
+            yield Limit(name, f"power at {_named(site)}", "W", 1e3, bound, drawn)
     if limits.spend_microusd_per_hour is not None:
-        yield from _over("limits.spend", _sum(active, _spend), limits.spend_microusd_per_hour, "micro-dollars/h")
+        bound = limits.spend_microusd_per_hour
+        yield Limit("limits.spend", "spend per hour", "USD/h", 1e6, bound, _sums(active, _spend))
     for index, quota in enumerate(hardware.quotas):
         mine = [holding for holding in active if _counts(quota, holding.facts)]
-        if quota.max_devices is not None:
-            yield from _over(f"hardware.quotas[{index}]", _sum(mine, _devices), quota.max_devices, "devices")
-        if quota.max_shapes is not None:
-            yield from _over(f"hardware.quotas[{index}]", _sum(mine, _shapes), quota.max_shapes, "shapes")
+        scope = " ".join(filter(None, (quota.provider, quota.device, quota.region, quota.price_model))) or "all"
+        both = (("devices", quota.max_devices, _devices), ("shapes", quota.max_shapes, _shapes))
+        for noun, bound_or_none, amount in both:
+            if bound_or_none is not None:
+                label = f"at most {bound_or_none} {noun} of {scope}"
+                unit = "shapes" if "shapes" in label else "devices"
+                yield Limit(f"hardware.quotas[{index}]", label, unit, 1.0, bound_or_none, _sums(mine, amount))
     for index, owned in enumerate(hardware.owned):
         mine = [holding for holding in active if holding.facts.owned == index]
-        yield from _over(f"hardware.owned[{index}]", _sum(mine, _shapes), owned.count, "shapes")
         begin, end = owned_window_s(scenario, owned)
-        dated = owned.from_date or owned.until_date
-        if dated and any(holding.start_s < begin - 1e-6 or holding.end_s > end + 1e-6 for holding in mine):
-            yield Finding("limit-exceeded", f"hardware.owned[{index}]: used outside the time that it is there")
+        last = moment_s + (scenario.period_s if scenario.scheduled else 0.0)
+        there = not scenario.scheduled or (begin <= moment_s + 1e-6 and min(last, scenario.horizon_s) <= end + 1e-6)
+        label = f"{owned.count} owned {owned.shape}"
+        bound = owned.count if there else 0
+        yield Limit(f"hardware.owned[{index}]", label, "shapes", 1.0, bound, _sums(mine, _shapes))
 
 
-def _sum(holdings: list[Holding], amount: Callable[[Holding], int | Fraction]) -> int | Fraction:
-    return sum((amount(holding) for holding in holdings), start=Fraction(0))
+def _sums(holdings: Sequence[Holding], amount: Callable[[Holding], int]) -> list[tuple[int, int]]:
+    """What each way takes, and on how many shapes: of a mix all groups together."""
+    mixes: dict[str, tuple[int, int]] = {}
+    parts: list[tuple[int, int]] = []
+    for holding in holdings:
+        mine = amount(holding), holding.shapes
+        if "mix" in holding.row:
+            before = mixes.get(holding.row["mix"]["name"], (0, 0))
+            mixes[holding.row["mix"]["name"]] = before[0] + mine[0], before[1] + mine[1]
+        else:
+            parts.append(mine)
+    return [*parts, *mixes.values()]
 
 
 def _shapes(holding: Holding) -> int:
@@ -167,11 +336,11 @@ def _spend(holding: Holding) -> int:
     return holding.shapes * holding.facts.offer.price_microusd_per_hour
 
 
-def _power(holding: Holding) -> Fraction:
-    device = holding.facts.device
+def _milliwatts(holding: Holding) -> int:
+    device, shape = holding.facts.device, holding.facts.shape
     if device.tdp_w is None:
-        return Fraction(10**18)  # unknown power may not be used under a power limit
-    return Fraction(device.tdp_w) * Fraction(holding.facts.shape.compute_share) * _devices(holding)
+        return UNKNOWN  # unknown power may not be used under a power limit
+    return math.ceil(device.tdp_w * shape.devices * shape.compute_share * 1000) * holding.shapes
 
 
 def _counts(quota: Quota, facts: OfferFacts) -> bool:
@@ -185,8 +354,3 @@ def _counts(quota: Quota, facts: OfferFacts) -> bool:
         quota.region is None or region_matches(offer, quota.region),
     )
     return all(asked) and (offer.price_model in ("on_demand", "spot") or offer.price_model == quota.price_model)
-
-
-def _over(name: str, used: float | Fraction, bound: float | Fraction, unit: str) -> Iterator[Finding]:
-    if used > bound:
-        yield Finding("limit-exceeded", f"{name}: {float(used):g} {unit} used, {float(bound):g} allowed")

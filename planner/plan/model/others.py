@@ -150,6 +150,7 @@ class Infeasible(Conflicts):
 
     workloads: dict[str, list[str]]
     "nearest misses of each workload that has no way to run"
+    median_cost_microusd: Microusd | None
     median_cost_usd: float | None
     "what it would cost if times and memory had to hold at the median of their errors only"
 

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from planner.estimate.demand import ServingDemand, TrainingDemand
 from planner.plan.model.amounts import Count, Microusd, Usd
-from planner.plan.model.fleet import FleetFigures, ServingAllocation
+from planner.plan.model.fleet import FleetFigures, ServingAllocation, ServingLayout
 from planner.plan.model.rows import Spread, TrainingAllocation, TrainingLayout
 
 
@@ -21,6 +21,7 @@ class Alternative(TypedDict):
     offer: str
     count: Count
     devices: Count
+    layout: TrainingLayout | ServingLayout
     cost_microusd: Microusd
     cost_usd: Usd
     hours: float

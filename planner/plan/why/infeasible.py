@@ -41,6 +41,7 @@ def infeasibility(candidates: Candidates, search: Search, **options: Any) -> Doc
     return {
         "workloads": {task.name: misses(candidates, task.name) for task in tasks if task.first == task.stop},
         **infeasible_document(diagnose(candidates, search, asker), candidates),
+        "median_cost_microusd": median,
         "median_cost_usd": None if median is None else usd(median),
     }
 

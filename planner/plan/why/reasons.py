@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from planner.candidates.calendar import RESERVED
 from planner.candidates.counts import single_device
 from planner.candidates.offers import Site
-from planner.candidates.program import Row, Task
+from planner.candidates.program import Task
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
 from planner.candidates.training import TrainingTable, percentile
@@ -19,9 +17,11 @@ from planner.estimate.serving_fleet import ROLES
 from planner.optimize.solve import Solution
 from planner.plan.notes.run import run_reasons
 from planner.plan.rows.bands import tie
+from planner.plan.rows.limits import binds, limit_rows
 from planner.plan.rows.mixed import mixed_reasons
 from planner.plan.rows.place import usd
 from planner.plan.rows.pool_use import on_demand_price
+from planner.plan.rows.run import split_document
 from planner.units import format_duration, format_money
 
 Document = dict[str, Any]
@@ -68,6 +68,7 @@ def _alternative(candidates: Candidates, task: Task, cost: int, row: int, alloca
         "offer": site.offer.id,
         "count": shapes,
         "devices": shapes * site.shape.devices,
+        "layout": split_document(table.layout, row) if isinstance(table, TrainingTable) else table.layout_row(row),
         "cost_microusd": cost,
         "cost_usd": usd(cost),
         "hours": float(table.finish_s[row]) / 3600.0 if isinstance(table, TrainingTable) else table.horizon_hours,
@@ -208,19 +209,15 @@ def _joint_reasons(candidates: Candidates, solution: Solution, task: Task, cost:
     if not own or own[0]["cost_microusd"] >= cost:
         return []
     labels = ", ".join(
-        dict.fromkeys(row.name.split("@")[0] for row in _told(candidates, solution) if _binds(row, solution))
+        dict.fromkeys(
+            row.name.split("@")[0] for row in limit_rows(candidates, solution) if binds(candidates, row, solution)
+        )
     )
     if not labels:
         return []
     best = own[0]
     alone = f"{best['count']} × {best['offer']} at {format_money(best['cost_microusd'])}"
     return [f"alone it would take {alone}; shared: {labels}"]
-
-
-def _binds(row: Row, solution: Solution) -> bool:
-    """A row binds when not even the smallest column in it could be added."""
-    used = int(np.dot(row.coefficients, solution.units[row.columns]))
-    return len(row.columns) > 0 and row.bound - used < int(row.coefficients.min())
 
 
 def _next_device(candidates: Candidates, task: Task, allocations: Sequence[Document], cost: int) -> list[str]:
@@ -235,45 +232,3 @@ def _next_device(candidates: Candidates, task: Task, allocations: Sequence[Docum
         f"{format_money(other['cost_microusd'])} ({more:+.0%} for this workload alone"
         f"{': a tie within the error bands' if other['tie'] else ''})"
     ]
-
-
-_UNITS = {"limits.budget": "USD", "limits.power": "W", "limits.spend": "USD/h", "limits.carbon": "kg"}
-_SCALE = {"limits.budget": 1e6, "limits.power": 1e3, "limits.spend": 1e6, "limits.carbon": 1e6}
-
-
-def limits_of(candidates: Candidates, solution: Solution) -> list[Document]:
-    """Every joint limit with what the plan uses of it; with a calendar in the period that uses most of it."""
-    rows = []
-    for row in _told(candidates, solution):
-        base = row.name.split("@")[0]
-        kind = f"limits.{base.rpartition('.')[2]}" if base.startswith("limits.sites[") else base
-        divide = _SCALE.get(kind, 1.0)
-        rows.append(
-            {
-                "name": row.name,
-                "label": row.label,
-                "bound": row.bound / divide,
-                "used": _used(row, solution) / divide,
-                "unit": _UNITS.get(kind, "shapes" if "shapes" in row.label or "owned" in base else "devices"),
-                "binding": _binds(row, solution),
-            }
-        )
-    return rows
-
-
-def _used(row: Row, solution: Solution) -> int:
-    return int(np.dot(row.coefficients, solution.units[row.columns]))
-
-
-def _told(candidates: Candidates, solution: Solution) -> list[Row]:
-    """Rows that are limits of the scenario, not the meaning of columns or the order of jobs."""
-    rows = [row for row in candidates.program.rows if not row.name.startswith(("~", "training["))]
-    if candidates.calendar is None:
-        return rows
-    fullest: dict[str, Row] = {}
-    for row in rows:
-        known = fullest.setdefault(row.name.split("@")[0], row)
-        fuller = _used(row, solution) * known.bound > _used(known, solution) * row.bound
-        if row.bound > 0 and (fuller or known.bound == 0):  # what is not there yet is not full
-            fullest[row.name.split("@")[0]] = row
-    return list(fullest.values())

@@ -1,0 +1,123 @@
+"""Joint limits as they stand in a plan: how much of each is used, and whether one more shape would fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from planner.candidates.calendar import CONTRACT
+from planner.candidates.limits import Window, concurrent_sets, peak_limits, whole_plan_rows
+from planner.candidates.program import Row
+from planner.candidates.search import Candidates
+from planner.estimate.market import OWN_CONTRACT
+from planner.optimize.solve import Solution
+from planner.plan.model.others import Limit
+
+_UNITS = {"limits.budget": "USD", "limits.power": "W", "limits.spend": "USD/h", "limits.carbon": "kg"}
+_SCALE = {"limits.budget": 1e6, "limits.power": 1e3, "limits.spend": 1e6, "limits.carbon": 1e6}
+_FROM = re.compile(r", (at first|from .* on)$")
+Key = tuple[str, str]  # name and label, without the time
+
+
+def limits_of(candidates: Candidates, solution: Solution) -> list[Limit]:
+    """Every limit of the scenario on several workloads; with a calendar in the period that uses most of it.
+
+    One that nothing listed takes from is not used at all.
+    """
+    told = list(limit_rows(candidates, solution))
+    seen = {(row.name, row.label) if candidates.calendar is None else _key(row) for row in told}
+    for name, label, bound in _stated(candidates):
+        if (name, label) not in seen:
+            nothing = np.zeros(0, dtype=np.int64)
+            told.append(Row(name=name, label=label, bound=bound, columns=nothing, coefficients=nothing))
+    told += [row for row in _contract_rows(candidates) if _key(row) not in seen]
+    return [_limit(candidates, row, solution) for row in told]
+
+
+def _contract_rows(candidates: Candidates) -> Iterator[Row]:
+    """Nodes of each of the scenario's own contracts: a program has no row where one purchase alone is bounded."""
+    calendar = candidates.calendar
+    for index, contract in enumerate(candidates.scenario.hardware.contracts if calendar is not None else ()):
+        for offer in candidates.catalog.offers:
+            if contract.max_shapes is None or not offer.id.startswith(f"{OWN_CONTRACT}{index}:"):
+                continue
+            bought = enumerate(calendar.purchases) if calendar is not None else ()
+            mine = [
+                column
+                for column, one in bought
+                if one is not None and one.kind == CONTRACT and one.offer is not None and one.offer.id == offer.id
+            ]
+            yield Row(
+                name=f"hardware.contracts[{index}].max_shapes",
+                label=f"at most {contract.max_shapes} shapes of {offer.id}",
+                bound=contract.max_shapes,
+                columns=np.array(mine, dtype=np.int64),
+                coefficients=np.ones(len(mine), dtype=np.int64),
+            )
+
+
+def limit_rows(candidates: Candidates, solution: Solution) -> Iterator[Row]:
+    """Rows that are limits of the scenario, not the meaning of columns or the order of jobs."""
+    rows = [row for row in candidates.program.rows if not row.name.startswith(("~", "training["))]
+    if candidates.calendar is None:
+        yield from rows
+        return
+    fullest: dict[Key, Row] = {}
+    for row in rows:
+        known = fullest.setdefault(_key(row), row)
+        fuller = _used(row, solution) * known.bound > _used(known, solution) * row.bound
+        if row.bound > 0 and (fuller or known.bound == 0):  # what is not there yet is not full
+            fullest[_key(row)] = row
+    yield from fullest.values()
+
+
+def binds(candidates: Candidates, row: Row, solution: Solution) -> bool:
+    """Whether what is left of a limit is less than one more shape takes of those in use."""
+    left = row.bound - _used(row, solution)
+    nodes, units = candidates.program.nodes[row.columns], solution.units[row.columns]
+    taken = (units > 0) & (row.coefficients > 0)
+    return left <= 0 or any(
+        left * max(int(count), 1) < int(each) for count, each in zip(nodes[taken], row.coefficients[taken])
+    )
+
+
+def _key(row: Row) -> Key:
+    return row.name.split("@")[0], _FROM.sub("", row.label)
+
+
+def _stated(candidates: Candidates) -> Iterator[tuple[str, str, int]]:
+    """Limits of the scenario that may have no row: nothing listed takes from them."""
+    for row in whole_plan_rows(candidates.scenario, ()):
+        yield row.name, row.label, row.bound
+    moments = _moments(candidates) if candidates.calendar is None else 1
+    for number in range(moments):
+        suffix = f"@{number}" if moments > 1 else ""
+        for name, label, bound, _ in peak_limits(candidates.scenario):
+            yield name + suffix, label, bound
+
+
+def _moments(candidates: Candidates) -> int:
+    """How many different sets of workloads run at the same time."""
+    scenario = candidates.scenario
+    jobs = [Window(start_s=job.start_s, end_s=job.start_s + job.deadline_s) for job in scenario.training]
+    return len(concurrent_sets([*jobs, *(Window(start_s=0.0, end_s=scenario.horizon_s) for _ in scenario.serving)]))
+
+
+def _limit(candidates: Candidates, row: Row, solution: Solution) -> Limit:
+    base = row.name.split("@")[0]
+    kind = f"limits.{base.rpartition('.')[2]}" if base.startswith("limits.sites[") else base
+    divide = _SCALE.get(kind, 1.0)
+    return {
+        "name": row.name,
+        "label": row.label,
+        "bound": row.bound / divide,
+        "used": _used(row, solution) / divide,
+        "unit": _UNITS.get(kind, "shapes" if "shapes" in row.label or "owned" in base else "devices"),
+        "binding": binds(candidates, row, solution),
+    }
+
+
+def _used(row: Row, solution: Solution) -> int:
+    return int(np.dot(row.coefficients, solution.units[row.columns]))
