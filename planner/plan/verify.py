@@ -29,7 +29,7 @@ from planner.plan.checks.contracts import contract_findings
 from planner.plan.checks.data import data_findings
 from planner.plan.checks.findings import TOLERANCE, Finding, cell_findings, problems_of
 from planner.plan.checks.given import given_findings
-from planner.plan.checks.limits import limit_findings
+from planner.plan.checks.limits import limit_findings, limit_table_findings
 from planner.plan.checks.under_way import under_way_findings
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
@@ -81,6 +81,7 @@ def _findings(document: Document, catalog: Catalog, load_model: ModelLoader) -> 
     yield from contract_findings(document, scenario, catalog)
     yield from data_findings(document, scenario, catalog)
     yield from limit_findings(document, scenario, catalog)
+    yield from limit_table_findings(document, scenario, catalog)
     yield from _totals(document, scenario)
 
 

@@ -14,7 +14,7 @@ from planner.catalog.regions import region_matches
 from planner.estimate.market import OWN_CONTRACT
 from planner.plan.checks.calendar import grid_of, held_by
 from planner.plan.checks.cells import energy_cells
-from planner.plan.checks.dates import owned_window_s
+from planner.plan.checks.dates import owned_nodes, owned_window_s
 from planner.plan.checks.facts import OfferFacts, facts_of_row
 from planner.plan.checks.findings import Finding, cell_findings
 from planner.scenario.schema import Quota, Scenario, ServingFleet, SiteLimit, TrainingJob
@@ -48,11 +48,11 @@ class Limit(NamedTuple):
     unit: str  # as it is told
     divide: float  # units of the limit in one unit that is told
     bound: int
-    amounts: Sequence[tuple[int, int]]  # of each chosen way: what it takes, and on how many shapes
+    amounts: Sequence[tuple[float, int]]  # of each chosen way: what it takes, and on how many shapes
     slack: float = 0.0  # that rounding of single ways may amount to
 
     @property
-    def used(self) -> int:
+    def used(self) -> float:
         """All of it."""
         return sum(amount for amount, _ in self.amounts)
 
@@ -75,24 +75,22 @@ class Limit(NamedTuple):
 
 
 def limit_findings(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """Every joint limit that the chosen rows exceed, and whatever is wrong with what the plan says of them."""
+    """Every joint limit that the chosen rows exceed."""
     whole = list(_holdings(document, scenario, catalog, once=True))
     holdings = [*_holdings(document, scenario, catalog), *_bought(document, scenario, catalog)]
     yield from _providers(whole, scenario)
     yield from _windows(holdings, scenario)
-    of_plan = list(_of_plan(document, whole, scenario, catalog))
-    for limit in of_plan:
+    for limit in _of_plan(document, whole, scenario, catalog):
         yield from limit.findings()
     for moment in sorted({holding.start_s for holding in holdings}):
-        for limit in _at_moment([holding for holding in holdings if holding.active(moment)], scenario, moment):
+        for limit in _at_moment([holding for holding in holdings if holding.active(moment)], scenario):
             yield from limit.findings()
-    yield from _told(document, of_plan, holdings, scenario, catalog)
 
 
-def _told(
-    document: Document, of_plan: Sequence[Limit], holdings: Sequence[Holding], scenario: Scenario, catalog: Catalog
-) -> Iterator[Finding]:
+def limit_table_findings(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """The table of limits: each of the scenario once at every moment, with a calendar where it is fullest."""
+    of_plan = _of_plan(document, list(_holdings(document, scenario, catalog, once=True)), scenario, catalog)
+    holdings = [*_holdings(document, scenario, catalog), *_bought(document, scenario, catalog)]
     moments = _moments(scenario)
     every = [
         list(_at_moment([holding for holding in holdings if holding.active(moment)], scenario, moment))
@@ -107,12 +105,12 @@ def _told(
             wanted.setdefault((limit.name + apart, limit.label), []).append(limit)
     left = dict(wanted)
     for stated in document["limits"]:
-        name, label, at = _place(stated, scenario)
+        name, label, which = _place(stated, scenario)
         found = left.pop((name, label), None)
-        if found is None or (at or 0) >= len(found):
+        if found is None or (which or 0) >= len(found):
             yield Finding("wrong-limit", f"{stated['name']}: the scenario has no such limit, {stated['label']!r}")
             continue
-        limit = found[at] if at is not None else max(found, key=lambda one: one.used)
+        limit = found[which] if which is not None else max(found, key=lambda one: one.used)
         cells = {**limit.cells(), "name": stated["name"], "label": stated["label"]}
         slack = limit.slack / limit.divide
         if slack and abs(stated["used"] - cells["used"]) <= slack:  # each way is rounded by itself
@@ -238,7 +236,7 @@ def _of_plan(document: Document, holdings: Sequence[Holding], scenario: Scenario
         if bound_g is not None:
             # a unit is rounded to a whole milligram once, and a row has at most as many units as shapes
             parts = [(_carbon_mg(holding, catalog), holding.shapes) for holding in here]
-            slack = sum(holding.shapes for holding in here) * 0.5 + len(here)
+            slack = sum(holding.shapes for holding in here) * 0.5
             yield Limit(name, label, "kg", 1e6, math.floor(bound_g * 1000), parts, slack)
 
 
@@ -269,13 +267,16 @@ def _at(site: SiteLimit, holdings: Sequence[Holding]) -> list[Holding]:
     ]
 
 
-def _carbon_mg(holding: Holding, catalog: Catalog) -> int:
+def _carbon_mg(holding: Holding, catalog: Catalog) -> float:
     carbon_kg = energy_cells(catalog, holding.facts, holding.shapes, holding.row["hours"])["carbon_kg"]
-    return UNKNOWN if carbon_kg is None else round(carbon_kg * 1e6)  # unknown may not be used under a limit
+    return UNKNOWN if carbon_kg is None else carbon_kg * 1e6  # unknown may not be used under a limit
 
 
-def _at_moment(active: Sequence[Holding], scenario: Scenario, moment_s: float) -> Iterator[Limit]:
-    """Limits that hold at every moment, with what runs or is bought at one."""
+def _at_moment(active: Sequence[Holding], scenario: Scenario, moment_s: float | None = None) -> Iterator[Limit]:
+    """Limits that hold at every moment, with what runs or is bought at one.
+
+    `moment_s` is given where a limit on what is owned is to be nothing while it is not there.
+    """
     limits, hardware = scenario.limits, scenario.hardware
     running = [holding for holding in active if not holding.bought]
     if (most := limits.max_devices) is not None:
@@ -302,11 +303,10 @@ def _at_moment(active: Sequence[Holding], scenario: Scenario, moment_s: float) -
                 yield Limit(f"hardware.quotas[{index}]", label, unit, 1.0, bound_or_none, _sums(mine, amount))
     for index, owned in enumerate(hardware.owned):
         mine = [holding for holding in active if holding.facts.owned == index]
-        begin, end = owned_window_s(scenario, owned)
-        last = moment_s + (scenario.period_s if scenario.scheduled else 0.0)
-        there = not scenario.scheduled or (begin <= moment_s + 1e-6 and min(last, scenario.horizon_s) <= end + 1e-6)
-        label = f"{owned.count} owned {owned.shape}"
-        bound = owned.count if there else 0
+        label, bound = f"{owned.count} owned {owned.shape}", owned.count
+        if moment_s is not None and scenario.scheduled:
+            until = min(moment_s + scenario.period_s, scenario.horizon_s)
+            (bound,) = owned_nodes(scenario, owned, (moment_s, until))
         yield Limit(f"hardware.owned[{index}]", label, "shapes", 1.0, bound, _sums(mine, _shapes))
 
 
