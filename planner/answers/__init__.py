@@ -4,8 +4,10 @@
 """
 
 from planner.answers.comparison import Comparison
+from planner.answers.explanation import Explanation
 from planner.answers.frontier import Frontier
 from planner.answers.plan import Plan
+from planner.answers.report import Report
 from planner.answers.rows import Rows
 
-__all__ = ["Comparison", "Frontier", "Plan", "Rows"]
+__all__ = ["Comparison", "Explanation", "Frontier", "Plan", "Report", "Rows"]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from planner.brief import brief
 from planner.plan.exit_codes import EXIT_CODES
 
 
@@ -36,4 +37,4 @@ class Solved(Answer):
         return EXIT_CODES[self.status]
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.document.get('name', '')}: {self.document.get('status', '')}>"
+        return brief(type(self).__name__, f"{self.document.get('name', '')}: {self.document.get('status', '')}")

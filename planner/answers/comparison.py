@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.answers.answer import Answer
+from planner.brief import brief
 from planner.plan.compare.model import CompareDocument
 
 
@@ -50,7 +51,7 @@ class Comparison(Answer):
         return render_comparison(self.document, "table")
 
     def __repr__(self) -> str:
-        return f"<Comparison {' → '.join(side['name'] for side in self.document['sides'])}>"
+        return brief("Comparison", " → ".join(side["name"] for side in self.document["sides"]))
 
     def _repr_html_(self) -> str:
         from planner.report.compare import comparison_blocks

@@ -1,4 +1,4 @@
-"""The answer: a document that was verified, and ways to read it."""
+"""The answer: a document that was verified, and ways to read it, to ask it and to hand it on."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from planner.answers.answer import Solved
+from planner.answers.frame import COLUMNS, Kind, rows_of
+from planner.files import StrPath, write_text
 
 if TYPE_CHECKING:
+    from planner.answers.comparison import Comparison
+    from planner.answers.explanation import Explanation
+    from planner.answers.report import Report
+    from planner.catalog.model import Catalog
+    from planner.errors import Problem
+    from planner.export import Export
     from planner.plan.model.plan import PlanDocument
 
 
@@ -17,22 +25,91 @@ class Plan(Solved):
 
     document: dict[str, Any]
 
+    @classmethod
+    def read(cls, path: StrPath) -> Plan:
+        """The plan of a file that `plan solve` or `write` wrote; whether it holds, `verify` says.
+
+        Raises
+        ------
+        InputError
+            The file is no plan.
+        """
+        from planner.plan.reading import read_plan
+
+        return cls(document=read_plan(path))
+
+    def write(self, path: StrPath) -> None:
+        """The plan as a file, whole or not at all.
+
+        Raises
+        ------
+        OutputError
+            It cannot be written there.
+        """
+        write_text(path, self.to_json())
+
     @property
     def cost_usd(self) -> float | None:
         """Total cost, training plus serving over the horizon; None without a plan.  [USD]"""
         cost: float | None = self.document["summary"]["cost_usd"]
         return cost
 
-    def to_frame(self) -> Any:
-        """One row an allocation, as a pandas DataFrame."""
+    def verify(self, catalog: Catalog | None = None) -> list[Problem]:
+        """Every way in which the plan contradicts its scenario, its catalog or itself: `planner.verify`."""
+        from planner.api.checking import verify
+
+        return verify(self, catalog)
+
+    def explain(self, workload: str | None = None, *, rejected: bool = False) -> Explanation:
+        """What stands behind the plan, term by term: `planner.explain`."""
+        from planner.api.explaining import explain
+
+        return explain(self, workload, rejected=rejected)
+
+    def report(self, catalog: Catalog | None = None, **asked: Any) -> Report:
+        """The plan with its budget and its sources, to show or to write as a page, a workbook or a comment.
+
+        Parameters
+        ----------
+        asked
+            As `planner.api.report` takes them: margins, each, frontier, fiscal_year_start, contingency and others.
+        """
+        from planner.answers.report import Report
+        from planner.api.reporting import report
+
+        return Report(document=report(self, catalog, **asked))
+
+    def export(self, form: str, catalog: Catalog | None = None, *, workload: str | None = None) -> Export:
+        """Files that launch the plan: `planner.export_plan`; `export("slurm").write("launch")` writes them."""
+        from planner.api.exporting import export_plan
+
+        return export_plan(self, form, catalog, workload=workload)
+
+    def compare(self, *others: Any, **asked: Any) -> Comparison:
+        """What sets other plans, scenarios or files of either apart from this plan: `planner.compare`."""
+        from planner.api.comparing import compare
+
+        return compare(self, *others, **asked)
+
+    def to_frame(self, kind: Kind | None = None) -> Any:
+        """One row for each thing that is rented, as a pandas DataFrame.
+
+        Parameters
+        ----------
+        kind
+            ``"training"`` or ``"serving"``: those rows alone, with all that is known of them. Left out: all rows, with
+            where they are, layout (dp, tp, pp, cp, ep), memory, time, cost and latency; what a kind has not is empty.
+
+        Raises
+        ------
+        ValueError
+            There is no such kind.
+        """
         import pandas as pd
 
-        rows = [
-            {"workload": workload["name"], **{key: value for key, value in row.items() if not isinstance(value, dict)}}
-            for workload in self.document["workloads"]
-            for row in workload["allocations"]
-        ]
-        return pd.DataFrame(rows)
+        if kind not in COLUMNS:
+            raise ValueError(f"kind is 'training', 'serving' or left out, not {kind!r}")
+        return pd.DataFrame(list(rows_of(self.document, kind)), columns=list(COLUMNS[kind]))
 
     def __str__(self) -> str:
         from planner.report.plan import render_plan

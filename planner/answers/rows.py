@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.brief import brief, some
+
 _SHOWN = 20
 
 
@@ -15,6 +17,9 @@ class Rows(list[dict[str, Any]]):
         import pandas as pd
 
         return pd.DataFrame([{key: value for key, value in row.items() if _flat(value)} for row in self])
+
+    def __repr__(self) -> str:
+        return brief("Rows", f"{len(self)} rows of {some(self[0])}" if self else "none")
 
     def _repr_html_(self) -> str:
         from planner.report.blocks import Column, Grid

@@ -10,6 +10,7 @@ from planner.answers import Comparison, Frontier, Plan, Rows
 from planner.api.asking import break_even, marginal_values, repairs, why_not
 from planner.api.checking import verify
 from planner.api.comparing import compare, side_of, side_of_plan
+from planner.api.explaining import explain
 from planner.api.exporting import export_plan
 from planner.api.frontiers import frontier, tradeoffs
 from planner.api.margins import margins
@@ -45,6 +46,7 @@ __all__ = [
     "compare",
     "compare_schema",
     "enumerate_candidates",
+    "explain",
     "export_plan",
     "frontier",
     "frontier_schema",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers import Plan
 from planner.api.checking import case_problems
 from planner.api.taking import ScenarioLike, catalog_of, scenario_of
+from planner.brief import brief
 from planner.candidates.patience import Spent, endless
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
@@ -218,6 +219,13 @@ class Session:
 
         candidates, solution = self._plain
         return infeasibility(candidates, self.search, **self.options) if solution.status == "infeasible" else None
+
+    def __repr__(self) -> str:
+        solved = self._answer[1].status if self._answer else "not solved yet"
+        return brief("Session", self.scenario.name, f"catalog {self.catalog.name}", solved)
+
+    def _repr_html_(self) -> str:
+        return self.candidates._repr_html_()
 
     @cached_property
     def ways(self) -> Candidates:

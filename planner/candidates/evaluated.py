@@ -27,7 +27,7 @@ Table = TrainingTable | ServingTable
 Workload = TrainingJob | ServingFleet
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Around:
     """What the ways to run a workload depend on besides the workload itself.
 
@@ -69,7 +69,7 @@ def _said(around: Around) -> tuple[object, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Evaluated:
     """A workload, its ways, and what was dropped on the way to them."""
 

@@ -45,6 +45,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.brief import brief, some
+
 WHOLE, PREFILL, DECODE = 0, 1, 2  # roles
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -106,7 +108,7 @@ def _none() -> IntArray:
     return np.zeros(0, dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Program:
     """Columns as parallel arrays of length n, tasks, and joint rows."""
 
@@ -135,6 +137,10 @@ class Program:
             given = getattr(self, name)
             if len(given) != len(self.cost_microusd) and not given.any():
                 object.__setattr__(self, name, np.zeros(len(self.cost_microusd), dtype=np.int64))
+
+    def __repr__(self) -> str:
+        tasks = some(task.name for task in self.tasks)
+        return brief("Program", f"{self.column_count:,} columns", f"{len(self.rows):,} limits", tasks)
 
     @property
     def column_count(self) -> int:

@@ -48,7 +48,7 @@ class RatesQuestion(ServingQuestion):
         return []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RatesTable(ServingTable):
     """The columns of such a fleet: row i adds one shape of `sites[i]`, which is one replica."""
 

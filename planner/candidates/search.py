@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
+from planner.brief import brief, some
 from planner.candidates.calendar import Calendar, Pool
 from planner.candidates.contracts import pools_of
 from planner.candidates.evaluated import Around, Evaluated, Question, Table, evaluated
@@ -35,7 +37,7 @@ SLICES = 8  # equal parts of a class of requests, where a router cannot split it
 ModelLoader = Callable[[ModelRef | None], Architecture]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Candidates:
     """Every way to run every workload that fits, with what was dropped and why."""
 
@@ -61,6 +63,32 @@ class Candidates:
     def columns_before(self) -> int:
         """Columns before pruning."""
         return self.whole.column_count
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """One row a way to run a workload, cheapest first, as a pandas DataFrame.
+
+        Parameters
+        ----------
+        kind
+            ``"training"`` or ``"serving"``: the ways of those workloads alone, without columns of the other kind.
+
+        Raises
+        ------
+        ValueError
+            There is no such kind.
+        """
+        from planner.plan.rows.candidates import candidates_frame
+
+        return candidates_frame(self, kind)
+
+    def __repr__(self) -> str:
+        ways = [f"{name} {len(table):,}" for name, table in self.tables.items()]
+        return brief("Candidates", self.scenario.name, f"ways: {some(ways)}", f"columns: {self.program.column_count:,}")
+
+    def _repr_html_(self) -> str:
+        from planner.report.notebook_inputs import candidates_html
+
+        return candidates_html(self)
 
     def devices(self, program: Program, rows: NDArray[np.int64]) -> NDArray[np.str_]:
         """Device of each column of `program` or `whole`; of what is bought that of its shape, "" of a copy of data."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.brief import brief
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, serving_refusal
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
@@ -30,7 +31,7 @@ MICRO = 1_000_000
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ServingTable:
     """The columns of one fleet: row i adds units of `nodes[i]` shapes of `sites[i]`."""
 
@@ -70,6 +71,9 @@ class ServingTable:
         return (
             self.alone_microusd[row] if self.alone_microusd else self.cost_microusd[row] * int(self.needed_units[row])
         )
+
+    def __repr__(self) -> str:
+        return brief(type(self).__name__, f"{len(self):,} rows")
 
     def __len__(self) -> int:
         """Number of rows."""

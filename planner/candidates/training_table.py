@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.brief import brief
 from planner.candidates.ledger import Ledger
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
 from planner.candidates.offers import ShapeCaps, Site
@@ -81,7 +82,7 @@ class Mixed:
     run: RunSpec | None  # how they fail and save together
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TrainingTable:
     """The columns of one job: row i runs `layout[i]` on `nodes[i]` shapes of `sites[i]`."""
 
@@ -94,6 +95,9 @@ class TrainingTable:
     cost_microusd: tuple[int, ...]
     fastest_s: Mapping[Physics, Mapping[int, float]] = field(default_factory=dict)  # also of counts that are late
     mixes: Mapping[int, Mixed] = field(default_factory=dict)  # rows on several offers; their other cells: see `Mixed`
+
+    def __repr__(self) -> str:
+        return brief("TrainingTable", f"{len(self):,} rows")
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from planner.brief import brief
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
@@ -220,7 +222,7 @@ class Fabric:
     provenance: Provenance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Catalog:
     """Everything under one hardware folder, checked and frozen."""
 
@@ -247,6 +249,15 @@ class Catalog:
         import pandas as pd
 
         return pd.DataFrame([_flat(offer, self.shapes[offer.shape]) for offer in self.offers])
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.devices):,} devices, {len(self.offers):,} offers"
+        return brief("Catalog", self.name, self.as_of, counts, f"sha256 {self.digest[:8]}")
+
+    def _repr_html_(self) -> str:
+        from planner.report.notebook_inputs import catalog_html
+
+        return catalog_html(self)
 
 
 def _flat(offer: Offer, shape: Shape) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from enum import StrEnum
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,10 +14,8 @@ from planner.cli.frame import Frame, command, usage
 from planner.cli.stale import AllowStale, fresh
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planner.catalog.model import Catalog
-    from planner.export import Export, ExportFile, Refusal
+    from planner.export import Export, Refusal
 
 
 class Target(StrEnum):
@@ -74,7 +72,7 @@ def export(
 
     result = api.export_plan(document, form.value, catalog, workload=workload, command=made)
     _tell(frame, form, result)
-    _emit(frame, result.files, out)
+    _emit(frame, result, out)
 
 
 def _solved(frame: Frame, scenario: str, allow_suspect: bool, asked: dict[str, Any]) -> tuple[dict[str, Any], Catalog]:
@@ -133,23 +131,22 @@ def _sentence(refusal: Refusal) -> str:
     return terminal(f"{refusal.stem}: {refusal.reason}" + (f"; {refusal.instead}" if refusal.instead else ""))
 
 
-def _emit(frame: Frame, exported: Sequence[ExportFile], out: str | None) -> None:
+def _emit(frame: Frame, exported: Export, out: str | None) -> None:
     """To stdout, each under its name where there are several; or into a file, or into a folder."""
     if out is None or out == "-":
-        many = len(exported) > 1
-        frame.emit("".join((f"# ==> {file.name} <==\n" if many else "") + file.text for file in exported))
+        many = len(exported.files) > 1
+        heads = [f"# ==> {file.name} <==\n" if many else "" for file in exported.files]
+        frame.emit("".join(head + file.text for head, file in zip(heads, exported.files)))
         if many:
-            frame.say(f"{len(exported)} files: --out DIR writes them, --workload NAME takes those of one workload")
+            frame.say(
+                f"{len(exported.files)} files: --out DIR writes them, --workload NAME takes those of one workload"
+            )
         return
-    if len(exported) == 1 and not out.endswith(("/", "\\")) and not Path(out).is_dir():
-        frame.emit(exported[0].text, out)
+    if len(exported.files) == 1 and not out.endswith(("/", "\\")) and not Path(out).is_dir():
+        frame.emit(exported.files[0].text, out)
         return
-    from planner import files
-
-    for file in exported:
-        target = files.contained_path(out, file.name)
-        files.write_text(target, file.text)
-        frame.say(f"wrote {PurePath(out, file.name)}")
+    for path in exported.write(out):
+        frame.say(f"wrote {path}")
 
 
 def register(app: typer.Typer) -> None:

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 
+from planner.brief import brief, some
 from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
+from planner.files import StrPath, contained_path, write_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +52,32 @@ class Refusal:
     instead: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Export:
     """What came of it: files, and what could not be written with the reason."""
 
     files: tuple[ExportFile, ...]
     refusals: tuple[Refusal, ...]
+
+    def write(self, folder: StrPath) -> list[Path]:
+        """The files, in a folder; where they are now.
+
+        Raises
+        ------
+        OutputError
+            One of them cannot be written.
+        InputError
+            A link in the folder leads out of it.
+        """
+        written = []
+        for file in self.files:
+            write_text(contained_path(folder, file.name), file.text)
+            written.append(Path(folder, file.name))
+        return written
+
+    def __repr__(self) -> str:
+        refused = f"{len(self.refusals)} that could not be written" if self.refusals else ""
+        return brief("Export", some([file.name for file in self.files]) or "no files", refused)
 
 
 def export(form: str, launches: Sequence[Launch]) -> Export:

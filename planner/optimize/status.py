@@ -9,6 +9,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.brief import brief
+from planner.units import format_money
+
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
@@ -63,7 +66,7 @@ class Outcome:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Solution:
     """The answer to a `Program`. Costs are exact integers of the rounded units."""
 
@@ -79,6 +82,10 @@ class Solution:
     modelling: str = ""  # modelling layer and version, e.g. "PuLP 4.2.0"
     stages: tuple[tuple[str, int | float], ...] = ()  # (criterion, value) in the order of importance
     messages: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        cost = format_money(self.cost_microusd) if self.has_plan else ""
+        return brief("Solution", str(self.status), cost, self.solver, self.stopped_by)
 
     @property
     def has_plan(self) -> bool:

@@ -42,11 +42,20 @@ def render_explanation(
         rows = _rejected_rows(ledgers) if rejected else [row for entry in chosen for row in _term_rows(entry)]
         rows = answer_rows(answers) if answers else rows
         return csv.render(rows, columns_of(rows) if rows else ["workload"])
-    blocks = _rejected(ledgers) if rejected else _explained(document, chosen)
-    blocks += answer_blocks(document, answers) if answers else []
+    blocks = explanation_blocks(document, workload=workload, rejected=rejected, answers=answers)
     if form == "md":
         return markdown.draw(blocks)
     return text.draw(blocks, width=width, style=text.Style(colour))
+
+
+def explanation_blocks(
+    document: PlanDocument, *, workload: str | None = None, rejected: bool = False, answers: Answers | None = None
+) -> list[Block]:
+    """What `render_explanation` draws."""
+    chosen = [entry for entry in document["workloads"] if workload in (None, entry["name"])]
+    ledgers = {entry["name"]: document["rejected"].get(entry["name"]) for entry in chosen}
+    blocks = _rejected(ledgers) if rejected else _explained(document, chosen)
+    return blocks + (answer_blocks(document, answers) if answers else [])
 
 
 def _terms(document: PlanDocument, chosen: Sequence[Workload]) -> dict[str, object]:

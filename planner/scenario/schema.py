@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
 
 from planner import units
+from planner.brief import brief, some
 from planner.errors import Place
 from planner.scenario.fields import (
     Confidence,
@@ -354,6 +355,17 @@ class Scenario(Part):
         return with_settings(
             self, [f"{path}={flow_text(value)}" for path, value in {**(changes or {}), **named}.items()]
         )
+
+    def __repr__(self) -> str:
+        return brief("Scenario", self.name, some(workload.name for workload in self.workloads))
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        from planner.report.notebook_inputs import scenario_html
+
+        return scenario_html(self)
 
 
 __all__ = [

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from planner.brief import brief
 from planner.errors import InputError
 from planner.files import StrPath, data_folder, list_files, read_text
 from planner.spelling import closest
@@ -21,7 +22,7 @@ _FOLDER = "scenarios"
 _FILES = (".yaml", ".yml", ".json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Shipped:
     """A scenario that ships, in short."""
 
@@ -29,6 +30,9 @@ class Shipped:
     title: str
     training: tuple[str, ...]  # names of jobs
     serving: tuple[str, ...]  # names of fleets
+
+    def __repr__(self) -> str:
+        return brief("Shipped", f"{self.name}: {self.title}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ PLANNER = ROOT / "planner"
 
 # rooms from the bottom to the top; a room imports from its own level's row or from rows before it
 LEVELS = [
-    {"errors", "spelling", "deadline"},
+    {"errors", "spelling", "brief", "deadline"},
     {"units", "dimensions", "files"},
     {"yamlfile", "csvtable"},
     {"equations", "architecture", "catalog", "traffic", "scenario"},
@@ -36,6 +37,14 @@ SIDEWAYS = {
     ("traffic", "equations"): "moments and burstiness are equations too",
     ("scenario", "traffic"): "a fleet carries its traffic (docs/decisions/0010-traffic.md)",
     ("export", "report"): "the one escape of visible text (docs/decisions/0025-exports.md)",
+}
+# ways up, each within a function and to one module: what a thing looks like is drawn above it, when it is looked at
+DOORS = {
+    ("scenario", "planner.report.notebook_inputs"): "as a notebook shows it",
+    ("catalog", "planner.report.notebook_inputs"): "as a notebook shows it",
+    ("candidates", "planner.report.notebook_inputs"): "as a notebook shows them",
+    ("candidates", "planner.plan.rows.candidates"): "as a table",
+    ("answers", "planner.api"): "methods of a plan are functions of the library (docs/decisions/0032-front-door.md)",
 }
 PURE = {"equations", "estimate", "candidates"}
 IMPURE_MODULES = {"os", "pathlib", "random", "time", "datetime", "io", "shutil", "tempfile", "subprocess", "socket"}
@@ -61,8 +70,17 @@ def room_of(path: Path) -> str:
 
 
 def imports_of(path: Path) -> set[str]:
+    return imported(ast.walk(ast.parse(path.read_text())), path)
+
+
+def imports_at_once(path: Path) -> set[str]:
+    """What a module imports when it is imported itself."""
+    return imported(ast.parse(path.read_text()).body, path)
+
+
+def imported(nodes: Iterable[ast.AST], path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -83,6 +101,9 @@ def test_imports_point_down_the_house(path: Path) -> None:
         if other == room or other.startswith("__"):
             continue
         assert other in LEVEL, name
+        if any(room == ours and name.startswith(theirs) for ours, theirs in DOORS):
+            assert name not in imports_at_once(path), f"{path.relative_to(ROOT)} imports {name} before it is looked at"
+            continue
         down = LEVEL[other] < LEVEL[room]
         assert down or (room, other) in SIDEWAYS, f"{path.relative_to(ROOT)} imports {name}: up or sideways"
 

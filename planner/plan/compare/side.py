@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from planner.brief import brief
 from planner.catalog.model import Catalog
 from planner.plan.compare.model import CatalogTold, SideTold
 from planner.plan.model.others import Conflict
@@ -14,7 +15,7 @@ from planner.scenario.schema import Scenario
 WITH_PLAN = ("optimal", "feasible")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Side:
     """A plan with a name.
 
@@ -34,6 +35,9 @@ class Side:
     scenario: Scenario | None = None
     catalog: Catalog | None = None
     missing: str = ""
+
+    def __repr__(self) -> str:
+        return brief("Side", self.name, self.kind, self.document["status"])
 
     @property
     def has_plan(self) -> bool:

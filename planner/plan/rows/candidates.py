@@ -16,6 +16,16 @@ from planner.plan.rows.bands import spread, tie
 from planner.plan.rows.place import usd
 
 Document = dict[str, Any]
+_ONLY = {
+    "training": ("vpp", "micro_batch", "sharding", "recompute", "global_batch_sequences", "hours_p10", "hours_p90"),
+    "serving": ("replicas", "requests_per_s"),
+}
+_COLUMNS = (
+    "workload", "offer", "provider", "region", "device", "count", "devices",
+    "dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "sharding", "recompute", "global_batch_sequences",
+    "hours", "hours_p10", "hours_p90", "replicas", "requests_per_s", "needed_bytes", "usable_bytes",
+    "cost_usd", "cost_microusd", "tie",
+)  # fmt: skip
 _SPLIT = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "sharding", "recompute", "global_batch_sequences")
 
 
@@ -35,6 +45,27 @@ def candidate_rows(candidates: Candidates) -> list[Document]:
         placed = [_place(name, table, index) | row for index, row in enumerate(mine)]
         rows += sorted(placed, key=lambda row: (row["cost_microusd"], row["offer"], row["devices"]))
     return rows
+
+
+def candidates_frame(candidates: Candidates, kind: str | None) -> Any:
+    """The rows as a pandas DataFrame; of one kind of workload without the columns that it never has.
+
+    Raises
+    ------
+    ValueError
+        There is no such kind.
+    """
+    import pandas as pd
+
+    if kind not in (None, *_ONLY):
+        raise ValueError(f"kind is 'training', 'serving' or left out, not {kind!r}")
+    names = {task.name for task in candidates.program.tasks if kind in (None, task.kind)}
+    rows = [row for row in candidate_rows(candidates) if row["workload"] in names]
+    others = {column for other, columns in _ONLY.items() if kind not in (None, other) for column in columns}
+    columns = [column for column in _COLUMNS if column not in others]
+    frame = pd.DataFrame(rows, columns=columns).replace("", None)  # what a way has not
+    numbers = [column for column in columns if column in ("vpp", "micro_batch", "global_batch_sequences")]
+    return frame.assign(**{column: pd.to_numeric(frame[column]) for column in numbers})
 
 
 def _place(name: str, table: TrainingTable | ServingTable, index: int) -> Document:

@@ -1,0 +1,49 @@
+"""What stands behind a plan, to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from planner.answers.answer import Answer
+from planner.brief import brief
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Explanation(Answer):
+    """A plan document, and what of it is to be explained.
+
+    Parameters
+    ----------
+    workload
+        Only this one; None: all.
+    rejected
+        Why the other ways were dropped, in place of the terms.
+    answers
+        To further questions, by what was asked: marginal_values, break_even, why_not.
+    """
+
+    workload: str | None = None
+    rejected: bool = False
+    answers: Mapping[str, Any] = field(default_factory=dict)
+
+    def render(self, form: str = "table", *, width: int = 100, colour: bool = False) -> str:
+        """The text as table, md, csv or json."""
+        from planner.report.explanation import render_explanation
+
+        asked: dict[str, Any] = {"workload": self.workload, "rejected": self.rejected, "answers": self.answers}
+        return render_explanation(self.document, form, **asked, width=width, colour=colour)
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def __repr__(self) -> str:
+        return brief("Explanation", self.document["name"], self.workload)
+
+    def _repr_html_(self) -> str:
+        from planner.report.explanation import explanation_blocks
+        from planner.report.notebook import blocks_html
+
+        asked: dict[str, Any] = {"workload": self.workload, "rejected": self.rejected, "answers": self.answers}
+        return blocks_html(explanation_blocks(self.document, **asked))
