@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from planner.answers.answer import Answer
 from planner.brief import brief
+
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.why.model import Answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -24,16 +27,24 @@ class Explanation(Answer):
         To further questions, by what was asked: marginal_values, break_even, why_not.
     """
 
+    document: PlanDocument
     workload: str | None = None
     rejected: bool = False
-    answers: Mapping[str, Any] = field(default_factory=dict)
+    answers: Answers | None = None
 
     def render(self, form: str = "table", *, width: int = 100, colour: bool = False) -> str:
         """The text as table, md, csv or json."""
         from planner.report.explanation import render_explanation
 
-        asked: dict[str, Any] = {"workload": self.workload, "rejected": self.rejected, "answers": self.answers}
-        return render_explanation(self.document, form, **asked, width=width, colour=colour)
+        return render_explanation(
+            self.document,
+            form,
+            workload=self.workload,
+            rejected=self.rejected,
+            answers=self.answers,
+            width=width,
+            colour=colour,
+        )
 
     def __str__(self) -> str:
         return self.render()
@@ -45,5 +56,5 @@ class Explanation(Answer):
         from planner.report.explanation import explanation_blocks
         from planner.report.notebook import blocks_html
 
-        asked: dict[str, Any] = {"workload": self.workload, "rejected": self.rejected, "answers": self.answers}
-        return blocks_html(explanation_blocks(self.document, **asked))
+        asked = explanation_blocks(self.document, workload=self.workload, rejected=self.rejected, answers=self.answers)
+        return blocks_html(asked)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from planner.answers.answer import Answer
 from planner.brief import brief
 from planner.errors import UsageError
 from planner.files import StrPath, write_bytes, write_text
+
+if TYPE_CHECKING:
+    from planner.report.model import ReportDocument
 
 _FORMS = {".md": "md", ".csv": "csv", ".json": "json", ".txt": "table"}
 
@@ -17,6 +21,8 @@ _FORMS = {".md": "md", ".csv": "csv", ".json": "json", ".txt": "table"}
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Report(Answer):
     """A report document, and the forms that it is handed on in."""
+
+    document: ReportDocument
 
     def render(self, form: str = "table", *, width: int = 100) -> str:
         """The text as table, md, csv or json."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from planner.answers import Explanation
 from planner.api.taking import PlanLike, document_of
 from planner.errors import UsageError
+
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
 
 
 def explain(plan: PlanLike, workload: str | None = None, *, rejected: bool = False) -> Explanation:
@@ -29,4 +34,4 @@ def explain(plan: PlanLike, workload: str | None = None, *, rejected: bool = Fal
     if workload is not None and workload not in names:
         message = f"the plan has no workload '{workload}'"
         raise UsageError.of("unknown-workload", message, hint=f"it has {', '.join(names)}")
-    return Explanation(document=document, workload=workload, rejected=rejected)
+    return Explanation(document=cast("PlanDocument", document), workload=workload, rejected=rejected)
