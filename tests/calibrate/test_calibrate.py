@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from planner.calibrate.crossval import hold_out
+from planner.calibrate.crossval import _single_source_kinds, hold_out
 from planner.calibrate.fit import Sample, constants_at, fit, flattened
 from planner.calibrate.inherit import HEIRS
 from planner.calibrate.priors import PRIORS
@@ -157,3 +159,31 @@ def test_the_file_is_what_the_catalog_reads(points: list[Point], catalog: Catalo
 def test_every_device_family_has_constants(catalog: Catalog) -> None:
     fitted = {name for name, own in catalog.training_families.items() if not own.inherited_from}
     assert fitted | set(HEIRS) == set(catalog.training_families)
+
+
+def loss_of(errors: list[tuple[str, float]]) -> float:
+    """The loss of predictions that are off by a logarithm each, by source."""
+    ratio = np.exp([error for _, error in errors])
+    batch: Any = SimpleNamespace(predict=lambda *_: SimpleNamespace(total=ratio))
+    sources = tuple(source for source, _ in errors)
+    return Sample(batch=batch, measured_s=np.ones(len(errors)), sources=sources).loss(StepConstants(), {})
+
+
+def test_a_source_weighs_by_the_root_of_its_rows() -> None:
+    """Nine rows of one source that are off by 0.1 and one of another that is off by 0.3: three parts and one."""
+    own, other = (float(flattened(np.array([error]))[0]) for error in (0.1, 0.3))
+    mixed = [*[("a", 0.1)] * 9, ("b", -0.3)]
+    assert loss_of(mixed) == pytest.approx((3 * own + other) / 4)
+    assert loss_of(mixed[::-1]) == pytest.approx(loss_of(mixed))
+    assert loss_of([("a", 0.1)] * 4) == pytest.approx(own)
+
+
+def test_a_kind_of_two_sources_is_held_out_by_source() -> None:
+    def point(family: str, experts: bool, source: str) -> Any:
+        return SimpleNamespace(family=family, row=SimpleNamespace(is_moe=experts), source=source)
+
+    points = [
+        point("one", False, "a"), point("one", False, "a"), point("one", True, "a"), point("one", True, "b"),
+        point("two", False, "a"), point("two", False, "b"), point("two", False, "c"),
+    ]  # fmt: skip
+    assert _single_source_kinds(points) == {("one", False)}
