@@ -5,7 +5,8 @@
     ├── InputError                exit 3   a scenario, catalog or plan file is invalid (holds Problems)
     ├── InfeasibleError           exit 4   proven: nothing meets every limit
     ├── StoppedError              exit 6   no plan: the solver stopped or failed
-    └── OutputError               exit 8   a result could not be written
+    ├── OutputError               exit 8   a result could not be written
+    └── NotProvenError            exit 9   `plan verify`: the plan holds, and that it is the best is not proven
 
 A `Problem` is one mistake with its place and a way out; an `InputError` carries all
 problems of a run at once, so that a file is mended in one go.
@@ -94,6 +95,12 @@ class StoppedError(PlanError):
     """No plan: the solver stopped at a limit, crashed or is missing."""
 
     exit_code = 6
+
+
+class NotProvenError(PlanError):
+    """A plan file holds, but nothing in it proves what it claims: that no plan is better, or that there is none."""
+
+    exit_code = 9
 
 
 class OutputError(PlanError):

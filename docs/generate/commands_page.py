@@ -42,6 +42,7 @@ TAIL = """\
 | 6 | stopped without any plan |
 | 7 | `compare` or `catalog diff` found a difference that was asked about |
 | 8 | a result could not be written, or is in use by another run |
+| 9 | `verify`: the plan holds, and that it is the best is not proven |
 | 130 | interrupted without a plan; with one it is 5 |
 """
 

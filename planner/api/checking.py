@@ -1,27 +1,57 @@
-"""Whether a plan document holds, without asking a solver."""
+"""Whether a plan document holds, and what of it is proven, without asking a solver unless one is asked for."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from planner.answers import Plan
 from planner.api.taking import PlanLike, document_of
-from planner.candidates.search import Candidates, enumerate_candidates
+from planner.candidates.search import enumerate_candidates
 from planner.catalog.model import Catalog
-from planner.errors import Problem
-from planner.plan.certificate import certificate_problems
+from planner.errors import InputError, Place, PlanError, Problem
 from planner.plan.made_with import catalog_of_plan
 from planner.plan.references import check_references, load_model, loader_of
+from planner.plan.stale import asks_the_same, changed_keys, scenario_of
+from planner.plan.standing import Standing, as_proven, standing_of, unknown_standing
 from planner.plan.verify import verify as _verify
 from planner.scenario.load import parse_scenario
 
 Document = dict[str, Any]
+LATER = "it is shown as far as it is proven; plan verify tells more"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A plan document after a check: what contradicts it, and what is proven of it."""
+
+    document: Document
+    problems: list[Problem]  # errors; a warning alone: it holds, and is not proven
+    standing: Standing
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing contradicts the document."""
+        return not any(problem.severity == "error" for problem in self.problems)
+
+    def shown(self) -> tuple[Document, list[Problem]]:
+        """The document as far as it is proven, and a warning where that is less than it says."""
+        if self.holds and self.standing.proven:
+            return self.document, []
+        standing = self.standing if self.holds else replace(unknown_standing(self.document), problems=self.problems)
+        claims = self.document.get("status") in ("optimal", "infeasible") or not self.holds
+        message = standing.words + ("" if self.holds else f": {self.problems[0].message}")
+        warning = Problem(reference="not-proven", message=message, hint=LATER, severity="warning")
+        return as_proven(self.document, standing), [warning] if claims else []
 
 
 def verify(plan: PlanLike, catalog: Catalog | None = None) -> list[Problem]:
     """Every way in which a plan contradicts its scenario, its catalog or itself.
 
-    The certificate is checked as well, over all columns of the scenario, listed again: no solver is asked.
+    Status, bound and gap are held against its certificate, worked out again over all columns of the scenario: no solver
+    is asked. A plan that holds and is not proven gives one problem, ``not-proven``, whose severity is ``warning``.
 
     Parameters
     ----------
@@ -30,32 +60,80 @@ def verify(plan: PlanLike, catalog: Catalog | None = None) -> list[Problem]:
     catalog
         That it was made with; default as the plan says.
     """
-    document = document_of(plan)
+    return check(document_of(plan), catalog).problems
+
+
+def check(document: Document, catalog: Catalog | None = None) -> Checked:
+    """What contradicts a plan document, and what of it is proven: see `verify`."""
     catalog = catalog or catalog_of_plan(document)
-    problems = _verify(document, catalog, load_model)
-    if problems or not document.get("certificate"):
-        return problems
-    problems = case_problems(document, catalog)
+    problems = _verify(document, catalog, load_model) or scenario_problems(document) or case_problems(document, catalog)
     if problems:
-        return problems
+        return Checked(document=document, problems=problems, standing=unknown_standing(document))
     scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
-    allow_suspect = bool(document["certificate"].get("allow_suspect"))
-    check_references(scenario, catalog)
-    listed = enumerate_candidates(scenario, catalog, loader_of(scenario), allow_suspect=allow_suspect)
-    return certificate_problems(document, _with_stated_mixes(listed, document["certificate"]).whole)
-
-
-def _with_stated_mixes(listed: Candidates, certificate: Document) -> Candidates:
-    """The ways with the mixes that a plan says it found; as they are when it names what is not to be had."""
-    named = certificate.get("mixes")
-    if not named or not listed.spaces:
-        return listed
-    from planner.candidates.mixed_columns import with_named_mixes
-
+    allow_suspect = bool((document["certificate"] or {}).get("allow_suspect"))
     try:
-        return with_named_mixes(listed, named)
-    except (LookupError, TypeError, ValueError):  # then the columns differ, which the certificate is asked
-        return listed
+        check_references(scenario, catalog)
+        listed = enumerate_candidates(scenario, catalog, loader_of(scenario), allow_suspect=allow_suspect)
+    except InputError as error:
+        return Checked(document=document, problems=list(error.problems), standing=unknown_standing(document))
+    standing = standing_of(document, listed)
+    return Checked(document=document, problems=standing.all_problems(), standing=standing)
+
+
+def shown(document: Document, catalog: Catalog | None = None) -> tuple[Document, list[Problem]]:
+    """A document that was read, as far as it is proven, with a warning where that is less than it says.
+
+    Reports say "proven" of nothing else. What does not hold is shown as not proven, and refused by `plan verify`.
+    """
+    try:
+        return check(document, catalog).shown()
+    except PlanError as error:
+        problems = list(error.problems)
+        return Checked(document=document, problems=problems, standing=unknown_standing(document)).shown()
+
+
+def to_show(plan: PlanLike, catalog: Catalog | None = None) -> Document:
+    """The document of a plan as far as it is proven: a `Plan` is as it was solved, a file or a document is checked."""
+    document = document_of(plan)
+    return document if isinstance(plan, Plan) else shown(document, catalog)[0]
+
+
+def scenario_problems(document: Mapping[str, Any]) -> list[Problem]:
+    """Where a plan's own copy of its scenario is not what its file says, with the same case and --set texts.
+
+    None where the file is not here: the plan is as good as its copy.
+    """
+    now = scenario_of(document)
+    if now is None or asks_the_same(document["scenario"], now.resolved):
+        return []
+    keys = ", ".join(changed_keys(document["scenario"], now.resolved))
+    problem = Problem(
+        reference="other-scenario",
+        message=f"the scenario in the plan is not the one in its file, which differs in {keys}",
+        places=(Place(file=document["scenario_file"]),),
+        hint="the file was edited since, or the plan was changed: solve the scenario again",
+    )
+    return [problem]
+
+
+def leaf_counts(document: Document) -> list[str]:
+    """How many leaves of a document were worked out again, compared, or are told and not checked."""
+    return []
+
+
+def solved_again(document: Document, catalog: Catalog | None = None) -> tuple[list[Problem], str, bool]:
+    """What solving the scenario again says against a plan, in words what it came to, and whether that decides.
+
+    Costs agree to a millionth or a cent (`planner.plan.proof.slack`).
+    """
+    from planner.api.solving import solve
+    from planner.plan.again import differences
+
+    scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
+    allow_suspect = bool((document["certificate"] or {}).get("allow_suspect"))
+    options = {name: document["provenance"][name] for name in ("seed", "threads")}
+    catalog = catalog or catalog_of_plan(document)
+    return differences(document, solve(scenario, catalog, allow_suspect=allow_suspect, **options).document)
 
 
 def case_problems(document: Document, catalog: Catalog) -> list[Problem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from planner.api.checking import to_show
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
 from planner.errors import InfeasibleError, StoppedError, UsageError
@@ -53,9 +54,9 @@ def export_plan(
 
     if form not in FORMATS:
         raise UsageError.of("unknown-format", f"no format '{form}'", hint=f"one of {', '.join(FORMATS)}")
-    document = document_of(plan)
-    _demand_plan(document)
-    launches = launches_of(cast("PlanDocument", document), catalog or catalog_of_plan(document), command=command)
+    _demand_plan(document_of(plan))
+    catalog = catalog or catalog_of_plan(document_of(plan))
+    launches = launches_of(cast("PlanDocument", to_show(plan, catalog)), catalog, command=command)
     chosen = [launch for launch in launches if workload in (None, launch.workload)]
     if not chosen:
         names = ", ".join(dict.fromkeys(launch.workload for launch in launches))

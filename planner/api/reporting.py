@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from planner.api.checking import to_show
 from planner.api.frontiers import tradeoffs
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
@@ -59,8 +60,8 @@ def report(
     from planner.api.margins import margins as costs_of_margins
     from planner.report.report_document import report_document
 
-    document = document_of(plan)
-    catalog = catalog or catalog_of_plan(document)
+    catalog = catalog or catalog_of_plan(document_of(plan))
+    document = to_show(plan, catalog)
     now = scenario or scenario_of(document)
     question = question_of(document, now)
     alone, costs = [], None

@@ -24,9 +24,9 @@ from planner.errors import PlanError, UsageError
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import STOPS, as_far_as_listed, uninterrupted
 from planner.plan.beside import NO_TIME, beside_plan, despite_ctrl_c
-from planner.plan.certificate import certificate_problems
 from planner.plan.document import build_document, resealed, with_simulation
 from planner.plan.references import check_references, load_model, loader_of
+from planner.plan.standing import standing_of
 from planner.plan.tighten import solve_within_targets
 from planner.plan.verify import verify as _verify
 from planner.scenario.schema import Scenario
@@ -156,7 +156,7 @@ class Session:
         else:
             document = self._planned(self.ways, *self.answer())
         problems = despite_ctrl_c(
-            lambda: _verify(document, catalog, load_model) + certificate_problems(document, self.ways.whole)
+            lambda: _verify(document, catalog, load_model) + standing_of(document, self.ways).problems
         )
         problems += case_problems(document, catalog) if scenario.uncertainty else []
         if problems:

@@ -55,7 +55,7 @@ def explain(
     if is_scenario(plan):
         document, code, answers = _solved(frame, plan, further, workload, allow_suspect=allow_suspect, **asked)
     else:
-        document, code = _read(plan, allow_suspect=allow_suspect, **asked, **further), 0
+        document, code = _read(frame, plan, allow_suspect=allow_suspect, **asked, **further), 0
     names = [entry["name"] for entry in document["workloads"]]
     if workload is not None and workload not in names:
         raise usage("unknown-workload", f"the plan has no workload '{workload}'", f"it has {', '.join(names)}")
@@ -65,8 +65,9 @@ def explain(
     raise typer.Exit(code)
 
 
-def _read(plan: str, **asked: Any) -> dict[str, Any]:
+def _read(frame: Frame, plan: str, **asked: Any) -> dict[str, Any]:
     """A plan file; what changes the question makes no sense for an answer."""
+    from planner.cli.stale import as_proven
     from planner.plan.reading import read_plan
 
     if any(asked.values()):
@@ -76,7 +77,7 @@ def _read(plan: str, **asked: Any) -> dict[str, Any]:
             "want a scenario file"
         )
         raise usage("not-a-scenario", message, hint)
-    return read_plan(plan)
+    return as_proven(frame, read_plan(plan))
 
 
 def _solved(

@@ -11,7 +11,7 @@ import typer
 
 from planner.cli import options
 from planner.cli.frame import Frame, command, usage
-from planner.cli.stale import AllowStale, fresh
+from planner.cli.stale import AllowStale, as_proven, fresh
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
@@ -70,7 +70,7 @@ def export(
     made = _command(form, plan, workload, allow_stale=allow_stale, allow_suspect=allow_suspect, **asked, **given)
     from planner import api
 
-    result = api.export_plan(document, form.value, catalog, workload=workload, command=made)
+    result = api.export_plan(api.Plan(document=document), form.value, catalog, workload=workload, command=made)
     _tell(frame, form, result)
     _emit(frame, result, out)
 
@@ -91,7 +91,8 @@ def _read(frame: Frame, plan: str, given: dict[str, Any], allow_stale: bool) -> 
     from planner.plan.reading import read_plan
 
     document = read_plan(plan)
-    return document, fresh(frame, document, allow_stale=allow_stale, **given)[1]
+    catalog = fresh(frame, document, allow_stale=allow_stale, **given)[1]
+    return as_proven(frame, document, catalog), catalog
 
 
 def _command(form: Target, plan: str, workload: str | None, **asked: Any) -> str:

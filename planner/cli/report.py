@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,14 +12,13 @@ from planner.cli import options
 from planner.cli.frame import Frame, command, usage
 from planner.cli.interrupts import answered, on_time
 from planner.cli.quantities import deadline_of, share_of
-from planner.cli.stale import AllowStale, fresh
+from planner.cli.stale import AllowStale, as_proven, fresh
 from planner.deadline import Deadline, is_up
 from planner.errors import StoppedError
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
     from planner.plan.frontier.model import FrontierDocument
-    from planner.plan.model.plan import PlanDocument
     from planner.report.model import ReportDocument
     from planner.scenario.schema import Scenario
 
@@ -99,7 +98,7 @@ def report(
 
     def report_of(weighed: bool) -> ReportDocument:
         return api.report(
-            cast("PlanDocument", document),
+            api.Plan(document=document),
             catalog,
             scenario=scenario,
             frontier=swept,
@@ -161,7 +160,8 @@ def _read(
     from planner.plan.reading import read_plan
 
     document = read_plan(path)
-    return document, *fresh(frame, document, allow_stale=allow_stale, **given)
+    scenario, catalog = fresh(frame, document, allow_stale=allow_stale, **given)
+    return as_proven(frame, document, catalog), scenario, catalog
 
 
 def _frontier(

@@ -49,3 +49,13 @@ def fresh(
     if scenario is None and not found:
         frame.say(f"{plan['scenario_file']} is not readable here: the plan was held against the catalog only")
     return scenario, catalog
+
+
+def as_proven(frame: Frame, document: dict[str, Any], catalog: Catalog | None = None) -> dict[str, Any]:
+    """The document as far as it is proven, for showing; a warning on stderr where that is less than it says."""
+    from planner.api.checking import shown
+
+    document, warnings = shown(document, catalog)
+    for warning in warnings:
+        frame.warn(warning)
+    return document

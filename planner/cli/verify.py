@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
 from planner.cli import options
 from planner.cli.frame import Form, Frame, command
+
+if TYPE_CHECKING:
+    from planner.api.checking import Checked
 
 
 def verify(
@@ -13,28 +18,51 @@ def verify(
     plan: options.PlanFile = None,
     output: options.Output = Form.table,
     out: options.OutFile = None,
+    solve: Annotated[bool, typer.Option("--solve", help="Also solve again and compare the optimum.")] = False,
     hardware: options.HardwareFolder = None,
     prices: options.Prices = None,
     price: options.Price = None,
 ) -> None:
-    """Check a plan file against its scenario, its catalog and itself, and its bound without any solver."""
+    """Check a plan file against its scenario, its catalog and itself, and what of it is proven without any solver."""
     from planner.cli.find import plan_file
+    from planner.errors import InputError, NotProvenError
     from planner.plan.reading import read_plan
     from planner.report import problems as report
-    from planner.report.certificate import certificate_words
 
     path = plan_file(plan)
     document = read_plan(path)
-    from planner import api
+    from planner.api import checking
     from planner.plan.made_with import catalog_of_plan
 
-    found = api.verify(document, catalog_of_plan(document, hardware, prices=prices, price=price))
-    proven = certificate_words(document)
-    frame.emit(report.findings(found, path, output.value, proven=proven, **frame.view(out)), out)
-    raise typer.Exit(3 if any(problem.severity == "error" for problem in found) else 0)
+    catalog = catalog_of_plan(document, hardware, prices=prices, price=price)
+    with frame.progress(f"checking {path}"):
+        checked = checking.check(document, catalog)
+    problems, told, decided = checked.problems, [words_of(checked)], False
+    if solve and checked.holds:
+        with frame.progress(f"solving {path} again"):
+            found, words, decided = checking.solved_again(document, catalog)
+        problems = found or ([] if decided else problems)
+        told.append(words)
+    if frame.verbose:
+        told += checking.leaf_counts(document)
+    said = " · ".join(filter(None, told))
+    frame.emit(report.findings(problems, path, output.value, proven=said, **frame.view(out)), out)
+    if any(problem.severity == "error" for problem in problems):
+        raise typer.Exit(InputError.exit_code)
+    raise typer.Exit(0 if checked.standing.proven or decided else NotProvenError.exit_code)
+
+
+def words_of(checked: Checked) -> str:
+    """What is proven of a plan that holds."""
+    from planner.report.certificate import certificate_words
+
+    standing = checked.standing
+    if not standing.proven or checked.document["status"] == "infeasible":
+        return standing.words
+    return certificate_words(checked.document, standing.columns)
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    examples = ("plan verify .plan/llama.plan.json", "plan verify .plan/llama.plan.json -o json")
+    examples = ("plan verify .plan/llama.plan.json", "plan verify .plan/llama.plan.json --solve")
     command(app, "verify", examples=examples)(verify)

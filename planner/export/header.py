@@ -48,7 +48,7 @@ def header_lines(launch: Launch, target: Target, blanks: Sequence[Blank] = (), n
     """
     origin = launch.origin
     case = f", case {origin.case}" if origin.case else ""
-    proven = "" if origin.status == "optimal" else f", {origin.status}: not proven"
+    proven = "" if origin.proven else f", {origin.status}: not proven"
     lines = [
         f"Made by: {origin.command} (plan {origin.planner})",
         f"Plan: {origin.plan_name} ({origin.scenario_file}{case}{proven}), sha256 {origin.plan_sha256}",

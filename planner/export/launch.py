@@ -51,6 +51,7 @@ class Origin:
     plan_sha256: str
     plan_name: str
     status: str  # of the plan: optimal | feasible
+    proven: bool  # whether its certificate reaches that
     scenario_file: str
     case: str | None
     planner: str  # version

@@ -32,6 +32,7 @@ from planner.plan.asked import workloads_asked
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.rows import TrainingAllocation
 from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload, rows_of
+from planner.plan.proof import is_proven
 from planner.plan.references import load_model
 from planner.report.escape import file_stem
 from planner.scenario.schema import ModelRef, ServingFleet, TrainingJob
@@ -75,6 +76,7 @@ def _origin(document: PlanDocument, command: str) -> Origin:
         plan_sha256=document["sha256"],
         plan_name=document["name"],
         status=document["status"],
+        proven=is_proven(document),
         scenario_file=document["scenario_file"],
         case=document["case"],
         planner=made["planner"],

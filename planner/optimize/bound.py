@@ -10,11 +10,15 @@ They are the multipliers of one linear program over all columns,
 
 rounded to integers. Whoever holds them can prove a bound without any solver
 (`planner.plan.certificate`), however they were found.
+
+Where nothing meets every limit they are those of min sum_r x_r / |a_r| with sum_k a_rk u_k - x_r <= b_r: what the
+limits would have to give way. Where the relaxation takes parts of units, `violated_line` finds prices of requests that
+some whole units do not earn: the least cover of several such lines is the fleet in whole units.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +30,8 @@ from planner.optimize.criteria import weights_of
 from planner.optimize.status import FloatArray
 
 ROW_STEPS = 1000  # prices of limits are whole thousandths of the criterion's unit
+LINE_STEPS = 2**20  # of a line's dearest price
+MISSING = 1e-9  # of a fleet's demand: less is rounding
 REQUEST_STEPS = 2**40  # prices of requests are whole parts of a fleet's dearest
 
 
@@ -50,45 +56,123 @@ class Prices:
 def prices_of(
     program: Program, criterion: str, latest_s: float | None = None, *, time_limit_s: float | None = None
 ) -> Prices | None:
-    """Prices that bound a linear criterion; None when the relaxation has no answer, or none in time.
+    """Prices that bound a linear criterion, or show that limits cannot be met; None without an answer, or one in time.
 
     Parameters
     ----------
     criterion
-        ``cost`` or ``carbon``.
+        ``cost``, ``carbon``, or ``limits``: by how much they would have to give way.
     latest_s
         Only columns that finish by then count.  [s]
     """
-    matrix = _Matrix(program)
+    elastic = criterion == "limits"
+    matrix = _Matrix(program, elastic=elastic)
     upper = np.array(program.max_units, dtype=np.float64)
     if latest_s is not None:
         upper[program.finish_s > latest_s] = 0.0
-    weights = weights_of(program, criterion).astype(np.float64)
+    weights = np.zeros(program.column_count) if elastic else weights_of(program, criterion).astype(np.float64)
     size = float(np.abs(weights).max(initial=0.0)) or 1.0
     duals = matrix.solve(weights / size, upper, time_limit_s)
     if duals is None:
         return None
-    rows = {
-        number: price
-        for number, dual in enumerate(duals[matrix.rows])
-        if (price := round(max(-float(dual), 0.0) * size * ROW_STEPS)) > 0
-    }
+    charged = {number: max(-float(dual), 0.0) for number, dual in enumerate(duals[matrix.rows])}
+    if elastic:  # prices of nothing in particular: the least of them a million
+        size = 1e6 / (min((price for price in charged.values() if price > 1e-12), default=1.0) * ROW_STEPS)
+    rows = {number: price for number, dual in charged.items() if (price := round(dual * size * ROW_STEPS)) > 0}
     return Prices(rows=rows, requests=tuple(matrix.request_prices(duals)))
+
+
+def violated_line(
+    program: Program, task: Task, units: Mapping[int, int], *, sides: tuple[bool, bool] = (True, True)
+) -> RequestPrices | None:
+    """Prices at which some units do not earn what the demand of a fleet is worth; None when they carry it all.
+
+    The demand of each level is carried by the units that run there, all of them or after the loss of the spare
+    replicas of one column in use. The dual of routing it,
+
+        max  sum_b (p_b + q_b) D_b - sum_k z_k v_k   with   z_k >= C_kb (p_b + q_b) for every bucket b (p_b, q_b alone
+        in a pool of one role),   sum_b (p_b + q_b) D_b = 1,
+
+    is above 0 where that is not possible; v_k are the units that are left. The level and loss with the most is taken.
+
+    Parameters
+    ----------
+    units
+        By column of the program.
+    sides
+        Whether prefill and decode are priced.
+    """
+    found: list[tuple[float, int, FloatArray]] = []
+    used = [column for column, count in units.items() if count]
+    if not used:
+        return None
+    for level, demand in enumerate(task.demands):
+        runs = [column for column in used if program.level[column] <= level]
+        for lost in (None, *runs) if task.spare_replicas else (None,):
+            left = [
+                units[k] - (task.spare_replicas / max(int(program.replicas[k]), 1) if k == lost else 0.0) for k in runs
+            ]
+            missing = _missing(program, np.array(runs, dtype=np.int64), left, demand, sides)
+            if missing is not None and missing[0] > MISSING:
+                found.append((missing[0], level, missing[1]))
+    if not found:
+        return None
+    _, level, prices = max(found, key=lambda one: (one[0], -one[1]))
+    dearest = float(prices.max())
+    whole = [round(price / dearest * LINE_STEPS) for price in prices.tolist()]
+    width = len(task.demands[level])
+    return RequestPrices(task=task.name, level=level, prefill=tuple(whole[:width]), decode=tuple(whole[width:]))
+
+
+def _missing(
+    program: Program, columns: IntArray, left: Sequence[float], demand: Sequence[int], sides: tuple[bool, bool]
+) -> tuple[float, FloatArray] | None:
+    """What a share of the demand's worth is not earned at most, and the prices of prefill and decode at which."""
+    width, count, size = len(demand), len(columns), float(sum(demand))
+    role = program.role[columns]
+    rates = program.capacity_micro_per_s[columns, :width] / size
+    priced = np.concatenate([np.full(width, side) for side in sides])
+    worth = np.concatenate([np.array(demand, dtype=np.float64) / size] * 2) * priced
+    starts, variables, values = [0], list[int](), list[float]()
+    for k in range(count):
+        for bucket in range(width):
+            variables.append(2 * width + k)
+            values.append(1.0)
+            for side, other in ((0, DECODE), (1, PREFILL)):
+                if role[k] != other and rates[k, bucket] > 0 and sides[side]:
+                    variables.append(side * width + bucket)
+                    values.append(-float(rates[k, bucket]))
+            starts.append(len(variables))
+    variables += np.flatnonzero(worth).tolist()
+    values += worth[worth > 0].tolist()
+    starts.append(len(variables))
+    low = np.concatenate([np.zeros(count * width), [1.0]])
+    high = np.concatenate([np.full(count * width, np.inf), [1.0]])
+    lines = highs.Lines(
+        starts=np.array(starts), variables=np.array(variables), values=np.array(values), low=low, high=high
+    )
+    cost = np.concatenate([-worth, np.array(left, dtype=np.float64)])
+    upper = np.concatenate([np.where(worth > 0, np.inf, 0.0), np.full(count, np.inf)])
+    found = highs.optimum(highs.program(cost, upper, lines))
+    return None if found is None else (-float(cost @ found[0]), found[0][: 2 * width])
 
 
 class _Matrix:
     """Lines of the relaxation as (line, variable, coefficient), with their sides."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, *, elastic: bool = False) -> None:
         self.program = program
-        self.count = program.column_count
+        self.given = len(program.rows) if elastic else 0  # how far each joint row gives way, after the columns
+        self.count = program.column_count + self.given
         self.entries: list[tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]] = []
         self.low: list[float] = []
         self.high: list[float] = []
-        for row in program.rows:
+        for number, row in enumerate(program.rows):
             # money rows are of the order of 10^12: brought to one
             size = float(max(np.abs(row.coefficients).max(initial=1), 1))
-            self.line(row.columns, row.coefficients / size, high=row.bound / size)
+            own, gives = ([program.column_count + number], [-1.0]) if elastic else ([], [])
+            variables = np.concatenate([row.columns, np.array(own, dtype=np.int64)])
+            self.line(variables, np.concatenate([row.coefficients / size, gives]), high=row.bound / size)
         self.rows = slice(0, len(program.rows))
         self.sizes = [float(max(np.abs(row.coefficients).max(initial=1), 1)) for row in program.rows]
         self.routes: dict[tuple[str, int, int, bool], int] = {}
@@ -149,7 +233,9 @@ class _Matrix:
         order = np.argsort(lines, kind="stable")
         starts = np.searchsorted(np.asarray(lines)[order], np.arange(len(self.low) + 1))
         extra = self.count - len(weights)
-        cost, most = np.concatenate([weights, np.zeros(extra)]), np.concatenate([upper, np.ones(extra)])
+        give, flow = np.ones(self.given), extra - self.given
+        cost = np.concatenate([weights, give, np.zeros(flow)])
+        most = np.concatenate([upper, np.inf * give, np.ones(flow)])
         if not len(self.low) or not len(cost):
             return np.zeros(len(self.low))
         if not highs.available():

@@ -37,8 +37,8 @@ from typing import Any
 
 import numpy as np
 
-from planner.candidates.limits import ColumnFacts, Window, concurrent_sets, peak_limits
 from planner.candidates.mixed_columns import Named, mixes_of, name_of, with_named_mixes
+from planner.candidates.mixed_prices import prices_of_mixes
 from planner.candidates.mixed_search import cheapest, evaluate, listed
 from planner.candidates.mixed_walk import Prices
 from planner.candidates.program import Row, Task
@@ -50,7 +50,6 @@ from planner.optimize.relax import MARGIN, Relaxation, relax
 from planner.optimize.scope import Scope, scope_of
 from planner.optimize.solve import optimize
 from planner.optimize.status import Solution, Status
-from planner.scenario.schema import Scenario, TrainingJob
 
 ROUNDS = 40  # of new columns; a handful is usual
 MOST = 1000  # mixes of one job that are listed within the gap
@@ -134,7 +133,7 @@ def _priced(candidates: Candidates, criterion: str) -> _Priced | None:
     if found is None:
         return None
     limits = _limit_charges(model, scope, found)
-    prices = {task.name: _prices_of(candidates, task, limits, criterion, model.scale) for task in mixing.values()}
+    prices = {task.name: prices_of_mixes(candidates, task, limits, criterion, model.scale) for task in mixing.values()}
     worth = {task.name: float(found.multipliers[line]) for line, task in mixing.items()}
     return _Priced(scope=scope, model=model, relaxation=found, prices=prices, worth=worth)
 
@@ -186,41 +185,6 @@ def _limit_charges(model: Model, scope: Scope, relaxation: Relaxation) -> list[t
         factor = float(table.coefficients[entry]) / own
         charges.append((row, max(-float(relaxation.multipliers[line]), 0.0) * factor))
     return charges
-
-
-def _prices_of(
-    candidates: Candidates, task: Task, charges: list[tuple[Row, float]], criterion: str, scale: float
-) -> Prices:
-    """What money, carbon and shapes of each source cost a mix of a job, in units of the model's objective."""
-    space, scenario = candidates.spaces[task.name], candidates.scenario
-    coefficients = {(name, label): take for name, label, _, take in peak_limits(scenario)}
-    together = _together(scenario)
-    index = [workload.name for workload in scenario.workloads].index(task.name)
-    cost, carbon = (scale, 0.0) if criterion == "cost" else (0.0, scale)
-    node = np.zeros(len(space.job.sources))
-    for row, charge in charges:
-        name, _, number = row.name.partition("@")
-        if name == "limits.budget":
-            cost += charge
-        elif name == "limits.carbon":
-            carbon += charge
-        elif (name, row.label) in coefficients and index in together[int(number or 0)]:
-            take = coefficients[name, row.label]
-            for k, source in enumerate(space.job.sources):
-                one = ColumnFacts(task=0, site=space.sites[source.site], nodes=1, cost_microusd=0, carbon_mg=0)
-                node[k] += charge * take(one)
-    return Prices(cost=cost, carbon=carbon, node=node)
-
-
-def _together(scenario: Scenario) -> list[frozenset[int]]:
-    """Workloads that run at the same time, in the order of the numbers that limits carry."""
-    windows = [
-        Window(start_s=workload.start_s, end_s=workload.start_s + workload.deadline_s)
-        if isinstance(workload, TrainingJob)
-        else Window(start_s=0.0, end_s=scenario.horizon_s)
-        for workload in scenario.workloads
-    ]
-    return concurrent_sets(windows)
 
 
 def _better(candidates: Candidates, priced: _Priced) -> tuple[dict[str, list[Named]], float]:

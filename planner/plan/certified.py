@@ -1,101 +1,225 @@
-"""The certificate of a plan: prices that prove how much less any plan could cost, put beside the answer."""
+"""The certificate of a plan: prices that prove how much less any plan could cost, put beside the answer.
+
+Prices of limits and of requests are those of the relaxation, or, where a fleet is a few replicas, those of one bucket
+alone or of the replicas in use. Where that falls short of the plan, lines are added to the fleets: the least cover of
+a fleet's lines is routed, and where its requests do not fit, or not after a loss, the prices that show it are one more
+line. So the cover rises to the fleet's cheapest whole units, or until `ROUNDS` are over: counted, never timed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from planner.candidates.mixed_columns import mixes_of
-from planner.candidates.program import DECODE, Program, Task
+from planner.candidates.program import DECODE, PREFILL, IntArray, Program, Task
 from planner.candidates.search import Candidates
-from planner.optimize.bound import REQUEST_STEPS, prices_of
+from planner.optimize.bound import LINE_STEPS, prices_of, violated_line
+from planner.optimize.bound import Prices as RelaxedPrices
+from planner.optimize.bound import RequestPrices as LinePrices
 from planner.optimize.solve import Solution
-from planner.plan.certificate import certified_bound, columns_digest, least_of_task, priced_weights
+from planner.plan.certificate import (
+    TIE,
+    Least,
+    Part,
+    bound_of_earlier,
+    certified_bound,
+    least_of_task,
+    parts_of,
+    priced_weights,
+)
+from planner.plan.model.others import Certificate, FleetPrices, Prices, RequestPrices, Selection, Witness
+from planner.plan.proof import SHOWN, digest_of_witness, gap_of, reaches
 
-Document = dict[str, Any]
+ROUNDS = 40  # lines added to one part of a fleet
+Weights = NDArray[Any]  # whole numbers of any size
 
 
 def certificate_of(
     candidates: Candidates, solution: Solution, *, allow_suspect: bool = False, time_limit_s: float | None = None
-) -> Document | None:
-    """Prices, what they prove of all columns, and the gap to the plan; None without a plan, or time for a relaxation.
+) -> Certificate | None:
+    """Prices, what they prove of all columns, and the gap to the plan; None where they prove nothing, or not in time.
 
     The bound is of the first criterion that is a sum: of the cost, or of the carbon where that comes first. Where
-    the earliest finish comes first it is the cost of plans that finish no later.
+    the earliest finish comes first it is the cost of plans that finish no later, and beside it stands what shows that
+    none finishes earlier. Without a plan it is what shows that nothing meets every limit.
     """
+    if solution.status == "infeasible":
+        return _of_limits(candidates, allow_suspect, time_limit_s)
     if not solution.has_plan:
         return None
     reached = dict(solution.stages)
     first = candidates.program.objective[0]
-    criterion = "carbon" if first == "carbon" else "cost"
+    criterion: Literal["cost", "carbon"] = "carbon" if first == "carbon" else "cost"
     latest_s = float(reached["time"]) if first == "time" else None
-    prices = prices_of(candidates.program, criterion, latest_s, time_limit_s=time_limit_s)
-    if prices is None:
+    found = prices_of(candidates.program, criterion, latest_s, time_limit_s=time_limit_s)
+    if found is None:
         return None
-    program = candidates.whole
-    certificate: Document = {
-        "criterion": criterion,
-        "latest_s": latest_s,
-        "allow_suspect": allow_suspect,
-        "columns": program.column_count,
-        "columns_sha256": columns_digest(program),
-        "rows": [
-            {"number": number, "name": program.rows[number].name, "price": price}
-            for number, price in sorted(prices.rows.items())
+    priced: Selection = {"criterion": criterion, "latest_s": latest_s, **_relaxed(candidates.program, found)}
+    priced = {**priced, "requests": list(_best_parts(candidates, solution, priced))}
+    value, bound = int(reached[criterion]), certified_bound(candidates, priced)
+    if not reaches(value, bound):
+        finer: Selection = {**priced, "requests": list(_finer_parts(candidates, solution, priced))}
+        better = certified_bound(candidates, finer)
+        priced, bound = (finer, better) if better > bound else (priced, bound)
+    earlier = None if latest_s is None else _of_earlier(candidates, latest_s, time_limit_s)
+    return _sealed(priced, allow_suspect, earlier, value, bound)
+
+
+def _sealed(priced: Selection, allow_suspect: bool, earlier: Prices | None, value: int, bound: int) -> Certificate:
+    witness: Witness = {**priced, "allow_suspect": allow_suspect, "earlier": earlier}
+    figures = {"value": value, "bound": min(bound, value), "gap": gap_of(value, bound)}
+    if priced["criterion"] == "limits":
+        figures = {"value": 0, "bound": SHOWN, "gap": 0.0}
+    return cast("Certificate", {**witness, **figures, "sha256": digest_of_witness(witness)})
+
+
+def _of_limits(candidates: Candidates, allow_suspect: bool, time_limit_s: float | None) -> Certificate | None:
+    """What shows that nothing meets every limit; None where no prices do."""
+    for prices in _prices_of_limits(candidates.program, None, time_limit_s):
+        priced: Selection = {**prices, "criterion": "limits", "latest_s": None}
+        if certified_bound(candidates, priced) > 0:
+            return _sealed(priced, allow_suspect, None, 0, 0)
+    return None
+
+
+def _of_earlier(candidates: Candidates, latest_s: float, time_limit_s: float | None) -> Prices | None:
+    """What shows that no plan finishes earlier; None where no prices do."""
+    before = float(np.nextafter(latest_s * (1 - TIE), 0.0))
+    for prices in _prices_of_limits(candidates.program, before, time_limit_s):
+        if bound_of_earlier(candidates, prices, latest_s) > 0:
+            return prices
+    return None
+
+
+def _prices_of_limits(program: Program, latest_s: float | None, time_limit_s: float | None) -> Iterator[Prices]:
+    """None at all, which do where a workload has no way; and those of what the limits would have to give way."""
+    yield {"rows": [], "requests": []}
+    found = prices_of(program, "limits", latest_s, time_limit_s=time_limit_s)
+    if found is not None:
+        yield _relaxed(program, found)
+
+
+def _relaxed(program: Program, prices: RelaxedPrices) -> Prices:
+    """The prices of a relaxation, those of one fleet added up to one line."""
+    fleets = dict.fromkeys(one.task for one in prices.requests)
+    return {
+        "rows": [{"number": n, "name": program.rows[n].name, "price": p} for n, p in sorted(prices.rows.items())],
+        "requests": [
+            {"workload": name, "share": 1, "lines": [[_entry(one) for one in prices.requests if one.task == name]]}
+            for name in fleets
         ],
     }
-    if found := mixes_of(candidates):
-        certificate["mixes"] = {name: [[list(part) for part in mix] for mix in mixes] for name, mixes in found.items()}
-    relaxed = [_entry(one.task, one.level, one.prefill, one.decode) for one in prices.requests]
-    certificate["requests"] = list(_best_prices(candidates, solution, certificate, relaxed))
-    value, bound = int(reached[criterion]), certified_bound(program, certificate)
-    return {**certificate, "value": value, "bound": bound, "gap": (value - bound) / value if value else 0.0}
 
 
-def _entry(workload: str, level: int, prefill: Sequence[int], decode: Sequence[int]) -> Document:
-    return {"workload": workload, "level": level, "prefill": list(prefill), "decode": list(decode)}
+def _entry(one: LinePrices) -> RequestPrices:
+    return {"level": one.level, "prefill": list(one.prefill), "decode": list(one.decode)}
 
 
-def _best_prices(
-    candidates: Candidates, solution: Solution, certificate: Document, relaxed: Sequence[Document]
-) -> Iterator[Document]:
+def _document(name: str, parts: Sequence[Part]) -> list[FleetPrices]:
+    return [{"workload": name, "share": part.share, "lines": [list(line) for line in part.lines]} for part in parts]
+
+
+def _fleets(program: Program) -> Iterator[Task]:
+    return (task for task in program.tasks if task.kind == "serving" and task.first < task.stop)
+
+
+def _best_parts(candidates: Candidates, solution: Solution, priced: Selection) -> Iterator[FleetPrices]:
     """Of several prices of each fleet's requests those that prove most.
 
     The relaxation takes parts of replicas. Where a fleet is a few replicas, the prices at which a replica in use is
     worth the same on every bucket, or a price on the one bucket that few can serve, often prove more.
     """
     program = candidates.program
-    weights = priced_weights(program, certificate)
+    weights = priced_weights(program, priced)
     upper = np.array(program.max_units, dtype=np.int64)
-    for task in program.tasks:
-        if task.kind != "serving" or task.first == task.stop:
-            continue
-        offered = [
-            [entry for entry in relaxed if entry["workload"] == task.name],
-            *_other_prices(program, task, solution),
-        ]
-        yield from max(offered, key=lambda entries: least_of_task(program, task, weights, upper, entries))
+    for task in _fleets(program):
+        offered = [*parts_of(priced["requests"], task)]
+        offered += [Part(1, (line,)) for line in _other_prices(program, task, solution)]
+        if offered:
+            best = max(offered, key=lambda part: least_of_task(program, task, weights, upper, [part]).weight)
+            yield from _document(task.name, [best])
 
 
-def _other_prices(program: Program, task: Task, solution: Solution) -> Iterator[list[Document]]:
+def _other_prices(program: Program, task: Task, solution: Solution) -> Iterator[list[RequestPrices]]:
     """At the peak: of each bucket alone, and as the replicas in use tell."""
     peak, demand = len(task.demands) - 1, task.demands[-1]
     for bucket in range(len(demand)) if len(demand) > 1 else ():
         alone = [int(place == bucket) for place in range(len(demand))]
-        yield [_entry(task.name, peak, alone, alone)]
-    units = solution.units if len(solution.units) == program.column_count else np.zeros(program.column_count)
-    for column in np.flatnonzero(units[task.first : task.stop]) + task.first:
+        yield [{"level": peak, "prefill": alone, "decode": alone}]
+    for column in np.flatnonzero(_units(program, solution)[task.first : task.stop]) + task.first:
         rates = program.capacity_micro_per_s[column, : len(demand)].tolist()
         least = min((rate for rate in rates if rate > 0), default=0)
-        worth = [round(REQUEST_STEPS * least / rate) if rate > 0 else 0 for rate in rates]
-        role = int(program.role[column])
-        yield [
-            _entry(
-                task.name,
-                peak,
-                worth if role != DECODE else [0] * len(worth),
-                worth if role == DECODE else [0] * len(worth),
-            )
+        worth = [round(LINE_STEPS * least / rate) if rate > 0 else 0 for rate in rates]
+        nothing = [0] * len(worth)
+        decodes = program.role[column] == DECODE
+        yield [{"level": peak, "prefill": nothing if decodes else worth, "decode": worth if decodes else nothing}]
+
+
+def _units(program: Program, solution: Solution) -> IntArray:
+    """Units of the solution, where it is of this program."""
+    same = len(solution.units) == program.column_count
+    return solution.units if same else np.zeros(program.column_count, dtype=np.int64)
+
+
+def _finer_parts(candidates: Candidates, solution: Solution, priced: Selection) -> Iterator[FleetPrices]:
+    """Parts of each fleet with lines added until the least cover carries every request, or `ROUNDS` are over."""
+    program = candidates.program
+    weights = priced_weights(program, priced)
+    upper = np.array(program.max_units, dtype=np.int64)
+    for task in _fleets(program):
+        simple = parts_of(priced["requests"], task)
+        if program.role[task.first : task.stop].any():
+            parts, least = _by_role(program, task, weights, upper, solution)
+            if least.weight < least_of_task(program, task, weights, upper, simple).weight:
+                parts = simple
+        else:
+            parts, _ = _raised(program, task, weights, upper, simple, [(True, True)])
+        yield from _document(task.name, parts)
+
+
+def _by_role(
+    program: Program, task: Task, weights: Weights, upper: IntArray, solution: Solution
+) -> tuple[list[Part], Least]:
+    """Prefill and decode each with lines of their own; what serves both is shared as the plan's money is."""
+    units, role = _units(program, solution)[task.first : task.stop], program.role[task.first : task.stop]
+    paid = weights[task.first : task.stop] * units
+    spent = [int(sum(paid[role == side])) for side in (PREFILL, DECODE)]
+    shares = [max(1, round(100 * part / sum(spent))) if sum(spent) > 0 else 1 for part in spent]
+    sides = [(True, False), (False, True)]
+    peak = len(task.demands) - 1
+    ones, nothing = [1] * len(task.demands[peak]), [0] * len(task.demands[peak])
+    lines: list[RequestPrices] = [
+        {"level": peak, "prefill": ones, "decode": nothing},
+        {"level": peak, "prefill": nothing, "decode": ones},
+    ]
+    parts = [Part(share, ([line],)) for share, line in zip(shares, lines)]
+    return _raised(program, task, weights, upper, parts, sides)
+
+
+def _raised(
+    program: Program,
+    task: Task,
+    weights: Weights,
+    upper: IntArray,
+    parts: list[Part],
+    sides: Sequence[tuple[bool, bool]],
+) -> tuple[list[Part], Least]:
+    """Parts with the lines that their least covers do not meet, one after the other."""
+    least = least_of_task(program, task, weights, upper, parts)
+    for _ in range(ROUNDS):
+        if not least.units:
+            break
+        added = [violated_line(program, task, least.units, sides=side) for side in sides]
+        if not any(added):
+            break
+        parts = [
+            part if line is None else Part(part.share, (*part.lines, [_entry(line)]))
+            for part, line in zip(parts, added)
         ]
+        before, least = least, least_of_task(program, task, weights, upper, parts)
+        if least == before:
+            break
+    return parts, least

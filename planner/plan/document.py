@@ -14,7 +14,9 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
+from planner.plan.model.others import Certificate
 from planner.plan.notes.assumptions import assumptions_of, facts_of, notes_of, warnings_of
+from planner.plan.proof import summary_proof
 from planner.plan.rows.allocations import allocations_of
 from planner.plan.rows.bands import budget_warnings, cost_band, margins_document, workload_band
 from planner.plan.rows.calendar import calendar_document
@@ -39,7 +41,7 @@ def build_document(
     single_kind: Document | None = None,
     infeasible: Document | None = None,
     median_microusd: int | None = None,
-    certificate: Document | None = None,
+    certificate: Certificate | None = None,
     seed: int = 0,
     threads: int = 1,
     gap: float = 0.0,
@@ -50,7 +52,7 @@ def build_document(
     asked = [task for task in candidates.program.tasks if task.kind != "optional"]
     workloads = [_workload(candidates, solution, task, has_plan) for task in asked]
     bought = calendar_document(candidates, solution, workloads)
-    summary = _summary(candidates, solution, workloads, bought, median_microusd)
+    summary = _summary(candidates, solution, workloads, bought, median_microusd, certificate)
     warnings = [*warnings_of(candidates, workloads, bought), *budget_warnings(scenario.limits.budget_microusd, summary)]
     document = {
         "schema": SCHEMA,
@@ -141,6 +143,7 @@ def _summary(
     workloads: Sequence[Document],
     bought: Document,
     median_microusd: int | None,
+    certificate: Certificate | None,
 ) -> Document:
     rows, has_plan = [row for workload in workloads for row in workload["allocations"]], solution.has_plan
     ahead_usd = sum(row["cost_usd"] for row in (*bought["contracts"], *bought["copies"]))
@@ -148,13 +151,14 @@ def _summary(
     def cost_of(kind: str) -> float | None:
         return usd(sum(w["cost_microusd"] for w in workloads if w["kind"] == kind)) if has_plan else None
 
-    bound = solution.bound_microusd
+    proof = summary_proof(certificate if has_plan else None)
+    bound = proof["bound_microusd"]
     return {
         "cost_microusd": solution.cost_microusd if has_plan else None,
         "cost_usd": usd(solution.cost_microusd) if has_plan else None,
-        "bound_microusd": bound if has_plan else None,
-        "bound_usd": usd(bound) if has_plan and bound is not None else None,
-        "gap": solution.gap if has_plan else None,
+        "bound_microusd": bound,
+        "bound_usd": None if bound is None else usd(bound),
+        "gap": proof["gap"],
         "training_usd": cost_of("training"),
         "serving_usd": cost_of("serving"),
         "horizon_hours": candidates.scenario.horizon_s / 3600.0,
@@ -204,6 +208,7 @@ def _provenance(
         "seed": seed,
         "threads": threads,
         "gap_asked": gap,
+        "solver_gap": solution.gap if solution.has_plan else None,
         "columns": candidates.columns_before,
         "columns_pruned": candidates.columns_before - candidates.program.column_count,
         "facts": facts_of(candidates, workloads, bought),

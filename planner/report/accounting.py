@@ -18,5 +18,5 @@ RULES = {
     CARBON: "rated power × hours × the carbon of the grid that the catalog names for the place",
     CHOSEN: "chosen by the integer program as cheapest within every limit, and verified apart from it",
     PROVEN: "a lower bound that the certificate of the plan proves without a solver",
-    SOLVED: "the difference of two plans, each solved and proven",
+    SOLVED: "the difference of two plans, each solved to its optimum",
 }

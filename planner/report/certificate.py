@@ -8,12 +8,12 @@ from typing import Any
 from planner.units import format_money
 
 
-def certificate_words(document: Mapping[str, Any]) -> str:
-    """The bound, how far the plan is from it, and over how many columns; empty for a plan without a certificate."""
-    certificate = document.get("certificate")
-    if not isinstance(certificate, dict):
+def certificate_words(document: Mapping[str, Any], columns: int) -> str:
+    """What is proven without a solver, over how many columns; empty where there is no certificate of a plan."""
+    certificate = document["certificate"]
+    if certificate is None or certificate["criterion"] == "limits":
         return ""
-    bound, gap, columns = certificate["bound"], certificate["gap"], certificate["columns"]
+    bound, gap = certificate["bound"], certificate["gap"]
     least = format_money(bound) if certificate["criterion"] == "cost" else f"{bound / 1e6:,.1f} kg of CO2"
     when = "" if certificate["latest_s"] is None else f" by {certificate['latest_s'] / 3600:,.1f} h"
     apart = "the plan is that" if gap == 0 else f"the plan is within {gap:.2%} of it"

@@ -33,11 +33,11 @@ def _decisions(document: PlanDocument, found: Decisions) -> Block:
         for place, workload in enumerate(plan["workloads"])
         for cells in [_totals(document, plan) if place == 0 else ["", "", ""]]
     ]
-    notes = ["each gives up at least one device, price model or place of every plan above it; each is proven"]
+    notes = ["each gives up at least one device, price model or place of every plan above it"]
     if any(not plan["proven"] for plan in found["plans"]):
-        notes = ["not all were proven before their time was up: better ones may exist"]
+        notes = ["not all were solved to their optimum before their time was up: better ones may exist"]
     if found["ended"] == "infeasible" and not _mixes(document):
-        notes.append("there is no other one (proven)")
+        notes.append("there is no other one")
     elif found["ended"] == "infeasible":
         notes.append("there is no other one among the ways that were listed; mixes within a job are more than those")
     elif found["ended"]:
@@ -65,7 +65,7 @@ def _near_optimal(document: PlanDocument, found: NearOptimal) -> Block:
     rows = [[row["device"], _count(row["fewest"]), _count(row["most"]), f"{row['best']:,}"] for row in found["devices"]]
     most = words.money(document, found["most_microusd"])
     notes: tuple[str, ...] = (
-        f"devices in plans of at most {most}, {_percent(found['share'])} more than the cheapest; each figure is proven",
+        f"devices in plans of at most {most}, {_percent(found['share'])} more than the cheapest",
         "the most is what that money allows, needed or not; devices that are not named cannot be in such a plan",
     )
     if _mixes(document):

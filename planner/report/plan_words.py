@@ -14,6 +14,7 @@ from planner.plan.model.others import Conflict, Limit, Reason, Rejected
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.rows import TrainingAllocation
 from planner.plan.model.workloads import Allocation, Alternative, Workload
+from planner.plan.proof import is_proven
 
 _BAR = 24
 _MONTH_HOURS = 730
@@ -82,16 +83,35 @@ def money(document: PlanDocument, microusd: float) -> str:
 
 
 def proof(document: PlanDocument, elapsed_s: float | None) -> str:
-    """What was proven: "optimal, proven (gap 0.00 %, 1.4 s)"."""
+    """What was proven: "optimal, proven (gap 0.00 %, 1.4 s)", where the certificate reaches that claim."""
     summary, status = document["summary"], document["status"]
     seconds = f", {elapsed_s:.1f} s" if elapsed_s is not None else ""
-    if status in ("optimal", "feasible"):
+    proven, solver = is_proven(document), solver_of(document)
+    if status == "optimal":
+        sure = f"optimal, proven (gap 0.00 %{seconds})"
+        return sure if proven else f"optimal by {solver}; {certified(document)}{seconds}"
+    if status == "feasible":
         gap = "gap unknown" if summary["gap"] is None else f"gap {100 * summary['gap']:.2f} %"
-        proven = "optimal, proven" if status == "optimal" else "feasible, not proven cheapest"
-        return f"{proven} ({gap}{seconds})"
+        return f"feasible, not proven cheapest ({gap}{seconds})"
     if status == "infeasible":
-        return f"nothing meets every limit of '{document['name']}' (proven{seconds})"
+        sure = f"(proven{seconds})" if proven else f"(by {solver}, not proven{seconds})"
+        return f"nothing meets every limit of '{document['name']}' {sure}"
     return f"{status}: the solver ended without a plan{seconds}"
+
+
+def solver_of(document: PlanDocument) -> str:
+    """Name of the solver without its version."""
+    return str(document["provenance"]["solver"]).split(" ")[0] or "the solver"
+
+
+def certified(document: PlanDocument) -> str:
+    """How much of what a solver says the certificate proves."""
+    gap = document["summary"]["gap"]
+    if gap is None or document["certificate"] is None:
+        return "it carries no certificate"
+    if gap == 0:
+        return "its certificate proves the least cost alone"
+    return f"its certificate proves within {100 * gap:.2f} %"
 
 
 def horizon(document: PlanDocument) -> str:
@@ -108,7 +128,7 @@ def lasting(hours: float) -> str:
 
 
 def totals(document: PlanDocument) -> list[str]:
-    """The total with its period; training and serving apart; the proven bound when there is a gap."""
+    """The total with its period; training and serving apart; the bound of the certificate when there is a gap."""
     summary = document["summary"]
     if summary["cost_microusd"] is None:
         return []
@@ -128,7 +148,7 @@ def totals(document: PlanDocument) -> list[str]:
         if limit["name"] == "limits.budget" and limit["bound"]
     ]
     if summary["gap"] and summary["bound_microusd"] is not None:
-        lines.append(f"proven bound {money(document, summary['bound_microusd'])}")
+        lines.append(f"none costs less than {money(document, summary['bound_microusd'])}")
     return lines
 
 

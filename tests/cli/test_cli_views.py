@@ -105,7 +105,7 @@ def test_training_and_serving_are_never_one_figure_without_the_horizon() -> None
 def test_an_unproven_plan_shows_its_bound() -> None:
     text = table("feasible", 120)
     assert "feasible, not proven cheapest (gap 2.12 %)" in text
-    assert "proven bound $45,244" in text
+    assert "none costs less than $45,244" in text
     assert "llama (case rush)" in text
 
 

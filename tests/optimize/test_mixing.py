@@ -7,13 +7,14 @@ import math
 
 import pytest
 
-from planner.api import enumerate_candidates, load_catalog, solve, verify
+from planner.api import enumerate_candidates, load_catalog, solve
 from planner.candidates.mixed_columns import Named, mixes_of, name_of, with_named_mixes
 from planner.candidates.search import Candidates
 from planner.optimize.mixing import with_mixes_that_matter, within_bound
 from planner.optimize.solve import optimize
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario
+from tests.verified import errors
 
 CATALOG = load_catalog()
 TEXT = """
@@ -80,7 +81,7 @@ def test_the_cheapest_mixes_alone_are_not_enough() -> None:
 def test_a_plan_with_more_mixes_is_verified_from_its_file() -> None:
     document = solve(scenario_of(CASES[0]), CATALOG).document
     assert document["status"] == "optimal"
-    assert verify(document, CATALOG) == []
+    assert errors(document, CATALOG) == []
     rows = [row for workload in document["workloads"] for row in workload["allocations"]]
     assert sum("mix" in row for row in rows) == 2
     assert document["certificate"]["mixes"].keys() == {"a", "b"}

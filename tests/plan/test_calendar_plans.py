@@ -15,6 +15,7 @@ from planner import api
 from planner.catalog.model import Catalog, Provenance
 from planner.plan.document import digest_of
 from planner.scenario.schema import Scenario
+from tests.verified import errors
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
@@ -94,7 +95,7 @@ def topped() -> Scenario:
 
 
 def test_everything_at_once_is_sound(everything: Document) -> None:
-    assert api.verify(everything, world()) == []
+    assert errors(everything, world()) == []
     rows = {workload["name"]: workload["allocations"][0] for workload in everything["workloads"]}
     assert rows["e"]["funding"] == "flex"
     assert rows["e"]["start_hours"] == 12.0

@@ -12,6 +12,7 @@ import pytest
 from planner import api
 from planner.plan.document import digest_of
 from tests.optimize.test_mix import PRICES, RATES, SHARES, lines
+from tests.verified import errors
 
 SCENARIO = """\
 schema: plan/v1
@@ -68,7 +69,7 @@ def test_spares_of_each_kind_in_use(tmp_path: Path) -> None:
     """With one spare, losing the only A100 would leave nothing: two of them, or more small ones."""
     alone, spared = (solved(write(tmp_path, "shipped", 30, spares)) for spares in (0, 1))
     assert spared["summary"]["cost_microusd"] > alone["summary"]["cost_microusd"]
-    assert api.verify(spared) == []
+    assert errors(spared) == []
 
 
 CHANGES = {
@@ -87,4 +88,4 @@ def test_changed_plan_is_found_out(name: str, tmp_path: Path) -> None:
     document = copy.deepcopy(solved(write(tmp_path, "shipped", 30)))
     CHANGES[name](document["workloads"][0]["allocations"][0])
     document["sha256"] = digest_of(document)
-    assert api.verify(document)
+    assert errors(document)

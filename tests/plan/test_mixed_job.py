@@ -20,6 +20,7 @@ from planner.estimate.run import RunSpec, run_figures
 from planner.estimate.training import training_memory
 from planner.plan.document import digest_of
 from planner.scenario.load import parse_scenario
+from tests.verified import errors
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "mixed-job.yaml"
 CATALOG = load_catalog()
@@ -59,7 +60,7 @@ def test_the_scenario_is_proven_and_shared_by_speed(plan: Document) -> None:
         assert sum(row["time_terms_s"].values()) / 3600 == pytest.approx(row["hours"], rel=1e-9)
         # nobody waits longer than one least share of a faster group takes
         assert row["mix"]["group_step_s"] > 0.9 * row["mix"]["compute_s"]
-    assert verify(plan, CATALOG) == []
+    assert errors(plan, CATALOG) == []
 
 
 def test_one_offer_alone_costs_more(plan: Document) -> None:
@@ -297,4 +298,4 @@ hardware:
     steps = 100e9 / (rows[0]["mix"]["batch_sequences"] * 4096)
     dollars = steps * 8.03e9 * 4 / 1e9 * 0.0002
     assert all(row["mix"]["traffic_microusd"] == pytest.approx(dollars * 1e6, rel=0.01) for row in rows)
-    assert verify(document, CATALOG) == []
+    assert errors(document, CATALOG) == []

@@ -18,6 +18,7 @@ from planner.estimate.resolve import training_spec
 from planner.estimate.resolve_run import run_spec
 from planner.plan.document import digest_of
 from planner.scenario.schema import Scenario
+from tests.verified import errors
 from tests.worlds import catalog, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
@@ -306,7 +307,7 @@ def test_a_forged_spot_row_is_caught() -> None:
     document = solved(on_spot("0.1 /h"), spot_world())
     document["scenario"]["hardware"]["spot"]["interruptions"] = "0.2 /h"
     document["sha256"] = digest_of(document)
-    assert api.verify(document, spot_world())
+    assert errors(document, spot_world())
 
 
 # ---- what else a job may name reaches the physics
@@ -372,7 +373,7 @@ FORGED = {
 
 
 def test_the_plan_under_way_holds(plan_under_way: Document) -> None:
-    assert api.verify(plan_under_way, catalog()) == []
+    assert errors(plan_under_way, catalog()) == []
 
 
 @pytest.mark.parametrize("name", sorted(FORGED))
@@ -380,4 +381,4 @@ def test_forged_runs_are_caught(name: str, plan_under_way: Document) -> None:
     forged = copy.deepcopy(plan_under_way)
     FORGED[name](forged)
     forged["sha256"] = digest_of(forged)
-    assert api.verify(forged, catalog()), name
+    assert errors(forged, catalog()), name

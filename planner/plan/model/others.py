@@ -59,32 +59,50 @@ class RowPrice(TypedDict):
 class RequestPrices(TypedDict):
     """Prices of a fleet's requests at a level of load, by bucket."""
 
-    workload: str
     level: Count
     prefill: list[Count]
     decode: list[Count]
 
 
-class CertificatePrices(TypedDict):
-    """Prices, and the columns that they are of."""
+class FleetPrices(TypedDict):
+    """Lines that a fleet's units meet together, each prices of its requests; for which share of its weights."""
 
-    criterion: Literal["cost", "carbon"]
-    latest_s: float | None
-    allow_suspect: bool
-    columns: Count
-    columns_sha256: str
+    workload: str
+    share: Count
+    lines: list[list[RequestPrices]]
+
+
+class Prices(TypedDict):
+    """Prices of joint limits and of requests."""
+
     rows: list[RowPrice]
-    requests: list[RequestPrices]
-    mixes: NotRequired[dict[str, list[list[list[str | int]]]]]
-    "mixes of offers within a job that are among the columns: offer and shapes of each group"
+    requests: list[FleetPrices]
 
 
-class Certificate(CertificatePrices):
-    """Prices that prove how much less any plan could cost."""
+class Selection(Prices):
+    """Prices, and what selects the columns that they are put to."""
+
+    criterion: Literal["cost", "carbon", "limits"]
+    "what is bounded; limits: nothing, the prices show that they cannot be met"
+    latest_s: float | None
+
+
+class Witness(Selection):
+    """What proves a bound."""
+
+    allow_suspect: bool
+    earlier: Prices | None
+    "where the earliest finish comes first: what shows that no plan finishes before latest_s"
+
+
+class Certificate(Witness):
+    """Prices that prove how much less any plan could cost, or that there is none."""
 
     value: int
     bound: int
     gap: float
+    sha256: str
+    "of the prices, their names and flags"
 
 
 class Conflict(TypedDict):

@@ -81,6 +81,8 @@ class Provenance(TypedDict):
     seed: int
     threads: int
     gap_asked: float
+    solver_gap: float | None
+    "how close to the best the solver says the plan is"
     columns: Count
     columns_pruned: Count
     facts: list[Fact]

@@ -6,6 +6,7 @@ import shlex
 
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.workloads import Allocation, Workload, rows_of
+from planner.plan.proof import is_proven
 from planner.report import plan_words as words
 from planner.report.model import ReportDocument
 
@@ -18,7 +19,8 @@ def decision(document: PlanDocument) -> str:
     rows = [(workload, row) for workload in document["workloads"] for row in rows_of(workload)]
     status = document["status"]
     if status == "infeasible":
-        return f"Nothing meets every limit of {_named(document)}, and that is proven."
+        sure = "that is proven" if is_proven(document) else f"so says {words.solver_of(document)}: it is not proven"
+        return f"Nothing meets every limit of {_named(document)}, and {sure}."
     if not rows:
         return f"There is no plan: the solver ended as {status}."
     return f"{_rented(document, rows)}. {_proven(document)}"
@@ -65,9 +67,11 @@ def _count(number: int, noun: str) -> str:
 def _proven(document: PlanDocument) -> str:
     summary = document["summary"]
     less = _LESS.get(summary["objective"][0], "better")
-    if document["status"] == "optimal" and not summary["gap"]:
+    if is_proven(document):
         return f"No plan that meets every limit is {less}: that is proven."
-    if summary["gap"] is None:
+    if document["status"] == "optimal":
+        return f"No plan is {less}, says {words.solver_of(document)}; {words.certified(document)}."
+    if not summary["gap"]:
         return f"Whether another plan is {less} was not proven."
     return f"Not proven best: one that is {less} by up to {100 * summary['gap']:.2g} % may exist."
 

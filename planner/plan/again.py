@@ -1,0 +1,68 @@
+"""A plan beside the one that solving its scenario again gives: the same answer, or what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.errors import Problem
+from planner.plan.checks.findings import Finding, problems_of
+from planner.plan.proof import WITH_PLAN, slack
+from planner.units import format_money
+
+Document = Mapping[str, Any]
+
+
+def differences(document: Document, again: Document) -> tuple[list[Problem], str, bool]:
+    """What a second answer says against a plan document, in words what it came to, and whether they agree.
+
+    Values of the first criterion agree to a millionth, or a cent or ten grams; a finish to a millionth.
+    """
+    claimed, found = document["status"], again["status"]
+    if found not in (*WITH_PLAN, "infeasible"):
+        return [], f"solved again: the solver ended as {found}, which decides nothing", False
+    if found == "infeasible":
+        wrong = f"called {claimed}, but nothing meets every limit, solved again"
+        agree = claimed == "infeasible"
+        return _wrong("wrong-status", "" if agree else wrong), "solved again: nothing meets every limit", agree
+    cost = format_money(again["summary"]["cost_microusd"])
+    words = f"solved again: {found} at {cost}"
+    if claimed not in WITH_PLAN:
+        return _wrong("wrong-status", f"called {claimed}, but there is a plan of {cost}"), words, False
+    what, stated, best = _first(document), _value(document), _value(again)
+    if found == "optimal" and stated < best - slack(best):
+        return _wrong("wrong-proof", f"its {what} is below the least there is, solved again"), words, False
+    if abs(stated - best) <= slack(best):
+        return [], f"{words}, the same", found == "optimal"
+    more = f"its {what} is {_more(stated, best)} above the least, solved again"
+    claims = claimed == "optimal" and not _stays(document)
+    return _wrong("not-best", more if claims else ""), f"{words}; {more}", False
+
+
+def _wrong(reference: str, message: str) -> list[Problem]:
+    return problems_of([Finding(reference, message)] if message else [])
+
+
+def _first(document: Document) -> str:
+    first = document["summary"]["objective"][0]
+    return {"time": "latest finish", "carbon": "carbon"}.get(first, "cost")
+
+
+def _value(document: Document) -> int:
+    """The first criterion: micro-dollars, milligrams, or microseconds of the latest finish."""
+    rows = [row for workload in document["workloads"] for row in workload["allocations"]]
+    first = document["summary"]["objective"][0]
+    if first == "time":
+        return round(3.6e9 * max((row["finish_hours"] for row in rows if row.get("finish_hours")), default=0.0))
+    if first == "carbon":
+        return round(1e6 * sum(row["carbon_kg"] or 0.0 for row in rows))
+    return int(document["summary"]["cost_microusd"])
+
+
+def _stays(document: Document) -> bool:
+    """Whether it was asked to stay with an earlier plan, which may cost more than the least."""
+    return bool((document.get("others") or {}).get("previous"))
+
+
+def _more(stated: int, best: int) -> str:
+    return f"{100 * (stated / best - 1):.2f} %" if best else "all of it"
