@@ -4,16 +4,19 @@ Run ``python benchmarks/mutants.py --map`` once: it runs the suite under coverag
 runs which line, and for how many CPU seconds (``--map -m campaign`` adds a tier, ``--map tests/export`` a folder). Then
 ``python benchmarks/mutants.py [ID or ROOM ...]`` prints for each the test that kills it, or that it survived: the
 tests that run its line, shortest first, are given 60 CPU s and end at the first that fails. A test that fails without
-the mutant too is told apart, and kills nothing. What the map does not know goes by what tests import.
+the mutant too is told apart, and kills nothing. The test that noticed a mutant the last time is asked first; files of
+tests that the map does not know, or that changed since, go by what they import.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -31,6 +34,7 @@ CPU_S = 60  # of the tests of one mutant
 MOST_TESTS = 400  # of one mutant: naming thousands takes longer than running them
 UNKNOWN_S = 1.0  # of a test without a time
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
+OUT_OF_TIME = (-signal.SIGKILL, -signal.SIGXCPU)
 Mutant = Mapping[str, str]
 
 
@@ -47,7 +51,7 @@ class _Map:
     def __init__(self) -> None:
         import coverage
 
-        self.times: dict[str, float] = json.loads(TIMES.read_text()) if TIMES.exists() else {}
+        self.known = _known()
         self.lines = coverage.Coverage(data_file=str(LINES), config_file=False, source=["planner"])
         self.lines.set_option("run:relative_files", True)
         self.lines.load()
@@ -59,13 +63,25 @@ class _Map:
         self.begun_s = time.process_time()
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self.times[nodeid] = round(time.process_time() - self.begun_s, 3)
+        self.known["cpu_s"][nodeid] = round(time.process_time() - self.begun_s, 3)
         self.lines.switch_context("")
 
     def pytest_sessionfinish(self) -> None:
         self.lines.stop()
         self.lines.save()
-        TIMES.write_text(json.dumps(self.times, indent=0, sort_keys=True))
+        files = {test.split("::")[0] for test in self.known["cpu_s"]}
+        self.known["files"] = {file: _sha256(ROOT / file) for file in sorted(files) if (ROOT / file).exists()}
+        TIMES.write_text(json.dumps(self.known, indent=0, sort_keys=True))
+
+
+def _known() -> dict[str, Any]:
+    """CPU seconds of the tests of the map, and what their files were then."""
+    found: dict[str, Any] = json.loads(TIMES.read_text()) if TIMES.exists() else {"cpu_s": {}, "files": {}}
+    return found
+
+
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def make_map(arguments: Sequence[str]) -> int:
@@ -83,12 +99,13 @@ class Ran:
         import coverage
 
         self.data = coverage.CoverageData(basename=str(LINES))
-        self.times: dict[str, float] = {}
-        if LINES.exists():
+        known = _known()
+        self.times: dict[str, float] = known["cpu_s"]
+        if self.times:
             self.data.read()
-            self.times = json.loads(TIMES.read_text())
         self.by_file: dict[str, dict[int, list[str]]] = {}
-        self.mapped = {test.split("::")[0] for test in self.times}
+        there = {file: sha256 for file, sha256 in known["files"].items() if (ROOT / file).exists()}
+        self.mapped = {file for file, sha256 in there.items() if _sha256(ROOT / file) == sha256}
         self.texts = {str(path.relative_to(ROOT)): path.read_text() for path in sorted(ROOT.glob("tests/**/test_*.py"))}
 
     def tests_of(self, mutant: Mutant) -> list[str]:
@@ -151,8 +168,9 @@ def main(arguments: Sequence[str]) -> int:
     ran, copy = Ran(), _copied()
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     try:
+        red = _failing(copy, sorted({one["noticed"] for one in asked if "noticed" in one}))
         for mutant in asked:
-            verdict, told = _tried(mutant, ran, copy)
+            verdict, told = _tried(mutant, ran, copy, red)
             counts[mutant["id"].rpartition("-")[0]][verdict] += 1
             print(f"{mutant['id']:14} {verdict:10} {told}", flush=True)
     finally:
@@ -189,38 +207,51 @@ def _copied() -> Path:
     return copy
 
 
-def _tried(mutant: Mutant, ran: Ran, copy: Path) -> tuple[str, str]:
+def _tried(mutant: Mutant, ran: Ran, copy: Path, red: set[str]) -> tuple[str, str]:
+    """What became of a mutant; `red` = tests that fail without any."""
     if mutant.get("equivalent"):
         return "equivalent", mutant["equivalent"]
+    last = mutant.get("noticed", "")
+    if last and not any(test.startswith(last) for test in red) and _failing_with(mutant, copy, [last]):
+        return "killed", last
     tests = ran.tests_of(mutant)[:MOST_TESTS]
     if not tests:
         return "not run", mutant["breaks"]
-    file, text = copy / mutant["file"], (ROOT / mutant["file"]).read_text()
-    red: list[str] = []
+    without: list[str] = []
     while tests:
-        file.write_text(text.replace(mutant["old"], mutant["new"]))
-        try:
-            failed = _first_failing(copy, tests)
-        finally:
-            file.write_text(text)
-        if failed is None:
+        failed = min(_failing_with(mutant, copy, tests), default="")
+        if not failed:
             break
-        if _first_failing(copy, [failed]) is None:
+        if not _failing(copy, [failed]):
             return "killed", failed
-        red.append(failed)
+        without.append(failed)
         tests = [test for test in tests if not test.startswith(failed)]
-    without = f" (red without it: {', '.join(red)})" if red else ""
-    return "survived", f"{mutant['breaks']}; {len(tests)} tests{without}"
+    told = f" (red without it: {', '.join(without)})" if without else ""
+    return "survived", f"{mutant['breaks']}; {len(tests)} tests or files of tests{told}"
 
 
-def _first_failing(copy: Path, tests: Sequence[str]) -> str | None:
-    names = copy / ".tests"
-    names.write_text("\n".join(tests))
-    done = _pytest(copy, ["-x", "-q", "-rfE", "--no-header", "--tb=no", "-p", "no:cacheprovider", "@.tests"], {})
-    found = FAILED.search(done.stdout)
-    if found is None and done.returncode not in (0, -9, -24):  # not the limit of time: it does not even start
-        return tests[0]
-    return found.group(1) if found else None
+def _failing_with(mutant: Mutant, copy: Path, tests: Sequence[str]) -> set[str]:
+    """The first test that fails with a mutant, if any does."""
+    file = copy / mutant["file"]
+    text = file.read_text()
+    file.write_text(text.replace(mutant["old"], mutant["new"]))
+    try:
+        return _failing(copy, tests, "-x")
+    finally:
+        file.write_text(text)
+
+
+def _failing(copy: Path, tests: Sequence[str], *options: str) -> set[str]:
+    """Those that fail, of some tests or files of tests."""
+    if not tests:
+        return set()
+    (copy / ".tests").write_text("\n".join(tests))
+    plain = ["-q", "-rfE", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
+    done = _pytest(copy, [*plain, *options, "@.tests"], {})
+    found = set(FAILED.findall(done.stdout))
+    if not found and done.returncode not in (0, *OUT_OF_TIME):  # it does not even start
+        return set(tests[:1])
+    return found
 
 
 def _pytest(folder: Path, arguments: Sequence[str], more: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
