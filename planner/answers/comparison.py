@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.answers.answer import Answer
 from planner.brief import brief
-from planner.plan.compare.model import CompareDocument
+
+if TYPE_CHECKING:
+    from planner.plan.compare.model import CompareDocument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.answers.answer import Solved
-from planner.plan.frontier.model import FrontierDocument, FrontierPoint
+
+if TYPE_CHECKING:
+    from planner.plan.frontier.model import FrontierDocument, FrontierPoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

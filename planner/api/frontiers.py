@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.answers import Frontier
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of, document_of, scenario_of
@@ -13,11 +13,13 @@ from planner.catalog.model import Catalog
 from planner.deadline import Deadline
 from planner.errors import PlanError
 from planner.files import LineFile, StrPath
-from planner.plan.frontier.model import Tradeoff
-from planner.plan.model.plan import PlanDocument
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.verify import verify as _verify
 from planner.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from planner.plan.frontier.model import Tradeoff
+    from planner.plan.model.plan import PlanDocument
 
 
 def frontier(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.api.sessions import Session
 from planner.api.taking import PlanLike, ScenarioLike, document_of, scenario_of
 from planner.catalog.model import Catalog
-from planner.plan.budget.model import MarginsCost
 from planner.scenario.load import with_settings
+
+if TYPE_CHECKING:
+    from planner.plan.budget.model import MarginsCost
 
 
 def margins(

@@ -8,13 +8,13 @@ from planner.api.checking import to_show
 from planner.api.frontiers import tradeoffs
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
-from planner.plan.frontier.model import FrontierDocument
 from planner.plan.made_with import catalog_of_plan
-from planner.plan.model.plan import PlanDocument
 from planner.plan.stale import question_of, scenario_of
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
+    from planner.plan.frontier.model import FrontierDocument
+    from planner.plan.model.plan import PlanDocument
     from planner.report.model import ReportDocument
 
 

@@ -31,7 +31,8 @@ from planner.export.read_fleet import serving_fields
 from planner.plan.asked import workloads_asked
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.rows import TrainingAllocation
-from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload, rows_of
+from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload
+from planner.plan.parts import rows_of
 from planner.plan.proof import is_proven
 from planner.plan.references import load_model
 from planner.report.escape import file_stem

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from planner.plan.model.plan import PlanDocument
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
+
 
 Asked = Mapping[str, object]
 

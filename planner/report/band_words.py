@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from planner import units
-from planner.plan.model.others import Infeasible
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.rows import RowBand, Spread, TrainingAllocation
-from planner.plan.model.workloads import Workload, rows_of
+from planner.plan.parts import rows_of
 from planner.report import plan_words as words
+
+if TYPE_CHECKING:
+    from planner.plan.model.others import Infeasible
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.rows import RowBand, Spread, TrainingAllocation
+    from planner.plan.model.workloads import Workload
 
 _MICRO = 1e6
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation, Workload
 from planner.report.escape import csv_cell
+
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.workloads import Allocation, Workload
 
 Row = dict[str, object]
 # fmt: off

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from planner.plan.model.others import Rejected
 from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation, TermSource, Workload, rows_of
+from planner.plan.model.workloads import Allocation, TermSource, Workload
+from planner.plan.parts import rows_of
 from planner.plan.why.model import Answers
 from planner.report import csv, json, markdown, text
 from planner.report import plan_words as words

@@ -6,14 +6,17 @@ Colours are those of the page around it, dark or light; what a scenario says is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.rows import Memory
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, Timeline, columns
 from planner.report.escape import html
 from planner.report.plan_view import allocation_grid
 from planner.report.plan_words import proof, totals
 from planner.units import format_bytes
+
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.rows import Memory
 
 _COLOURS = ("#3f7fbf", "#d98c3f", "#4f9d69", "#a377b8", "#c2605b", "#4aa3a8", "#b39b3c", "#8a93a0")
 _CELL = "padding:2px 10px;text-align:{};vertical-align:top;white-space:nowrap"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from planner.plan.asked import workloads_asked
-from planner.plan.model.others import DecisionPlan, Decisions, NearOptimal, Previous, WorkloadInShort
-from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Items, columns
+
+if TYPE_CHECKING:
+    from planner.plan.model.others import DecisionPlan, Decisions, NearOptimal, Previous, WorkloadInShort
+    from planner.plan.model.plan import PlanDocument
 
 
 def others_blocks(document: PlanDocument) -> list[Block]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from planner.plan.model.plan import PlanDocument
 from planner.report import csv, json, markdown, table
 from planner.report.plan_view import plan_blocks
+
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
 
 
 def render_plan(document: PlanDocument, form: str, **view: Any) -> str:

@@ -7,10 +7,9 @@ from last year reads the same today.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from planner.plan.model.others import Infeasible
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation, Workload, rows_of
+from planner.plan.parts import rows_of
 from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
@@ -19,6 +18,11 @@ from planner.report.others_view import others_blocks
 from planner.report.schedule_view import schedule_blocks
 from planner.report.uncertain_view import uncertain_blocks
 from planner.report.ways_out import limit_name, ways_out
+
+if TYPE_CHECKING:
+    from planner.plan.model.others import Infeasible
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.workloads import Allocation, Workload
 
 _SHOWN_REASONS = 3
 _SHOWN_ALTERNATIVES = 3

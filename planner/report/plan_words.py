@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
 
 from planner import units
 from planner.plan.asked import currency_of
-from planner.plan.model.bought import Contract
-from planner.plan.model.fleet import ServingAllocation
-from planner.plan.model.others import Conflict, Limit, Reason, Rejected
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.rows import TrainingAllocation
-from planner.plan.model.workloads import Allocation, Alternative, Workload
 from planner.plan.proof import is_proven
+
+if TYPE_CHECKING:
+    from planner.plan.model.bought import Contract
+    from planner.plan.model.fleet import ServingAllocation
+    from planner.plan.model.others import Conflict, Limit, Reason, Rejected
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.rows import TrainingAllocation
+    from planner.plan.model.workloads import Allocation, Alternative, Workload
 
 _BAR = 24
 _MONTH_HOURS = 730

@@ -6,13 +6,15 @@ Rendered from the document alone; a plan without a calendar gives blocks that dr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from planner import units
-from planner.plan.model.bought import Contract, PoolUseRow, ScheduledJob
-from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Bar, Block, Grid, Lines, Timeline, columns
+
+if TYPE_CHECKING:
+    from planner.plan.model.bought import Contract, PoolUseRow, ScheduledJob
+    from planner.plan.model.plan import PlanDocument
 
 Share = Literal["used_share", "break_even_share", "last_node_share", "next_node_share"]
 _DAY_HOURS, _WEEK_HOURS, _YEAR_HOURS = 24.0, 168.0, 8760.0

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from planner import units
-from planner.plan.model.fleet import Point, ServingAllocation, ServingTier
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import ServingWorkload
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, columns
+
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import Point, ServingAllocation, ServingTier
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.workloads import ServingWorkload
 
 Latency = Literal["ttft_s", "tpot_s", "e2e_s"]
 Quantile = Literal["p50", "p95"]

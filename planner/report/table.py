@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from planner.plan.model.plan import PlanDocument
+from typing import TYPE_CHECKING
+
 from planner.report import text
 from planner.report.plan_view import plan_blocks
+
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
 
 
 def render_plan(

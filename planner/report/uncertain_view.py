@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from planner.plan.model.plan import PlanDocument, Uncertainty
+from typing import TYPE_CHECKING
+
 from planner.report.blocks import Block, Grid, Items, columns
 from planner.units import format_money
+
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument, Uncertainty
 
 
 def uncertain_blocks(document: PlanDocument) -> list[Block]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from planner.plan.model.others import Change, Combined, Infeasible, WayOut
-from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, columns
+
+if TYPE_CHECKING:
+    from planner.plan.model.others import Change, Combined, Infeasible, WayOut
+    from planner.plan.model.plan import PlanDocument
 
 _INDEXED = re.compile(r"(training|serving)\[(\d+)\](.*)")
 

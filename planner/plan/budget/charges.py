@@ -15,7 +15,8 @@ from planner.plan.asked import workloads_asked
 from planner.plan.budget.model import Commitment, Payment, WorkloadKind
 from planner.plan.model.bought import Contract
 from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation, rows_of
+from planner.plan.model.workloads import Allocation
+from planner.plan.parts import rows_of
 
 Span = tuple[Fraction, Fraction, int]  # from, until [h] after the plan's begin, units at work
 

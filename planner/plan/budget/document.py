@@ -36,7 +36,7 @@ from planner.plan.budget.months import MONTH_HOURS, MONTHS, Month, begin_of, mon
 from planner.plan.budget.notes import notes_of
 from planner.plan.budget.split import by_time
 from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import rows_of
+from planner.plan.parts import rows_of
 from planner.scenario.schema import ReportOptions
 from planner.spelling import closest
 

@@ -14,7 +14,8 @@ from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.plan.frontier.model import JobChosen, JobPoint, Tradeoff
 from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation, rows_of
+from planner.plan.model.workloads import Allocation
+from planner.plan.parts import rows_of
 from planner.plan.rows.place import usd
 
 PATIENCE = 2.0  # ways are looked at up to so many times the job's deadline

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from planner.candidates.search import Candidates
 from planner.optimize.solve import Solution
-from planner.plan.frontier.model import FoundPoint, FrontierPoint, Unchanging
-from planner.plan.model.others import RowInShort, WorkloadInShort
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation, Workload, rows_of
+from planner.plan.model.others import RowInShort
+from planner.plan.parts import rows_of
+
+if TYPE_CHECKING:
+    from planner.plan.frontier.model import FoundPoint, FrontierPoint, Unchanging
+    from planner.plan.model.others import WorkloadInShort
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.workloads import Allocation, Workload
 
 
 def point_row(candidates: Candidates, solution: Solution, document: PlanDocument, least: float) -> FoundPoint:

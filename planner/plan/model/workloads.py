@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Literal, final
 
 from pydantic import Field
@@ -127,8 +126,3 @@ class ServingWorkload(WorkloadCells):
 
 Allocation = TrainingAllocation | ServingAllocation
 Workload = Annotated[TrainingWorkload | ServingWorkload, Field(discriminator="kind")]
-
-
-def rows_of(workload: Workload) -> Sequence[Allocation]:
-    """The allocations of a workload of either kind, one type for all of them."""
-    return workload["allocations"]

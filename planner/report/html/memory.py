@@ -6,7 +6,8 @@ from typing import Any
 
 from planner import units
 from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation, Workload, rows_of
+from planner.plan.model.workloads import Allocation, Workload
+from planner.plan.parts import rows_of
 from planner.report import plan_words as words
 from planner.report.blocks import Column, Grid
 from planner.report.html.figures import bars, key_of, labels, named, row_layout, ticks

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 
 from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation, Workload, rows_of
+from planner.plan.model.workloads import Allocation, Workload
+from planner.plan.parts import rows_of
 from planner.plan.proof import is_proven
 from planner.report import plan_words as words
 from planner.report.model import ReportDocument

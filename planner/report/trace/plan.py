@@ -7,7 +7,7 @@ from typing import Literal
 
 from planner.plan.model.bought import Contract
 from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import rows_of
+from planner.plan.parts import rows_of
 from planner.report import accounting as rules
 from planner.report.model import TraceRow
 from planner.report.trace.allocation import allocation_rows
