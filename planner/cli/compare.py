@@ -99,7 +99,7 @@ def compared(given: Any, sources: list[str], *, cause: bool) -> Comparison:
     """The comparison that a command line asks for."""
     from planner.cli.sides import sides_of
 
-    limit = given.solving["time_limit_s"]
+    limit = given.solving.get("time_limit_s")
     with on_time(limit), answered(quiet=given.frame.quiet), given.frame.progress("comparing"):
         sides = sides_of(given, sources)
         from planner import api
