@@ -44,7 +44,9 @@ def document_schema(document: Any, identifier: str, title: str) -> Schema:
     parts = found.pop("$defs", {})
     whole = parts.pop(document.__name__, found)
     for kind in _kinds(document):
-        part = whole if kind is document else parts[kind.__name__]
+        part = whole if kind is document else parts.get(kind.__name__)
+        if part is None:  # a document inside this one, which has a schema of its own
+            continue
         part.pop("title", None)
         for key, text in _texts(kind):
             part["properties"][key]["description"] = text

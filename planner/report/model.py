@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, with_config
+from pydantic import ConfigDict, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
 from planner.plan.budget.model import Budget, MarginsCost
 from planner.plan.frontier.model import FrontierDocument, Tradeoff
 from planner.plan.model.plan import PlanDocument
 
+# documents inside a report: their own schemas say the rest
+PLAN = {"type": "object", "properties": {"schema": {"const": "plan/result/v1"}}, "required": ["schema"]}
+FRONTIER = {"type": "object", "properties": {"schema": {"const": "plan/frontier/v1"}}, "required": ["schema"]}
 TraceKind = Literal["equation", "fact", "scenario", "assumption"]
 
 
@@ -36,12 +39,12 @@ class Reported(TypedDict):
     """What is reported, without where it is from."""
 
     schema: Literal["plan/report/v1"]
-    plan: PlanDocument
+    plan: Annotated[PlanDocument, WithJsonSchema(PLAN)]
     "a plan document: plan schema plan"
     budget: Budget | None
     margins: MarginsCost | None
     "what the margins cost: all together, and each alone; single ones do not add up"
-    frontier: FrontierDocument | None
+    frontier: Annotated[FrontierDocument, WithJsonSchema(FRONTIER)] | None
     "a frontier document: plan schema frontier"
     tradeoffs: list[Tradeoff]
     "cost against finish of a training job alone"
