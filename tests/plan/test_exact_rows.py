@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.architecture.load import load_model
-from planner.plan import verify
+from planner.plan import standing, verify
 from planner.plan.checks import allocation, calendar, contracts, mixed, serving
 from planner.plan.checks.facts import OfferFacts
 from planner.plan.checks.findings import Finding
@@ -238,3 +238,37 @@ def test_dollars_are_the_micro_dollars(dollars: float, found: int) -> None:
 @pytest.mark.parametrize(("off", "found"), [(-1, 1), (0, 0), (1, 1)])
 def test_totals_are_exact(off: int, found: int) -> None:
     assert told(verify._same(10**15 + off, 10**15, "x")) == ["wrong-total"] * found
+
+
+# ---- what is proven
+
+
+@pytest.mark.parametrize(("bound", "found"), [(10**12 - 1, 0), (10**12, 0), (10**12 + 1, 1), (None, 0)])
+@pytest.mark.parametrize("status", ["optimal", "feasible"])
+def test_a_bound_is_not_above_the_cost(status: str, bound: int | None, found: int) -> None:
+    summary = {"cost_microusd": 10**12, "bound_microusd": bound, "gap": 0.0}
+    document = {"status": status, "summary": summary, "workloads": [], "provenance": {"gap_asked": 0.1}}
+    assert told(verify._proof(document)) == ["wrong-proof"] * found
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "found"),
+    [
+        (10**11, 10**11 + 10**5, []),
+        (10**11, 10**11 + 10**5 + 1, ["wrong-certificate"]),
+        (10**6, 10**6 + 10**4, []),
+        (10**6, 10**6 + 10**4 + 1, ["wrong-certificate"]),
+        (10**11, 10**11 - 10**5, []),
+    ],
+)
+def test_what_prices_prove_is_at_most_a_millionth_or_a_cent_above(value: int, bound: int, found: list[str]) -> None:
+    certificate: Any = {"bound": min(bound, value), "gap": 0.0}
+    assert told(standing._figures(certificate, value, bound)) == found
+
+
+@pytest.mark.parametrize(("off", "found"), [(10**5, 0), (10**5 + 1, 1), (-(10**5), 0), (-(10**5) - 1, 1)])
+def test_the_bound_that_is_stated_is_the_one_that_is_proven(off: int, found: int) -> None:
+    """Half of what a plan of $100,000 costs, a millionth of the cost off."""
+    value, bound = 10**11, 10**11 // 2
+    certificate: Any = {"bound": bound + off, "gap": (value - bound - off) / value}
+    assert told(standing._figures(certificate, value, bound)) == ["wrong-certificate"] * found
