@@ -11,6 +11,7 @@ from planner.cli import complete, options
 from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
+    from planner.plan.memory.model import MemoryDocument
     from planner.plan.memory.question import Card
 
 
@@ -137,7 +138,7 @@ def _kind(train: bool, serve: bool, given: dict[str, Any]) -> str:
 
 def _ask_training(
     model: str, asked: dict[str, Any], cards: tuple[Card, ...], solve_for: str | None, per_layer: bool
-) -> dict[str, Any]:
+) -> MemoryDocument:
     from planner.architecture.load import load_model
     from planner.equations.memory import OPTIMIZERS
     from planner.plan.memory.question import TrainingQuestion, training_document, variants
@@ -177,7 +178,7 @@ def _data_parallel(asked: dict[str, Any]) -> int:
 
 def _ask_serving(
     model: str, asked: dict[str, Any], cards: tuple[Card, ...], solve_for: str | None, per_layer: bool
-) -> dict[str, Any]:
+) -> MemoryDocument:
     from planner.architecture.load import load_model
     from planner.estimate.serving_formats import FORMATS
     from planner.plan.memory.serving import DEFAULT_FORMATS, ServingQuestion, serving_document

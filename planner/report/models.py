@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 from planner import units
 from planner.report import csv, json, markdown, text
@@ -11,6 +11,13 @@ from planner.report import rows as lists
 from planner.report.blocks import Block, Grid, Lines, columns
 from planner.report.rows import Field
 
+if TYPE_CHECKING:
+    from planner.plan.memory.model import ModelFacts
+
+_PLAIN: Final = (
+    "parameters", "active_parameters", "matmul_parameters", "hidden_size", "vocab_size", "max_positions",
+)  # fmt: skip
+_WORK: Final = ("forward_flop_per_token", "training_flop_per_token")
 _FIELDS = (
     Field(key="name", head="Model"),
     Field(key="family", head="Family"),
@@ -23,14 +30,14 @@ _FIELDS = (
 )
 
 
-def render_models(rows: Sequence[Mapping[str, Any]], form: str, *, width: int = 100, colour: bool = False) -> str:
+def render_models(rows: Sequence[Mapping[str, object]], form: str, *, width: int = 100, colour: bool = False) -> str:
     """The shipped models."""
     keys = [*(field.key for field in _FIELDS), "source"]
     title = f"{len(rows)} models, counts computed from their configs"
     return lists.render(rows, _FIELDS, form=form, title=title, width=width, colour=colour, keys=keys)
 
 
-def render_model(facts: Mapping[str, Any], form: str, *, width: int = 100, colour: bool = False) -> str:
+def render_model(facts: ModelFacts, form: str, *, width: int = 100, colour: bool = False) -> str:
     """One model."""
     if form == "json":
         return json.render(facts)
@@ -40,7 +47,7 @@ def render_model(facts: Mapping[str, Any], form: str, *, width: int = 100, colou
     return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
 
 
-def _blocks(facts: Mapping[str, Any]) -> list[Block]:
+def _blocks(facts: ModelFacts) -> list[Block]:
     head = f"{facts['name']} · {facts['family']} · {facts['parameters']:,} parameters"
     if facts["active_parameters"] != facts["parameters"]:
         head += f", {facts['active_parameters']:,} active"
@@ -76,7 +83,7 @@ def _blocks(facts: Mapping[str, Any]) -> list[Block]:
     ]
 
 
-def _layers(facts: Mapping[str, Any]) -> list[list[str]]:
+def _layers(facts: ModelFacts) -> list[list[str]]:
     rows = []
     for layer in facts["layers"]:
         kinds = ("value", "key") if layer["attention"] == "linear" else ("query", "key-value")
@@ -92,15 +99,10 @@ def _share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %" if whole else ""
 
 
-def _flat(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _flat(facts: ModelFacts) -> list[dict[str, object]]:
     name = facts["name"]
-    plain = ("parameters", "active_parameters", "matmul_parameters", "hidden_size", "vocab_size", "max_positions")
-    rows = [{"name": name, "fact": key, "value": facts[key], "unit": ""} for key in plain]
-    rows += [
-        {"name": name, "fact": key, "value": facts[key], "unit": "FLOP"}
-        for key in facts
-        if key.endswith("flop_per_token")
-    ]
+    rows: list[dict[str, object]] = [{"name": name, "fact": key, "value": facts[key], "unit": ""} for key in _PLAIN]
+    rows += [{"name": name, "fact": key, "value": facts[key], "unit": "FLOP"} for key in _WORK]
     rows.append({"name": name, "fact": "state_bytes", "value": facts["state_bytes"], "unit": "B"})
     for group in ("kv_bytes_per_token", "weight_bytes"):
         rows += [

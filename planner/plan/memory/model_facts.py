@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from planner.architecture.model import Architecture, LayerGroup
 from planner.architecture.work import attention_forward_flop_per_token, state_bytes, training_flop_per_token
@@ -10,7 +10,9 @@ from planner.equations.flops import linear_forward_flop_per_token
 from planner.estimate.serving import kv_cache_bytes_of_token, weight_bytes_of_model
 from planner.estimate.serving_formats import CACHE_BYTES, FORMATS
 
-SCHEMA = "plan/model/v1"
+if TYPE_CHECKING:
+    from planner.plan.memory.model import LayerFacts, ModelFacts
+
 CACHE_FORMATS = ("bf16", "fp8", "int8", "nvfp4")
 _EQUATIONS = (
     "EQ-PAR-1", "EQ-PAR-3", "EQ-PAR-7", "EQ-FLOP-1", "EQ-FLOP-3", "EQ-FLOP-4", "EQ-FLOP-7", "EQ-KV-1", "EQ-SRV-1",
@@ -18,11 +20,11 @@ _EQUATIONS = (
 _OF_LINEAR = ("EQ-PAR-12", "EQ-FLOP-16", "EQ-KV-5", "EQ-KV-7")
 
 
-def model_facts(arch: Architecture, sequence_length: int) -> dict[str, Any]:
+def model_facts(arch: Architecture, sequence_length: int) -> ModelFacts:
     """Counts, FLOPs per token at a sequence length, cache per token and weights by format."""
     attention = float(attention_forward_flop_per_token(arch, sequence_length))
     return {
-        "schema": SCHEMA,
+        "schema": "plan/model/v1",
         "name": arch.name,
         "family": arch.family,
         "source": arch.source,
@@ -67,7 +69,7 @@ def _parts(arch: Architecture) -> dict[str, int]:
     }
 
 
-def _layer(group: LayerGroup) -> dict[str, Any]:
+def _layer(group: LayerGroup) -> LayerFacts:
     return {
         "count": group.count,
         "attention": group.attention,

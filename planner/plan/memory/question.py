@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,20 @@ from planner.estimate.terms import Terms
 from planner.estimate.training import TrainingSpec, training_memory
 from planner.plan.memory.rules import training_rules
 
-Document = dict[str, Any]
-SCHEMA = "plan/memory/v1"
+if TYPE_CHECKING:
+    from planner.plan.memory.model import (
+        AnswerRow,
+        CardFit,
+        Found,
+        Least,
+        ModelHead,
+        ParameterBytes,
+        TrainingAsked,
+        TrainingColumn,
+        TrainingLayer,
+        TrainingMemory,
+    )
+
 SHARDING = ("none", "zero-1", "zero-2", "zero-3")
 RECOMPUTE = ("none", "selective", "full")
 CARDS_GIB = (16, 24, 32, 40, 80)
@@ -156,13 +168,13 @@ def check_training(question: TrainingQuestion) -> None:
 
 def training_document(
     question: TrainingQuestion, *, cards: Sequence[Card] = (), solve_for: str | None = None, per_layer: bool = False
-) -> Document:
+) -> TrainingMemory:
     """Memory of every column, what fits on which card, the answer asked for, and other tools' rules."""
     check_training(question)
     cards = tuple(cards) or tuple(marketed_card(size) for size in CARDS_GIB)
     columns = [_column(question, variant) for variant in question.variants]
     return {
-        "schema": SCHEMA,
+        "schema": "plan/memory/v1",
         "kind": "training",
         "model": model_head(question.arch),
         "asked": _asked(question),
@@ -177,7 +189,7 @@ def training_document(
     }
 
 
-def model_head(arch: Architecture) -> Document:
+def model_head(arch: Architecture) -> ModelHead:
     """Name and shape of a model."""
     attending = [group for group in arch.layers if group.attention != "linear"] or list(arch.layers)
     first = attending[0] if attending else None
@@ -193,13 +205,23 @@ def model_head(arch: Architecture) -> Document:
     }
 
 
-def _asked(question: TrainingQuestion) -> Document:
-    names = ("batch", "sequence_length", "optimizer", "precision", "dp", "tp", "pp", "cp", "ep", "sharding")
-    asked: Document = {name: getattr(question, name) for name in names}
-    return asked | {"devices": question.dp * question.tp * question.pp * question.cp}
+def _asked(question: TrainingQuestion) -> TrainingAsked:
+    return {
+        "batch": question.batch,
+        "sequence_length": question.sequence_length,
+        "optimizer": question.optimizer,
+        "precision": question.precision,
+        "dp": question.dp,
+        "tp": question.tp,
+        "pp": question.pp,
+        "cp": question.cp,
+        "ep": question.ep,
+        "sharding": question.sharding,
+        "devices": question.dp * question.tp * question.pp * question.cp,
+    }
 
 
-def _recipe(question: TrainingQuestion) -> Document:
+def _recipe(question: TrainingQuestion) -> ParameterBytes:
     recipe = mem.state_recipe(question.optimizer, question.precision)
     return {
         "weights": recipe.weight,
@@ -210,7 +232,7 @@ def _recipe(question: TrainingQuestion) -> Document:
     }
 
 
-def _column(question: TrainingQuestion, variant: Variant) -> Document:
+def _column(question: TrainingQuestion, variant: Variant) -> TrainingColumn:
     terms = question.memory(variant)
     stored = _stored_inputs(question) if variant.recompute == "full" else None
     activations = float(np.max(terms["activations"]))
@@ -225,7 +247,7 @@ def _column(question: TrainingQuestion, variant: Variant) -> Document:
     }
 
 
-def _minimum(question: TrainingQuestion, columns: Sequence[Document]) -> Document:
+def _minimum(question: TrainingQuestion, columns: Sequence[TrainingColumn]) -> Least:
     """The least of the columns, and what it would be with one sequence at a time."""
     least = min(range(len(columns)), key=lambda index: float(columns[index]["total_bytes"]))
     return {
@@ -245,7 +267,7 @@ def _stored_inputs(question: TrainingQuestion) -> float | None:
     return float(one) * question.arch.layer_count
 
 
-def _fit(question: TrainingQuestion, one: Card, columns: Sequence[Document]) -> Document:
+def _fit(question: TrainingQuestion, one: Card, columns: Sequence[TrainingColumn]) -> CardFit:
     return {
         "label": one.label,
         "capacity_bytes": one.capacity_bytes,
@@ -253,7 +275,7 @@ def _fit(question: TrainingQuestion, one: Card, columns: Sequence[Document]) -> 
         "columns": {
             variant.name: {
                 "fits": column["total_bytes"] <= one.usable_bytes,
-                "largest_batch": _largest_batch(question, variant, one.usable_bytes)["value"] or 0,
+                "largest_batch": _batch(question, variant, one.usable_bytes),
             }
             for variant, column in zip(question.variants, columns)
         },
@@ -274,9 +296,9 @@ def largest(needed_bytes: Callable[[int], float], usable_bytes: float) -> int:
     return low
 
 
-def _solve(question: TrainingQuestion, cards: Sequence[Card], solve_for: str) -> list[Document]:
+def _solve(question: TrainingQuestion, cards: Sequence[Card], solve_for: str) -> list[AnswerRow]:
     """The answer for each card and column."""
-    solvers: Mapping[str, Callable[..., Document]] = {
+    solvers: Mapping[str, Callable[[TrainingQuestion, Variant, float], Found]] = {
         "batch": _largest_batch,
         "context": _largest_context,
         "devices": _fewest_devices,
@@ -285,19 +307,27 @@ def _solve(question: TrainingQuestion, cards: Sequence[Card], solve_for: str) ->
         hint = "training: batch, context or devices; bits is a question of serving"
         raise UsageError.of("unknown-goal", f"training cannot be solved for {solve_for}", hint=hint)
     return [
-        {"card": one.label, "column": variant.name, "solve_for": solve_for}
-        | solvers[solve_for](question, variant, one.usable_bytes)
+        {
+            "card": one.label,
+            "column": variant.name,
+            "solve_for": solve_for,
+            **solvers[solve_for](question, variant, one.usable_bytes),
+        }
         for one in cards
         for variant in question.variants
     ]
 
 
-def _largest_batch(question: TrainingQuestion, variant: Variant, usable_bytes: float) -> Document:
-    batch = largest(lambda n: question.total_bytes(variant, batch=n), usable_bytes)
+def _batch(question: TrainingQuestion, variant: Variant, usable_bytes: float) -> int:
+    return largest(lambda n: question.total_bytes(variant, batch=n), usable_bytes)
+
+
+def _largest_batch(question: TrainingQuestion, variant: Variant, usable_bytes: float) -> Found:
+    batch = _batch(question, variant, usable_bytes)
     return {"value": batch or None, "unit": "sequences per device", "note": _beyond(batch)}
 
 
-def _largest_context(question: TrainingQuestion, variant: Variant, usable_bytes: float) -> Document:
+def _largest_context(question: TrainingQuestion, variant: Variant, usable_bytes: float) -> Found:
     tokens = largest(lambda n: question.total_bytes(variant, sequence_length=n), usable_bytes)
     limit = question.arch.max_positions
     over = f"the model itself ends at {limit:,}" if 0 < limit < tokens else ""
@@ -308,7 +338,7 @@ def _beyond(value: int) -> str:
     return f"not searched beyond {LARGEST:,}" if value >= LARGEST else ""
 
 
-def _fewest_devices(question: TrainingQuestion, variant: Variant, usable_bytes: float) -> Document:
+def _fewest_devices(question: TrainingQuestion, variant: Variant, usable_bytes: float) -> Found:
     """Fewest data-parallel copies of the split such that the states are sharded thin enough."""
     counts = np.arange(1, MOST_DEVICES + 1)
     split = question.tp * question.pp * question.cp
@@ -339,18 +369,25 @@ def single_layers(arch: Architecture) -> list[tuple[str, int, Architecture]]:
     return parts
 
 
-def _layers(question: TrainingQuestion) -> list[Document]:
+def _layers(question: TrainingQuestion) -> list[TrainingLayer]:
     """One row a kind of layer, of one layer, not split and not sharded; the rest of the model last."""
     plain = replace(question, dp=1, tp=1, pp=1, cp=1, ep=1, sharding="none")
     rows = [_layer_row(replace(plain, arch=alone), name, count) for name, count, alone in single_layers(question.arch)]
     whole = _layer_row(plain, "", 1)
-    rest = {key: whole[key] - sum(row["count"] * row[key] for row in rows) for key in ("parameters", "states_bytes")}
     logits = float(plain.memory(DEFAULT_VARIANTS[1])["logits"])
-    around = {"name": "embeddings, head, final norm; logits", "count": 1, "stored_input_bytes": 0.0}
-    return [*rows, around | rest | {"eager_bytes": logits, "flash_bytes": logits}]
+    around: TrainingLayer = {
+        "name": "embeddings, head, final norm; logits",
+        "count": 1,
+        "parameters": whole["parameters"] - sum(row["count"] * row["parameters"] for row in rows),
+        "states_bytes": whole["states_bytes"] - sum(row["count"] * row["states_bytes"] for row in rows),
+        "eager_bytes": logits,
+        "flash_bytes": logits,
+        "stored_input_bytes": 0.0,
+    }
+    return [*rows, around]
 
 
-def _layer_row(alone: TrainingQuestion, name: str, count: int) -> Document:
+def _layer_row(alone: TrainingQuestion, name: str, count: int) -> TrainingLayer:
     eager, flash, full = (alone.memory(DEFAULT_VARIANTS[index]) for index in (0, 1, 3))
     return {
         "name": name,

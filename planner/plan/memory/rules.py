@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from planner.architecture.model import Architecture
 from planner.equations.activations import founding_activation_values
 from planner.equations.memory import adam_mixed_precision_state_bytes
 from planner.equations.rules import estimate_memory_tool_bytes
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.memory.model import Rule
+
 _VALUE_BYTES = 2  # the founding rule counts 16-bit values
 
 
-def training_rules(arch: Architecture, batch: int, sequence_length: int, state_bytes: float) -> list[Document]:
+def training_rules(arch: Architecture, batch: int, sequence_length: int, state_bytes: float) -> list[Rule]:
     """ZeRO's 16 bytes, the founding activation rule, and the largest-part rule of another tool."""
     states = float(adam_mixed_precision_state_bytes(arch.parameters))
     matches = "matches" if state_bytes == states / arch.parameters else f"this recipe takes {state_bytes:g} B/param"
@@ -34,10 +36,10 @@ def training_rules(arch: Architecture, batch: int, sequence_length: int, state_b
     return rules
 
 
-def serving_rules(arch: Architecture) -> list[Document]:
+def serving_rules(arch: Architecture) -> list[Rule]:
     """Weights alone at 16 bits: what a model card tells."""
     return [_rule("2·Φ", 2.0 * arch.parameters, "weights", "no cache, no workspace", "EQ-SRV-1")]
 
 
-def _rule(name: str, value_bytes: float, of_what: str, note: str, equation: str) -> Document:
+def _rule(name: str, value_bytes: float, of_what: str, note: str, equation: str) -> Rule:
     return {"rule": name, "bytes": value_bytes, "of": of_what, "note": note, "equation": equation}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.architecture.model import Architecture
 from planner.errors import UsageError
@@ -19,10 +19,20 @@ from planner.estimate.serving import (
 )
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_step import sequence_cache_bytes
-from planner.plan.memory.question import SCHEMA, Card, largest, marketed_card, model_head, single_layers
+from planner.plan.memory.question import Card, largest, marketed_card, model_head, single_layers
 from planner.plan.memory.rules import serving_rules
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.memory.model import (
+        AnswerRow,
+        CardFit,
+        Fits,
+        Found,
+        ServingColumn,
+        ServingLayer,
+        ServingMemoryTold,
+    )
+
 CARDS_GIB = (16, 24, 40, 48, 80)
 DEFAULT_FORMATS = ("bf16", "fp8", "int4")
 PLENTY_BYTES = 2.0**60
@@ -73,21 +83,28 @@ def _machine(memory_bytes: float) -> Machine:
 
 def serving_document(
     question: ServingQuestion, *, cards: Sequence[Card] = (), solve_for: str | None = None, per_layer: bool = False
-) -> Document:
+) -> ServingMemoryTold:
     """Memory by weight format, what fits on which card, and the answer asked for."""
     arch = question.arch
     if not arch.layers:
         raise UsageError.of("no-layers", f"the cache of {arch.name} is unknown: only its size is given")
     _check_split(question)
     cards = tuple(cards) or tuple(marketed_card(size) for size in CARDS_GIB)
-    names = ("context", "concurrency", "tp", "pp", "ep", "memory_fraction")
-    asked = {name: getattr(question, name) for name in names}
     token_bytes = float(kv_cache_bytes_of_token(arch, question.cache_format(), 1))
     return {
-        "schema": SCHEMA,
+        "schema": "plan/memory/v1",
         "kind": "serving",
         "model": model_head(arch),
-        "asked": asked | {"kv_cache": question.cache_format(), "devices": question.tp * question.pp},
+        "asked": {
+            "context": question.context,
+            "concurrency": question.concurrency,
+            "tp": question.tp,
+            "pp": question.pp,
+            "ep": question.ep,
+            "memory_fraction": question.memory_fraction,
+            "kv_cache": question.cache_format(),
+            "devices": question.tp * question.pp,
+        },
         "kv_bytes_per_token": token_bytes,
         "columns": [_column(question, weights) for weights in question.formats],
         "cards": [_fit(question, one) for one in cards],
@@ -107,7 +124,7 @@ def _check_split(question: ServingQuestion) -> None:
         raise UsageError.of("out-of-range", f"--pp {question.pp}: there are {question.arch.layer_count} layers")
 
 
-def _column(question: ServingQuestion, weights: str) -> Document:
+def _column(question: ServingQuestion, weights: str) -> ServingColumn:
     held = question.memory(weights, PLENTY_BYTES)
     return {
         "name": weights,
@@ -118,8 +135,8 @@ def _column(question: ServingQuestion, weights: str) -> Document:
     }
 
 
-def _fit(question: ServingQuestion, one: Card) -> Document:
-    columns = {}
+def _fit(question: ServingQuestion, one: Card) -> CardFit:
+    columns: dict[str, Fits] = {}
     for weights in question.formats:
         most = int(float(question.memory(weights, one.capacity_bytes, concurrency=None).max_sequences))
         columns[weights] = {"fits": question.fits(weights, one), "largest_batch": most}
@@ -132,27 +149,27 @@ def _fit(question: ServingQuestion, one: Card) -> Document:
     }
 
 
-def _solve(question: ServingQuestion, cards: Sequence[Card], solve_for: str) -> list[Document]:
+def _solve(question: ServingQuestion, cards: Sequence[Card], solve_for: str) -> list[AnswerRow]:
     if solve_for == "bits":
         return [_formats_that_fit(question, one) for one in cards]
-    solvers: Mapping[str, Callable[..., Document]] = {
+    solvers: Mapping[str, Callable[[ServingQuestion, str, Card], Found]] = {
         "batch": _most_requests,
         "context": _longest_context,
         "devices": _fewest_devices,
     }
     return [
-        {"card": one.label, "column": weights, "solve_for": solve_for} | solvers[solve_for](question, weights, one)
+        {"card": one.label, "column": weights, "solve_for": solve_for, **solvers[solve_for](question, weights, one)}
         for one in cards
         for weights in question.formats
     ]
 
 
-def _most_requests(question: ServingQuestion, weights: str, one: Card) -> Document:
+def _most_requests(question: ServingQuestion, weights: str, one: Card) -> Found:
     most = int(float(question.memory(weights, one.capacity_bytes, concurrency=None).max_sequences))
     return {"value": most or None, "unit": "requests at once", "note": "" if most else "not even one fits"}
 
 
-def _longest_context(question: ServingQuestion, weights: str, one: Card) -> Document:
+def _longest_context(question: ServingQuestion, weights: str, one: Card) -> Found:
     # a context that does not fit counts as needing more than any card has
     tokens = largest(lambda n: 0.0 if question.fits(weights, one, context=n) else 1.0, 0.5)
     limit = question.arch.max_positions
@@ -160,7 +177,7 @@ def _longest_context(question: ServingQuestion, weights: str, one: Card) -> Docu
     return {"value": tokens or None, "unit": "tokens", "note": note if tokens else "not even one token fits"}
 
 
-def _fewest_devices(question: ServingQuestion, weights: str, one: Card) -> Document:
+def _fewest_devices(question: ServingQuestion, weights: str, one: Card) -> Found:
     for tp in _DEGREES:
         legal = all(group.query_heads % tp == 0 for group in question.arch.layers)
         if legal and question.fits(weights, one, tp=tp):
@@ -168,7 +185,7 @@ def _fewest_devices(question: ServingQuestion, weights: str, one: Card) -> Docum
     return {"value": None, "unit": "devices", "note": "no tensor split that the heads allow is enough"}
 
 
-def _formats_that_fit(question: ServingQuestion, one: Card) -> Document:
+def _formats_that_fit(question: ServingQuestion, one: Card) -> AnswerRow:
     fitting = [name for name in FORMATS if question.fits(name, one)]
     widest = max(fitting, key=lambda name: FORMATS[name].bits, default=None)
     return {
@@ -181,10 +198,10 @@ def _formats_that_fit(question: ServingQuestion, one: Card) -> Document:
     }
 
 
-def _layers(question: ServingQuestion) -> list[Document]:
+def _layers(question: ServingQuestion) -> list[ServingLayer]:
     """One row a kind of layer, of one layer; the rest of the model last."""
     cache, weights = question.cache_format(), question.formats[0]
-    rows: list[Document] = []
+    rows: list[ServingLayer] = []
     for name, count, alone in single_layers(question.arch):
         rows.append(
             {
@@ -199,5 +216,12 @@ def _layers(question: ServingQuestion) -> list[Document]:
     whole = question.arch
     rest = weight_bytes_of_model(whole, weights) - sum(row["count"] * row["weight_bytes"] for row in rows)
     parameters = whole.parameters - sum(row["count"] * row["parameters"] for row in rows)
-    around = {"name": "embeddings, head, final norm", "count": 1, "parameters": parameters, "weight_bytes": rest}
-    return [*rows, around | {"kv_bytes_per_token": 0.0, "kv_bytes_per_request": 0.0}]
+    around: ServingLayer = {
+        "name": "embeddings, head, final norm",
+        "count": 1,
+        "parameters": parameters,
+        "weight_bytes": rest,
+        "kv_bytes_per_token": 0.0,
+        "kv_bytes_per_request": 0.0,
+    }
+    return [*rows, around]
