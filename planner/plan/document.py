@@ -118,7 +118,7 @@ def _workload(candidates: Candidates, solution: Solution, task: Task, has_plan: 
         "because": because_of(candidates, solution, task, allocations) if has_plan else [],
         "alternatives": alternatives_of(candidates, task, allocations)[:MOST_ALTERNATIVES],
         "cross_check": cross_checks(candidates, task.name, allocations),
-        "fleet": _fleet(candidates, question, task, allocations),
+        "fleet": fleet_document(candidates, question, task, allocations),
         "error_band": workload_band(allocations),
         "under_way": under_way_document(question.under_way) if isinstance(question, TrainingQuestion) else None,
         "equations": question.equations(),
@@ -126,7 +126,7 @@ def _workload(candidates: Candidates, solution: Solution, task: Task, has_plan: 
     }
 
 
-def _fleet(
+def fleet_document(
     candidates: Candidates, question: TrainingQuestion | ServingQuestion, task: Task, rows: Sequence[Document]
 ) -> Document | None:
     """Figures of a fleet over all its rows."""

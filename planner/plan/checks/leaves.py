@@ -159,7 +159,7 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("owned.*", RECOMPUTED, "shape:str region:str count:int hours:float sunk_microusd:int sunk_usd:float"),
     ("spend", RECOMPUTED, "workloads_microusd:int topped_up_microusd:int copies_microusd:int"),
     ("spend", RECOMPUTED, "committed_microusd:int variable_microusd:int sunk_microusd:int"),
-    ("provenance", TOLD, "planner:str solver:str modelling:str seed:int threads:int gap_asked:float"),
+    ("provenance", TOLD, "planner:str solver:str modelling:str seed:int threads:int gap_asked:float solver_gap:float?"),
     ("provenance", HELD, "columns:int columns_pruned:int"),
     ("provenance", RECOMPUTED, "prices_as_of:str"),
     ("provenance.catalog", HELD, "name:str as_of:str sha256:str own_prices.*:str"),
