@@ -28,7 +28,7 @@ section 2; Fisher, Management Science 27(1) (1981), section 2; of the parts Guig
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,9 @@ from planner.candidates.mixed_search import cheapest
 from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task
 from planner.candidates.search import Candidates
 from planner.plan.cover import UNMET, least_cover
-from planner.plan.model.others import FleetPrices, Prices, RequestPrices, Selection
+
+if TYPE_CHECKING:
+    from planner.plan.model.others import FleetPrices, Prices, RequestPrices, Selection
 
 STEPS = 1000  # prices of limits are whole thousandths of the criterion's unit
 TIE = 1e-9  # relative, of times

@@ -9,7 +9,7 @@ line. So the cover rises to the fleet's cheapest whole units, or until `ROUNDS` 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,10 @@ from planner.plan.certificate import (
     parts_of,
     priced_weights,
 )
-from planner.plan.model.others import Certificate, FleetPrices, Prices, RequestPrices, Selection, Witness
 from planner.plan.proof import SHOWN, digest_of_witness, gap_of, reaches
+
+if TYPE_CHECKING:
+    from planner.plan.model.others import Certificate, FleetPrices, Prices, RequestPrices, Selection, Witness
 
 ROUNDS = 40  # lines added to one part of a fleet
 Weights = NDArray[Any]  # whole numbers of any size

@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-from typing_extensions import TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from planner.candidates.search import Candidates
 from planner.errors import Problem
 from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound
 from planner.plan.checks.findings import Finding, problems_of
 from planner.plan.cover import UNMET
-from planner.plan.model.others import Certificate, FleetPrices, Prices
 from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, slack, summary_proof
+
+if TYPE_CHECKING:
+    from planner.plan.model.others import Certificate, FleetPrices, Prices
 
 Document = dict[str, Any]
 CLOSE = 1e-9  # relative, of times; carbon is summed from floats: 1e-6

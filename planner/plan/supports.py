@@ -25,12 +25,12 @@ from planner.plan.certificate import line_of, parts_of, priced_weights
 from planner.plan.checks.allocation import AllocationCheck
 from planner.plan.checks.findings import Finding
 from planner.plan.document import fleet_document
-from planner.plan.model.others import Selection
 from planner.plan.rows.allocations import allocations_of
 from planner.scenario.schema import ModelRef
 
 if TYPE_CHECKING:
     from planner.optimize.solve import Solution
+    from planner.plan.model.others import Selection
 
 MOST_OF_JOB, MOST_OF_FLEET = 20, 4  # columns of each workload; the rate of a replica takes a search for each bucket
 OF_THE_PLAN = ("limit-exceeded",)  # what depends on how many are run, which the program limits
