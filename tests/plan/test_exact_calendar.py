@@ -85,7 +85,15 @@ def test_restarts_that_take_the_whole_period_leave_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "start", "found"), [(DAY, DAY, 0), (DAY + SLIP, DAY, 0), (25.0, DAY, 1), (25.0, 2 * DAY, 0)]
+    ("held", "start", "found"),
+    [
+        (DAY, DAY, 0),
+        (DAY + SLIP, DAY, 0),
+        (25.0, DAY, 1),
+        (25.0, 47.9, 1),
+        (25.0, 2 * DAY - SLIP, 0),
+        (25.0, 2 * DAY, 0),
+    ],
 )
 def test_what_comes_after_waits_for_whole_periods(held: float, start: float, found: int) -> None:
     plan = week(job("a", deadline="7 days"), job("b", deadline="7 days", after=["a"]))
