@@ -44,7 +44,14 @@ def trained(count: int, jobs: int, here: OfferFacts | None = None, **asked: Any)
 
 @pytest.mark.parametrize(
     ("count", "jobs", "found"),
-    [(4, 2, "stop"), (4, 1, "stop"), (4, 3, "wrong-count"), (4, 0, "wrong-count"), (0, 0, "wrong-count"), (1, 2, "wrong-count")],
+    [
+        (4, 2, "stop"),
+        (4, 1, "stop"),
+        (4, 3, "wrong-count"),
+        (4, 0, "wrong-count"),
+        (0, 0, "wrong-count"),
+        (1, 2, "wrong-count"),
+    ],
 )
 def test_shapes_are_as_many_for_each_job(count: int, jobs: int, found: str) -> None:
     assert trained(count, jobs) == [found]
