@@ -15,6 +15,7 @@ import re
 import stat
 import time
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 from planner.errors import InputError, OutputError, Place, PlanError, Problem
@@ -25,6 +26,7 @@ DEFAULT_LIMIT_BYTES = 64_000_000
 LOCK_WAIT_S = 5.0  # for a file that another run holds
 _HOUSE = Path(__file__).parent
 _COUNTER = itertools.count()
+_outside: ContextVar[bool] = ContextVar("outside", default=False)
 _TEMPORARY = re.compile(r"\.plan-(\d+)-\d+-.*\.tmp")
 _SWEEP_AFTER_S = 60.0  # a dead writer's file is left alone this long
 _SWEEP_ALWAYS_AFTER_S = 86_400.0  # even when its pid lives: pids are used again
@@ -109,6 +111,35 @@ def contained_path(folder: StrPath, relative: str) -> Path:
         message = f"'{relative}' is a link that leads out of the folder of the file that names it"
         raise _refuse("unsafe-path", message, "", "copy the file instead of linking to it")
     return target
+
+
+@contextlib.contextmanager
+def outside_allowed(allowed: bool = True) -> Iterator[None]:
+    """Let scenarios and plans name files anywhere, for as long as the block runs (`--allow-outside`)."""
+    before = _outside.set(allowed or _outside.get())
+    try:
+        yield
+    finally:
+        _outside.reset(before)
+
+
+def demand_inside(folder: StrPath, path: StrPath) -> None:
+    """Refuse a path that a scenario or a plan names outside of a folder, links followed, unless that was allowed.
+
+    Raises
+    ------
+    InputError
+        It leads out.
+    """
+    if _outside.get():
+        return
+    try:
+        inside = Path(path).resolve().is_relative_to(Path(folder).resolve())
+    except (OSError, RuntimeError, ValueError):  # a circle of links, a NUL
+        inside = False
+    if not inside:
+        message = f"'{os.fspath(path)}' lies outside of the folder of the file that names it"
+        raise _refuse("unsafe-path", message, "", "move it there, or allow it: --allow-outside")
 
 
 def write_text(path: StrPath, text: str) -> None:

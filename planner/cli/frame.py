@@ -54,6 +54,7 @@ class Frame:
     verbose: int = 0
     debug: bool = False
     no_progress: bool = False
+    allow_outside: bool = False
 
     @property
     def width(self) -> int:
@@ -140,6 +141,10 @@ _SHARED: dict[str, tuple[Any, Any]] = {
     "quiet": (Annotated[bool, typer.Option("--quiet", "-q", help="Nothing but the result and errors.")], False),
     "verbose": (Annotated[int, typer.Option("--verbose", "-v", count=True, help="Long lists whole.")], 0),
     "no_progress": (Annotated[bool, typer.Option("--no-progress", help="No progress line on stderr.")], False),
+    "allow_outside": (
+        Annotated[bool, typer.Option("--allow-outside", help="Read what scenarios and plans name elsewhere, too.")],
+        False,
+    ),
     "debug": (Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")], False),
 }
 
@@ -162,7 +167,10 @@ def _framed(function: Callable[..., Any]) -> Callable[..., Any]:
         frame = Frame(**{key: values.pop(key) for key in _SHARED})
         with guarded(frame):
             demand_memory()
-            function(frame, *arguments, **values)
+            from planner.files import outside_allowed
+
+            with outside_allowed(frame.allow_outside):
+                function(frame, *arguments, **values)
 
     own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
     shared = [

@@ -11,7 +11,7 @@ OWN = "Options"
 # title -> parameters; what is named nowhere is a command's own
 OPTION_GROUPS = {
     "Question and catalog": (
-        "settings", "case", "hardware", "prices", "price", "allow_suspect", "allow_stale",
+        "settings", "case", "hardware", "prices", "price", "allow_suspect", "allow_stale", "allow_outside",
     ),
     "Solver": ("solver", "gap", "time_limit", "threads", "seed", "accept_incumbent"),
     "Output": ("output", "out", "color", "quiet", "verbose", "no_progress", "debug"),

@@ -47,7 +47,8 @@ def fresh(
     for problem in found:
         frame.warn(replace(problem, severity="warning", hint=""))
     if scenario is None and not found:
-        frame.say(f"{plan['scenario_file']} is not readable here: the plan was held against the catalog only")
+        where = "is not readable here, or lies outside of this folder (--allow-outside)"
+        frame.say(f"{plan['scenario_file']} {where}: the plan was held against the catalog only")
     return scenario, catalog
 
 

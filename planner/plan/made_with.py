@@ -9,6 +9,7 @@ from typing import Any
 from planner.catalog.model import Catalog
 from planner.catalog.own_prices import OwnPrices, load_priced
 from planner.errors import InputError
+from planner.files import demand_inside
 from planner.scenario.load import parse_scenario
 
 
@@ -40,6 +41,8 @@ def catalog_of_plan(
     own = OwnPrices.of(prices, price)
     if not own.flags:
         own = OwnPrices.from_flags(_recorded(plan))
+        for file in own.files:
+            demand_inside(".", file)
     return load_priced(hardware or _named(plan), own)
 
 

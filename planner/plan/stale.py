@@ -8,13 +8,20 @@ from typing import Any
 
 from planner.catalog.model import Catalog
 from planner.errors import InputError, Place, Problem
+from planner.files import demand_inside
 from planner.scenario.load import load_scenario, parse_scenario
 from planner.scenario.schema import Scenario
+from planner.scenario.shipped import is_shipped
 
 
 def scenario_of(plan: Mapping[str, Any]) -> Scenario | None:
-    """The scenario file of a plan as it is now, with the case and the --set texts of the plan; None: not readable."""
+    """The scenario file of a plan as it is now, with the case and the --set texts of the plan.
+
+    None: not readable, or outside of the working folder, where a plan is not followed unless that was allowed.
+    """
     try:
+        if not is_shipped(plan["scenario_file"]):
+            demand_inside(".", plan["scenario_file"])
         return load_scenario(plan["scenario_file"], settings=plan.get("settings", ()), case=plan["case"])
     except InputError:
         return None

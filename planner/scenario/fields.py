@@ -8,6 +8,7 @@ the field's name, which only the caller knows.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from planner import units
+from planner.errors import InputError
+from planner.files import demand_inside
 from planner.units import UnitError
 
 FIELD = "{field}"
@@ -32,6 +35,25 @@ _NUMBER = r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?"
 def refuse(reference: str, message: str, hint: str = "") -> NoReturn:
     """Refuse a value with one of our references."""
     raise PydanticCustomError(reference, "{message}", {"message": message, "hint": hint})
+
+
+def from_file(path: str, info: ValidationInfo) -> str:
+    """A path that a scenario names, seen from where the scenario is read; it may not lead out of the scenario's folder.
+
+    Of the copy in a plan, which says itself where its scenario was, it may not lead out of the working folder either.
+    """
+    context = info.context or {}
+    folder = context.get("folder")
+    if folder is None:
+        return path
+    seen = os.path.normpath(os.path.join(folder, path))  # noqa: PTH118 - as the user writes paths
+    try:
+        for within in (folder or ".", context.get("within")):
+            if within is not None:
+                demand_inside(within, seen)
+    except InputError as error:
+        refuse(error.problems[0].reference, error.problems[0].message, error.problems[0].hint)
+    return seen
 
 
 def written(value: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 from pydantic import Field, ValidationInfo, model_validator
@@ -12,6 +11,7 @@ from planner.scenario.fields import (
     FilePath,
     Parameters,
     Pattern,
+    from_file,
     refuse,
 )
 from planner.scenario.part import Part
@@ -36,7 +36,6 @@ class ModelRef(Part):
             what = "says nothing" if not given else f"gives {' and '.join(given)}"
             refuse("missing-field" if not given else "conflict", f"{FIELD} {what}; it wants one way to say what it is",
                    "write a preset's name, {config: path/to/config.json} or {parameters: 8B}")  # fmt: skip
-        folder = (info.context or {}).get("folder")
-        if self.config is not None and folder:
-            self.__dict__["config"] = os.path.normpath(os.path.join(folder, self.config))  # noqa: PTH118
+        if self.config is not None:
+            self.__dict__["config"] = from_file(self.config, info)
         return self

@@ -7,7 +7,6 @@ lists the latter and refuses them when used.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -38,6 +37,7 @@ from planner.scenario.fields import (
     ShareOrZero,
     Title,
     TransferPrice,
+    from_file,
     parse_date,
     refuse,
 )
@@ -158,9 +158,8 @@ class Hardware(Part):
 
     @model_validator(mode="after")
     def _resolve(self, info: ValidationInfo) -> Hardware:
-        folder = (info.context or {}).get("folder")
-        if self.catalog is not None and folder:
-            self.__dict__["catalog"] = os.path.normpath(os.path.join(folder, self.catalog))  # noqa: PTH118
+        if self.catalog is not None:
+            self.__dict__["catalog"] = from_file(self.catalog, info)
         return self
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -26,6 +25,7 @@ from planner.scenario.fields import (
     Share,
     ShareOrZero,
     TokenRate,
+    from_file,
     refuse,
     written,
 )
@@ -250,11 +250,10 @@ class ServingFleet(Part):
 
     @model_validator(mode="after")
     def _resolve(self, info: ValidationInfo) -> ServingFleet:
-        folder = (info.context or {}).get("folder")
         for key in ("trace", "histogram", "profile", "load_profile"):
             path = getattr(self, key)
-            if path is not None and folder:
-                self.__dict__[key] = os.path.normpath(os.path.join(folder, path))  # noqa: PTH118
+            if path is not None:
+                self.__dict__[key] = from_file(path, info)
         return self
 
     @property

@@ -102,6 +102,11 @@ def find_scenario(given: StrPath) -> Found:
     return Found(path=str(_path_of(name)), file=PREFIX + name)
 
 
+def is_shipped(file: str) -> bool:
+    """Whether the file of a scenario, as plans write it, is one that ships."""
+    return file.startswith(PREFIX)
+
+
 def folder_of(file: str) -> str:
     """Folder where the paths in a scenario file start; "" for a bare name."""
     if file.startswith(PREFIX):
