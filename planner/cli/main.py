@@ -39,6 +39,7 @@ from planner.cli.layout import Group
 from planner.cli.shortage import shortage_of
 
 _START = ("plan init", "plan solve llama", "plan memory gpt2-xl --batch 32 --sequence 1000")
+_COMPLETION = {"--show-completion", "--install-completion"}
 app = typer.Typer(
     name="plan",
     cls=Group,
@@ -118,7 +119,7 @@ def main() -> None:
 
 def _answer() -> None:
     """What `guarded` does not see: help, versions, completion, and what fails before or after a command."""
-    asked_by_shell = "_PLAN_COMPLETE" in os.environ
+    asked_by_shell = "_PLAN_COMPLETE" in os.environ or not _COMPLETION.isdisjoint(sys.argv)
     try:
         try:
             app(prog_name="plan")
@@ -127,18 +128,20 @@ def _answer() -> None:
     except KeyboardInterrupt:  # before the command began, or when it had ended
         sys.exit(130)
     except SystemExit as ended:
-        if asked_by_shell and ended.code == 1:  # an instruction that no shell gives
+        if asked_by_shell and ended.code == 1:  # an instruction that no shell gives, or a shell that is not known
             sys.exit(2)
         raise
     except streams.Lost as lost:
         Frame().complain(lost)
         sys.exit(lost.exit_code)
     except Exception as error:
-        short = shortage_of(error)
-        if short is None and not asked_by_shell:
+        found = shortage_of(error)
+        if found is None and asked_by_shell:
+            found = usage("bad-completion", "completions cannot be told or installed here")
+        if found is None:
             raise
-        Frame().complain(short or usage("bad-completion", "the shell's question for completions cannot be read"))
-        sys.exit(short.exit_code if short else 2)
+        Frame().complain(found)
+        sys.exit(found.exit_code)
 
 
 def _unheard() -> None:

@@ -1,0 +1,56 @@
+"""Plan files changed at random, each put to one of verify, explain, report, export and compare."""
+
+from __future__ import annotations
+
+import random
+import sys
+
+import pytest
+
+from tests.faults import mutated
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="time of a processor is measured by POSIX timers")
+
+
+def test_changes_are_changes_and_the_same_for_a_seed() -> None:
+    real = (mutated.ROOT / "tests" / "cli" / "samples" / "llama.json").read_text(encoding="utf-8")
+    files = [mutated.mutated(real, random.Random(number))[1] for number in range(50)]
+    assert files == [mutated.mutated(real, random.Random(number))[1] for number in range(50)]
+    assert len(set(files)) == 50
+    assert real.encode() not in files
+
+
+def test_a_traceback_and_a_hang_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    from planner import api
+
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("planted")
+
+    def hang(*_: object, **__: object) -> None:
+        while True:
+            pass
+
+    monkeypatch.setattr(mutated, "COMMANDS", {"verify": mutated.COMMANDS["verify"]})
+    monkeypatch.setattr(mutated, "mutated", lambda text, dice: ("nothing", text.encode()))
+    monkeypatch.setattr(mutated, "CPU_S", 0.05)
+    for planted, words in ((fail, "planted"), (hang, "more than 0.05 s")):
+        monkeypatch.setattr(api, "check_certificate", planted, raising=False)
+        monkeypatch.setattr(api, "verify", planted)
+        _, crashes = mutated.run(2)
+        assert len(crashes) == 2
+        assert words in crashes[0].what
+
+
+def test_a_few_hundred_mutated_plans() -> None:
+    count = 300
+    codes, crashes = mutated.run(count)
+    assert sum(codes.values()) == count
+    assert not crashes, mutated.told(count, codes, crashes)
+
+
+@pytest.mark.campaign
+def test_ten_thousand_mutated_plans(capsys: pytest.CaptureFixture[str]) -> None:
+    codes, crashes = mutated.run(10_000, seed=1)
+    with capsys.disabled():
+        print("\n" + mutated.told(10_000, codes, crashes))
+    assert not crashes
