@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from planner import files
 from planner.errors import InputError, Place
+from planner.plan.contained import demand_contained
 
 if TYPE_CHECKING:
     from planner.plan.frontier.model import FrontierDocument
@@ -18,8 +19,10 @@ _PLAN, _FRONTIER = "plan/result/v1", "plan/frontier/v1"
 
 
 def read_plan(path: files.StrPath) -> dict[str, Any]:
-    """A plan document; InputError when the file is not one."""
-    return _read(path, _PLAN, "a plan", "plan solve SCENARIO writes a plan")
+    """A plan document; InputError when the file is not one, or would have files read that lie elsewhere."""
+    document = _read(path, _PLAN, "a plan", "plan solve SCENARIO writes a plan")
+    demand_contained(document)
+    return document
 
 
 def read_frontier(path: files.StrPath) -> FrontierDocument:

@@ -38,19 +38,13 @@ def refuse(reference: str, message: str, hint: str = "") -> NoReturn:
 
 
 def from_file(path: str, info: ValidationInfo) -> str:
-    """A path that a scenario names, seen from where the scenario is read; it may not lead out of the scenario's folder.
-
-    Of the copy in a plan, which says itself where its scenario was, it may not lead out of the working folder either.
-    """
-    context = info.context or {}
-    folder = context.get("folder")
+    """A path that a scenario names, from where the scenario is read; it may not lead out of the scenario's folder."""
+    folder = (info.context or {}).get("folder")
     if folder is None:
         return path
     seen = os.path.normpath(os.path.join(folder, path))  # noqa: PTH118 - as the user writes paths
     try:
-        for within in (folder or ".", context.get("within")):
-            if within is not None:
-                demand_inside(within, seen)
+        demand_inside(folder or ".", seen)
     except InputError as error:
         refuse(error.problems[0].reference, error.problems[0].message, error.problems[0].hint)
     return seen

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from planner.errors import InputError, Problem
-from planner.files import StrPath, contained_path, demand_inside, read_text
+from planner.files import StrPath, contained_path, read_text
 from planner.scenario.checks import cross_checks
 from planner.scenario.demand import read_demand
 from planner.scenario.mistakes import Mistake, from_pydantic, one_each
@@ -22,7 +22,7 @@ from planner.scenario.not_yet import not_yet
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
 from planner.scenario.probability import uncertainty_problems
 from planner.scenario.schema import Scenario
-from planner.scenario.shipped import find_scenario, folder_of, is_shipped
+from planner.scenario.shipped import find_scenario, folder_of
 from planner.scenario.timing import timing_problems
 from planner.spelling import closest
 from planner.yamlfile import BAD, MAX_BYTES, Document, Node, Steps, parse_yaml
@@ -48,15 +48,10 @@ def load_scenario(path: StrPath, *, settings: Sequence[str] = (), case: str | No
 def parse_scenario(
     text: str, *, file: str = "scenario.yaml", settings: Sequence[str] = (), case: str | None = None
 ) -> Scenario:
-    """As `load_scenario`, from a text; `file` names it and says where relative paths start.
-
-    What the text names lies inside the working folder, whatever `file` says, unless more is allowed
-    (`planner.files.outside_allowed`): plans hold such texts, and come from anywhere.
-    """
+    """As `load_scenario`, from a text; `file` names it and says where relative paths start."""
     problems: list[Problem] = []
     document = parse_yaml(text, file, problems=problems)
-    within = None if is_shipped(file) else "."
-    return _Loading(document, problems, within=within).scenario(tuple(settings), case)
+    return _Loading(document, problems).scenario(tuple(settings), case)
 
 
 def with_settings(scenario: Scenario, settings: Sequence[str]) -> Scenario:
@@ -75,7 +70,6 @@ class _Loading:
     document: Document
     problems: list[Problem] = field(default_factory=list)
     tried: int = 0  # values that checks of unused overrides have cost
-    within: str | None = None  # what is named lies in this folder, too
 
     @property
     def folder(self) -> str:
@@ -134,8 +128,6 @@ class _Loading:
             raise _refusal("bad-reference", "includes go around in a circle", entry, "drop one of them")
         folder = self.folder or "."
         target = contained_path(folder, entry.value)
-        if self.within is not None:
-            demand_inside(self.within, target)
         shown = os.path.normpath(os.path.join(self.folder, entry.value))  # noqa: PTH118 - as the user writes paths
         text = read_text(target, limit_bytes=MAX_BYTES)
         document = parse_yaml(text, shown, problems=self.problems)
@@ -247,7 +239,6 @@ class _Loading:
         # In a scenario of another currency that one key is the mistake, not every price after it.
         context = {
             "folder": self.folder,
-            "within": self.within,
             "currency": "USD" if data.get("currency", "USD") == "USD" else None,
         }
         try:

@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,8 +64,8 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder that sees the shipped scenarios, as the checkout's root does."""
-    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    """An empty working folder but for the shipped scenarios, as the checkout's root has them."""
+    shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner import files
 from planner.architecture.load import list_presets
 from planner.plan.references import loader_of
 from planner.scenario.load import parse_scenario
@@ -71,7 +72,8 @@ answers = st.builds(
 @settings(max_examples=25, deadline=None)
 @given(answers)
 def test_any_answers_make_a_file_that_loads(given_answers: Answers) -> None:
-    scenario = parse_scenario(starter_text(given_answers), file="scenario.yaml")
+    with files.outside_allowed():  # a model may lie anywhere
+        scenario = parse_scenario(starter_text(given_answers), file="scenario.yaml")
     assert len(scenario.workloads) == 1 + bool(given_answers.train)
     assert scenario.name == given_answers.name
     assert scenario.hardware.allow == given_answers.allow
@@ -142,11 +144,16 @@ def test_a_model_of_ones_own_is_named_from_the_scenario(run: Run, empty: Path) -
     preset = json.loads((ROOT / "planner/architecture/presets/qwen3-0.6b.json").read_text())
     (empty / "models").mkdir()
     (empty / "models/config.json").write_text(json.dumps(preset["config"]))
-    answer = run("init", "plans/own.yaml", "--train", "models/config.json", "--tokens", "1B", "--deadline", "7 days")
+    asked = ("init", "plans/own.yaml", "--train", "models/config.json", "--tokens", "1B", "--deadline", "7 days")
+    refused = run(*asked)  # what the file names would not be read again without being allowed
+    assert (refused.code, "--allow-outside" in refused.err) == (2, True)
+    assert not (empty / "plans/own.yaml").exists()
+    answer = run(*asked, "--allow-outside")
     assert answer.code == 0, answer.err
     text = (empty / "plans/own.yaml").read_text()
     assert "model: {config: ../models/config.json}" in text
-    scenario = parse_scenario(text, file="plans/own.yaml")
+    with files.outside_allowed():
+        scenario = parse_scenario(text, file="plans/own.yaml")
     assert loader_of(scenario)(scenario.training[0].model).layer_count == preset["config"]["num_hidden_layers"]
 
 

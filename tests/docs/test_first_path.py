@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +49,7 @@ def plan(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in which every step was taken: the clone, after `make demo`."""
     folder = tmp_path_factory.mktemp("newcomer")
-    (folder / "scenarios").symlink_to(ROOT / "scenarios")
+    shutil.copytree(ROOT / "scenarios", folder / "scenarios")
     (folder / ".plan").mkdir()
     (folder / ".plan/llama.plan.json").write_bytes((ROOT / "tests/cli/samples/llama.json").read_bytes())
     for kind, step in steps():

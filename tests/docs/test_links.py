@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,7 @@ def test_scenarios_of_pages_load(page: Path, text: str) -> None:
     ("page", "text"), blocks("python"), ids=lambda value: name_of(value) if isinstance(value, Path) else ""
 )
 def test_python_of_pages_runs(page: Path, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
     monkeypatch.chdir(tmp_path)
     for step in console.steps(page.read_text(encoding="utf-8")):
         if isinstance(step, console.Saved):

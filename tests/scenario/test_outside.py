@@ -14,6 +14,7 @@ from planner import files
 from planner.catalog.own_prices import OwnPrices
 from planner.errors import InputError
 from planner.plan.made_with import catalog_of_plan
+from planner.plan.reading import read_plan
 from planner.plan.stale import scenario_of
 from planner.scenario.load import load_scenario, parse_scenario
 
@@ -131,18 +132,26 @@ def test_a_plan_names_no_scenario_outside_of_the_working_folder(here: Path) -> N
     for file in ("../other/scenario.yaml", str(here.parent / "other" / "scenario.yaml"), "/dev/zero", "a\0b"):
         foreign = plan(here, scenario_file=file)
         assert scenario_of(foreign) is None
-        if "\0" not in file:
-            with pytest.raises(InputError, match="outside"):
-                parse_scenario(json.dumps(foreign["scenario"]), file=file)
     with files.outside_allowed():
         assert scenario_of(plan(here, scenario_file="../other/scenario.yaml")) is not None
 
 
-def test_a_copy_in_a_plan_includes_nothing_from_elsewhere(here: Path) -> None:
-    (here.parent / "other" / "base.yaml").write_text("schema: plan/v1\n")
-    text = json.dumps({"include": "base.yaml", "name": "x"})
+@pytest.mark.parametrize("file", ["../other/scenario.yaml", "/etc/x.yaml", "down/x.yaml", "/dev/zero"])
+def test_a_plan_has_no_file_read_of_another_folder(file: str, here: Path) -> None:
+    """The copy of a scenario names files from where the scenario was, and that a plan may say as it likes."""
+    (here / "down").symlink_to(here.parent / "other")
+    foreign = {"schema": "plan/result/v1", **plan(here, scenario_file=file)}
+    (here / "p.json").write_text(json.dumps(foreign))
+    with pytest.raises(InputError) as caught:
+        read_plan("p.json")
+    assert caught.value.problems[0].reference == "unsafe-path"
+    (here / "p.json").write_text(json.dumps(foreign | {"scenario": {"include": "base.yaml"}}))
     with pytest.raises(InputError, match="outside"):
-        parse_scenario(text, file="../other/scenario.yaml")
+        read_plan("p.json")
+    (here / "p.json").write_text(json.dumps(foreign | {"scenario": {"serving": [{"trace": None}]}}))
+    assert read_plan("p.json")["scenario_file"] == file
+    (here / "p.json").write_text(json.dumps(foreign | {"scenario_file": "shipped:gpt2-xl"}))
+    assert read_plan("p.json")
 
 
 @pytest.mark.parametrize("file", ["../other/prices.csv", "/etc/passwd", "/dev/zero"])
