@@ -23,7 +23,7 @@ COMMANDS: dict[str, tuple[str, int]] = {
     "version": ("--version", 0),
     "nothing": ("", 0),
     "help of one": ("help catalog list", 0),
-    "completion": ("--show-completion", 2),
+    "scenarios": ("scenarios", 0),
     "nonsense": ("nonsense", 2),
     "solve": ("solve scenario.yaml", 0),
     "solve to stdout": ("solve scenario.yaml -o json --out -", 0),
