@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from planner.answers.answer import Solved
@@ -21,9 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Plan(Solved):
-    """A plan document and what it says."""
+    """A plan document and what it says.
+
+    Parameters
+    ----------
+    read_from
+        The file that it was read from; empty: it was solved here. What comes from a file is shown as far as it is
+        proven, whatever it says itself.
+    """
 
     document: dict[str, Any]
+
+    read_from: str = field(default="", compare=False)
 
     @classmethod
     def read(cls, path: StrPath) -> Plan:
@@ -36,7 +46,7 @@ class Plan(Solved):
         """
         from planner.plan.reading import read_plan
 
-        return cls(document=read_plan(path))
+        return cls(document=read_plan(path), read_from=os.fspath(path))
 
     def write(self, path: StrPath) -> None:
         """The plan as a file, whole or not at all.
@@ -114,9 +124,15 @@ class Plan(Solved):
     def __str__(self) -> str:
         from planner.report.plan import render_plan
 
-        return render_plan(cast("PlanDocument", self.document), "table")
+        return render_plan(self._to_show(), "table")
 
     def _repr_html_(self) -> str:
         from planner.report.notebook import plan_html
 
-        return plan_html(cast("PlanDocument", self.document))
+        return plan_html(self._to_show())
+
+    def _to_show(self) -> PlanDocument:
+        """The document, as far as it is proven where it is from a file."""
+        from planner.api.checking import to_show
+
+        return cast("PlanDocument", to_show(self))

@@ -105,9 +105,9 @@ def shown(document: Document, catalog: Catalog | None = None) -> tuple[Document,
 
 
 def to_show(plan: PlanLike, catalog: Catalog | None = None) -> Document:
-    """The document of a plan as far as it is proven: a `Plan` is as it was solved, a file or a document is checked."""
+    """The document of a plan as far as it is proven: what was solved here is, a file or a document is checked."""
     document = document_of(plan)
-    return document if isinstance(plan, Plan) else shown(document, catalog)[0]
+    return document if isinstance(plan, Plan) and not plan.read_from else shown(document, catalog)[0]
 
 
 def scenario_problems(document: Mapping[str, Any]) -> list[Problem]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from planner.answers import Explanation
-from planner.api.taking import PlanLike, document_of
+from planner.api.checking import to_show
+from planner.api.taking import PlanLike
 from planner.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def explain(plan: PlanLike, workload: str | None = None, *, rejected: bool = Fal
     UsageError
         The plan has no such workload.
     """
-    document = document_of(plan)
+    document = to_show(plan)
     names = [entry["name"] for entry in document["workloads"]]
     if workload is not None and workload not in names:
         message = f"the plan has no workload '{workload}'"

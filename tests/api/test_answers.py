@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -17,6 +18,7 @@ from planner.answers.frame import COLUMNS
 from planner.brief import brief, some
 from planner.errors import InputError, UsageError
 from planner.export import Export
+from planner.plan.document import resealed
 from planner.report.explanation import render_explanation
 from tests.report.test_notebook_views import HOSTILE, INERT, Page
 
@@ -89,6 +91,19 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
 def test_a_plan_is_written_and_read(plan: Plan, path: Path) -> None:
     assert Plan.read(path).document == plan.document
     assert Plan.read(str(path)).to_json() == path.read_text(encoding="utf-8")
+
+
+def test_what_is_read_is_shown_as_far_as_it_is_proven(plan: Plan, path: Path, tmp_path: Path) -> None:
+    """A plan that says "optimal" and has no certificate, under a seal of its own: nothing of it says "proven"."""
+    assert "optimal, proven" in str(Plan.read(path)) == str(plan)
+    forged = tmp_path / "forged.plan.json"
+    Plan(document=cast("Any", resealed({**plan.document, "certificate": None}))).write(forged)
+    found = Plan.read(forged)
+    assert {problem.reference for problem in found.verify()} == {"wrong-proof"}
+    views = [str(found), found._repr_html_(), str(found.explain()), str(found.report()), found.report().to_html()]
+    for text in views:
+        assert re.findall(r"(?<!not )\bproven\b(?! (?:this close|far))", text) == []
+    assert "not proven" in views[0]
 
 
 # ---- methods
