@@ -16,6 +16,7 @@ __all__ = [
     "Frontier",
     "InfeasibleError",
     "InputError",
+    "NotProvenError",
     "OutputError",
     "Plan",
     "PlanError",
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from planner.errors import (
         InfeasibleError,
         InputError,
+        NotProvenError,
         OutputError,
         PlanError,
         Problem,
