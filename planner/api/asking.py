@@ -5,28 +5,31 @@ Each is a session of one question; who asks several holds a `planner.session`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.api.sessions import Session
 from planner.api.taking import ScenarioLike
 from planner.catalog.model import Catalog
 
+if TYPE_CHECKING:
+    from planner.plan.why.model import BreakEvenRow, MarginalValue, WhyNot
+
 Document = dict[str, Any]
 
 
-def marginal_values(scenario: ScenarioLike, catalog: Catalog | None = None, **options: Any) -> list[Document]:
+def marginal_values(scenario: ScenarioLike, catalog: Catalog | None = None, **options: Any) -> list[MarginalValue]:
     """What one step more of every limit saves, each by solving again.  [micro-USD]"""
     return Session(scenario, catalog, **options).marginal_values()
 
 
-def break_even(scenario: ScenarioLike, catalog: Catalog | None = None, **options: Any) -> list[Document]:
+def break_even(scenario: ScenarioLike, catalog: Catalog | None = None, **options: Any) -> list[BreakEvenRow]:
     """What forcing each device that is not chosen costs, and the price at which it would be chosen."""
     return Session(scenario, catalog, **options).break_even()
 
 
 def why_not(
     scenario: ScenarioLike, device: str, catalog: Catalog | None = None, *, workload: str | None = None, **options: Any
-) -> list[Document]:
+) -> list[WhyNot]:
     """Why a device is not in the plan: dearer by how much, or impossible and what came nearest."""
     return Session(scenario, catalog, **options).why_not(device, workload=workload)
 

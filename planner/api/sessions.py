@@ -34,6 +34,7 @@ from planner.scenario.schema import Scenario
 if TYPE_CHECKING:
     from planner.optimize.limited import Asker
     from planner.plan.others.other_plans import Previous, Staying
+    from planner.plan.why.model import BreakEvenRow, MarginalValue, WhyNot
 
 Document = dict[str, Any]
 Answer = tuple[Candidates, Solution]
@@ -186,20 +187,20 @@ class Session:
             return document
         return resealed({**document, "warnings": [*document["warnings"], f"{NO_TIME}: {', '.join(missing)}"]})
 
-    def marginal_values(self) -> list[Document]:
+    def marginal_values(self) -> list[MarginalValue]:
         """What one step more of each limit saves, each by solving again; nothing without a plan.  [micro-USD]"""
         from planner.plan.why.marginals import marginal_values
 
         candidates, solution = self._plain
         return marginal_values(candidates, solution, self.search, self._asker) if solution.has_plan else []
 
-    def break_even(self) -> list[Document]:
+    def break_even(self) -> list[BreakEvenRow]:
         """What forcing each device that is not chosen costs, and the price at which it would be chosen."""
         from planner.plan.why.break_evens import break_even_prices
 
         return break_even_prices(*self._plain, self._asker)
 
-    def why_not(self, device: str, *, workload: str | None = None) -> list[Document]:
+    def why_not(self, device: str, *, workload: str | None = None) -> list[WhyNot]:
         """Why a device is not in the plan, by workload: dearer by how much, or impossible and what came nearest.
 
         Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,11 @@ from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.rows.place import usd
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.others import SingleKind
 
 
-def best_single_kind(candidates: Candidates, solution: Solution, **options: Any) -> Document | None:
+def best_single_kind(candidates: Candidates, solution: Solution, **options: Any) -> SingleKind | None:
     """The cheapest plan that uses one kind of device throughout; None when the plan already does.
 
     None too with a calendar, where one more program is no small thing to solve.

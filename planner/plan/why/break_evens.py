@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,13 @@ from planner.optimize.status import Status
 from planner.plan.rows.place import MICRO, usd
 from planner.plan.why.widen import column_keys
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.why.model import BreakEvenRow
+
 Mask = NDArray[np.bool_]
 
 
-def break_even_prices(candidates: Candidates, solution: Solution, asker: Asker | None = None) -> list[Document]:
+def break_even_prices(candidates: Candidates, solution: Solution, asker: Asker | None = None) -> list[BreakEvenRow]:
     """One row a device that could be used and is not, cheapest to force first.
 
     Empty when cost is not what is minimised first, or the plan is not proven cheapest: a break-even price is measured
@@ -125,8 +127,8 @@ def _device_of(candidates: Candidates, purchase: Purchase | None) -> str:
     return candidates.catalog.shapes[purchase.offer.shape].device
 
 
-def _row(candidates: Candidates, solution: Solution, device: str, found: BreakEven, prices: Prices) -> Document:
-    row: Document = {
+def _row(candidates: Candidates, solution: Solution, device: str, found: BreakEven, prices: Prices) -> BreakEvenRow:
+    row: BreakEvenRow = {
         "device": device,
         "forced_microusd": found.forced_microusd,
         "forced_usd": None if found.forced_microusd is None else usd(found.forced_microusd),
@@ -143,7 +145,8 @@ def _row(candidates: Candidates, solution: Solution, device: str, found: BreakEv
     regret = found.forced_microusd - solution.cost_microusd
     hours = prices.device_hours(device, found.forced_units)
     price = found.spend_microusd / MICRO / hours if hours > 0 else None
-    return row | {
+    return {
+        **row,
         "regret_microusd": regret,
         "regret_usd": usd(regret),
         "price_usd_per_device_hour": price,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from planner.candidates.search import Candidates
 from planner.optimize.limited import Asker, limit_of, used_by
@@ -25,12 +25,13 @@ from planner.plan.why.settings import DAY_S, Stated, in_words, stated_limits
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.why.model import MarginalValue
 
 
 def marginal_values(
     candidates: Candidates, solution: Solution, search: Search, asker: Asker | None = None
-) -> list[Document]:
+) -> list[MarginalValue]:
     """The value of one step of every limit of a solved scenario, most valuable first.
 
     Parameters
@@ -64,7 +65,7 @@ class _Marginal:
     def scenario(self) -> Scenario:
         return self.candidates.scenario
 
-    def row(self, limit: Stated) -> Document:
+    def row(self, limit: Stated) -> MarginalValue:
         step, step_text = self._step(limit)
         changed = min(limit.value + step, LIFTED) if limit.unit in ("devices", "shapes") else limit.value + step
         answer = self._cost([limit.setting(changed)])

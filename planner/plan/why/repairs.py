@@ -8,9 +8,9 @@ other ways than the lifted one (`Relaxed.covers`), the repair is put to the whol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from planner.candidates.search import Candidates
 from planner.optimize.conflict import Conflict, find_conflict
@@ -26,7 +26,9 @@ from planner.plan.why.widen import wider_choices
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model import others as told
+
 BOTH = "; "  # between the two limits of a quota that counts devices and shapes
 TEXTS = ("from_text", "to_text", "more_text", "setting")
 CONFLICT_SHARE = 0.5  # of the time, when there is a limit; the ways out have the rest
@@ -39,7 +41,7 @@ class Diagnosis:
     conflict: Conflict
     repairs: tuple[Repair, ...]
     combined: Combined | None
-    wider: tuple[Document, ...]
+    wider: tuple[told.WayOut, ...]
 
 
 def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None) -> Diagnosis:
@@ -134,7 +136,7 @@ def least_that_works(guess: int, works: Callable[[int], bool], most: int) -> int
     return high
 
 
-def infeasible_document(diagnosis: Diagnosis, candidates: Candidates) -> Document:
+def infeasible_document(diagnosis: Diagnosis, candidates: Candidates) -> told.Conflicts:
     """Conflict, ways out and the combined repair, as the plan document carries them."""
     return {
         "conflict": list(_members(diagnosis.conflict, candidates)),
@@ -147,7 +149,7 @@ def infeasible_document(diagnosis: Diagnosis, candidates: Candidates) -> Documen
     }
 
 
-def _members(conflict: Conflict, candidates: Candidates) -> Iterator[Document]:
+def _members(conflict: Conflict, candidates: Candidates) -> Iterator[told.Conflict]:
     scenario = candidates.scenario
     labels = _labels(candidates)
     limits = {one.name: one for one in stated_limits(scenario)}
@@ -175,7 +177,7 @@ def place_of(scenario: Scenario, name: str) -> str:
     return ""
 
 
-def _way_out(one: Repair, scenario: Scenario) -> Iterator[Document]:
+def _way_out(one: Repair, scenario: Scenario) -> Iterator[told.WayOut]:
     """The limit from what to what; a quota that counts devices and shapes moves in both."""
     moved = [_moved(limit, one.more, scenario.currency) for limit in stated(scenario, one.name)]
     if not moved:
@@ -184,17 +186,21 @@ def _way_out(one: Repair, scenario: Scenario) -> Iterator[Document]:
         "limit": one.name,
         "place": place_of(scenario, one.name),
         **moved[0],
-        **{
-            key: BOTH.join(filter(None, (other[key] for other in moved)))
-            for key in ("from_text", "to_text", "more_text", "setting")
-        },
+        "from_text": _both(other["from_text"] for other in moved),
+        "to_text": _both(other["to_text"] for other in moved),
+        "more_text": _both(other["more_text"] for other in moved),
+        "setting": _both(other["setting"] for other in moved),
         "cost_microusd": one.cost_microusd,
         "cost_usd": None if one.cost_microusd is None else usd(one.cost_microusd),
         "proven": one.proven,
     }
 
 
-def _moved(limit: Stated, more: int | None, currency: str) -> Document:
+def _both(texts: Iterable[str]) -> str:
+    return BOTH.join(filter(None, texts))
+
+
+def _moved(limit: Stated, more: int | None, currency: str) -> told.Moved:
     """From what to what, in whole units and in words; the setting that does it."""
     value = None if more is None else limit.value + more
     return {
@@ -208,10 +214,10 @@ def _moved(limit: Stated, more: int | None, currency: str) -> Document:
     }
 
 
-def _combined(combined: Combined | None, scenario: Scenario) -> Document | None:
+def _combined(combined: Combined | None, scenario: Scenario) -> told.Combined | None:
     if combined is None:
         return None
-    changes = [
+    changes: list[told.Change] = [
         {"limit": name, **_moved(limit, more, scenario.currency)}
         for name, more in combined.more.items()
         for limit in stated(scenario, name)
@@ -225,6 +231,6 @@ def _combined(combined: Combined | None, scenario: Scenario) -> Document | None:
     }
 
 
-def settings_of(document: Sequence[Document]) -> list[str]:
+def settings_of(changes: Sequence[told.Change]) -> list[str]:
     """The --set texts of some changes."""
-    return [setting for one in document if one["setting"] for setting in one["setting"].split(BOTH)]
+    return [setting for one in changes if one["setting"] for setting in one["setting"].split(BOTH)]

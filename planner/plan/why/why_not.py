@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -27,7 +27,9 @@ from planner.plan.why.break_evens import Prices
 from planner.plan.why.relaxed import Search
 from planner.scenario.load import with_settings
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.workloads import Allocation
+    from planner.plan.why.model import ComparedWith, NotCompared, WhyNot, WithinNoLimits
 
 
 def why_not(
@@ -38,7 +40,7 @@ def why_not(
     *,
     workload: str | None = None,
     asker: Asker | None = None,
-) -> list[Document]:
+) -> list[WhyNot]:
     """One entry a workload: chosen, dearer (by how much, and at what price it would win), or impossible and why.
 
     Parameters
@@ -56,24 +58,22 @@ def why_not(
     return [_entry(candidates, solution, device, task, search, asker) for task in tasks]
 
 
-def _entry(
-    candidates: Candidates, solution: Solution, device: str, task: Task, search: Search, asker: Asker
-) -> Document:
-    entry: Document = {"workload": task.name, "device": device, "state": "impossible", "allowed": True, "misses": []}
+def _entry(candidates: Candidates, solution: Solution, device: str, task: Task, search: Search, asker: Asker) -> WhyNot:
+    entry: NotCompared = {
+        "workload": task.name, "device": device, "state": "impossible", "allowed": True, "misses": [],
+    }  # fmt: skip
     if device in _chosen_devices(candidates, solution, task):
-        return entry | {"state": "chosen"}
+        return {**entry, "state": "chosen"}
     open_to_all = candidates if _columns_of(candidates, task.name, device) else _opened(candidates, device, search)
     if open_to_all is not candidates:
-        entry |= {
-            "allowed": not _left_out(candidates, device),
-            "misses": _misses(open_to_all, task.name, device, search),
-        }
+        entry["allowed"] = not _left_out(candidates, device)
+        entry["misses"] = _misses(open_to_all, task.name, device, search)
     if not solution.has_plan or not _columns_of(open_to_all, task.name, device):
         return entry
     prices = Prices.of(open_to_all)
     whole_task = next(one for one in open_to_all.whole.tasks if one.name == task.name)
     found = prices.break_even(device, solution.cost_microusd, asker, task=whole_task)
-    return entry | _compared(candidates, solution, open_to_all, task.name, device, found, asker)
+    return _compared(candidates, solution, open_to_all, entry, found, asker)
 
 
 def _chosen_devices(candidates: Candidates, solution: Solution, task: Task) -> set[str]:
@@ -118,24 +118,25 @@ def _compared(
     candidates: Candidates,
     solution: Solution,
     other: Candidates,
-    workload: str,
-    device: str,
+    entry: NotCompared,
     found: BreakEven,
     asker: Asker,
-) -> Document:
+) -> WithinNoLimits | ComparedWith:
     """The cheapest plan with the device beside the plan without."""
+    workload, device = entry["workload"], entry["device"]
     if found.forced_microusd is None or found.forced_units is None:
-        return {"state": "limits", "proven": found.proven}
+        return {**entry, "state": "limits", "proven": found.proven}
     forced = _alone(other, workload, device, asker) or (found.forced_microusd, found.forced_units)
     cost, units = forced
     rows = _rows(other, units, workload)
     mine = [row for row in rows if row["device"] == device]
     task = next(one for one in candidates.program.tasks if one.name == workload)
-    chosen = allocations_of(candidates, solution, task)
+    chosen = cast("list[Allocation]", allocations_of(candidates, solution, task))
     price = _price(mine)
     share = None if found.share is None else float(found.share)
     regret = cost - solution.cost_microusd
     return {
+        **entry,
         "state": "dearer" if regret > 0 else "as cheap" if regret == 0 else "cheaper",
         "rows": rows,
         "alone": all(row["device"] == device for row in rows),
@@ -173,7 +174,7 @@ def _alone(candidates: Candidates, workload: str, device: str, asker: Asker) -> 
     return answer.cost_microusd, units
 
 
-def _rows(candidates: Candidates, units: IntArray, workload: str) -> list[Document]:
+def _rows(candidates: Candidates, units: IntArray, workload: str) -> list[Allocation]:
     """The rows of a workload in a plan over all columns, as the plan document has them."""
     whole: Program = candidates.whole
     flows = flows_of(whole, units, None, None)
@@ -182,14 +183,14 @@ def _rows(candidates: Candidates, units: IntArray, workload: str) -> list[Docume
     if getattr(candidates, "whole_calendar", None) is not None:
         over_all = replace(over_all, calendar=candidates.whole_calendar)
     task = next(one for one in whole.tasks if one.name == workload)
-    return allocations_of(over_all, plan, task)
+    return cast("list[Allocation]", allocations_of(over_all, plan, task))
 
 
-def _hours(rows: Sequence[Document]) -> float:
+def _hours(rows: Sequence[Allocation]) -> float:
     return float(sum(row["device_hours"] for row in rows))
 
 
-def _price(rows: Sequence[Document]) -> float | None:
+def _price(rows: Sequence[Allocation]) -> float | None:
     """Mean price of a device-hour.  [USD]"""
     hours = _hours(rows)
     return sum(row["cost_microusd"] for row in rows) / MICRO / hours if hours > 0 else None
@@ -200,20 +201,21 @@ def _ratio(one: float | None, other: float | None) -> float | None:
 
 
 def _break_even_mfu(
-    candidates: Candidates, solution: Solution, workload: str, rows: Sequence[Document], asker: Asker
+    candidates: Candidates, solution: Solution, workload: str, rows: Sequence[Allocation], asker: Asker
 ) -> float | None:
     """MFU on the device from which on it would be chosen for a job; None above 100 %, and for fleets.
 
     The cost of a job is its hours times a price, and its hours are its work over its MFU: with 1 / t of the MFU its
     ways on the device cost t as much on the same nodes. So t is the break-even share of the job's own columns alone.
     """
-    if not isinstance(candidates.questions[workload], TrainingQuestion) or len(rows) != 1 or not rows[0].get("mfu"):
+    if not isinstance(candidates.questions[workload], TrainingQuestion) or len(rows) != 1:
+        return None
+    (row,) = rows
+    if "mfu" not in row or not row["mfu"]:
         return None
     task = next(one for one in candidates.whole.tasks if one.name == workload)
-    found = Prices.of(candidates).break_even(
-        rows[0]["device"], solution.cost_microusd, asker, task=task, task_alone=True
-    )
+    found = Prices.of(candidates).break_even(row["device"], solution.cost_microusd, asker, task=task, task_alone=True)
     if found.share is None:
         return None
-    needed = float(rows[0]["mfu"]) / float(found.share)
+    needed = row["mfu"] / float(found.share)
     return needed if needed <= 1.0 else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,15 @@ from planner.plan.rows.place import usd
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.others import WayOut
+
 Search = Callable[..., Candidates]
 MOST = 60  # further choices that are tried one by one
 EVERY = "*"
 
 
-def wider_choices(scenario: Scenario, search: Search, asker: Asker) -> Iterator[Document]:
+def wider_choices(scenario: Scenario, search: Search, asker: Asker) -> Iterator[WayOut]:
     """At most one way out for hardware.allow and one for hardware.regions."""
     hardware = scenario.hardware
     if hardware.allow != ("*",):
@@ -65,7 +67,7 @@ def _wider(
     matches: Callable[[Site, str], bool],
     search: Search,
     asker: Asker,
-) -> Iterator[Document]:
+) -> Iterator[WayOut]:
     wide = search(with_settings(scenario, [f'{name}="*"']))
     program = replace(wide.whole, objective=("cost",))
     keys = column_keys(wide, key)
@@ -100,7 +102,7 @@ def _solved(program: Program, mask: NDArray[np.bool_], asker: Asker) -> Solution
     return asker.cheapest(restrict(small, np.isin(np.arange(small.column_count), prune(small)))[0])
 
 
-def _way_out(scenario: Scenario, name: str, stated: tuple[str, ...], answers: list[tuple[str, Solution]]) -> Document:
+def _way_out(scenario: Scenario, name: str, stated: tuple[str, ...], answers: list[tuple[str, Solution]]) -> WayOut:
     """The cheapest choice that gives a plan."""
     place, with_plan = scenario.places.get(name), [(one.cost_microusd, key) for key, one in answers if one.has_plan]
     cost, chosen = min(with_plan) if with_plan else (None, "")
