@@ -37,6 +37,7 @@ from planner.candidates.mixed_prices import prices_of_mixes
 from planner.candidates.mixed_search import cheapest
 from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task
 from planner.candidates.search import Candidates
+from planner.plan.choices import Open, least_choice, open_jobs
 from planner.plan.cover import UNMET, least_cover
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class CertificateError(ValueError):
     """Prices that do not fit the program."""
 
 
-def certified_bound(candidates: Candidates, certificate: Selection) -> int:
+def certified_bound(candidates: Candidates, certificate: Selection, upto: int | None = None) -> int:
     """The least value of the criterion that the prices of a certificate prove, rounded up to a whole unit.
 
     Parameters
@@ -61,6 +62,8 @@ def certified_bound(candidates: Candidates, certificate: Selection) -> int:
     certificate
         ``criterion`` (cost, carbon or limits), ``latest_s``, ``rows`` [{number, name, price}], ``requests``
         [{workload, share, lines [[{level, prefill, decode}]]}]; prices are integers >= 0.
+    upto
+        A value that is to be reached: where the prices fall short of it, choices of the jobs are tried together.
 
     Returns
     -------
@@ -74,21 +77,22 @@ def certified_bound(candidates: Candidates, certificate: Selection) -> int:
     upper = np.array(candidates.whole.max_units, dtype=np.int64)
     if certificate["latest_s"] is not None:
         upper[candidates.whole.finish_s > certificate["latest_s"] * (1 + TIE)] = 0
-    return _bound(candidates, certificate, upper)
+    return _bound(candidates, certificate, upper, upto)
 
 
 def bound_of_earlier(candidates: Candidates, prices: Prices, latest_s: float) -> int:
     """Above 0 where prices of limits prove that no plan finishes before a time.  [s]"""
     upper = np.array(candidates.whole.max_units, dtype=np.int64)
     upper[candidates.whole.finish_s >= latest_s * (1 - TIE)] = 0
-    return _bound(candidates, {**prices, "criterion": "limits", "latest_s": None}, upper)
+    return _bound(candidates, {**prices, "criterion": "limits", "latest_s": None}, upper, 1)
 
 
-def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int64]) -> int:
+def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int64], upto: int | None) -> int:
     program = candidates.whole
     weights = priced_weights(program, certificate)
     charges = list(row_prices(program, certificate))
-    total = -sum(price * program.rows[number].bound for number, price in charges)
+    total = rest = -sum(price * program.rows[number].bound for number, price in charges)
+    jobs = open_jobs(program)
     for task in program.tasks:
         mixed = None
         if task.name in candidates.spaces:
@@ -98,7 +102,19 @@ def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int
         if least >= UNMET:
             return UNMET
         total += least
-    return -(-total // STEPS)
+        rest += least if task not in jobs else 0
+    bound = -(-total // STEPS)
+    if upto is None or bound >= upto or not jobs or not program.rows or candidates.spaces:
+        return bound
+    costs = priced_weights(program, {**certificate, "rows": []})
+    plain = sum(
+        least_of_task(program, task, costs, upper, parts_of(certificate["requests"], task)).weight
+        for task in program.tasks
+        if task not in jobs
+    )
+    free = Open(tasks=jobs, rest=rest, plain=plain)
+    found = least_choice(program, weights, costs, upper.tolist(), free, upto * STEPS)
+    return max(bound, -(-found // STEPS))
 
 
 def priced_weights(program: Program, certificate: Selection) -> NDArray[Any]:

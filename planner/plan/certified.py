@@ -61,10 +61,10 @@ def certificate_of(
         return None
     priced: Selection = {"criterion": criterion, "latest_s": latest_s, **_relaxed(candidates.program, found)}
     priced = {**priced, "requests": list(_best_parts(candidates, solution, priced))}
-    value, bound = int(reached[criterion]), certified_bound(candidates, priced)
+    value, bound = int(reached[criterion]), certified_bound(candidates, priced, int(reached[criterion]))
     if not reaches(value, bound):
         finer: Selection = {**priced, "requests": list(_finer_parts(candidates, solution, priced))}
-        better = certified_bound(candidates, finer)
+        better = certified_bound(candidates, finer, value)
         priced, bound = (finer, better) if better > bound else (priced, bound)
     earlier = None if latest_s is None else _of_earlier(candidates, latest_s, time_limit_s)
     return _sealed(priced, allow_suspect, earlier, value, bound)
@@ -82,7 +82,7 @@ def _of_limits(candidates: Candidates, allow_suspect: bool, time_limit_s: float 
     """What shows that nothing meets every limit; None where no prices do."""
     for prices in _prices_of_limits(candidates.program, None, time_limit_s):
         priced: Selection = {**prices, "criterion": "limits", "latest_s": None}
-        if certified_bound(candidates, priced) > 0:
+        if certified_bound(candidates, priced, 1) > 0:
             return _sealed(priced, allow_suspect, None, 0, 0)
     return None
 

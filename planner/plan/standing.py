@@ -90,6 +90,7 @@ def _of_infeasible(candidates: Candidates, certificate: Certificate | None) -> S
     bound = certified_bound(
         candidates,
         {"criterion": "limits", "latest_s": None, "rows": prices["rows"], "requests": prices["requests"]},
+        SHOWN,
     )
     if certificate is not None:
         said = {"criterion": "limits", "latest_s": None, "value": 0, "gap": 0.0, "earlier": None, "bound": SHOWN}
@@ -130,7 +131,8 @@ def _of_plan(document: Mapping[str, Any], candidates: Candidates, certificate: C
         )
     findings += [*_selection(document, certificate, selected, candidates), *_witness(certificate)]
     prices: Prices = {"rows": certificate["rows"], "requests": certificate["requests"]}
-    bound, value = certified_bound(candidates, {**selected, **prices}), certificate["value"]
+    value = certificate["value"]
+    bound = certified_bound(candidates, {**selected, **prices}, value)
     findings += _figures(certificate, value, bound)
     latest_s, earlier = selected["latest_s"], certificate["earlier"]
     earliest = latest_s is None or (earlier is not None and bound_of_earlier(candidates, earlier, latest_s) > 0)

@@ -147,6 +147,7 @@ def test_ctrl_c_after_the_plan_was_found_leaves_it(
     monkeypatch.setattr(where, broken_off)
     answer = run("solve", str(scenario), "-v")
     assert answer.code == 0, answer.out + answer.err
-    assert "optimal, proven" in words(answer.out)
+    certified = "optimal, proven" if "beside" not in where else "optimal by HiGHS; it carries no certificate"
+    assert certified in words(answer.out)
     assert ("interrupted after the plan was found" in words(answer.out)) == (name == "median_cost")
     assert Path(".plan/three-jobs.plan.json").exists()
