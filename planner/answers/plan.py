@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from planner.answers.answer import Solved
 from planner.answers.frame import COLUMNS, Kind, rows_of
 from planner.files import StrPath, write_text
+from planner.plan.model.plan import PlanDocument
 
 if TYPE_CHECKING:
     from planner.answers.comparison import Comparison
@@ -31,7 +32,7 @@ class Plan(Solved):
         proven, whatever it says itself.
     """
 
-    document: dict[str, Any]
+    document: PlanDocument
 
     read_from: str = field(default="", compare=False)
 
@@ -61,8 +62,7 @@ class Plan(Solved):
     @property
     def cost_usd(self) -> float | None:
         """Total cost, training plus serving over the horizon; None without a plan.  [USD]"""
-        cost: float | None = self.document["summary"]["cost_usd"]
-        return cost
+        return self.document["summary"]["cost_usd"]
 
     def verify(self, catalog: Catalog | None = None) -> list[Problem]:
         """Every way in which the plan contradicts its scenario, its catalog or itself: `planner.verify`."""
@@ -135,4 +135,4 @@ class Plan(Solved):
         """The document, as far as it is proven where it is from a file."""
         from planner.api.checking import to_show
 
-        return cast("PlanDocument", to_show(self))
+        return to_show(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from planner.answers import Plan
 from planner.api.taking import PlanLike, document_of
@@ -14,13 +14,13 @@ from planner.catalog.model import Catalog
 from planner.errors import InputError, Place, PlanError, Problem
 from planner.plan.checks.findings import problems_of
 from planner.plan.made_with import catalog_of_plan
+from planner.plan.model.plan import PlanDocument
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.stale import asks_the_same, changed_keys, scenario_of
 from planner.plan.standing import Standing, as_proven, standing_of, unknown_standing
 from planner.plan.verify import verify as _verify
 from planner.scenario.load import parse_scenario
 
-Document = dict[str, Any]
 LATER = "it is shown as far as it is proven; plan verify tells more"
 
 
@@ -28,7 +28,7 @@ LATER = "it is shown as far as it is proven; plan verify tells more"
 class Checked:
     """A plan document after a check: what contradicts it, and what is proven of it."""
 
-    document: Document
+    document: PlanDocument
     problems: list[Problem]  # errors; a warning alone: it holds, and is not proven
     standing: Standing
 
@@ -37,7 +37,7 @@ class Checked:
         """Whether nothing contradicts the document."""
         return not any(problem.severity == "error" for problem in self.problems)
 
-    def shown(self) -> tuple[Document, list[Problem]]:
+    def shown(self) -> tuple[PlanDocument, list[Problem]]:
         """The document as far as it is proven, and a warning where that is less than it says."""
         if self.holds and self.standing.proven:
             return self.document, []
@@ -60,11 +60,16 @@ def verify(plan: PlanLike, catalog: Catalog | None = None) -> list[Problem]:
         A plan, its document or the path of its file.
     catalog
         That it was made with; default as the plan says.
+
+    Raises
+    ------
+    InputError
+        It is no plan; or something in it is missing, unknown or of another type: each with its path.
     """
     return check(document_of(plan), catalog).problems
 
 
-def check(document: Document, catalog: Catalog | None = None, *, supports: bool = True) -> Checked:
+def check(document: PlanDocument, catalog: Catalog | None = None, *, supports: bool = True) -> Checked:
     """What contradicts a plan document, and what of it is proven: see `verify`.
 
     Parameters
@@ -73,26 +78,36 @@ def check(document: Document, catalog: Catalog | None = None, *, supports: bool 
         Also recompute the columns that the bound rests on by the verifier's own code.
     """
     catalog = catalog or catalog_of_plan(document)
-    problems = _verify(document, catalog, load_model) or scenario_problems(document) or case_problems(document, catalog)
+    problems = _verified(document, catalog) or scenario_problems(document) or case_problems(document, catalog)
     if problems:
         return Checked(document=document, problems=problems, standing=unknown_standing(document))
     scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
-    allow_suspect = bool((document["certificate"] or {}).get("allow_suspect"))
+    allow_suspect = _allows_suspect(document)
     try:
         check_references(scenario, catalog)
         listed = enumerate_candidates(scenario, catalog, loader_of(scenario), allow_suspect=allow_suspect)
     except InputError as error:
         return Checked(document=document, problems=list(error.problems), standing=unknown_standing(document))
     standing = standing_of(document, listed)
-    if supports and standing.proven and document["status"] == "optimal":
+    certificate = document["certificate"]
+    if supports and standing.proven and certificate is not None and document["status"] == "optimal":
         from planner.plan.supports import support_findings
 
-        wrong = problems_of(support_findings(listed, document["certificate"], loader_of(scenario)))
+        wrong = problems_of(support_findings(listed, certificate, loader_of(scenario)))
         standing = replace(standing, proven=not wrong, problems=wrong)
     return Checked(document=document, problems=standing.all_problems(), standing=standing)
 
 
-def shown(document: Document, catalog: Catalog | None = None) -> tuple[Document, list[Problem]]:
+def _allows_suspect(document: PlanDocument) -> bool:
+    certificate = document["certificate"]
+    return certificate is not None and certificate["allow_suspect"]
+
+
+def _verified(document: Any, catalog: Catalog) -> list[Problem]:
+    return _verify(document, catalog, load_model)
+
+
+def shown(document: PlanDocument, catalog: Catalog | None = None) -> tuple[PlanDocument, list[Problem]]:
     """A document that was read, as far as it is proven, with a warning where that is less than it says.
 
     Reports say "proven" of nothing else. What does not hold is shown as not proven, and refused by `plan verify`.
@@ -104,7 +119,7 @@ def shown(document: Document, catalog: Catalog | None = None) -> tuple[Document,
         return Checked(document=document, problems=problems, standing=unknown_standing(document)).shown()
 
 
-def to_show(plan: PlanLike, catalog: Catalog | None = None) -> Document:
+def to_show(plan: PlanLike, catalog: Catalog | None = None) -> PlanDocument:
     """The document of a plan as far as it is proven: what was solved here is, a file or a document is checked."""
     document = document_of(plan)
     return document if isinstance(plan, Plan) and not plan.read_from else shown(document, catalog)[0]
@@ -128,14 +143,14 @@ def scenario_problems(document: Mapping[str, Any]) -> list[Problem]:
     return [problem]
 
 
-def leaf_counts(document: Document) -> list[str]:
+def leaf_counts(document: PlanDocument) -> list[str]:
     """How many leaves of a document are worked out again, held against what they are from, or told and not checked."""
     from planner.plan.checks.leaves import counts
 
     return [", ".join(f"{number:,} leaves {kind}" for kind, number in counts(document).items())]
 
 
-def solved_again(document: Document, catalog: Catalog | None = None) -> tuple[list[Problem], str, bool]:
+def solved_again(document: PlanDocument, catalog: Catalog | None = None) -> tuple[list[Problem], str, bool]:
     """What solving the scenario again says against a plan, in words what it came to, and whether that decides.
 
     Costs agree to a millionth or a cent (`planner.plan.proof.slack`).
@@ -144,17 +159,20 @@ def solved_again(document: Document, catalog: Catalog | None = None) -> tuple[li
     from planner.plan.again import differences
 
     scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
-    allow_suspect = bool((document["certificate"] or {}).get("allow_suspect"))
-    options = {name: document["provenance"][name] for name in ("seed", "threads")}
+    allow_suspect = _allows_suspect(document)
+    made = document["provenance"]
     catalog = catalog or catalog_of_plan(document)
-    return differences(document, solve(scenario, catalog, allow_suspect=allow_suspect, **options).document)
+    return differences(
+        document,
+        solve(scenario, catalog, allow_suspect=allow_suspect, seed=made["seed"], threads=made["threads"]).document,
+    )
 
 
-def case_problems(document: Document, catalog: Catalog) -> list[Problem]:
+def case_problems(document: PlanDocument, catalog: Catalog) -> list[Problem]:
     """What is wrong with the cases of an uncertain plan; nothing for any other."""
     scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
     if not scenario.uncertainty and document.get("uncertainty") is None:
         return []
     from planner.plan.checks.uncertain import uncertainty_problems
 
-    return uncertainty_problems(document, scenario, lambda plan: _verify(plan, catalog, load_model))
+    return uncertainty_problems(cast("dict[str, Any]", document), scenario, lambda plan: _verified(plan, catalog))

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from planner.answers import Comparison
 from planner.api.sessions import Session, enumerate_candidates
@@ -26,7 +26,6 @@ from planner.scenario.schema import Scenario
 if TYPE_CHECKING:
     from planner.plan.compare.resolve import Engine, Prepare
     from planner.plan.compare.side import Side
-    from planner.plan.model.plan import PlanDocument
 
 Document = dict[str, Any]
 SOLVING = ("solver", "gap", "time_limit_s", "threads", "seed")
@@ -87,7 +86,7 @@ def side_of(
     scenario = scenario_of(scenario)
     catalog = catalog or catalog_of(scenario)
     plan = solve(scenario, catalog, **options)
-    return Side(name=name, kind=kind, document=cast("PlanDocument", plan.document), scenario=scenario, catalog=catalog)
+    return Side(name=name, kind=kind, document=plan.document, scenario=scenario, catalog=catalog)
 
 
 def side_of_plan(name: str, plan: PlanLike, catalog: Catalog | None = None) -> Side:
@@ -102,19 +101,19 @@ def side_of_plan(name: str, plan: PlanLike, catalog: Catalog | None = None) -> S
 
     document = document_of(plan)
     try:
-        scenario = parse_scenario(json.dumps(document["scenario"]), file=str(document.get("scenario_file") or name))
+        scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"] or name)
     except PlanError as error:
         missing = f"the scenario of {name} cannot be read again: {error.problems[0].message}"
-        return Side(name=name, kind="plan", document=cast("PlanDocument", document), missing=missing)
+        return Side(name=name, kind="plan", document=document, missing=missing)
     found = _catalog_by_digest(document, catalog)
-    digest = str(((document.get("provenance") or {}).get("catalog") or {}).get("sha256", ""))
+    digest = document["provenance"]["catalog"]["sha256"]
     missing = (
         "" if found else f"the catalog that {name} was made with (sha256 {digest[:8]}…) is not at hand (--hardware DIR)"
     )
     return Side(
         name=name,
         kind="plan",
-        document=cast("PlanDocument", document),
+        document=document,
         scenario=scenario,
         catalog=found,
         missing=missing,
@@ -123,7 +122,7 @@ def side_of_plan(name: str, plan: PlanLike, catalog: Catalog | None = None) -> S
 
 def _catalog_by_digest(document: Mapping[str, Any], given: Catalog | None) -> Catalog | None:
     """The catalog that a plan was made with: the one given, its own at the prices it records, or the packaged one."""
-    digest = ((document.get("provenance") or {}).get("catalog") or {}).get("sha256")
+    digest = document["provenance"]["catalog"]["sha256"]
     if given is not None and given.digest == digest:
         return given
     loaders: tuple[Callable[[], Catalog], ...] = (lambda: catalog_of_plan(document), load_catalog)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from planner.answers import Explanation
 from planner.api.checking import to_show
@@ -10,7 +10,7 @@ from planner.api.taking import PlanLike
 from planner.errors import UsageError
 
 if TYPE_CHECKING:
-    from planner.plan.model.plan import PlanDocument
+    pass
 
 
 def explain(plan: PlanLike, workload: str | None = None, *, rejected: bool = False) -> Explanation:
@@ -35,4 +35,4 @@ def explain(plan: PlanLike, workload: str | None = None, *, rejected: bool = Fal
     if workload is not None and workload not in names:
         message = f"the plan has no workload '{workload}'"
         raise UsageError.of("unknown-workload", message, hint=f"it has {', '.join(names)}")
-    return Explanation(document=cast("PlanDocument", document), workload=workload, rejected=rejected)
+    return Explanation(document=document, workload=workload, rejected=rejected)

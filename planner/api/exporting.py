@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from planner.api.checking import to_show
 from planner.api.taking import PlanLike, document_of
@@ -13,7 +13,6 @@ from planner.plan.made_with import catalog_of_plan
 
 if TYPE_CHECKING:
     from planner.export import Export
-    from planner.plan.model.plan import PlanDocument
 
 _STATUS_WITH_PLAN = ("optimal", "feasible")
 
@@ -56,7 +55,7 @@ def export_plan(
         raise UsageError.of("unknown-format", f"no format '{form}'", hint=f"one of {', '.join(FORMATS)}")
     _demand_plan(document_of(plan))
     catalog = catalog or catalog_of_plan(document_of(plan))
-    launches = launches_of(cast("PlanDocument", to_show(plan, catalog)), catalog, command=command)
+    launches = launches_of(to_show(plan, catalog), catalog, command=command)
     chosen = [launch for launch in launches if workload in (None, launch.workload)]
     if not chosen:
         names = ", ".join(dict.fromkeys(launch.workload for launch in launches))

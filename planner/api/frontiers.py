@@ -108,4 +108,4 @@ def tradeoffs(
     check_references(scenario, catalog)
     loader = loader_of(scenario)
     found = each_job_alone(scenario, catalog, loader, allow_suspect=allow_suspect, patience=PATIENCE)
-    return tradeoffs_of(found, None if plan is None else cast("PlanDocument", document_of(plan)))
+    return tradeoffs_of(found, None if plan is None else document_of(plan))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from planner.api.checking import to_show
 from planner.api.frontiers import tradeoffs
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
 from planner.plan.made_with import catalog_of_plan
+from planner.plan.reading import read_frontier_document
 from planner.plan.stale import question_of, scenario_of
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from planner.plan.frontier.model import FrontierDocument
-    from planner.plan.model.plan import PlanDocument
     from planner.report.model import ReportDocument
 
 
@@ -71,10 +71,10 @@ def report(
         costs = costs_of_margins(question, catalog, plan=document, each=each, allow_suspect=allow_suspect, **options)
     kept = question.report if question is not None else None
     return report_document(
-        cast("PlanDocument", document),
+        document,
         catalog,
         margins=costs,
-        frontier=frontier,
+        frontier=None if frontier is None else read_frontier_document(frontier),
         tradeoffs=alone,
         fiscal_year_start=fiscal_year_start or (kept.fiscal_year_start if kept else None),
         contingency=kept.contingency if contingency is None and kept else contingency,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.answers import Plan
 from planner.api.checking import case_problems
@@ -25,6 +25,8 @@ from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import STOPS, as_far_as_listed, uninterrupted
 from planner.plan.beside import NO_TIME, beside_plan, despite_ctrl_c
 from planner.plan.document import build_document, resealed, with_simulation
+from planner.plan.model.plan import PlanDocument
+from planner.plan.reading import read_document
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.standing import standing_of
 from planner.plan.tighten import solve_within_targets
@@ -159,10 +161,11 @@ class Session:
         problems = despite_ctrl_c(
             lambda: _verify(document, catalog, load_model) + standing_of(document, self.ways).problems
         )
-        problems += case_problems(document, catalog) if scenario.uncertainty else []
+        problems += case_problems(cast(PlanDocument, document), catalog) if scenario.uncertainty else []
         if problems:
             raise PlanError(*problems)
-        return Plan(document=self._with_what_was_asked(document, simulate, staying, best, within))
+        whole = self._with_what_was_asked(document, simulate, staying, best, within)
+        return Plan(document=cast(PlanDocument, whole))
 
     def _with_what_was_asked(
         self, document: Document, simulate: bool, staying: Staying | None, best: int, within: float | None
@@ -334,6 +337,7 @@ class Session:
         if any(job.mix_within_job for job in self.scenario.training):
             hint = "leave --previous out, or mix_within_job"
             raise UsageError.of("not-together", "what a mix within a job changes is not counted yet", hint=hint)
+        read_document(previous.document)
         return Staying(previous=previous, options=self.options)
 
     def _with_others(self, document: Document, staying: Staying | None, best: int, within: float | None) -> Document:

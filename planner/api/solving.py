@@ -11,9 +11,8 @@ from planner.catalog.model import Catalog
 from planner.deadline import Deadline
 
 if TYPE_CHECKING:
+    from planner.plan.model.others import DecisionPlan, DeviceRange
     from planner.plan.others.other_plans import Previous
-
-Document = dict[str, Any]
 
 
 def session(
@@ -105,19 +104,19 @@ def solve(
 
 def best_decisions(
     scenario: ScenarioLike, catalog: Catalog | None = None, *, count: int = 5, **options: Any
-) -> list[Document]:
+) -> list[DecisionPlan]:
     """The best plan of each of the `count` best different decisions: device, price model and place of each workload.
 
     Each decision gives up at least one choice of every one before it; options are those of `solve`.
     """
     document = solve(scenario, catalog, best=count, **options).document
-    plans: list[Document] = document["others"]["decisions"]["plans"]
-    return plans
+    found = document["others"]["decisions"]
+    return found["plans"] if found else []
 
 
 def near_optimal(
     scenario: ScenarioLike, catalog: Catalog | None = None, *, within: float = 0.02, **options: Any
-) -> list[Document]:
+) -> list[DeviceRange]:
     """For each device the fewest and the most of it in plans that cost at most a share more than the cheapest.
 
     Each figure is proven, or None; options are those of `solve`.

@@ -10,31 +10,31 @@ from planner.answers import Plan
 from planner.catalog.model import Catalog
 from planner.catalog.own_prices import OwnPrices, load_priced
 from planner.files import StrPath
-from planner.plan.reading import read_plan
+from planner.plan.model.plan import PlanDocument
+from planner.plan.reading import read_document, read_plan
 from planner.scenario.load import load_scenario
 from planner.scenario.schema import Scenario
 
-Document = dict[str, Any]
 PlanLike = Plan | Mapping[str, Any] | StrPath
 ScenarioLike = Scenario | StrPath
 
 
-def document_of(plan: PlanLike) -> Document:
-    """The document of a plan, however it is given.
+def document_of(plan: PlanLike) -> PlanDocument:
+    """The document of a plan, however it is given, held against its types.
 
     Raises
     ------
     InputError
-        A path leads to no plan.
+        It is no plan; or something in it is missing, unknown or of another type: each with its path.
     TypeError
         It is none of the three.
     """
     if isinstance(plan, Plan):
-        return plan.document
+        return read_document(plan.document)
     if isinstance(plan, str | os.PathLike):
         return read_plan(plan)
     if isinstance(plan, Mapping):
-        return plan if isinstance(plan, dict) else dict(plan)
+        return read_document(plan)
     raise TypeError(f"a plan, its document or the path of its file is wanted, not {type(plan).__name__}")
 
 

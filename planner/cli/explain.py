@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -61,11 +61,11 @@ def explain(
         raise usage("unknown-workload", f"the plan has no workload '{workload}'", f"it has {', '.join(names)}")
     view = frame.view(out)
     shown: dict[str, Any] = {"workload": workload, "rejected": rejected, "answers": answers}
-    frame.emit(render_explanation(cast("PlanDocument", document), output.value, **shown, **view), out)
+    frame.emit(render_explanation(document, output.value, **shown, **view), out)
     raise typer.Exit(code)
 
 
-def _read(frame: Frame, plan: str, **asked: Any) -> dict[str, Any]:
+def _read(frame: Frame, plan: str, **asked: Any) -> PlanDocument:
     """A plan file; what changes the question makes no sense for an answer."""
     from planner.cli.stale import as_proven
     from planner.plan.reading import read_plan
@@ -82,7 +82,7 @@ def _read(frame: Frame, plan: str, **asked: Any) -> dict[str, Any]:
 
 def _solved(
     frame: Frame, scenario: str, further: dict[str, Any], workload: str | None, *, allow_suspect: bool, **asked: Any
-) -> tuple[dict[str, Any], int, dict[str, Any]]:
+) -> tuple[PlanDocument, int, dict[str, Any]]:
     """The plan of a scenario, the exit code of its status, and the answers to what else is asked."""
     from planner.cli.find import load
 

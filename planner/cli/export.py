@@ -16,6 +16,7 @@ from planner.cli.stale import AllowStale, as_proven, fresh
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
     from planner.export import Export, Refusal
+    from planner.plan.model.plan import PlanDocument
 
 
 class Target(StrEnum):
@@ -75,7 +76,7 @@ def export(
     _emit(frame, result, out)
 
 
-def _solved(frame: Frame, scenario: str, allow_suspect: bool, asked: dict[str, Any]) -> tuple[dict[str, Any], Catalog]:
+def _solved(frame: Frame, scenario: str, allow_suspect: bool, asked: dict[str, Any]) -> tuple[PlanDocument, Catalog]:
     """The plan of a scenario that is solved first."""
     from planner.cli.find import load
 
@@ -86,7 +87,7 @@ def _solved(frame: Frame, scenario: str, allow_suspect: bool, asked: dict[str, A
         return api.solve(question, catalog, allow_suspect=allow_suspect).document, catalog
 
 
-def _read(frame: Frame, plan: str, given: dict[str, Any], allow_stale: bool) -> tuple[dict[str, Any], Catalog]:
+def _read(frame: Frame, plan: str, given: dict[str, Any], allow_stale: bool) -> tuple[PlanDocument, Catalog]:
     """A plan file that still answers its scenario and its catalog."""
     from planner.plan.reading import read_plan
 

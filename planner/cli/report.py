@@ -19,6 +19,7 @@ from planner.errors import StoppedError
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
     from planner.plan.frontier.model import FrontierDocument
+    from planner.plan.model.plan import PlanDocument
     from planner.report.model import ReportDocument
     from planner.scenario.schema import Scenario
 
@@ -135,7 +136,7 @@ def _solved(
     case: str | None,
     given: dict[str, Any],
     asked: dict[str, Any],
-) -> tuple[dict[str, Any], Scenario, Catalog, int]:
+) -> tuple[PlanDocument, Scenario, Catalog, int]:
     """The plan of a scenario that is solved first, and the exit code of its status."""
     from planner.cli.find import load
 
@@ -155,7 +156,7 @@ def _demand_scenario(settings: Sequence[str] | None, case: str | None) -> None:
 
 def _read(
     frame: Frame, path: str, given: dict[str, Any], allow_stale: bool
-) -> tuple[dict[str, Any], Scenario | None, Catalog]:
+) -> tuple[PlanDocument, Scenario | None, Catalog]:
     """A plan file that still answers its scenario and its catalog."""
     from planner.plan.reading import read_plan
 
@@ -168,7 +169,7 @@ def _frontier(
     frame: Frame,
     over: str | None,
     path: str | None,
-    document: dict[str, Any],
+    document: PlanDocument,
     scenario: Scenario | None,
     catalog: Catalog,
     asked: dict[str, Any],
@@ -194,7 +195,7 @@ def _frontier(
         return api.frontier(question, catalog, over=limit, low=low, high=high, journal=journal, **asked).document
 
 
-def _read_frontier(frame: Frame, path: str, document: dict[str, Any], allow_stale: bool) -> FrontierDocument:
+def _read_frontier(frame: Frame, path: str, document: PlanDocument, allow_stale: bool) -> FrontierDocument:
     from planner.errors import InputError, Place, Problem
     from planner.plan.reading import read_frontier
     from planner.plan.stale import changed_keys

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from planner.cli.frame import Frame, usage
 
 if TYPE_CHECKING:
     from planner.plan.compare.side import Side
-    from planner.plan.model.plan import PlanDocument
 
 DEFAULT = "default"
 _SNIFFED = 4_000  # characters of a file that say what it is
@@ -142,6 +141,6 @@ def _plan(given: Given, name: str, source: str) -> Side:
     from planner.cli.find import load_catalog
     from planner.plan.reading import read_plan
 
-    document = cast("PlanDocument", read_plan(source))
+    document = read_plan(source)
     asked = given.hardware is not None or any(given.own_prices.values())
     return api.side_of_plan(name, document, load_catalog(given.hardware, **given.own_prices) if asked else None)

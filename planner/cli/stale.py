@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from planner.errors import InputError
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
+    from planner.plan.model.plan import PlanDocument
     from planner.scenario.schema import Scenario
 
 AllowStale = Annotated[
@@ -22,7 +23,7 @@ AllowStale = Annotated[
 
 def fresh(
     frame: Frame,
-    plan: dict[str, Any],
+    plan: PlanDocument,
     *,
     hardware: str | None,
     allow_stale: bool,
@@ -52,7 +53,7 @@ def fresh(
     return scenario, catalog
 
 
-def as_proven(frame: Frame, document: dict[str, Any], catalog: Catalog | None = None) -> dict[str, Any]:
+def as_proven(frame: Frame, document: PlanDocument, catalog: Catalog | None = None) -> PlanDocument:
     """The document as far as it is proven, for showing; a warning on stderr where that is less than it says."""
     from planner.api.checking import shown
 

@@ -256,7 +256,7 @@ def _training_launch(
         tokens=above_zero(demand["tokens"]),
         epochs=above_zero(demand["epochs"]),
         progress_tokens=real(demand["progress_tokens"]),
-        checkpoint_every_s=if_any(row["run"].get("checkpoint_every_s")),
+        checkpoint_every_s=if_any(row["run"]["checkpoint_every_s"]) if row["run"]["modelled"] else None,
         group=group,
         **common,
     )

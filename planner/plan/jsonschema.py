@@ -8,11 +8,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, get_args, get_type_hints
 
-from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import get_original_bases, is_typeddict
 
 from planner.plan.model.plan import PlanDocument
+from planner.plan.reading import adapter_of
 
 Schema = dict[str, Any]
 
@@ -36,11 +36,11 @@ def document_schema(document: Any, identifier: str, title: str) -> Schema:
     Parameters
     ----------
     document
-        A TypedDict with a pydantic configuration; a text below a key of it, or of what it holds, describes the key.
+        A TypedDict; a text below a key of it, or of what it holds, describes the key.
     identifier
         Its name and version, as plan/result/v1.
     """
-    found = TypeAdapter(document).json_schema(schema_generator=_Untitled)
+    found = adapter_of(document).json_schema(schema_generator=_Untitled)
     parts = found.pop("$defs", {})
     whole = parts.pop(document.__name__, found)
     for kind in _kinds(document):

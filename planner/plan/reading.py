@@ -1,53 +1,181 @@
-"""Plan files, read back."""
+"""Documents that come from outside, held against their types before anything else looks at them."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
-from pathlib import Path
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from planner import files
-from planner.errors import InputError, Place
+from planner.errors import InputError, Place, Problem
 from planner.plan.contained import demand_contained
 
 if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
     from planner.plan.frontier.model import FrontierDocument
+    from planner.plan.model.plan import PlanDocument
 
+_MOST = 10  # problems that are told; the first of them are enough to mend a file by
 _LIMIT_BYTES = 64_000_000
-_PLAN, _FRONTIER = "plan/result/v1", "plan/frontier/v1"
+_DIGITS = 100  # of a whole number that are read: Python reads no more than a few thousand, and far fewer are too many
+_LARGEST = 2**63 - 1  # of whole numbers: micro-dollars are 64 bits wide
+_WORD = re.compile(r"[A-Za-z0-9_-]+")
+_HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: what no file can hold
+_SHOWN = 40  # characters of a value that is refused
 
 
-def read_plan(path: files.StrPath) -> dict[str, Any]:
-    """A plan document; InputError when the file is not one, or would have files read that lie elsewhere."""
-    document = _read(path, _PLAN, "a plan", "plan solve SCENARIO writes a plan")
+def read_plan(source: files.StrPath) -> PlanDocument:
+    """The plan document of a file; InputError when the file holds none, one that `read_document` refuses, or one that
+    would have files read that lie elsewhere."""
+    document = read_document(*_parsed(source, "a plan"))
     demand_contained(document)
     return document
 
 
-def read_frontier(path: files.StrPath) -> FrontierDocument:
-    """A frontier document; InputError when the file is not one."""
-    hint = "plan frontier SCENARIO --over deadline=7d..60d -o json --out FILE writes a frontier"
-    return cast("FrontierDocument", _read(path, _FRONTIER, "a frontier", hint))
+def read_frontier(source: files.StrPath) -> FrontierDocument:
+    """The frontier document of a file; InputError when the file holds none, or one that is refused."""
+    return read_frontier_document(*_parsed(source, "a frontier"))
 
 
-def _read(source: files.StrPath, schema: str, noun: str, hint: str) -> dict[str, Any]:
-    """A document of one schema."""
+def _parsed(source: files.StrPath, noun: str) -> tuple[object, str]:
+    """What a JSON file holds, and its name; numbers that no document can hold too, so that their path can be told."""
     path = os.fspath(source)
     text = files.read_text(path, limit_bytes=_LIMIT_BYTES)
     try:
-        document = json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=float, parse_int=lambda digits: int(digits[:_DIGITS])), path
     except json.JSONDecodeError as error:
         place = Place(file=path, line=error.lineno, column=error.colno)
         raise InputError.of("bad-json", f"not JSON: {error.msg}", place=place) from None
-    except (ValueError, RecursionError):
+    except RecursionError:
         raise InputError.of("bad-json", f"not {noun}", place=Place(file=path)) from None
-    found = document.get("schema") if isinstance(document, dict) else None
-    if found != schema:
-        hint = f"{noun} has schema {schema}" if Path(path).suffix == ".json" else hint
-        raise InputError.of(f"not-{noun.replace(' ', '-')}", f"{path} is not {noun}", place=Place(file=path), hint=hint)
-    return dict(document)
 
 
-def _refuse(constant: str) -> Any:
-    raise ValueError(constant)
+def read_document(value: object, file: str = "") -> PlanDocument:
+    """A plan document, as it is, once everything in it has the type that it must have.
+
+    Parameters
+    ----------
+    value
+        What a JSON text held.
+    file
+        Where it is from, for messages.
+
+    Raises
+    ------
+    InputError
+        It is no plan, a plan of another version, or keys are missing, unknown or of another type: each with its path.
+    """
+    return cast("PlanDocument", _read(value, file, "a plan", "plan/result/v1", "solve the scenario again: plan solve"))
+
+
+def read_frontier_document(value: object, file: str = "") -> FrontierDocument:
+    """A frontier document, as `read_document` does a plan."""
+    hint = "plan frontier SCENARIO --over deadline=7d..60d -o json --out FILE writes a frontier"
+    return cast("FrontierDocument", _read(value, file, "a frontier", "plan/frontier/v1", hint))
+
+
+def adapter_of(kind: Any) -> TypeAdapter[Any]:
+    """What holds a document against its type: no key that the type does not name, no number in words."""
+    from pydantic import ConfigDict, TypeAdapter
+
+    kind.__pydantic_config__ = ConfigDict(extra="forbid", strict=True)
+    return TypeAdapter(kind)
+
+
+@cache  # made when the first file is read: it takes a moment
+def _adapter(schema: str) -> TypeAdapter[Any]:
+    if schema == "plan/result/v1":
+        from planner.plan.model.plan import PlanDocument
+
+        return adapter_of(PlanDocument)
+    from planner.plan.frontier.model import FrontierDocument
+
+    return adapter_of(FrontierDocument)
+
+
+def _read(value: object, file: str, noun: str, schema: str, hint: str) -> Mapping[str, Any]:
+    places = (Place(file=file),) if file else ()
+    found = value.get("schema") if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping) or found != schema:
+        version = isinstance(found, str) and found.startswith(schema.rstrip("0123456789"))
+        said = f"{noun} of version {found}; this planner reads {schema}" if version else f"not {noun}"
+        reference, way = ("unknown-schema", hint) if version else (f"not-{noun.replace(' ', '-')}", "")
+        way = way or (f"{noun} has schema {schema}" if file.endswith(".json") or not file else hint)
+        raise InputError(Problem(reference=reference, message=f"{file or 'this'} is {said}", places=places, hint=way))
+    wrong = dict(_unfit(value)) or dict(_of_other_types(value, schema))
+    if not wrong:
+        return value
+    told = [f"{path} {what}" for path, what in wrong.items()]
+    if len(told) > _MOST:
+        told = [*told[: _MOST - 1], f"and {len(told) - _MOST + 1} more places"]
+    reference = f"malformed-{noun.split()[-1]}"
+    raise InputError(*(Problem(reference=reference, message=each, places=places, hint=hint) for each in told))
+
+
+def _unfit(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Numbers and texts that JSON may hold and a document may not, wherever they stand."""
+    waiting: list[tuple[str, Any]] = [("", document)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += ((_inside(path, key), part) for key, inner in value.items() for part in (key, inner))
+        elif isinstance(value, list | tuple):
+            waiting += ((f"{path}[{index}]", inner) for index, inner in enumerate(value))
+        elif isinstance(value, float) and not math.isfinite(value):
+            yield path, "is no finite number"
+        elif isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
+            yield path, "is a whole number of more than 63 bits"
+        elif isinstance(value, str) and not value.isascii() and _HALF.search(value):
+            yield path, "holds half a character"
+
+
+def _of_other_types(document: Mapping[str, Any], schema: str) -> Iterator[tuple[str, str]]:
+    """What is missing, unknown or of another type."""
+    from pydantic import ValidationError
+
+    try:
+        _adapter(schema).validate_python(document)
+    except ValidationError as error:
+        for one in error.errors(include_url=False):
+            path = _path(document, one["loc"])
+            if one["type"] == "missing":
+                yield path, "is missing"
+            elif one["type"] == "extra_forbidden":
+                yield path, "is not known"
+            elif one["type"] == "union_tag_not_found":
+                yield _inside(path, one["ctx"]["discriminator"].strip("'")), "is missing"
+            elif one["type"] == "union_tag_invalid":
+                yield _inside(path, one["ctx"]["discriminator"].strip("'")), f"is none of {one['ctx']['expected_tags']}"
+            else:
+                yield path, f"is {_shown(one['input'])}, {one['msg'].removeprefix('Input ').replace('None', 'null')}"
+
+
+def _path(document: Any, parts: tuple[int | str, ...]) -> str:
+    """Where an error is, as --set writes it, without the names of the types that were tried."""
+    path, value = "", document
+    for number, part in enumerate(parts):
+        if isinstance(value, list) and isinstance(part, int):
+            path, value = f"{path}[{part}]", value[part]
+        elif isinstance(value, Mapping) and (part in value or number == len(parts) - 1):
+            path, value = _inside(path, part), value.get(part)
+    return path
+
+
+def _inside(path: str, key: object) -> str:
+    name = str(key) if _WORD.fullmatch(str(key)) else json.dumps(str(key)[:_SHOWN])
+    return f"{path}.{name}" if path else name
+
+
+def _shown(value: Any) -> str:
+    """A value in short, without characters that a terminal would obey."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    text = json.dumps(value, default=str)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -21,8 +21,8 @@ from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, slac
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, FleetPrices, Prices
+    from planner.plan.model.plan import PlanDocument, Summary
 
-Document = dict[str, Any]
 CLOSE = 1e-9  # relative, of times; carbon is summed from floats: 1e-6
 NOT_PROVEN = "not-proven"
 SOLVE = "plan verify --solve solves the scenario again and decides"
@@ -253,23 +253,20 @@ def _summary(document: Mapping[str, Any], certificate: Certificate | None) -> It
             yield Finding("wrong-proof", f"{name} is {summary[name]!r}, its certificate says {value!r}")
 
 
-def as_proven(document: Mapping[str, Any], standing: Standing) -> Document:
+def as_proven(document: PlanDocument, standing: Standing) -> PlanDocument:
     """The document as far as it is proven, for showing: its status, bound and gap are those worked out again.
 
     The seal is left as it is, to tell which file this is.
     """
     if standing.proven:
-        return dict(document)
-    if document.get("status") not in (*WITH_PLAN, "infeasible"):
-        known = document.get("status") in ("stopped", "failed")
-        return {**document, "status": document["status"] if known else "failed", "certificate": None}
-    if document["status"] == "infeasible":
+        return document
+    if document["status"] not in WITH_PLAN:
         return {**document, "certificate": None}
     money = standing.bound if not standing.problems and document["summary"]["objective"][0] != "carbon" else None
-    proof = {
+    summary: Summary = {
+        **document["summary"],
         "bound_microusd": money,
         "bound_usd": None if money is None else money / 1e6,
         "gap": None if standing.problems else standing.gap,
     }
-    summary = {**document["summary"], **proof}
     return {**document, "status": "feasible", "summary": summary, "certificate": None}

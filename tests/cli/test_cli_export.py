@@ -18,9 +18,11 @@ from tests.cli.conftest import ROOT, Run
 def plan(here: Path) -> Path:
     """The kept plan of scenarios/llama.yaml, as `plan solve` would have saved it."""
     document = json.loads((ROOT / "tests/scenarios/golden/llama.json").read_text(encoding="utf-8"))
-    document["provenance"]["planner"] = "0.1.0"
+    document["provenance"] |= {"planner": "0.1.0", "solver": "HiGHS", "modelling": "PuLP"}
     path = here / "llama.plan.json"
-    path.write_text(json.dumps({**document, "sha256": "5" * 64, "scenario_file": "scenarios/llama.yaml"}))
+    path.write_text(
+        json.dumps({**document, "certificate": None, "sha256": "5" * 64, "scenario_file": "scenarios/llama.yaml"})
+    )
     return path
 
 

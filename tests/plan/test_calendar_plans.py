@@ -13,6 +13,7 @@ import pytest
 
 from planner import api
 from planner.catalog.model import Catalog, Provenance
+from planner.errors import InputError
 from planner.plan.document import digest_of
 from planner.scenario.schema import Scenario
 from tests.verified import errors
@@ -49,7 +50,10 @@ def solved(plan: Scenario, there: Catalog) -> Document:
 
 
 def references(document: Document, there: Catalog) -> set[str]:
-    return {problem.reference for problem in api.verify(document, there)}
+    try:
+        return {problem.reference for problem in api.verify(document, there)}
+    except InputError as error:
+        return {problem.reference for problem in error.problems}
 
 
 def sealed(document: Document) -> Document:

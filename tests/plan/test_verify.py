@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from planner import api
 from planner.candidates.search import enumerate_candidates
 from planner.catalog.model import Catalog
-from planner.errors import Problem
+from planner.errors import InputError, Problem
 from planner.optimize.solve import optimize
 from planner.plan.document import build_document, digest_of
+from planner.plan.reading import read_document
 from planner.scenario.schema import Scenario
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
@@ -32,7 +33,10 @@ def solved(plan: Scenario, world: Catalog) -> Document:
 
 
 def problems(document: Document, world: Catalog) -> list[Problem]:
-    return api.verify(document, world)
+    try:
+        return api.verify(document, world)
+    except InputError as error:  # what is not even of the types of a plan
+        return list(error.problems)
 
 
 def references(document: Document, world: Catalog) -> set[str]:
@@ -241,7 +245,7 @@ TAMPERINGS: list[tuple[str, Callable[[Document], None], set[str]]] = [
     ("gap", edit("summary", "gap", to=0.01), {"wrong-proof"}),
     ("status", edit("status", to="infeasible"), {"wrong-proof"}),
     ("status and cost", drop_infeasible, {"wrong-proof"}),
-    ("unknown status", edit("status", to="splendid"), {"unknown-status"}),
+    ("unknown status", edit("status", to="splendid"), {"malformed-plan"}),
     ("catalog", edit("provenance", "catalog", "sha256", to="0" * 64), {"other-catalog"}),
     ("date of the catalog", edit("provenance", "catalog", "as_of", to="2031-01-01"), {"other-catalog"}),
     ("shorter deadline", edit("scenario", "training", 0, "deadline", to="1 h"), {"late"}),
@@ -302,13 +306,13 @@ def test_tampering_breaks_the_seal(
 ) -> None:
     forged = copy.deepcopy(plan)
     tamper(forged)
-    assert "changed-plan" in references(forged, world)
+    assert references(forged, world) & {"changed-plan", "malformed-plan", "unknown-schema"}
 
 
 def test_a_new_seal_alone_is_caught(plan: Document, world: Catalog) -> None:
     assert references({**plan, "sha256": "0" * 64}, world) == {"changed-plan"}
     unsealed = {key: value for key, value in plan.items() if key != "sha256"}
-    assert references(unsealed, world) == {"changed-plan"}
+    assert references(unsealed, world) == {"malformed-plan"}
 
 
 def test_reasons_are_covered_by_the_seal(plan: Document, world: Catalog) -> None:
@@ -456,10 +460,9 @@ JSON = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(garbage=JSON)
-def test_what_is_no_plan_gives_problems(garbage: Any) -> None:
-    found = problems(garbage, catalog())
-    assert found
-    assert all(isinstance(problem, Problem) for problem in found)
+def test_what_is_no_plan_is_an_input_error(garbage: Any) -> None:
+    with pytest.raises(InputError, match="not-a-plan"):
+        read_document(garbage)
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -493,10 +496,11 @@ def test_numbers_out_of_range_are_findings(
 ) -> None:
     forged = copy.deepcopy(plan)
     edit(*path, to=number)(forged)
-    assert references(forged, world) > {"changed-plan"}
+    found = references(forged, world)
+    assert found == {"malformed-plan"} or found > {"changed-plan"}
 
 
-@pytest.mark.parametrize("document", [None, [], "plan", 3, {}, {"schema": "plan/result/v1"}, {"status": "optimal"}])
+@pytest.mark.parametrize("document", [{}, {"schema": "plan/result/v1"}, {"status": "optimal"}])
 def test_documents_of_another_kind(document: Any) -> None:
     assert problems(document, catalog())
 

@@ -303,7 +303,7 @@ def _sunk(document: PlanDocument) -> Iterator[Beside]:
 def _checkpoints(document: PlanDocument) -> Iterator[Beside]:
     for w, workload in enumerate(document["workloads"]):
         for a, row in enumerate(rows_of(workload)):
-            stored = row["run"].get("storage_usd") if "run" in row else None
+            stored = row["run"]["storage_usd"] if "run" in row and row["run"]["modelled"] else None
             if stored:
                 yield {
                     "what": f"storage of checkpoints of {workload['name']}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired
 
-from pydantic import ConfigDict, Field, with_config
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from planner.plan.model.amounts import Count, Microusd, Usd
@@ -120,7 +120,6 @@ class Uncertainty(TypedDict):
     stochastic_solution_usd: float | None
 
 
-@with_config(ConfigDict(extra="forbid", strict=True))
 class PlanDocument(Bought):
     """A plan, as `plan solve -o json` prints it."""
 

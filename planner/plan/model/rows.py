@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, final
+from typing import Annotated, Literal, NotRequired, final
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from planner.plan.model.amounts import Count, Microusd, Usd
@@ -85,23 +86,34 @@ class TrainingLayout(TypedDict):
     micro_batches: Count
 
 
-class RunFigures(TypedDict):
-    """Failures and checkpoints."""
+class SteadyRun(TypedDict):
+    """A run in which nothing fails and nothing is saved."""
 
-    modelled: bool
+    modelled: Literal[False]
     goodput: float
     "share of the wall time spent on steps that count"
-    checkpoint_bytes: NotRequired[float]
-    checkpoint_s: NotRequired[float]
+
+
+class FailingRun(TypedDict):
+    """Failures and checkpoints of a run."""
+
+    modelled: Literal[True]
+    goodput: float
+    "share of the wall time spent on steps that count"
+    checkpoint_bytes: float
+    checkpoint_s: float
     "time that one checkpoint stops the job"
-    checkpoint_every_s: NotRequired[float]
+    checkpoint_every_s: float
     "computing time between checkpoints"
-    mtbf_hours: NotRequired[float | None]
+    mtbf_hours: float | None
     "of the job; null: nothing fails"
-    expected_failures: NotRequired[float]
-    storage_bytes: NotRequired[float]
-    storage_usd: NotRequired[float | None]
+    expected_failures: float
+    storage_bytes: float
+    storage_usd: float | None
     "not part of the cost; null: no price was given"
+
+
+RunFigures = Annotated[SteadyRun | FailingRun, Field(discriminator="modelled")]
 
 
 class Work(TypedDict):
