@@ -1,4 +1,4 @@
-"""JSON Schemas of documents from their types; `python -m planner.plan.jsonschema` writes that of the plan."""
+"""JSON Schemas of documents from their types; `python -m planner.api.made_schemas` writes those that ship."""
 
 from __future__ import annotations
 
@@ -86,11 +86,3 @@ def _texts(kind: Any) -> Iterator[tuple[str, str]]:
 def schema_text(schema: Schema) -> str:
     """A schema as it ships."""
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    from pathlib import Path
-
-    from planner.files import write_text
-
-    write_text(Path(__file__).with_name("plan.schema.json"), schema_text(plan_json_schema()))

@@ -20,7 +20,7 @@ SAMPLES = Path(__file__).parents[1] / "cli" / "samples"
 
 def test_the_shipped_schema_is_that_of_the_types() -> None:
     told = schema_text(plan_json_schema())
-    assert told == read_package_text("plan/plan.schema.json"), "run python -m planner.plan.jsonschema"
+    assert told == read_package_text("plan/plan.schema.json"), "run python -m planner.api.made_schemas"
 
 
 def test_texts_below_keys_describe_them_in_rows_of_every_kind() -> None:

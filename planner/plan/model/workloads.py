@@ -13,20 +13,34 @@ from planner.plan.model.fleet import FleetFigures, ServingAllocation, ServingLay
 from planner.plan.model.rows import Spread, TrainingAllocation, TrainingLayout
 
 
-class Alternative(TypedDict):
-    """The cheapest way on another device for a workload alone."""
+class AlternativeCells(TypedDict):
+    """The cheapest way on another device for a workload alone, without its layout."""
 
     device: str
     offer: str
     count: Count
     devices: Count
-    layout: TrainingLayout | ServingLayout
     cost_microusd: Microusd
     cost_usd: Usd
     hours: float
     note: str
     tie: bool
     "the error bands leave open whether it is cheaper than what is chosen"
+
+
+class TrainingAlternative(AlternativeCells):
+    """The cheapest way on another device for a training job alone."""
+
+    layout: TrainingLayout
+
+
+class ServingAlternative(AlternativeCells):
+    """The cheapest way on another device for a fleet alone."""
+
+    layout: ServingLayout
+
+
+Alternative = TrainingAlternative | ServingAlternative
 
 
 class CrossCheck(TypedDict):
@@ -89,7 +103,6 @@ class WorkloadCells(TypedDict):
     cost_microusd: Microusd
     cost_usd: Usd
     because: list[str]
-    alternatives: list[Alternative]
     cross_check: list[CrossCheck]
     equations: list[str]
     term_sources: TermSources
@@ -104,6 +117,7 @@ class TrainingWorkload(WorkloadCells):
     demand: TrainingDemand
     "tokens and deadline of the workload"
     allocations: list[TrainingAllocation]
+    alternatives: list[TrainingAlternative]
     error_band: WorkloadBand | None
     "how far the figures of this workload may be off; null: no plan"
     under_way: UnderWay | None
@@ -118,6 +132,7 @@ class ServingWorkload(WorkloadCells):
     demand: ServingDemand
     "request rates and latency targets of the workload"
     allocations: list[ServingAllocation]
+    alternatives: list[ServingAlternative]
     error_band: None
     under_way: None
     fleet: FleetFigures
