@@ -6,8 +6,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 # pip compiles what it installs, but not an editable checkout
 COMPILE := $(BIN)/python -m compileall -q planner
 JOBS ?= 2
+DIST ?= loadfile
 
-.PHONY: demo test install install-test lint types check schema calibrate validation docs clean
+.PHONY: demo test install install-test lint types check campaign soak coverage calibrate validation docs clean
 
 demo: install
 	$(BIN)/plan solve scenarios/llama.yaml
@@ -46,7 +47,20 @@ types:
 	$(BIN)/mypy
 
 check:
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -n $(JOBS) --dist $(DIST)
+
+# the long tests (tests/tiers.py), none begun after so many seconds; `make soak` runs them to the end
+CAMPAIGN_S ?= 900
+campaign: install-test
+	PLAN_TESTS=campaign PLAN_TESTS_SECONDS=$(CAMPAIGN_S) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+soak: install-test
+	PLAN_TESTS=campaign $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# the default tests with branches counted, and a floor for each room
+coverage: install-test
+	$(BIN)/python -m pytest -n $(JOBS) --dist $(DIST) --cov --cov-report=
+	$(BIN)/python benchmarks/coverage_floors.py
 
 # the constants that ship, from the rows that ship; then the errors that they show, and what `make test` accepts
 calibrate: install
@@ -61,4 +75,4 @@ docs: install
 	$(BIN)/python docs/generate
 
 clean:
-	rm -rf build dist .plan .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist .plan .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Numbers that tests state, read from their source: how many cases, instances, fixtures there are now.
+"""Numbers that tests state, read from their source: how many cases, instances, fixtures `make campaign` tries now.
 
 A reference is one of
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from planner.yamlfile import parse_yaml
 
 ROOT = Path(__file__).parents[2]
+TIMES = 20  # as many random inputs in `make campaign` as the settings of a test say
 
 
 def count(reference: str) -> int:
@@ -83,12 +84,13 @@ def _of_call(node: ast.Call, path: str) -> Iterator[int]:
     if name == "range":
         bounds = [next(_numbers(argument, path)) for argument in node.args]
         yield bounds[0] if len(bounds) == 1 else bounds[1] - bounds[0]
-    elif name in ("settings", "int", "get"):  # int(os.environ.get("NAME", "40")) is 40 unless somebody asks for more
+    elif name == "settings":
         examples = [keyword.value for keyword in node.keywords if keyword.arg == "max_examples"]
-        texts = [one for one in node.args if isinstance(one, ast.Constant) and str(one.value).isdigit()]
-        yield from (int(str(one.value)) for one in texts)
-        for below in (*examples, *(one for one in node.args if isinstance(one, ast.Call))):
-            yield from _numbers(below, path)
+        yield from (TIMES * number for one in examples for number in _numbers(one, path))
+    elif name == "cases":
+        yield from _numbers(node.args[1], path)
+    elif name == "sampled":
+        yield from _numbers(node.args[0], path)
     elif name in ("parametrize", "seeds"):
         for argument in node.args[1:]:
             yield from _numbers(argument, path)

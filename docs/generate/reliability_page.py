@@ -19,9 +19,11 @@ HEAD = """\
 <!-- made by `make docs` from docs/generate/promises.yaml and the tests; change those -->"""
 
 INTRODUCTION = """\
-Each row is a promise, the tests that show it, and what they try in every run of `make test`. Numbers are read
-from the tests themselves when this page is made, so that the page cannot promise more than is tried. How far
-predictions are off is another matter: [validation](validation.md) has the figures.
+Each row is a promise, the tests that show it, and what they try in `make campaign`. `make test` runs the same
+tests, the long ones with fewer cases: a twentieth of the random inputs, the same ones on every machine, and a part
+of the instances for brute force ([0034](decisions/0034-two-tiers-of-tests.md)). Numbers are read from the tests
+themselves when this page is made, so that the page cannot promise more than is tried. How far predictions are off
+is another matter: [validation](validation.md) has the figures.
 
 Bugs of solvers, YAML readers and table writers that these tests guard against were measured, not guessed: a
 solver that calls a feasible program infeasible, a time limit that is reported as "optimal", a merge key of 369

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planner.equations.registry import FloatOrArray, as_float, equation
+from planner.equations.serving_memory import whole_above
 
 
 @equation("EQ-KV-1")
@@ -124,7 +125,7 @@ def resident_tokens(
     """
     window, page = as_float(window_tokens), as_float(page_tokens)
     kept = np.minimum(as_float(tokens), np.where(window > 0, window, np.inf))
-    return np.ceil(kept / page) * page
+    return whole_above(kept / page) * page
 
 
 @equation("EQ-KV-4")

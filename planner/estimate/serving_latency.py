@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from planner.equations.percentiles import gamma_percentile, wait_percentile_s
 from planner.equations.queueing import mixed_step_s, others_in_window, running_variance, slot_wait_probability
 from planner.equations.registry import as_float
+from planner.equations.serving_memory import whole_above
 from planner.estimate.serving_levels import LEVELS, SCORE, Level, excess, late_s
 from planner.estimate.serving_requests import KEYS, RequestShape
 from planner.estimate.serving_step import StepTimes
@@ -148,7 +149,7 @@ class Demand:
     @cached_property
     def chunks(self) -> Values:
         """Steps that a mean prompt is cut into."""
-        return np.ceil(self.new / self.budget)
+        return np.asarray(whole_above(self.new / self.budget))
 
 
 @dataclass(frozen=True, kw_only=True)

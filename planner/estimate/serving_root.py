@@ -14,6 +14,7 @@ Function = Callable[[Values], Values]
 ROUNDS = 60
 PATIENCE = 3  # rounds that need not halve the bracket
 CLOSE = 5e-5  # of the argument or below zero: a row is done
+ROUNDING = 1e-9  # of a width or a value: rules are not decided by last digits, which processors round differently
 SPARSE = 0.6  # share of rows not done below which the others are left out
 
 
@@ -74,12 +75,16 @@ class _Bracket:
         kept = value <= 0
         again = kept == self.last  # the end that stays twice is weighed less, so that the next guess falls on its side
         low_factor, high_factor = 1 - value / below, 1 - value / above
-        self.below = np.where(kept, value, np.where(again, below * np.where(high_factor > 0, high_factor, 0.5), below))
-        self.above = np.where(kept, np.where(again, above * np.where(low_factor > 0, low_factor, 0.5), above), value)
+        self.below = np.where(
+            kept, value, np.where(again, below * np.where(high_factor > ROUNDING, high_factor, 0.5), below)
+        )
+        self.above = np.where(
+            kept, np.where(again, above * np.where(low_factor > ROUNDING, low_factor, 0.5), above), value
+        )
         kept_here, left_here = kept & ~self.done, ~kept & ~self.done  # rows that are done stay, whatever their company
         self.bottom, self.top = np.where(kept_here, guess, bottom), np.where(left_here, guess, top)
         self.last = kept
-        self.slow = np.where(self.top - self.bottom > width / 2, self.slow + 1, 0)
+        self.slow = np.where(self.top - self.bottom > width * (0.5 + ROUNDING), self.slow + 1, 0)
         self.halve = self.slow >= PATIENCE
         self.done = self.done | (self.top - self.bottom < CLOSE) | (kept & (value > -CLOSE))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.architecture.build import build
@@ -17,6 +17,7 @@ from planner.architecture.config import Config, parse_json
 from planner.architecture.families import FAMILIES
 from planner.architecture.load import PRESETS, coarse_model, list_presets, load_model, preset_summary
 from planner.errors import InputError
+from tests.tiers import settings
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama",
@@ -269,7 +270,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(list_presets()), st.data())
 def test_any_value_under_any_key_is_read_or_refused(name: str, data: st.DataObject) -> None:
     """Whatever stands in a config: an architecture, or an InputError; never another exception."""

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.api import load_model
@@ -17,6 +17,7 @@ from planner.candidates.serving import ServingTable, replica_layouts, resolve_se
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.scenario.schema import Scenario
+from tests.tiers import settings
 from tests.worlds import GIB, catalog, device, fleet, offer, scenario, shape
 
 MICRO = 1_000_000
@@ -99,7 +100,7 @@ def test_a_unit_costs_its_shapes_over_the_horizon() -> None:
     assert solve(world, {"horizon": "1 week"})[0].cost_microusd[0] == 168 * MICRO
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     qpm=st.floats(min_value=0.1, max_value=1e4),
     peak=st.floats(min_value=1, max_value=10),

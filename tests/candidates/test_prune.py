@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.candidates import dominance
@@ -16,6 +16,7 @@ from planner.candidates.prune import alone_units, can_bind, canonical_order, cou
 from planner.optimize.solve import optimize
 from tests.optimize.brute import best, random_program
 from tests.optimize.instances import permuted, program, row, within_tasks
+from tests.tiers import cases, settings
 
 
 def one(cost: list[int], **more: object) -> Program:
@@ -83,10 +84,10 @@ def check_same_plan(question: Program) -> int:
 
 
 def test_pruned_equals_unpruned_by_brute_force() -> None:
-    assert sum(check_same_plan(random_program(seed)) for seed in range(5000, 5300)) > 300
+    assert sum(check_same_plan(random_program(seed)) for seed in range(5000, 5000 + cases(60, 300))) > cases(60, 300)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(min_value=0, max_value=10**6))
 def test_pruned_equals_unpruned_solved(seed: int) -> None:
     question = random_program(seed)
@@ -99,7 +100,7 @@ def test_pruned_equals_unpruned_solved(seed: int) -> None:
     assert whole.units[indices].tolist() == pruned.units.tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(min_value=0, max_value=10**6))
 def test_what_is_kept_does_not_depend_on_order(seed: int) -> None:
     """Up to copies that differ in nothing, of which any one may be kept."""

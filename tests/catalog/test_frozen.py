@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
 from planner.catalog.digest import digest_of
@@ -18,6 +18,7 @@ from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from tests.catalog.extending import HEAD, extended, offers_of, written
+from tests.tiers import settings
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +71,7 @@ def quoted(text: str) -> str:
 texts = st.text("aZ09 é日🙂=|<>\"'\\:#-{}[],&*!%@`$", min_size=1, max_size=20)
 
 
-@settings(
-    max_examples=3, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=3, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     microusd=st.integers(1, 10**12),
     fraction=st.integers(0, 99),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 import shlex
 import shutil
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from planner.report.text import cells
+from tests import shipped
 from tests.cli.conftest import Run, without_price_age
 
 COMMANDS = [
@@ -56,18 +56,8 @@ def test_help_has_two_examples(run: Run, command: tuple[str, ...]) -> None:
 @pytest.fixture(scope="module")
 def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The plan that the examples of verify and explain speak of."""
-    from planner import api
-
-    root = Path(__file__).parents[2]
-    folder = tmp_path_factory.mktemp("plan")
-    before = Path.cwd()
-    os.chdir(root)
-    try:
-        plan = api.solve(api.load_scenario("scenarios/llama.yaml"))
-    finally:
-        os.chdir(before)
-    path = folder / "llama.plan.json"
-    path.write_text(plan.to_json(), encoding="utf-8")
+    path = tmp_path_factory.mktemp("plan") / "llama.plan.json"
+    path.write_text(shipped.plan_text("llama"), encoding="utf-8")
     return path
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner import files
@@ -22,6 +22,7 @@ from planner.plan.references import loader_of
 from planner.scenario.load import parse_scenario
 from planner.scenario.starter import DEFAULTS, MODELINE, Answers, answer_problems, model_reference, starter_text
 from tests.cli.conftest import ROOT, Run
+from tests.tiers import settings
 
 SUGGESTION = re.compile(r"^( *)# ([a-z_]+: .*)$", re.MULTILINE)
 
@@ -69,7 +70,7 @@ answers = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(answers)
 def test_any_answers_make_a_file_that_loads(given_answers: Answers) -> None:
     with files.outside_allowed():  # a model may lie anywhere
@@ -80,7 +81,7 @@ def test_any_answers_make_a_file_that_loads(given_answers: Answers) -> None:
     assert (scenario.limits.budget_microusd is None) == (not given_answers.budget)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from([key for key in Answers.__dataclass_fields__ if key != "allow"]), st.text(max_size=30))
 def test_any_text_is_an_answer_or_refused_never_a_crash(key: str, text: str) -> None:
     """Whatever is typed: it becomes that one value and no other line of the file, or it is refused with a reason."""

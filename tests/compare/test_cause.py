@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner import api
@@ -20,6 +20,7 @@ from planner.plan.tighten import solve_within_targets
 from planner.scenario.schema import Scenario
 from tests.compare import worlds
 from tests.compare.worlds import OFFERS, at_prices, base, market, question, sealed, side
+from tests.tiers import settings
 
 HYPERBOLIC, A100, H100, NEBIUS, H200, H200_FURTHER, RUNPOD, L40S = (
     "hyperbolic:default:2x-H100-149-1443:on_demand",
@@ -211,7 +212,7 @@ def scaled(factors: list[float]) -> Catalog:
     )
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(FACTORS, st.sampled_from(["limits.budget=$3000", "limits.spend=$60/h", "limits.max_devices=64"]))
 def test_ways_priced_anew_are_those_listed_at_these_prices(factors: list[float], limit: str) -> None:
     asked = question(limit)
@@ -236,7 +237,7 @@ def test_closed_offers_are_in_no_column() -> None:
     assert (left.program.cost_microusd == fewer.program.cost_microusd).all()
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(FACTORS)
 def test_what_is_not_tried_would_change_nothing(factors: list[float]) -> None:
     """The claims of `resolve`, each held against solving after all."""
@@ -253,7 +254,7 @@ def test_what_is_not_tried_would_change_nothing(factors: list[float]) -> None:
                 assert (solved.how, solved.cost_microusd) == (begun.how, begun.cost_microusd)
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(FACTORS)
 def test_a_cause_leads_to_the_decision_and_none_of_it_can_be_spared(factors: list[float]) -> None:
     resolver = resolver_of(scaled(factors))

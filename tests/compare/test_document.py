@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import planner
@@ -18,6 +18,7 @@ from planner.plan.compare.scenario_keys import blended, changed_keys, leaves
 from planner.scenario.load import parse_scenario
 from tests.compare import worlds
 from tests.compare.worlds import OFFERS, at_prices, base, market, question, side
+from tests.tiers import settings
 
 RUNPOD, A100 = "runpod:US-CA-1:1x_A100-80GB_SECURE:on_demand", "hyperstack:CANADA-1:n3-A100x1:on_demand"
 VALIDATOR = jsonschema.Draft202012Validator(api.compare_schema())
@@ -63,7 +64,7 @@ def scaled(factors: list[float]) -> Any:
     return at_prices(market(), prices)
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 @given(FACTORS)
 def test_both_ways_round_mirror_each_other(factors: list[float]) -> None:
     other = side("B", scaled(factors))
@@ -83,7 +84,7 @@ def test_both_ways_round_mirror_each_other(factors: list[float]) -> None:
         assert there["cause"]["changes"] == back["cause"]["changes"]
 
 
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=2)
 @given(FACTORS)
 def test_any_market_beside_itself_is_the_same(factors: list[float]) -> None:
     assert api.compare(side("A", scaled(factors)), side("B", scaled(factors))).same

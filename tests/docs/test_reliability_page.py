@@ -10,6 +10,8 @@ import counts
 import pytest
 from reliability_page import promises
 
+from tests import tiers
+
 ROOT = Path(__file__).parents[2]
 PROMISES = list(promises())
 
@@ -23,6 +25,10 @@ def test_every_promise_names_tests_that_exist(promise: dict[str, object]) -> Non
         assert not name or name in counts.tests_of(path), test
 
 
+def test_random_inputs_are_counted_as_the_long_tier_tries_them() -> None:
+    assert counts.TIMES == tiers.TIMES
+
+
 def test_names_are_given_once() -> None:
     names = [promise["name"] for promise in PROMISES]
     assert len(names) == len(set(names))
@@ -33,10 +39,10 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(counts, "ROOT", tmp_path)
     counts._module.cache_clear()
     text = """
-        CASES = 120
+        CASES = cases(12, 120)
         SEEDS = range(10, 30)
         FEW = settings(max_examples=60, deadline=None)
-        LAW = settings(max_examples=int(os.environ.get("MANY", "40")))
+        LAW = settings(max_examples=40)
 
         @FEW
         def test_bound() -> None: ...
@@ -44,7 +50,7 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         @settings(max_examples=7)
         def test_own() -> None: ...
 
-        @pytest.mark.parametrize("seed", range(CASES))
+        @pytest.mark.parametrize("seed", sampled(range(CASES), 3))
         def test_range() -> None: ...
 
         def test_loop() -> None:
@@ -63,7 +69,7 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("name", "number"),
     [
-        ("CASES", 120), ("SEEDS", 20), ("FEW", 60), ("LAW", 40), ("test_bound", 60), ("test_own", 7),
+        ("CASES", 120), ("SEEDS", 20), ("FEW", 1200), ("LAW", 800), ("test_bound", 1200), ("test_own", 140),
         ("test_range", 120), ("test_loop", 25),
     ],
 )  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 from planner.api import load_model
 from planner.architecture.load import coarse_model
 from planner.catalog.load import load_catalog
+from planner.catalog.model import Catalog
 from planner.estimate import resolve
 from planner.scenario.schema import ServingFleet, TrainingJob
 from tests.worlds import GIB, PEAK_FLOP_PER_S, catalog, device, fleet, job, scenario, shape
@@ -99,10 +100,14 @@ def test_an_assumed_network_is_of_a_shape_and_never_replaces_a_fact() -> None:
         assert resolve.inter_node_rate(shape(kind=kind, inter_node_bytes_per_s_per_device=None), 12e9) is None
 
 
+@pytest.fixture(scope="module")
+def world() -> Catalog:
+    return load_catalog()
+
+
 @pytest.mark.parametrize("name", sorted(load_catalog().devices))
-def test_every_device_of_the_catalog_can_be_resolved(name: str) -> None:
+def test_every_device_of_the_catalog_can_be_resolved(name: str, world: Catalog) -> None:
     """Whatever is unknown of a device, the numbers are numbers, or the device is refused by its uses."""
-    world = load_catalog()
     card = world.devices[name]
     for one in [piece for piece in world.shapes.values() if piece.device == name]:
         assert 0 < resolve.usable_bytes(card, one) <= resolve.memory_bytes(card, one)

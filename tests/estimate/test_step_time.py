@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.architecture.load import load_model
@@ -19,6 +19,7 @@ from planner.estimate.step import STEP_TERMS, step_time
 from planner.estimate.terms import Terms
 from planner.estimate.training import TrainingSpec, training_time
 from planner.estimate.work import Work
+from tests.tiers import settings
 
 MACHINE = Machine(
     peak_flop_per_s=989e12,
@@ -125,7 +126,7 @@ def test_an_unknown_network_takes_forever_between_nodes_only() -> None:
     assert np.isfinite(seconds(machine=machine, devices=8, dp=8, global_batch=64))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     rate=st.sampled_from(
         ["peak_flop_per_s", "linear_flop_per_s", "memory_bandwidth_bytes_per_s", "all_bytes_per_s",
@@ -145,7 +146,7 @@ def test_a_slower_machine_is_never_faster(
     assert seconds(machine=slower, **layout) >= seconds(**layout) * (1 - 1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(batch=st.sampled_from([64, 128, 256, 512, 1024]), sharding=st.sampled_from([0, 1, 3]))
 def test_a_larger_batch_takes_longer_and_less_per_sequence(batch: int, sharding: int) -> None:
     small, large = seconds(global_batch=batch, sharding=sharding), seconds(global_batch=2 * batch, sharding=sharding)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.export import export, launches_of
 from tests.export.test_training_formats import FORM, STRANGE, places
+from tests.tiers import settings
 
 FORMS = ("vllm", "sglang", "skypilot", "kubernetes")
 PARTS = ("row", "demand", "fleet", "scenario")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_edited_fleets_are_input_errors(plans: dict[str, Any], catalog: Catalog, data: st.DataObject) -> None:
     document = copy.deepcopy(

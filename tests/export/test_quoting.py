@@ -10,11 +10,12 @@ import unicodedata
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.export import quoting
 from tests.export.hostile import HOSTILE
+from tests.tiers import settings
 
 TEXT = st.text(max_size=40) | st.sampled_from(HOSTILE)
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -35,14 +36,14 @@ def printed(words: list[str], *, double: bool = False) -> list[str]:
     return answer.stdout.decode("utf-8").split("\0")[:-1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(TEXT, min_size=10, max_size=10))
 def test_a_shell_hands_on_what_was_quoted(words: list[str]) -> None:
     """1,000 texts, ten a shell."""
     assert printed(words) == [encodable(word).replace("\0", "") for word in words]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(TEXT, min_size=10, max_size=10))
 def test_a_shell_expands_nothing_in_double_quotes(words: list[str]) -> None:
     assert printed(words, double=True) == [encodable(word).replace("\0", "") for word in words]
@@ -53,7 +54,7 @@ def test_hostile_names_through_a_shell() -> None:
     assert printed(names) == [encodable(name).replace("\0", "") for name in names]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.dictionaries(TEXT, TEXT | st.integers() | st.booleans() | st.lists(TEXT, max_size=3), max_size=4))
 def test_documents_come_back(document: dict[str, object]) -> None:
     wanted = json.loads(json.dumps({encodable(key): _plain(value) for key, value in document.items()}))

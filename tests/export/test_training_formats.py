@@ -15,7 +15,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from planner import api
@@ -26,6 +26,7 @@ from planner.export.torchtitan import job_config
 from planner.export.trainer import training_command
 from planner.export.training import steps_between_checkpoints
 from tests.export.scripts import RECORDED, Started, recorded_parser, started, syntax_error, torchrun_words
+from tests.tiers import settings
 
 TRAINING = ("torchrun", "torchtitan", "deepspeed", "slurm")
 Read = Callable[..., list[Launch]]
@@ -376,7 +377,7 @@ LAYOUTS = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     layout=LAYOUTS,
     per_node=st.sampled_from((1, 2, 4, 8)),
@@ -481,7 +482,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found + [place for key, one in inner for place in places(one, (*path, key))]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_edited_plan_documents_are_input_errors(plans: dict[str, Any], catalog: Catalog, data: st.DataObject) -> None:
     """Whatever stands anywhere in the plan of a job: files, reasons, or an error for people; no traceback."""

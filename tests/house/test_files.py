@@ -15,6 +15,7 @@ import pytest
 
 from planner import files
 from planner.errors import InputError, OutputError
+from tests.tiers import cases
 
 PLANNER = Path(files.__file__).parent.parent
 
@@ -179,7 +180,7 @@ def test_killed_writer_leaves_old_or_new(tmp_path: Path) -> None:
     )
     rng = random.Random(7)
     env = {**os.environ, "PYTHONPATH": str(PLANNER)}
-    for _ in range(24):
+    for _ in range(cases(6, 24)):
         child = subprocess.Popen([sys.executable, "-c", code], env=env)
         seen = target.stat().st_mtime_ns if target.exists() else 0
         deadline = time.monotonic() + 20

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError, Problem
 from planner.yamlfile import BAD, parse_yaml, read_yaml
+from tests.tiers import settings
 
 
 def value(text: str) -> object:
@@ -179,7 +180,7 @@ JSON_LIKE = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,6}", fullmatch=True), JSON_LIKE, max_size=4))
 def test_reads_back_what_pyyaml_writes(data: dict[str, object]) -> None:
     text = yaml.safe_dump(data, allow_unicode=True)

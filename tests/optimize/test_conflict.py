@@ -13,6 +13,7 @@ from planner.optimize.solve import optimize
 from planner.optimize.status import Solution, Status
 from tests.optimize.brute import best, random_program
 from tests.optimize.instances import program, row
+from tests.tiers import cases
 
 TASKS = [Task(name=n, kind="training", first=f, stop=f + 2) for n, f in (("a", 0), ("b", 2), ("c", 4))]
 
@@ -56,7 +57,7 @@ def test_feasible_has_no_conflict() -> None:
 
 def test_random_conflicts_are_minimal_by_brute_force() -> None:
     seen = 0
-    for seed in range(200):
+    for seed in range(cases(40, 200)):
         question = random_program(seed)
         if best(question) is not None:
             continue
@@ -68,7 +69,7 @@ def test_random_conflicts_are_minimal_by_brute_force() -> None:
             assert best(without_others(question, rest)) is not None, (seed, name)
         assert set(names) <= set(groups_of(question))
         seen += 1
-    assert seen >= 60
+    assert seen >= cases(10, 60)
 
 
 def test_step_without_proof_is_flagged(monkeypatch: object) -> None:

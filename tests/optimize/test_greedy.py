@@ -17,6 +17,7 @@ from tests.optimize.brute import best, random_program
 from tests.optimize.brute_fleets import KINDS, best_fleet, random_fleet
 from tests.optimize.brute_supplies import best_supplied, random_supplied
 from tests.optimize.instances import program, row, static
+from tests.tiers import cases
 
 
 def costs(question: Program, units: np.ndarray) -> int:
@@ -27,7 +28,7 @@ def costs(question: Program, units: np.ndarray) -> int:
 
 def test_found_in_most_random_programs_and_never_where_there_is_none() -> None:
     there = found = 0
-    for seed in range(150):
+    for seed in range(cases(60, 150)):
         question = random_program(seed)
         expected, units = best(question), greedy_plan(scope_of(question))
         there += expected is not None

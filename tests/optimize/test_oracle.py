@@ -14,9 +14,10 @@ from planner.optimize.enumerate import Walk
 from planner.optimize.solve import optimize
 from tests.optimize.brute import best, random_program, value
 from tests.optimize.brute_supplies import best_supplied, random_supplied
+from tests.tiers import cases
 
-INSTANCES = 200
-SUPPLIED = 60
+INSTANCES = cases(40, 200)
+SUPPLIED = cases(15, 60)
 FOUND = (50_004, 50_331)  # purchases that a criterion leaves out altogether
 
 
@@ -37,7 +38,7 @@ def test_equals_brute_force_without_walking(solver: str, first: int, monkeypatch
     if first == 23_150:
         monkeypatch.setattr(stage, "WHOLE", 0)
         monkeypatch.setattr(stage, "BEST", 1)
-    for seed in range(first, first + 60):
+    for seed in range(first, first + cases(10, 60)):
         _same_as_brute_force(seed, solver)
 
 
@@ -78,7 +79,7 @@ def test_supplies_equal_brute_force(solver: str) -> None:
 def test_flows_carry_every_bucket() -> None:
     """Routed requests sum to the demand of each bucket and no column carries more than its units can."""
     seen = 0
-    for seed in range(120):
+    for seed in range(cases(60, 120)):
         question = random_program(seed)
         answer = optimize(question)
         if not answer.has_plan:
@@ -93,7 +94,7 @@ def test_flows_carry_every_bucket() -> None:
             load = np.where(flows > 0, flows / np.maximum(capacity, 1), 0.0).sum(axis=1)
             assert (load <= answer.units[part] * (1 + 1e-6)).all()
             seen += buckets > 1
-    assert seen >= 10
+    assert seen >= cases(4, 10)
 
 
 def test_chains_without_purchases_equal_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from planner.optimize.slack import surely_infeasible
 from tests.optimize.brute import best
 from tests.optimize.instances import ints, program, row
 from tests.optimize.repair_cases import cheapest_by_brute_force, checked, infeasible_instances, limited_program
+from tests.tiers import cases
 
 TASKS = [Task(name=n, kind="training", first=f, stop=f + 2) for n, f in (("a", 0), ("b", 2))]
 
@@ -101,13 +102,13 @@ def test_large_amounts_are_exact_to_the_unit() -> None:
 def test_random_infeasible_programs() -> None:
     """The default part of benchmarks/repairs.py."""
     seen, kinds = 0, np.zeros(4, dtype=int)
-    for seed, limited in infeasible_instances(range(60)):
+    for seed, limited in infeasible_instances(range(cases(20, 60))):
         tally = checked(limited)
         assert tally.wrong == [], seed
         kinds += [tally.repairs > 0, tally.not_enough > 0, tally.combined == 1, tally.combined > 1]
         seen += 1
-    assert seen >= 25
-    assert (kinds >= 5).all(), kinds
+    assert seen >= cases(8, 25)
+    assert (kinds >= cases(1, 5)).all(), kinds
 
 
 @pytest.mark.parametrize("name", ["a", "quota"])

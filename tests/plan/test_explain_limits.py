@@ -20,6 +20,7 @@ from planner.report.explanation import render_explanation
 from planner.report.plan import render_plan
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
+from tests.tiers import cases
 from tests.worlds import PEAK_FLOP_PER_S, catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
@@ -182,13 +183,13 @@ def infeasible_questions(seeds: range) -> Iterator[tuple[int, Scenario, Catalog]
 
 def test_random_scenarios() -> None:
     checked = ways = 0
-    for seed, plan, world in infeasible_questions(range(40)):
+    for seed, plan, world in infeasible_questions(range(cases(15, 40))):
         facts = api.repairs(plan, world)
         assert facts is not None, seed
         ways += check_ways_out(plan, world, facts)
         checked += 1
-    assert checked >= 12
-    assert ways >= 15
+    assert checked >= cases(4, 12)
+    assert ways >= cases(5, 15)
 
 
 def test_a_plan_needs_no_repairs() -> None:
@@ -240,7 +241,7 @@ def random_calendar(seed: int) -> tuple[Scenario, Catalog]:
 
 def test_random_calendars() -> None:
     checked = ways = 0
-    for seed in range(24):
+    for seed in range(cases(10, 24)):
         plan, world = random_calendar(seed)
         if cost_of(plan, world) is not None:
             continue
@@ -248,8 +249,8 @@ def test_random_calendars() -> None:
         assert facts is not None, seed
         ways += check_ways_out(plan, world, facts)
         checked += 1
-    assert checked >= 6
-    assert ways >= 6
+    assert checked >= cases(2, 6)
+    assert ways >= cases(2, 6)
 
 
 @pytest.mark.parametrize("least", [1, 2, 5, 37, 100])

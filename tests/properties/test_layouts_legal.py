@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.api import load_model
@@ -17,6 +17,7 @@ from planner.architecture.model import Architecture
 from planner.candidates.layouts import BATCH_TOLERANCE, LayoutRules, enumerate_layouts
 from planner.estimate.layout import Layout
 from planner.estimate.training import TrainingSpec, training_memory
+from tests.tiers import sampled, settings
 
 # dense with few KV heads, with as many as query heads, with 25 heads; experts without and with dense layers; MLA
 MODELS = ["llama-3.1-8b", "qwen2.5-1.5b", "llama-7b", "gpt2-xl", "gpt2", "mixtral-8x7b", "llama-4-scout-text",
@@ -146,7 +147,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", sampled(MODELS, 4))
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_search_lists_what_nested_loops_find(name: str, case: tuple[str, int, tuple[float, ...], None]) -> None:
     arch, (_, sequence, batches, batch_range) = model(name), case
@@ -191,7 +192,7 @@ def _memory(arch: Architecture, spec: TrainingSpec, splits: list[Split]) -> np.n
     return np.asarray(training_memory(arch, spec, layout).total)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     name=st.sampled_from(MODELS),
     counts=st.lists(st.integers(min_value=1, max_value=96), min_size=1, max_size=4),
@@ -220,7 +221,7 @@ def test_laws_of_every_layout(
     assert len(set(rows(layout))) == len(size)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     name=st.sampled_from(["llama-3.1-8b", "mixtral-8x7b"]),
     counts=st.lists(st.sampled_from([1, 2, 3, 4, 8, 12]), min_size=2, max_size=4, unique=True),

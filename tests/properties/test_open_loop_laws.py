@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, load_at, slo_capacity
 from planner.estimate.serving_pools import decode_pool_capacity, prefill_pool_capacity
 from tests.simulate.engines import MACHINES, replica_of
+from tests.tiers import settings
 
 ENGINES = [
     ("llama-3.1-8b", "bf16", "bf16", 1, 1, "h100"),
@@ -35,7 +36,7 @@ def _shape(prompt: float, output: float, spread: float) -> RequestShape:
 engines = st.sampled_from(ENGINES)
 shapes = st.builds(_shape, st.floats(50, 8000), st.floats(2, 1500), st.floats(1, 1.6))
 limits = st.sampled_from([4.0, 32.0, 128.0, 512.0])
-settled = settings(max_examples=40, deadline=None)
+settled = settings(max_examples=40)
 
 
 def rate(engine: Any, shape: RequestShape, targets: Targets, limit: Any) -> np.ndarray:

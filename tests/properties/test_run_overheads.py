@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from planner.equations import reliability as rel
 from planner.estimate.run import TERMS, RunSpec, run_figures, run_overheads
+from tests.tiers import settings
 
-FEW = settings(max_examples=150, deadline=None)
+FEW = settings(max_examples=150)
 MANY_S = st.floats(1e4, 1e9)
 SIZES = st.floats(1e8, 2e13)
 DEVICES = st.integers(1, 100_000)

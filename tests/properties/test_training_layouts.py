@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.architecture.load import load_model
@@ -15,10 +15,11 @@ from planner.equations import memory as mem
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.training import TrainingSpec, training_memory, training_time
+from tests.tiers import settings
 
 MODELS = {name: load_model(name) for name in ("gpt2-xl", "llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite")}
 POWERS = st.sampled_from([1, 2, 4, 8])
-FEW = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=60)
 
 
 @st.composite
@@ -146,7 +147,7 @@ def test_no_pipeline_no_bubble(arch: Architecture, spec: TrainingSpec, layout: L
 RATES = ("peak_flop_per_s", "mfu", "pair_bytes_per_s", "all_bytes_per_s", "host_bytes_per_s", "inter_node_bytes_per_s")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(models, specs(), layouts(), machines(), st.sampled_from(RATES), st.floats(0.05, 0.95))
 def test_time_never_falls_when_a_rate_falls(
     arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine, rate: str, share: float

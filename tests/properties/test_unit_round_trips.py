@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner import units
 from planner.units import UnitError
+from tests.tiers import settings
 
 POSITIVE = st.floats(min_value=1e-12, max_value=1e24, allow_nan=False, allow_infinity=False)
-ROUNDS = settings(max_examples=2000, deadline=None)
+ROUNDS = settings(max_examples=2000)
 
 
 @ROUNDS
@@ -43,13 +44,13 @@ def test_shares(value: float) -> None:
     assert units.parse_fraction(units.format_percent(value, exact=True)) == value
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(POSITIVE)
 def test_for_people_to_three_digits(value: float) -> None:
     assert abs(units.parse_bytes(units.format_bytes(value).replace(",", "")) - value) <= 0.0051 * value
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(
     st.text(max_size=30) | st.from_regex(r"\$?[0-9]{1,5}\.?[0-9]{0,3}(e[0-9]{1,9})? ?[A-Za-z/%]{0,8}", fullmatch=True)
 )

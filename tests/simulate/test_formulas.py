@@ -12,6 +12,7 @@ from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, load_
 from planner.estimate.serving_pools import decode_pool_capacity, prefill_pool_capacity
 from planner.simulate import SimulatedLoad, simulate_replica
 from tests.simulate.engines import Case, Plain, twelve
+from tests.tiers import sampled
 
 LOADS = (0.3, 0.6, 0.8)
 CASES = {case.name: case for case in twelve()}
@@ -43,7 +44,7 @@ def error(predicted: Any, simulated: float) -> float:
 
 
 @pytest.mark.parametrize("load", LOADS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, 4))
 def test_twelve_shapes(name: str, load: float) -> None:
     """The bar: time per token within 7 %, 95th percentile of the first token within 20 %, at loads up to 0.8."""
     predicted, simulated = both(name, load)

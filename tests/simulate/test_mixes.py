@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -20,6 +20,7 @@ from planner.estimate.serving_requests import Mix
 from planner.scenario.load import load_scenario
 from planner.simulate import SimulatedLoad, Workload, simulate_replica
 from tests.simulate.engines import Plain, replica_of
+from tests.tiers import sampled, settings
 
 Values = NDArray[np.float64]
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -95,7 +96,7 @@ def both(name: str, load: float) -> tuple[OpenLoad, SimulatedLoad]:
 
 
 @pytest.mark.parametrize("load", LOADS)
-@pytest.mark.parametrize("name", MIXES)
+@pytest.mark.parametrize("name", sampled(MIXES, 2))
 def test_mixes(name: str, load: float) -> None:
     """The bar: time per token within 7 %, 95th percentile of the first token within 20 %, at loads up to 0.8."""
     predicted, simulated = both(name, load)
@@ -143,7 +144,7 @@ def test_a_bucket_served_alone_has_no_mix() -> None:
     share=st.floats(0.01, 0.99),
     load=st.floats(0.1, 0.9),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_percentiles_lie_between_the_classes_and_rise(short: float, long: float, share: float, load: float) -> None:
     """Short and long prompts in the same queue; and a gap between tokens is never below their mean."""
     engine = Plain(step0_s=0.01, sequence_s=1e-4, prompt_token_s=2e-5)
@@ -162,7 +163,7 @@ def test_percentiles_lie_between_the_classes_and_rise(short: float, long: float,
     level=st.sampled_from([0.5, 0.9, 0.95, 0.99]),
     seed=st.integers(0, 1000),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_mixture_of_exponentials(means: list[float], level: float, seed: int) -> None:
     """The oracle: the share of each class below the percentile, weighted, is the level; and it lies between them."""
     scale = np.array(means)[:, None]

@@ -11,6 +11,7 @@ from planner.equations.queueing import prefill_queue_wait_s
 from planner.estimate.serving_open import RequestShape
 from planner.simulate import Workload, simulate_replica
 from tests.simulate.engines import Plain, replica_of
+from tests.tiers import cases
 
 ENGINE = Plain(step0_s=0.01, sequence_s=1e-3, prompt_token_s=1e-4, request_s=0.02)
 
@@ -77,7 +78,13 @@ def test_prefill_line_is_that_of_pollaczek_and_khinchine() -> None:
     engine = Plain(step0_s=1e-9, prompt_token_s=1e-4)
     shape = RequestShape(input_tokens=1000.0, output_tokens=1.0)
     load = simulate_replica(
-        engine, shape, batch_limit=100_000, requests_per_s=6.0, requests=100_000, max_batched_tokens=50, seed=3
+        engine,
+        shape,
+        batch_limit=100_000,
+        requests_per_s=6.0,
+        requests=cases(10_000, 100_000),
+        max_batched_tokens=50,
+        seed=3,
     )
     # the step under way, 50 tokens, adds nothing on average: work is conserved to the step
     assert load.ttft_s["mean"] == pytest.approx(float(prefill_queue_wait_s(6.0, 0.1, 0.01)) + 0.1, rel=0.04)

@@ -6,11 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.traffic import Traffic
 from planner.traffic.levels import load_levels, look_ahead, nested_levels
+from tests.tiers import settings
 
 loads = st.lists(st.integers(0, 12).map(float), min_size=1, max_size=9)
 
@@ -21,7 +22,7 @@ def lost(load: np.ndarray, shares: np.ndarray, levels: np.ndarray) -> float:
     return float(shares @ (above - load))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(load=loads, most=st.integers(1, 5), seed=st.integers(0, 99))
 def test_levels_cover_and_lose_least(load: list[float], most: int, seed: int) -> None:
     values = np.array(load)
@@ -41,7 +42,7 @@ def test_levels_cover_and_lose_least(load: list[float], most: int, seed: int) ->
         assert portion == pytest.approx(shares[levels[np.searchsorted(levels, values)] == level].sum())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(load=loads, delay=st.floats(0, 12))
 def test_what_is_ready_covers_the_load_until_a_replica_is_up(load: list[float], delay: float) -> None:
     """Against a fine grid of time: at each moment the most from now until the delay has passed."""

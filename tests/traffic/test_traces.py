@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
@@ -17,6 +17,7 @@ from planner.traffic import arrivals
 from planner.traffic import trace as trace_module
 from planner.traffic.grid import LEAST_SHARE, quantile_grid
 from planner.traffic.trace import read_trace
+from tests.tiers import settings
 
 ROOT = Path(__file__).parents[2]
 HEAD = "timestamp,input_tokens,output_tokens\n"
@@ -123,7 +124,7 @@ def test_peak_of_a_short_trace_is_the_busiest_minute() -> None:
 # ---- buckets
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.lists(st.tuples(st.integers(1, 5000), st.integers(1, 3000)), min_size=1, max_size=600))
 def test_buckets_keep_both_moments(data: list[tuple[int, int]]) -> None:
     given_tokens, made = np.array(data, dtype=np.float64).T
@@ -257,7 +258,7 @@ def test_many_mistakes_are_counted(tmp_path: Path) -> None:
     assert caught.value.problems[-1].message == "450 mistakes more"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(text=st.text(alphabet=st.sampled_from(list("0123456789,.-+eE:TZ\n\r\"' =@_infa\x00\x1b;\t")), max_size=120))
 def test_no_text_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     folder = tmp_path_factory.mktemp("fuzz")

@@ -1,0 +1,45 @@
+"""Coverage of each room, lines and branches together, against its floor. Exit code 1 where one is below.
+
+make coverage        or, where a `.coverage` lies:  python benchmarks/coverage_floors.py
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+FLOOR, FLOORS = 90.0, {"equations": 95.0, "plan": 95.0}
+PACKAGE = "planner"
+COUNTED = ("covered_lines", "covered_branches"), ("num_statements", "num_branches")
+
+
+def room_of(file: str) -> str:
+    """The folder below planner/, or the module of the house itself."""
+    return Path(file).parts[1] if len(Path(file).parts) > 2 else PACKAGE
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        found = Path(folder) / "coverage.json"
+        subprocess.run([sys.executable, "-m", "coverage", "json", "-q", "-o", str(found)], check=True)
+        files = json.loads(found.read_text(encoding="utf-8"))["files"]
+    rooms: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for file, figures in files.items():
+        for place, names in enumerate(COUNTED):
+            rooms[room_of(file)][place] += sum(figures["summary"][name] for name in names)
+    below = []
+    for room, (covered, all_of_them) in sorted(rooms.items()):
+        share, floor = 100.0 * covered / max(all_of_them, 1), FLOORS.get(room, FLOOR)
+        print(f"{room:14} {share:6.2f} %  of {all_of_them:6,} lines and branches, floor {floor:g} %")
+        below += [room] * (share < floor)
+    if below:
+        print(f"below the floor: {', '.join(below)}", file=sys.stderr)
+    return bool(below)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""Plans are the same on a processor that rounds otherwise, and each verifies what the other made."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import api
+from tests import shipped
+from tests.scenarios.test_shipped_scenarios import GOLDEN, LARGE, ROOT, SCENARIOS, differences, lasting
+
+# an open loop with targets on percentiles, pools with caches sent between them, a job with failures: what iterates most
+FEW = ("trace", "disaggregated", "gpt2-xl")
+
+
+def elsewhere(seed: int, folder: Path, what: str, names: Sequence[str]) -> dict[str, Any]:
+    """What another processor says: how many results it rounded otherwise, and what it finds wrong."""
+    command = [sys.executable, "-m", "tests.scenarios.second_processor", str(seed), str(folder), what, *names]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    assert answer["moved"] > 1000
+    return answer
+
+
+def check_both_ways(seed: int, folder: Path, names: Sequence[str]) -> None:
+    elsewhere(seed, folder, "solve", names)
+    for name in names:
+        plan = json.loads((folder / f"{name}.plan.json").read_text(encoding="utf-8"))
+        golden = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+        assert differences(golden, lasting(plan)) == [], name
+        assert api.verify(plan) == [], name
+        (folder / f"{name}.plan.json").write_text(shipped.plan_text(name), encoding="utf-8")
+    assert elsewhere(seed, folder, "verify", names)["found"] == {name: [] for name in names}
+
+
+def test_another_processor_makes_the_same_plans(tmp_path: Path) -> None:
+    check_both_ways(1, tmp_path, FEW)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_other_processors_make_all_the_same_plans(seed: int, tmp_path: Path) -> None:
+    check_both_ways(seed, tmp_path, sorted({*SCENARIOS} - {*LARGE}))
