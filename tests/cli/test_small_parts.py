@@ -49,7 +49,8 @@ def test_a_plan_holds_finite_numbers_only(number: str, tmp_path: Path) -> None:
     path.write_text(f'{{"schema": "plan/result/v1", "summary": {{"cost_usd": {number}}}}}')
     with pytest.raises(InputError) as caught:
         read_plan(str(path))
-    assert caught.value.problems[0].reference == "bad-json"
+    (problem,) = caught.value.problems
+    assert (problem.reference, problem.message) == ("malformed-plan", "summary.cost_usd is no finite number")
 
 
 def raised(module: str, function: str) -> BaseException:
