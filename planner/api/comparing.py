@@ -24,6 +24,7 @@ from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
+    from planner.optimize.options import SolverOptions
     from planner.plan.compare.resolve import Engine, Prepare
     from planner.plan.compare.side import Side
 
@@ -66,7 +67,8 @@ def compare(
         raise ValueError("compare takes two sides or more")
     options["time_limit_s"] = Deadline.of(options.get("time_limit_s"))
     made = [_side(one, number, catalog, allow_suspect, options) for number, one in enumerate(sides, 1)]
-    asked = {**DEFAULTS, **{key: value for key, value in options.items() if key in SOLVING}}
+    told = {**DEFAULTS, **{key: value for key, value in options.items() if key in SOLVING}}
+    asked = cast("SolverOptions", told)
     engine = _engine(allow_suspect, asked)
     document = compare_sides(made, engine, cause=cause, allow_suspect=allow_suspect, options=asked)
     return Comparison(document=document)

@@ -18,6 +18,7 @@ from planner.plan.verify import verify as _verify
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
+    from planner.optimize.options import SolverOptions
     from planner.plan.frontier.model import Tradeoff
     from planner.plan.model.plan import PlanDocument
 
@@ -67,8 +68,10 @@ def frontier(
     scenario = scenario_of(scenario)
     catalog = catalog or catalog_of(scenario)
     sweep = sweep_of(scenario, over=over, low=low, high=high, against=against, workload=workload, most=most)
-    asked = {"solver": "highs", "gap": 0.0, "threads": 1, "seed": 0, **options}
-    asked["time_limit_s"] = Deadline.of(options.get("time_limit_s"))
+    limit = Deadline.of(options.get("time_limit_s"))
+    asked = cast(
+        "SolverOptions", {"solver": "highs", "gap": 0.0, "threads": 1, "seed": 0, **options, "time_limit_s": limit}
+    )
 
     def enumerate_ways(question: Scenario, patience_s: float | None) -> Candidates:
         check_references(question, catalog)

@@ -44,6 +44,16 @@ def test_the_schema_is_one() -> None:
     jsonschema.Draft202012Validator.check_schema(api.compare_schema())
 
 
+@pytest.mark.parametrize("training", [5, ["job"], {"name": "job"}])
+def test_a_plan_whose_scenario_was_edited_into_something_else(training: object) -> None:
+    """Its own part of the document is as its user wrote it: no type holds it."""
+    edited = copy.deepcopy(dict(base().document))
+    edited["scenario"] = {**edited["scenario"], "training": training}
+    found = api.compare(base(), edited, cause=False).document["comparisons"][0]
+    assert found["inputs"]["scenario"]
+    assert "training" in {row["key"].split(".")[0] for row in found["inputs"]["scenario"]}
+
+
 def test_a_plan_beside_itself() -> None:
     found = api.compare(base(), base())
     assert found.same

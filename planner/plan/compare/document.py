@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Sequence
+from typing import Final, cast
 
 from planner.deadline import TimeIsUp, is_up
 from planner.optimize.limited import Asker
+from planner.optimize.options import SolverOptions
 from planner.plan.compare.cause import Cause, Effect, find_cause, said_of
 from planner.plan.compare.changes import Between, Change, changes_between
 from planner.plan.compare.decision import bought_rows, money_rows, owned_rows, workload_rows
@@ -39,7 +40,7 @@ def compare_sides(
     *,
     cause: bool = True,
     allow_suspect: bool = False,
-    options: Mapping[str, Any] | None = None,
+    options: SolverOptions | None = None,
 ) -> CompareDocument:
     """Each side beside the first, as a comparison document.
 

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-Data = Mapping[str, Any]
+Data = Mapping[str, object]
 Key = tuple[str, ...]
 NAMED = ("training", "serving")  # lists of mappings with a name
 WORDS = ("schema", "name", "title")  # what a scenario is called decides nothing
@@ -21,7 +21,7 @@ def leaves(data: Data) -> dict[Key, Any]:
     found: dict[Key, Any] = {}
     for key, value in data.items():
         if key in NAMED and isinstance(value, list):
-            for item in value:
+            for item in _listed(value):
                 found |= _below((key, str(item.get("name"))), {k: v for k, v in item.items() if k != "name"})
         elif key not in WORDS:
             found |= _below((key,), value)
@@ -34,9 +34,14 @@ def _below(key: Key, value: Any) -> dict[Key, Any]:
     return {path: leaf for step, inner in value.items() for path, leaf in _below((*key, str(step)), inner).items()}
 
 
-def workloads(data: Data) -> dict[Key, Mapping[str, Any]]:
+def workloads(data: Data) -> dict[Key, Data]:
     """Every workload by its kind and name."""
-    return {(kind, str(item.get("name"))): item for kind in NAMED for item in data.get(kind) or ()}
+    return {(kind, str(item.get("name"))): item for kind in NAMED for item in _listed(data.get(kind))}
+
+
+def _listed(found: object) -> list[Data]:
+    """Mappings of a list; nothing where a scenario was edited into something else."""
+    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
 
 
 def changed_keys(old: Data, new: Data) -> Iterator[tuple[Key, Any, Any]]:
@@ -63,7 +68,7 @@ def blended(old: Data, new: Data, keys: Iterable[Key]) -> dict[str, Any]:
     return data
 
 
-def _put_workload(data: dict[str, Any], key: Key, workload: Mapping[str, Any] | None) -> None:
+def _put_workload(data: dict[str, Any], key: Key, workload: Data | None) -> None:
     kind, name = key
     rest = [item for item in data.get(kind) or [] if str(item.get("name")) != name]
     data[kind] = rest if workload is None else [*rest, copy.deepcopy(dict(workload))]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from planner import __version__
 from planner.candidates.search import Candidates
+from planner.optimize.options import SolverOptions
 from planner.plan.document import digest_of
 from planner.plan.frontier.model import FrontierDocument, FrontierPoint, Record, SweepTold, Unit
 from planner.plan.frontier.points import BROKEN_OFF, Sweep, front
@@ -24,7 +24,7 @@ STEPS = {"deadline": ("day", 24.0), "budget": ("1,000 USD", 1000.0), "carbon": (
 
 
 def frontier_document(
-    candidates: Candidates, sweep: Sweep, records: Sequence[Record], options: Mapping[str, Any], own: float | None
+    candidates: Candidates, sweep: Sweep, records: Sequence[Record], options: SolverOptions, own: float | None
 ) -> FrontierDocument:
     """The document of a sweep; nothing in it tells which points came from a journal.
 

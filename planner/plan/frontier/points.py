@@ -9,7 +9,7 @@ is the same, and what another range does better is left out at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from planner.candidates.search import Candidates, program_of
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.deadline import TimeIsUp, is_up
+from planner.optimize.options import SolverOptions
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.document import build_document
@@ -61,7 +62,7 @@ class Asked:
 
     at_deadline: Callable[[float], Scenario]
     verified: Callable[[PlanDocument], None]  # raises PlanError
-    options: Mapping[str, Any]
+    options: SolverOptions
 
 
 def sweep_points(candidates: Candidates, sweep: Sweep, asked: Asked, journal: Journal) -> list[Record]:
@@ -86,9 +87,9 @@ def sweep_points(candidates: Candidates, sweep: Sweep, asked: Asked, journal: Jo
     return found
 
 
-def journal_key(candidates: Candidates, sweep: Sweep, version: str, options: Mapping[str, Any]) -> str:
+def journal_key(candidates: Candidates, sweep: Sweep, version: str, options: SolverOptions) -> str:
     """What every point of a sweep depends on, its limit aside."""
-    asked = {name: options.get(name) for name in ("solver", "gap", "seed", "threads")}
+    asked = {name: options[name] for name in ("solver", "gap", "seed", "threads")}
     scenario, about = candidates.scenario, [sweep.over, sweep.against, sweep.workload]
     parts = (version, scenario.resolved, candidates.catalog.digest, about, asked)
     return question_key(*parts, program=candidates.whole)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from planner import __version__
 from planner.candidates.search import Candidates
+from planner.optimize.options import SolverOptions
 from planner.plan.frontier.document import frontier_document
 from planner.plan.frontier.journal import Journal, Lines
 from planner.plan.frontier.model import FrontierDocument
@@ -25,7 +25,7 @@ def run_sweep(
     *,
     enumerate_ways: Enumerate,
     verified: Callable[[PlanDocument], None],
-    options: Mapping[str, Any],
+    options: SolverOptions,
     lines: Lines | None = None,
 ) -> FrontierDocument:
     """All Pareto points of a sweep, as a frontier document.
