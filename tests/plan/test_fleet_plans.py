@@ -19,6 +19,7 @@ from planner.plan import tighten
 from planner.plan.document import digest_of
 from planner.plan.rows.serving_point import Point
 from planner.scenario.schema import Scenario
+from tests import shipped
 from tests.verified import errors
 from tests.worlds import catalog, scenario, shape
 
@@ -272,12 +273,18 @@ def test_an_api_price_stands_beside_ours_with_the_load_at_which_both_cost_the_sa
 
 @pytest.fixture(scope="module")
 def plan(world: Catalog) -> Document:
-    return solved(fleet(spare_replicas=1, api_price="$0.90 /1M output tokens"), world)
+    return sound(solved(fleet(spare_replicas=1, api_price="$0.90 /1M output tokens"), world), world)
 
 
 @pytest.fixture(scope="module")
 def mix(world: Catalog) -> Document:
-    return solved(api.load_scenario(CHAT), world)
+    return sound(shipped.plan("chat-fleet"), world)
+
+
+def sound(document: Document, world: Catalog) -> Document:
+    """What a forger starts from, looked at once."""
+    assert references(document, world) == set()
+    return document
 
 
 def sealed(document: Document) -> Document:
@@ -331,7 +338,6 @@ def test_a_forged_cell_is_found(
     which: str, path: str, forge: Callable[[Any], Any], request: pytest.FixtureRequest, world: Catalog
 ) -> None:
     document = copy.deepcopy(request.getfixturevalue(which))
-    assert references(document, world) == set()
     node, key = at(document, path)
     node[key] = forge(node[key])
     found = references(document, world)
