@@ -30,7 +30,7 @@ from planner.plan.document import digest_of
 ROOT = Path(__file__).parents[2]
 SEEDS = ("gpt2-xl", "old-cards", "trace")
 CPU_S = 5.0  # of one command
-DOCUMENTED = (0, 2, 3, 4, 5, 6, 7, 8)
+DOCUMENTED = (0, 2, 3, 4, 5, 6, 7, 8, 9)
 DEEP: Any = []
 for _ in range(60):
     DEEP = [DEEP, {"a": DEEP}] if len(json.dumps(DEEP)) < 2000 else [DEEP]
