@@ -228,10 +228,19 @@ def _ran(arguments: list[str]) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def _quick() -> Iterator[None]:
-    """The packaged catalog is read once; nothing is registered for the end of the process over and over."""
+    """The packaged catalog is read once, the columns of a scenario are listed once, and nothing waits for the end."""
     import atexit
 
+    from planner.api import checking
     from planner.catalog import load, own_prices
+
+    listing, ways = checking.enumerate_candidates, {}
+
+    def listed(scenario: Any, catalog: Any, load_model: Any, **asked: Any) -> Any:
+        key = (json.dumps(scenario.resolved, sort_keys=True), scenario.file, catalog.digest, repr(asked))
+        if key not in ways:
+            ways[key] = listing(scenario, catalog, load_model, **asked)
+        return ways[key]
 
     real = load.load_catalog
 
@@ -242,7 +251,11 @@ def _quick() -> Iterator[None]:
     def known(path: Any = None, *, prices_until: str = "") -> Any:
         return real(path, prices_until=prices_until) if path is not None else shipped(prices_until)
 
-    with mock.patch.object(own_prices, "load_catalog", known), mock.patch.object(atexit, "register"):
+    with (
+        mock.patch.object(own_prices, "load_catalog", known),
+        mock.patch.object(checking, "enumerate_candidates", listed),
+        mock.patch.object(atexit, "register"),
+    ):
         yield
 
 
