@@ -27,7 +27,7 @@ from planner.plan.rows.limits import limits_of
 from planner.plan.rows.place import usd
 from planner.plan.rows.run import under_way_document
 from planner.plan.rows.term_sources import term_sources
-from planner.plan.why.reasons import MOST_ALTERNATIVES, alternatives_of, because_of
+from planner.plan.why.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, kinds_of
 
 Document = dict[str, Any]
 SCHEMA = "plan/result/v1"
@@ -171,8 +171,10 @@ def _summary(
 
 
 def _rejected(candidates: Candidates) -> Document:
+    task_of = {task.name: task for task in candidates.program.tasks}
     return {
         name: {
+            "devices": min(kinds_of(candidates, task_of[name]), MOST_ALTERNATIVES),
             "offers_seen": ledger.offers_seen,
             "layouts_seen": ledger.layouts_seen,
             "columns": len(candidates.tables[name]),

@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
@@ -27,14 +27,20 @@ from planner.plan.checks.calendar import order_findings, schedule_findings
 from planner.plan.checks.cells import training_demand
 from planner.plan.checks.contracts import contract_findings
 from planner.plan.checks.data import data_findings
-from planner.plan.checks.findings import TOLERANCE, Finding, cell_findings, problems_of
+from planner.plan.checks.findings import TOLERANCE, Finding, Memo, cell_findings, problems_of
+from planner.plan.checks.fleet import fleet_cells
 from planner.plan.checks.given import given_findings
+from planner.plan.checks.leaves import leaf_findings
 from planner.plan.checks.limits import limit_findings, limit_table_findings
+from planner.plan.checks.others import alternative_findings, infeasible_findings, single_kind_findings
+from planner.plan.checks.rules import rule_findings
+from planner.plan.checks.sources import fact_findings, ledger_findings, source_findings
 from planner.plan.checks.under_way import under_way_findings
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 
 Document = dict[str, Any]
+MOST_SCENARIOS = 16  # that are kept read
 ModelLoader = Callable[[ModelRef | None], Architecture]
 
 
@@ -54,35 +60,86 @@ def verify(document: Document, catalog: Catalog, load_model: ModelLoader) -> lis
     -------
     Problems; empty when the plan holds.
     """
-    findings: list[Finding] = []
-    try:
-        for finding in _findings(document, catalog, load_model):  # one by one: a later error loses none
-            findings.append(finding)
-    except InputError as error:
-        return [*problems_of(findings), *error.problems]
-    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
-        findings.append(Finding("malformed-plan", f"the document is not a plan: {type(error).__name__} {error}"))
-    return problems_of(findings)
+    return Checker(catalog, load_model).problems(document)
 
 
-def _findings(document: Document, catalog: Catalog, load_model: ModelLoader) -> Iterator[Finding]:
-    yield from _seal(document)
-    yield from _catalog(document, catalog)
-    yield from _proof(document)
-    if document["status"] not in ("optimal", "feasible"):
-        return
-    scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
-    named = {"name": scenario.name, "title": scenario.title or ""}
-    yield from cell_findings("wrong-workload", "scenario", document, named)
-    catalog = market(scenario, catalog)
-    yield from _workloads(document, scenario, catalog, load_model)
-    yield from order_findings(document, scenario)
-    yield from schedule_findings(document, scenario)
-    yield from contract_findings(document, scenario, catalog)
-    yield from data_findings(document, scenario, catalog)
-    yield from limit_findings(document, scenario, catalog)
-    yield from limit_table_findings(document, scenario, catalog)
-    yield from _totals(document, scenario)
+class Checker:
+    """Verifies plans of one catalog, one after another: what two plans have in common is worked out once."""
+
+    def __init__(self, catalog: Catalog, load_model: ModelLoader) -> None:
+        self._catalog, self._load_model = catalog, load_model
+        self._asked: dict[str, _Asked] = {}
+
+    def problems(self, document: Document) -> list[Problem]:
+        """Every way in which a plan contradicts its scenario, the catalog or itself; empty when it holds."""
+        findings: list[Finding] = []
+        try:
+            for finding in self._findings(document):  # one by one: a later error loses none
+                findings.append(finding)
+        except InputError as error:
+            return [*problems_of(findings), *error.problems]
+        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
+            findings.append(Finding("malformed-plan", f"the document is not a plan: {type(error).__name__} {error}"))
+        return problems_of(findings)
+
+    def _findings(self, document: Document) -> Iterator[Finding]:
+        yield from _seal(document)
+        yield from leaf_findings(document)
+        yield from _catalog(document, self._catalog)
+        yield from _proof(document)
+        asked = self._of(document)
+        scenario, catalog = asked.scenario, asked.catalog
+        named = {"name": scenario.name, "title": scenario.title or "", "case": scenario.case}
+        yield from cell_findings("wrong-workload", "scenario", document, named)
+        has_plan = document["status"] in ("optimal", "feasible")
+        yield from _workloads(document, asked, self._load_model, has_plan=has_plan)
+        yield from infeasible_findings(document, scenario)
+        yield from ledger_findings(document)
+        yield from fact_findings(document, catalog)
+        if not has_plan:
+            yield from _nothing(document, scenario)
+            return
+        yield from order_findings(document, scenario)
+        yield from schedule_findings(document, scenario)
+        yield from contract_findings(document, scenario, catalog)
+        yield from data_findings(document, scenario, catalog)
+        yield from limit_findings(document, scenario, catalog)
+        yield from limit_table_findings(document, scenario, catalog)
+        yield from single_kind_findings(document)
+        yield from _totals(document, scenario)
+
+    def _of(self, document: Document) -> _Asked:
+        """The scenario that a plan carries, read, with the market that it sees."""
+        text = json.dumps(document["scenario"])
+        if text not in self._asked:
+            scenario = parse_scenario(text, file=document["scenario_file"])
+            if len(self._asked) >= MOST_SCENARIOS:
+                self._asked.clear()
+            self._asked[text] = _Asked(scenario, market(scenario, self._catalog), Memo())
+        return self._asked[text]
+
+
+class _Asked(NamedTuple):
+    """A scenario, its market, and what was worked out of both."""
+
+    scenario: Scenario
+    catalog: Catalog
+    memo: Memo
+
+
+def _nothing(document: Document, scenario: Scenario) -> Iterator[Finding]:
+    """What a document says that has no plan: nothing of money, machines and times."""
+    summary = dict.fromkeys(
+        ("cost_usd", "bound_microusd", "bound_usd", "gap", "training_usd", "serving_usd", "devices", "device_hours")
+    )
+    summary |= {"cost_band": None, "margins": None}
+    horizon = {"horizon_hours": scenario.horizon_s / 3600.0}
+    yield from cell_findings("wrong-proof", "summary", document["summary"], {**summary, **horizon})
+    nothing = {"limits": [], "single_kind": None, "contracts": [], "copies": [], "schedule": None, "spend": None}
+    yield from cell_findings("wrong-proof", "without a plan", document, nothing)
+    for workload in document["workloads"]:
+        cells = {"allocations": [], "cost_microusd": 0, "cost_usd": 0.0, "error_band": None}
+        yield from cell_findings("wrong-proof", workload["name"], workload, cells)
 
 
 def _seal(document: Document) -> Iterator[Finding]:
@@ -121,28 +178,43 @@ def _proof(document: Document) -> Iterator[Finding]:
         yield Finding("wrong-proof", f"the bound {bound} is above the cost {cost}")
 
 
-def _workloads(document: Document, scenario: Scenario, catalog: Catalog, load_model: ModelLoader) -> Iterator[Finding]:
+def _workloads(document: Document, asked: _Asked, load_model: ModelLoader, *, has_plan: bool) -> Iterator[Finding]:
+    scenario, catalog = asked.scenario, asked.catalog
     by_name = {workload["name"]: workload for workload in document["workloads"]}
     names = [workload.name for workload in scenario.workloads]
     if [workload["name"] for workload in document["workloads"]] != names:
         yield Finding("missing-workload", f"the scenario asks for {names}, the plan has {list(by_name)}")
     for workload in scenario.workloads:
-        if workload.name in by_name:
-            given = isinstance(workload, ServingFleet) and workload.profile is not None
-            arch = NO_MODEL if given and workload.model is None else load_model(workload.model)
-            stated = by_name[workload.name]
-            yield from cell_findings("wrong-workload", workload.name, stated, _asked(workload, arch))
-            yield from cell_findings("wrong-workload", workload.name, stated["demand"], _demand(workload, arch))
-            if isinstance(workload, ServingFleet) and given:
+        if workload.name not in by_name:
+            continue
+        given = isinstance(workload, ServingFleet) and workload.profile is not None
+        arch = NO_MODEL if given and workload.model is None else load_model(workload.model)
+        stated = by_name[workload.name]
+        yield from cell_findings("wrong-workload", workload.name, stated, _cells(workload, arch))
+        yield from cell_findings("wrong-workload", workload.name, stated, {"demand": _demand(workload, arch)})
+        yield from source_findings(workload, arch, stated)
+        yield from rule_findings(workload, arch, stated)
+        check = AllocationCheck(
+            scenario=scenario, catalog=catalog, arch=arch, under_way=stated.get("under_way"), memo=asked.memo
+        )
+        if isinstance(workload, TrainingJob):
+            yield from under_way_findings(workload, arch, scenario, catalog, stated["under_way"])
+            yield from cell_findings("wrong-fleet", workload.name, stated, {"fleet": None})
+        else:
+            yield from cell_findings("wrong-run", workload.name, stated, {"under_way": None})
+        if isinstance(workload, ServingFleet) and given:
+            if has_plan:
                 yield from given_findings(workload, scenario, stated["allocations"], stated["fleet"])
-                continue
-            check = AllocationCheck(scenario=scenario, catalog=catalog, arch=arch, under_way=stated.get("under_way"))
-            if isinstance(workload, TrainingJob):
-                yield from under_way_findings(workload, arch, scenario, catalog, stated.get("under_way"))
+            continue
+        yield from alternative_findings(check, workload, stated)
+        if has_plan:
             yield from check.workload(workload, stated)
+        elif isinstance(workload, ServingFleet):
+            cells = fleet_cells(workload, [], workload.spare_replicas, scenario.horizon_s / 3600.0)
+            yield from cell_findings("wrong-fleet", workload.name, stated, {"fleet": cells})
 
 
-def _asked(workload: TrainingJob | ServingFleet, arch: Architecture) -> Document:
+def _cells(workload: TrainingJob | ServingFleet, arch: Architecture) -> Document:
     """What the plan must say of a workload that it is for."""
     return {
         "kind": "training" if isinstance(workload, TrainingJob) else "serving",

@@ -85,7 +85,7 @@ class AllocationCheck:
             yield Finding(
                 "wrong-count", f"{asked.name}: {row['count']} × {shape.devices} is not {row['devices']} devices"
             )
-        if facts.owned is None and not self._allowed(offer, device):
+        if facts.owned is None and not self.allowed(offer, device):
             yield Finding("not-allowed", f"{asked.name}: the scenario does not allow {row['offer']}")
         if offer.price_model == "spot" and isinstance(asked, ServingFleet) and not asked.max_spot_share:
             yield Finding("not-allowed", f"{asked.name}: {row['offer']} is a spot offer, which does not serve")
@@ -95,7 +95,8 @@ class AllocationCheck:
         if offer.max_shapes is not None and row["count"] > offer.max_shapes * row.get("jobs", 1):
             yield Finding("limit-exceeded", f"{asked.name}: {row['offer']} is sold up to {offer.max_shapes}")
 
-    def _allowed(self, offer: Offer, device: Device) -> bool:
+    def allowed(self, offer: Offer, device: Device) -> bool:
+        """Whether the scenario allows what is rented."""
         hardware = self.scenario.hardware
         return (
             any(device_matches(device, pattern) for pattern in hardware.allow)

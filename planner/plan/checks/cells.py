@@ -73,6 +73,7 @@ def speed_cells(
     rule = catalog.efficiencies[facts.device.family].mfu
     return {
         "mfu": rate / peak if analytic else machine_mfu,
+        "mfu_source": mfu_source(tier_on(job, arch, facts.device), facts.device.family, catalog),
         "peak_flop_per_s": peak,
         "work": {
             "flop_per_token": per_token,
@@ -82,6 +83,19 @@ def speed_cells(
         },
         "rule_hours": 6.0 * arch.active_parameters * tokens / (devices * peak * rule) / 3600.0,
     }
+
+
+def mfu_source(tier: str, family: str, catalog: Catalog) -> str:
+    """Where the share of the peak is from, in the words of a plan."""
+    if tier == "measured":
+        return "scenario (measured)"
+    if tier == "analytic":
+        known = catalog.training_families.get(family)
+        heir = f", inherited from {known.inherited_from}" if known and known.inherited_from else ""
+        return f"analytic tier, constants {family} {known.constants_id if known else ''}{heir}"
+    rule = catalog.efficiencies[family]
+    of = f"inherited from {rule.inherited_from}" if rule.inherited_from else rule.family
+    return f"rule tier, {of}: {rule.provenance.source}"
 
 
 def energy_cells(catalog: Catalog, facts: OfferFacts, shapes: int, hours: float) -> Document:

@@ -127,8 +127,9 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("workloads.*.term_sources.time.*", TOLD, "source:str"),
     ("limits.*", RECOMPUTED, "name:str label:str bound:float used:float unit:str binding:bool"),
     ("single_kind", RECOMPUTED, f"device:str {_MONEY} dearer:float"),
-    ("rejected.*", HELD, "columns:int offers_seen:int layouts_seen:int"),
-    ("rejected.*.reasons.*", HELD, "reason:str what:str count:int nearest:str"),
+    ("rejected.*", HELD, "devices:int"),
+    ("rejected.*", TOLD, "columns:int offers_seen:int layouts_seen:int"),  # what the search looked at
+    ("rejected.*.reasons.*", TOLD, "reason:str what:str count:int nearest:str"),
     ("infeasible", TOLD, "workloads.*.*:str minimal:bool"),
     ("infeasible", RECOMPUTED, "median_cost_microusd:int? median_cost_usd:float?"),
     ("infeasible.conflict.*", HELD, "name:str"),
@@ -160,7 +161,7 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("spend", RECOMPUTED, "workloads_microusd:int topped_up_microusd:int copies_microusd:int"),
     ("spend", RECOMPUTED, "committed_microusd:int variable_microusd:int sunk_microusd:int"),
     ("provenance", TOLD, "planner:str solver:str modelling:str seed:int threads:int gap_asked:float solver_gap:float?"),
-    ("provenance", HELD, "columns:int columns_pruned:int"),
+    ("provenance", TOLD, "columns:int columns_pruned:int"),  # what the search looked at
     ("provenance", RECOMPUTED, "prices_as_of:str"),
     ("provenance.catalog", HELD, "name:str as_of:str sha256:str own_prices.*:str"),
     ("provenance.facts.*", HELD, "subject:str fact:str value:str source:str as_of:str status:str"),
@@ -185,6 +186,24 @@ NULL = (
     *("workloads.*.fleet.availability", "workloads.*.fleet.api", "single_kind", "infeasible", "infeasible.combined"),
     *("schedule", "spend", "certificate", "uncertainty", "uncertainty.risk", "uncertainty.cases.*.plan"),
 )  # what may be null in place of all that lies below
+
+
+PARTS = (
+    *("schema", "status", "name", "title", "summary", "workloads", "limits", "single_kind", "rejected", "infeasible"),
+    *(
+        "contracts",
+        "copies",
+        "schedule",
+        "owned",
+        "spend",
+        "certificate",
+        "uncertainty",
+        "assumed",
+        "warnings",
+        "notes",
+    ),
+    *("provenance", "scenario", "scenario_file", "case", "sha256"),
+)
 
 
 class Branch(dict[str, "Branch"]):
@@ -241,7 +260,10 @@ def _read(value: Any, branch: Branch | None, path: tuple[str | int, ...]) -> Ite
 
 
 def leaf_findings(document: Mapping[str, Any]) -> Iterator[Finding]:
-    """Leaves that no plan has, and those of another type."""
+    """Leaves that no plan has, those of another type, and parts that every plan has and this one lacks."""
+    for part in PARTS:
+        if part not in document:
+            yield Finding("unknown-leaf", f"{part} is missing")
     for path, leaf, value in read(document):
         if leaf is None:
             yield Finding("unknown-leaf", f"{spelled(path)}: no plan has such a leaf: {str(value)[:80]!r}")

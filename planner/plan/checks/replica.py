@@ -70,17 +70,15 @@ class OneReplica:
         """Requests of each bucket alone that it carries within every target; 0 where none.  [1/s]"""
         if not self.predicted:
             return self._textbook_rates()
-        found = []
-        for bucket in range(len(self.requests.input_tokens)):
-            alone = self.requests.take(np.array([bucket]))
-            memory = self.memory(alone)
-            rate = 0.0
-            if _first(memory.missing_bytes) <= 0:
-                most = capacity_within_targets(
-                    fleet_ask(self.fleet), self.engine, alone, np.array([_first(memory.batch)]), self.role
-                )
-                rate = _first(most.requests_per_s)
-            found.append(rate if math.isfinite(rate) else 0.0)
+        memory, found = self.memory(self.requests), [0.0] * len(self.requests.input_tokens)
+        missing, batch = (np.resize(value, len(found)) for value in (memory.missing_bytes, memory.batch))
+        fitting = np.flatnonzero(missing <= 0)
+        if not len(fitting):
+            return found
+        alone = self.requests.take(fitting)
+        most = capacity_within_targets(fleet_ask(self.fleet), self.engine, alone, batch[fitting], self.role)
+        for bucket, rate in zip(fitting.tolist(), np.resize(most.requests_per_s, len(fitting)).tolist()):
+            found[bucket] = rate if math.isfinite(rate) else 0.0
         return found
 
     def _textbook_rates(self) -> list[float]:

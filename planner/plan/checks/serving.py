@@ -52,7 +52,7 @@ def serving_findings(
         yield from problems
         if problems:
             continue
-        check = _Row(fleet, arch, catalog, facts, ROLES.index(row["role"]), row["layout"], memo)
+        check = Copy(fleet, arch, catalog, facts, ROLES.index(row["role"]), row["layout"], memo)
         rates = check.rates_per_s()
         yield from _row(check, scenario, row, rates)
         carried.append((row, planned_micro_per_s(fleet, rates)))
@@ -73,8 +73,8 @@ def planned_micro_per_s(fleet: ServingFleet, rates: Sequence[float]) -> list[int
 _SPEEDS = ("bucket_requests_per_s", "replica_requests_per_s", "output_tokens_per_s_per_replica")
 
 
-class _Row(NamedTuple):
-    """A replica with what was already worked out of it: plans of one scenario ask the same again and again."""
+class Copy(NamedTuple):
+    """A kind of replica with what was already worked out of it: plans of one scenario ask the same again and again."""
 
     fleet: ServingFleet
     arch: Architecture
@@ -117,7 +117,7 @@ class _Row(NamedTuple):
         return self.memo.of(("memory", *self.place, *sent), asked)
 
 
-def _row(check: _Row, scenario: Scenario, row: Document, rates: Sequence[float]) -> Iterator[Finding]:
+def _row(check: Copy, scenario: Scenario, row: Document, rates: Sequence[float]) -> Iterator[Finding]:
     """Everything wrong with one row."""
     fleet, facts, routed = check.fleet, check.facts, row["routed_requests_per_s"]
     horizon, levels = scenario.horizon_s / 3600.0, fleet_levels(fleet, scenario.horizon_s)

@@ -42,6 +42,8 @@ class Reason(TypedDict):
 class Rejected(TypedDict):
     """What was looked at for a workload, and why it was dropped."""
 
+    devices: Count
+    "kinds of devices that it could run on alone, as many as alternatives are told of"
     offers_seen: Count
     layouts_seen: Count
     columns: Count

@@ -30,6 +30,18 @@ MOST_ALTERNATIVES = 8
 
 def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Document] = ()) -> list[Document]:
     """The cheapest way on each device for this workload alone, cheapest first; ties with what is chosen marked."""
+    best = _cheapest(candidates, task)
+    ranked = sorted((cost, device, row) for device, (cost, row) in best.items())
+    return [_alternative(candidates, task, cost, row, allocations) for cost, _, row in ranked]
+
+
+def kinds_of(candidates: Candidates, task: Task) -> int:
+    """Kinds of devices that a workload could run on alone."""
+    return len(_cheapest(candidates, task))
+
+
+def _cheapest(candidates: Candidates, task: Task) -> dict[str, tuple[int, int]]:
+    """Cost and row of the cheapest way on each device."""
     table = candidates.tables[task.name]
     best: dict[str, tuple[int, int]] = {}
     for row in range(len(table)):
@@ -42,8 +54,7 @@ def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Do
         device, cost = table.sites[row].device.id, workload_cost(candidates, task, row)
         if device not in best or cost < best[device][0]:
             best[device] = (cost, row)
-    ranked = sorted((cost, device, row) for device, (cost, row) in best.items())
-    return [_alternative(candidates, task, cost, row, allocations) for cost, _, row in ranked]
+    return best
 
 
 def workload_cost(candidates: Candidates, task: Task, row: int) -> int:

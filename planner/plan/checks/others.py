@@ -1,0 +1,250 @@
+"""What a plan says of other ways: the cheapest on each kind of device, one kind throughout, ways out of a conflict.
+
+A way is worked out again from its offer and its split. That no other is cheaper takes another search: `plan verify
+--solve`. Figures of such searches are held against each other and against the bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from planner.catalog.model import Band
+from planner.estimate.bands import ErrorBand
+from planner.estimate.resolve import band_on, training_machine, training_spec, usable_bytes
+from planner.estimate.resolve_serving import bucket_demands, fleet_levels
+from planner.estimate.serving_fleet import WHOLE
+from planner.estimate.serving_tiers import fleet_engine
+from planner.estimate.training import training_memory, training_time
+from planner.plan.checks.allocation import AllocationCheck
+from planner.plan.checks.bands import margins_on
+from planner.plan.checks.exact import exact_cost
+from planner.plan.checks.facts import OfferFacts, facts_of_row
+from planner.plan.checks.findings import Finding, cell_findings
+from planner.plan.checks.layout import serving_layout_findings, training_layout_findings
+from planner.plan.checks.serving import Copy, planned_micro_per_s
+from planner.plan.checks.under_way import layout_of, ratio_on
+from planner.scenario.load import with_settings
+from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
+
+Document = dict[str, Any]
+MOST = 8
+BOTH = "; "  # between two texts of one setting
+
+
+def alternative_findings(
+    check: AllocationCheck, asked: TrainingJob | ServingFleet, stated: Document
+) -> Iterator[Finding]:
+    """Everything wrong with the other ways of a workload: one for each device, cheapest first."""
+    told = stated["alternatives"]
+    devices = [one["device"] for one in told]
+    order = [(one["cost_microusd"], one["device"]) for one in told]
+    if len(set(devices)) < len(devices) or order != sorted(order) or len(told) > MOST:
+        yield Finding("wrong-alternative", f"{asked.name}: not one way for each device, cheapest first: {devices}")
+    for one in told:
+        facts = facts_of_row({**one, "price_model": ""}, check.scenario, check.catalog)
+        if facts is None:
+            yield Finding("unknown-offer", f"{asked.name}: no offer {one['offer']!r} for another way")
+            continue
+        cells = {"device": facts.device.id, "devices": one["count"] * facts.shape.devices}
+        cells |= {"cost_usd": one["cost_microusd"] / 1e6}
+        yield from cell_findings("wrong-alternative", asked.name, one, cells)
+        if facts.owned is None and not check.allowed(facts.offer, facts.device):
+            yield Finding("not-allowed", f"{asked.name}: the scenario does not allow {one['offer']}")
+        if isinstance(asked, TrainingJob):
+            yield from _training(check, asked, one, facts, stated["allocations"])
+        else:
+            yield from _serving(check, asked, one, facts)
+
+
+def _training(
+    check: AllocationCheck, job: TrainingJob, one: Document, facts: OfferFacts, rows: Sequence[Document]
+) -> Iterator[Finding]:
+    """A job as often as it is asked for, each on equally many shapes."""
+    nodes, rest = divmod(one["count"], job.count)
+    if nodes < 1 or rest or not facts.device.peak_flop_per_s.get(job.precision):
+        yield Finding("wrong-alternative", f"{job.name}: {one['count']} shapes for {job.count} jobs")
+        return
+    arch, devices = check.arch, nodes * facts.shape.devices
+    problems = list(training_layout_findings(job, arch, one["layout"], facts.shape, devices))
+    yield from problems
+    if problems or (nodes > 1 and facts.inter_node_bytes_per_s is None):
+        if not problems:
+            yield Finding("network-unknown", f"{job.name}: {one['offer']} may run only what fits one shape")
+        return
+
+    def predicted() -> tuple[float, float]:
+        ratio = ratio_on(check.under_way, facts.device.id)
+        margins = margins_on(job, arch, facts.device, check.catalog, ratio)
+        scaled = ratio if margins.erring == 1.0 else (ratio or 1.0) * margins.erring
+        spot = check.scenario.hardware.spot if facts.offer.price_model == "spot" else None
+        spec = training_spec(job, arch, facts.device, facts.shape, scaled, spot)
+        machine = training_machine(facts.device, facts.shape, job, arch, check.catalog, facts.inter_node_bytes_per_s)
+        layout = layout_of(one["layout"], devices)
+        needed = float(training_memory(arch, training_spec(job, arch), layout).total) * margins.memory
+        return float(training_time(arch, spec, layout, machine).total) / 3600.0, needed
+
+    split = tuple(sorted(one["layout"].items()))
+    ratio = check.under_way["ratio"] if check.under_way else None
+    hours, needed = check.memo.of(("way", job.name, one["offer"], nodes, split, ratio), predicted)
+    cost = exact_cost(nodes, facts.offer.price_microusd_per_hour, hours) * job.count
+    cells = {"hours": hours, "cost_microusd": cost, "note": "whole run"}
+    cells["tie"] = _ties(check, job, cost, facts, rows)
+    yield from cell_findings("wrong-alternative", job.name, one, cells)
+    if needed > usable_bytes(facts.device, facts.shape) * (1 + 1e-12):
+        yield Finding("does-not-fit", f"{job.name}: {one['offer']} as another way needs {needed:.6g} B")
+
+
+def _ties(
+    check: AllocationCheck, job: TrainingJob, cost_microusd: int, facts: OfferFacts, rows: Sequence[Document]
+) -> bool:
+    """Whether errors leave open which is cheaper, this way or what was chosen."""
+    chosen = facts_of_row(rows[0], check.scenario, check.catalog) if rows else None
+    if chosen is None:
+        return False
+    paid = sum(row["cost_microusd"] for row in rows)
+    one, other = _band(check, job, chosen), _band(check, job, facts)
+    if (one.family, one.tier) == (other.family, other.tier) or not paid or not cost_microusd:
+        return bool(paid == cost_microusd)
+    (low, middle, high), (low2, middle2, high2) = _logs(one.time), _logs(other.time)
+    lead = math.log(cost_microusd / 1e6) + middle2 - math.log(paid / 1e6) - middle
+    spread = math.hypot(high - middle, middle2 - low2) if lead >= 0 else math.hypot(high2 - middle2, middle - low)
+    return abs(lead) <= spread
+
+
+def _band(check: AllocationCheck, job: TrainingJob, facts: OfferFacts) -> ErrorBand:
+    calibrated = ratio_on(check.under_way, facts.device.id) is not None
+    return band_on(job, check.arch, facts.device, check.catalog, calibrated=calibrated)
+
+
+def _logs(band: Band | None) -> tuple[float, float, float]:
+    return (math.log(band.p10), math.log(band.p50), math.log(band.p90)) if band else (0.0, 0.0, 0.0)
+
+
+def _serving(check: AllocationCheck, fleet: ServingFleet, one: Document, facts: OfferFacts) -> Iterator[Finding]:
+    """A fleet on equal replicas alone: enough of them, at what they cost over the horizon."""
+    hours = check.scenario.horizon_s / 3600.0
+    cells = {"hours": hours, "note": "over the horizon", "tie": False}
+    yield from cell_findings("wrong-alternative", fleet.name, one, cells)
+    sizes = one["layout"]
+    problems = list(serving_layout_findings(fleet.name, check.arch, sizes, facts.shape, fleet_engine(fleet)))
+    yield from problems
+    if problems:
+        return
+    devices, per_shape = sizes["tp"] * sizes["pp"] * sizes["dp"], facts.shape.devices
+    nodes, replicas = (1, per_shape // devices) if devices <= per_shape else (-(-devices // per_shape), 1)
+    units, rest = divmod(one["count"], nodes)
+    copy = Copy(fleet, check.arch, check.catalog, facts, WHOLE, sizes, check.memo)
+    needed = _units(fleet, planned_micro_per_s(fleet, copy.rates_per_s()), replicas)
+    if rest or units < needed:
+        yield Finding("demand-unmet", f"{fleet.name}: {one['count']} × {one['offer']} alone do not carry the fleet")
+    if not fleet.targets_s and units != needed:  # with targets a mix may be planned for less than its rates
+        text = f"{needed * nodes} × {one['offer']} are enough, not {one['count']}"
+        yield Finding("wrong-alternative", f"{fleet.name}: {text}")
+    if fleet_levels(fleet, check.scenario.horizon_s) is None:
+        cost = units * exact_cost(nodes, facts.offer.price_microusd_per_hour, hours)
+        yield from cell_findings("wrong-alternative", fleet.name, one, {"cost_microusd": cost})
+
+
+def _units(fleet: ServingFleet, planned: Sequence[int], replicas: int) -> int:
+    """The fewest units of so many replicas that carry the peak after the loss of the spares asked for."""
+    demands = bucket_demands(fleet)
+    if not all(planned):
+        return 2**31
+    by_count = -(-fleet.min_replicas // replicas)
+    if len(demands) == 1:
+        wanted = demands[0] + fleet.spare_replicas * planned[0]
+        return max(-(-wanted // (planned[0] * replicas)), by_count, 1)
+    load = sum(demand / rate for demand, rate in zip(demands, planned)) / replicas + fleet.spare_replicas / replicas
+    return max(math.ceil(load * (1 - 1e-9)), by_count, 1)
+
+
+def single_kind_findings(document: Document) -> Iterator[Finding]:
+    """One kind of device throughout: none of those of the plan alone, dearer than the plan by what is told."""
+    stated, cost = document["single_kind"], document["summary"]["cost_microusd"]
+    used = {row["device"] for workload in document["workloads"] for row in workload["allocations"]}
+    if stated is None:
+        return
+    dearer = stated["cost_microusd"] / cost - 1.0 if cost else 0.0
+    cells = {"cost_usd": stated["cost_microusd"] / 1e6, "dearer": dearer}
+    yield from cell_findings("wrong-alternative", "single_kind", stated, cells)
+    offered = {one["device"] for workload in document["workloads"] for one in workload["alternatives"]}
+    bound = document["summary"]["bound_microusd"]
+    if len(used) < 2 or stated["device"] not in offered or (bound is not None and stated["cost_microusd"] < bound):
+        yield Finding("wrong-alternative", f"{stated['device']} alone is no other way of this plan")
+
+
+def infeasible_findings(document: Document, scenario: Scenario) -> Iterator[Finding]:
+    """Ways out of a conflict: each moves a limit of the scenario, by the text that does it; money as it is told."""
+    told = document["infeasible"]
+    if told is None:
+        return
+    names = {workload["name"] for workload in document["workloads"]}
+    if not set(told["workloads"]) <= names:
+        yield Finding("wrong-way-out", f"misses are told of {sorted(told['workloads'])}")
+    for one in told["conflict"]:
+        if one["name"] not in (*names, *_values(scenario), "hardware.deny"):
+            yield Finding("wrong-way-out", f"{one['name']}: the scenario has no such limit")
+    median = told["median_cost_microusd"]
+    yield from cell_findings(
+        "wrong-way-out", "at the median", told, {"median_cost_usd": None if median is None else median / 1e6}
+    )
+    combined = told["combined"]
+    for way in [*told["ways_out"], *([combined] if combined else [])]:
+        cost = way["cost_microusd"]
+        yield from cell_findings("wrong-way-out", "a way out", way, {"cost_usd": None if cost is None else cost / 1e6})
+    for way in [*told["ways_out"], *(combined["changes"] if combined else [])]:
+        yield from _moved(way, scenario)
+    if combined and all(way["from"] and way["to"] is not None for way in combined["changes"]):
+        more = sum(way["to"] / way["from"] - 1.0 for way in combined["changes"])
+        if not math.isclose(more, combined["loosening"], rel_tol=1e-3, abs_tol=1e-5):  # in millionths, rounded up
+            yield Finding("wrong-way-out", f"the limits are loosened by {more:.6g}, not by {combined['loosening']}")
+
+
+def _moved(way: Document, scenario: Scenario) -> Iterator[Finding]:
+    """From what the scenario says to what it says with the setting applied."""
+    limit, known = way["limit"], _values(scenario).get(way["limit"])
+    if known is None:
+        yield Finding("wrong-way-out", f"{limit}: the scenario has no such limit")
+        return
+    unit, value = known
+    yield from cell_findings("wrong-way-out", limit, way, {"unit": unit, "from": value})
+    if (way["to"] is None) != (way["setting"] == ""):
+        yield Finding("wrong-way-out", f"{limit}: {way['setting']!r} does not set {way['to']}")
+    elif way["to"] is not None:
+        moved = _values(with_settings(scenario, way["setting"].split(BOTH))).get(limit)
+        yield from cell_findings("wrong-way-out", limit, way, {"to": moved[1] if moved else None})
+
+
+def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
+    """Every limit of the scenario that may be moved, in whole units; of lists how many there are to choose from."""
+    limits, hardware = scenario.limits, scenario.hardware
+    found: dict[str, tuple[str, int | None]] = {
+        "limits.max_devices": ("devices", limits.max_devices),
+        "limits.max_providers": ("providers", limits.max_providers),
+        "limits.budget": ("microusd", limits.budget_microusd),
+        "limits.spend": ("microusd/h", limits.spend_microusd_per_hour),
+        "limits.power": ("mW", _thousandths(limits.power_w)),
+        "limits.carbon": ("mg", _thousandths(limits.carbon_g)),
+        "hardware.allow": ("choices", len(hardware.allow)),
+        "hardware.regions": ("choices", len(hardware.regions)),
+        "hardware.pricing": ("choices", len(hardware.pricing)),
+    }
+    for index, job in enumerate(scenario.training):
+        found[f"training[{index}].deadline"] = ("s", math.floor(job.deadline_s))
+    for index, site in enumerate(limits.sites):
+        found[f"limits.sites[{index}].power"] = ("mW", _thousandths(site.power_w))
+        found[f"limits.sites[{index}].carbon"] = ("mg", _thousandths(site.carbon_g))
+    for index, quota in enumerate(hardware.quotas):
+        counted = ("devices", quota.max_devices) if quota.max_devices is not None else ("shapes", quota.max_shapes)
+        found[f"hardware.quotas[{index}]"] = counted
+    for index, contract in enumerate(hardware.contracts):
+        found[f"hardware.contracts[{index}].max_shapes"] = ("shapes", contract.max_shapes)
+    for index, owned in enumerate(hardware.owned):
+        found[f"hardware.owned[{index}]"] = ("shapes", owned.count)
+    return {name: (unit, value) for name, (unit, value) in found.items() if value is not None}
+
+
+def _thousandths(value: float | None) -> int | None:
+    return None if value is None else math.floor(value * 1000)
