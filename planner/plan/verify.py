@@ -135,7 +135,14 @@ def _nothing(document: Document, scenario: Scenario) -> Iterator[Finding]:
     summary |= {"cost_band": None, "margins": None}
     horizon = {"horizon_hours": scenario.horizon_s / 3600.0}
     yield from cell_findings("wrong-proof", "summary", document["summary"], {**summary, **horizon})
-    nothing = {"limits": [], "single_kind": None, "contracts": [], "copies": [], "schedule": None, "spend": None}
+    nothing: Document = {
+        "limits": [],
+        "single_kind": None,
+        "contracts": [],
+        "copies": [],
+        "schedule": None,
+        "spend": None,
+    }
     yield from cell_findings("wrong-proof", "without a plan", document, nothing)
     for workload in document["workloads"]:
         cells = {"allocations": [], "cost_microusd": 0, "cost_usd": 0.0, "error_band": None}
@@ -191,7 +198,11 @@ def _workloads(document: Document, asked: _Asked, load_model: ModelLoader, *, ha
         arch = NO_MODEL if given and workload.model is None else load_model(workload.model)
         stated = by_name[workload.name]
         yield from cell_findings("wrong-workload", workload.name, stated, _cells(workload, arch))
-        yield from cell_findings("wrong-workload", workload.name, stated, {"demand": _demand(workload, arch)})
+        demand = _demand(workload, arch)
+        yield from cell_findings("wrong-workload", workload.name, stated["demand"], demand)  # each by its own size
+        yield from cell_findings(
+            "wrong-workload", workload.name, {"asks": sorted(stated["demand"])}, {"asks": sorted(demand)}
+        )
         yield from source_findings(workload, arch, stated)
         yield from rule_findings(workload, arch, stated)
         check = AllocationCheck(

@@ -103,7 +103,7 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     (f"{_ROW}.point.targets.*", RECOMPUTED, "margin:float?"),
     ("workloads.*.alternatives.*", HELD, "device:str offer:str count:int"),
     ("workloads.*.alternatives.*.layout", HELD, _TRAINING_SIZES),
-    ("workloads.*.alternatives.*", RECOMPUTED, f"devices:int {_MONEY} hours:float note:str tie:bool"),
+    ("workloads.*.alternatives.*", RECOMPUTED, f"devices:int {_MONEY} hours:float note:str tie:bool replicas:int"),
     ("workloads.*.cross_check.*", RECOMPUTED, "rule:str equation:str value:float unit:str"),
     ("workloads.*.cross_check.*", TOLD, "text:str"),
     ("workloads.*.fleet", RECOMPUTED, "spare_replicas:int usd_per_million_output_tokens_mean:float?"),

@@ -135,6 +135,7 @@ def _serving(check: AllocationCheck, fleet: ServingFleet, one: Document, facts: 
     devices, per_shape = sizes["tp"] * sizes["pp"] * sizes["dp"], facts.shape.devices
     nodes, replicas = (1, per_shape // devices) if devices <= per_shape else (-(-devices // per_shape), 1)
     units, rest = divmod(one["count"], nodes)
+    yield from cell_findings("wrong-alternative", fleet.name, one, {"replicas": units * replicas})
     copy = Copy(fleet, check.arch, check.catalog, facts, WHOLE, sizes, check.memo)
     needed = _units(fleet, planned_micro_per_s(fleet, copy.rates_per_s()), replicas)
     if rest or units < needed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, final
 
 from pydantic import Field
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
 from planner.estimate.demand import ServingDemand, TrainingDemand
 from planner.plan.model.amounts import Count, Microusd, Usd
@@ -24,6 +24,8 @@ class AlternativeCells(TypedDict):
     cost_usd: Usd
     hours: float
     note: str
+    replicas: NotRequired[Count]
+    "of a fleet"
     tie: bool
     "the error bands leave open whether it is cheaper than what is chosen"
 

@@ -84,6 +84,7 @@ def _alternative(candidates: Candidates, task: Task, cost: int, row: int, alloca
         "cost_usd": usd(cost),
         "hours": float(table.finish_s[row]) / 3600.0 if isinstance(table, TrainingTable) else table.horizon_hours,
         "note": "whole run" if training else "over the horizon",
+        **({} if isinstance(table, TrainingTable) else {"replicas": int(table.replicas[row]) * units}),
         "tie": _ties(candidates, task, cost, site, allocations),
     }
 
