@@ -93,7 +93,7 @@ def test_what_is_told_is_words_and_the_story_of_the_search() -> None:
     }
     assert numbers == {
         *("provenance.seed", "provenance.threads", "provenance.gap_asked"),
-        *("provenance.columns", "provenance.columns_pruned"),
+        *("provenance.columns", "provenance.columns_pruned", "provenance.solver_gap"),
         *("rejected.*.columns", "rejected.*.offers_seen", "rejected.*.layouts_seen", "rejected.*.reasons.*.count"),
         *("infeasible.minimal", "infeasible.ways_out.*.proven", "infeasible.combined.proven"),
     }
@@ -125,7 +125,7 @@ def test_a_sample_of_leaves_changed_is_found() -> None:
         (lambda plan: plan["limits"][0].update(binding=not plan["limits"][0]["binding"]), "wrong-limit"),
         (lambda plan: plan["limits"].pop(), "wrong-limit"),
         (lambda plan: plan["provenance"]["facts"].pop(), "wrong-fact"),
-        (lambda plan: plan["provenance"]["facts"][0].update(value="1"), "wrong-fact"),
+        (lambda plan: plan["provenance"]["facts"][0].update(value="another"), "wrong-fact"),
         (lambda plan: plan["provenance"].update(prices_as_of="2020-01-01"), "wrong-fact"),
         (lambda plan: plan["workloads"][0]["alternatives"].pop(), "wrong-columns"),
         (lambda plan: plan.pop("uncertainty"), "unknown-leaf"),

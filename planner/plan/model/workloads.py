@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, final
+from typing import Annotated, Literal, NotRequired, final
 
 from pydantic import Field
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from planner.estimate.demand import ServingDemand, TrainingDemand
 from planner.plan.model.amounts import Count, Microusd, Usd
