@@ -89,7 +89,7 @@ class Checker:
         yield from _proof(document)
         asked = self._of(document)
         scenario, catalog = asked.scenario, asked.catalog
-        named = {"name": scenario.name, "title": scenario.title or "", "case": scenario.case}
+        named = {"name": scenario.name, "title": scenario.title or ""}
         yield from cell_findings("wrong-workload", "scenario", document, named)
         has_plan = document["status"] in ("optimal", "feasible")
         yield from _workloads(document, asked, self._load_model, has_plan=has_plan)

@@ -185,7 +185,7 @@ def infeasible_findings(document: Document, scenario: Scenario) -> Iterator[Find
     if not set(told["workloads"]) <= names:
         yield Finding("wrong-way-out", f"misses are told of {sorted(told['workloads'])}")
     for one in told["conflict"]:
-        if one["name"] not in (*names, *_values(scenario), "hardware.deny"):
+        if one["name"] not in names | set(_values(scenario)) | _keys(scenario):
             yield Finding("wrong-way-out", f"{one['name']}: the scenario has no such limit")
     median = told["median_cost_microusd"]
     yield from cell_findings(
@@ -216,6 +216,14 @@ def _moved(way: Document, scenario: Scenario) -> Iterator[Finding]:
     elif way["to"] is not None:
         moved = _values(with_settings(scenario, way["setting"].split(BOTH))).get(limit)
         yield from cell_findings("wrong-way-out", limit, way, {"to": moved[1] if moved else None})
+
+
+def _keys(scenario: Scenario) -> set[str]:
+    """Keys of jobs, of hardware and of limits by path: what else may stand in a conflict."""
+    parts = [("hardware", scenario.hardware), ("limits", scenario.limits)]
+    parts += [(f"training[{index}]", job) for index, job in enumerate(scenario.training)]
+    parts += [(f"serving[{index}]", fleet) for index, fleet in enumerate(scenario.serving)]
+    return {f"{path}.{field.alias or name}" for path, part in parts for name, field in type(part).model_fields.items()}
 
 
 def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
