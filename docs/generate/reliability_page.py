@@ -11,6 +11,7 @@ from typing import Any
 from counts import count
 from markup import link, paragraphs, table
 
+from planner.plan.checks.leaves import told_paths
 from planner.yamlfile import parse_yaml
 
 HEAD = """\
@@ -31,6 +32,12 @@ bytes that takes four seconds to read. More of them in [corrections](corrections
 [decisions](decisions/README.md) on the [solver's process](decisions/0013-solver-process.md) and on
 [the certificate](decisions/0016-certificate.md)."""
 
+TOLD = """\
+Every leaf of a plan is recomputed by the verifier, or held against the scenario, the catalog or the certificate, except
+these ([0030](decisions/0030-verifier.md)): sentences, where they are from, and how the search went.
+[`tests/plan/test_leaves.py`](../tests/plan/test_leaves.py) changes every other leaf, one at a time, and each change
+must be found."""
+
 PROMISES = Path(__file__).with_name("promises.yaml")
 Promise = Mapping[str, Any]
 _REFERENCE = re.compile(r"\{([^}]+)\}")
@@ -42,6 +49,7 @@ def reliability_page() -> dict[str, str]:
     for section in sections():
         rows = [[one["name"], one["says"], _tests(one), _tried(one)] for one in section["promises"]]
         parts += [f"## {section['section']}", table(("", "Promise", "Shown by", "Tried"), rows)]
+    parts += ["## What a plan only tells", paragraphs(TOLD), ", ".join(f"`{path}`" for path in told_paths()) + "."]
     return {"reliability.md": "\n\n".join(parts) + "\n"}
 
 

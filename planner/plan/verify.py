@@ -133,7 +133,7 @@ def _nothing(document: Document, scenario: Scenario) -> Iterator[Finding]:
         ("cost_usd", "bound_microusd", "bound_usd", "gap", "training_usd", "serving_usd", "devices", "device_hours")
     )
     summary |= {"cost_band": None, "margins": None}
-    horizon = {"horizon_hours": scenario.horizon_s / 3600.0}
+    horizon = {"horizon_hours": scenario.horizon_s / 3600.0, "objective": list(scenario.objective)}
     yield from cell_findings("wrong-proof", "summary", document["summary"], {**summary, **horizon})
     nothing: Document = {
         "limits": [],
