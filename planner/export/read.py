@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from pydantic import ValidationError
@@ -153,7 +152,8 @@ def _asked(document: PlanDocument, kind: str, name: str) -> TrainingJob | Servin
     try:
         return _FRAMES[kind].model_validate(found, context={"folder": folder, "currency": "USD"})
     except ValidationError as error:
-        told = json.dumps([".".join(map(str, one["loc"])) for one in error.errors(include_url=False)][:3])
+        wrong = [(".".join(map(str, one["loc"])), one["msg"]) for one in error.errors(include_url=False)][:3]
+        told = "; ".join(f"{key}: {message}" for key, message in wrong)
         raise InputError.of("bad-plan", f"the scenario in the plan is wrong about '{name}': {told}") from None
 
 
