@@ -71,7 +71,7 @@ def test_what_was_listed_in_time_gives_a_plan_that_claims_nothing() -> None:
     assert plan.document["certificate"] is None
     assert summary["cost_microusd"] > cheapest.document["summary"]["cost_microusd"]
     assert any("the time limit ended the listing of ways to run" in text for text in plan.document["warnings"])
-    assert not api.verify(plan, MANY)
+    assert not [problem for problem in api.verify(plan, MANY) if problem.severity == "error"]
 
 
 def test_nothing_listed_proves_nothing() -> None:
@@ -114,7 +114,7 @@ def test_what_there_is_no_time_for_is_left_out_and_named(rings: bool, monkeypatc
         "left out for lack of time: the best plan on one kind of device, the cost at the median of the errors" in said
     )
     assert "left out for lack of time: other plans, the simulation" in said
-    assert not api.verify(plan, MANY)
+    assert not [problem for problem in api.verify(plan, MANY) if problem.severity == "error"]
 
 
 def test_a_cut_program_is_never_called_infeasible() -> None:
