@@ -49,13 +49,13 @@ types:
 check:
 	$(BIN)/python -m pytest -n $(JOBS) --dist $(DIST)
 
-# the long tests (tests/tiers.py), none begun after so many seconds; `make soak` runs them to the end
+# the long tests (tests/tiers.py), none begun after so many seconds; `make soak` runs them to the end, with other random inputs each time
 CAMPAIGN_S ?= 900
 campaign: install-test
 	PLAN_TESTS=campaign PLAN_TESTS_SECONDS=$(CAMPAIGN_S) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 soak: install-test
-	PLAN_TESTS=campaign $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	PLAN_TESTS=soak $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # the default tests with branches counted, and a floor for each room
 coverage: install-test

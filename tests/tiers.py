@@ -1,7 +1,7 @@
 """How much the tests try: a little in `make test`, all of it in `make campaign` and `make soak`.
 
-``PLAN_TESTS`` names the tier: "default", or "campaign" for the long one. There the tests that are marked `campaign`
-run, those of modules that count their `cases` run with all of them, and those of random inputs with twenty times as
+``PLAN_TESTS`` names the tier: "default", "campaign" or "soak". In the long ones tests that are marked `campaign` run,
+those of modules that count their `cases` run with all of them, and those of random inputs with twenty times as
 many; the rest is left to `make test`, which ran it. ``PLAN_TESTS_SECONDS`` bounds the time in which tests are started.
 """
 
@@ -15,16 +15,18 @@ import hypothesis
 import pytest
 
 TIER = os.environ.get("PLAN_TESTS", "default")
-if TIER not in ("default", "campaign"):
-    raise ValueError(f"PLAN_TESTS is default or campaign, not {TIER}")
-LONG = TIER == "campaign"
+if TIER not in ("default", "campaign", "soak"):
+    raise ValueError(f"PLAN_TESTS is default, campaign or soak, not {TIER}")
+LONG = TIER != "default"
 SECONDS = float(os.environ.get("PLAN_TESTS_SECONDS", "inf"))
 TIMES = 20  # as many random inputs in the long tier
 
-# the same inputs on every machine; `dev` looks for others on each run; a campaign does, too, and says how to repeat one
+# the same inputs on every machine; `dev` looks for others on each run, and so does `make soak`
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
 hypothesis.settings.register_profile("dev", deadline=None)
-hypothesis.settings.register_profile("campaign", deadline=None, database=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "campaign", derandomize=TIER != "soak", deadline=None, database=None, print_blob=True
+)
 hypothesis.settings.load_profile("campaign" if LONG else "ci")
 
 
