@@ -17,7 +17,7 @@ from planner.errors import Problem
 from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound
 from planner.plan.checks.findings import Finding, problems_of
 from planner.plan.cover import UNMET
-from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, slack, summary_proof
+from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, slack
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, FleetPrices, Prices
@@ -115,7 +115,7 @@ def _of_infeasible(candidates: Candidates, certificate: Certificate | None) -> S
 
 def _of_plan(document: Mapping[str, Any], candidates: Candidates, certificate: Certificate | None) -> Standing:
     selected, columns = _selected(document, candidates), candidates.columns_before
-    findings = list(_summary(document, certificate))
+    findings = list[Finding]()
     if certificate is None:
         bound = certified_bound(candidates, {**selected, "rows": [], "requests": _even(candidates)})
         value = _value(document, selected["criterion"])
@@ -243,14 +243,6 @@ def _figures(certificate: Certificate, value: int, bound: int) -> Iterator[Findi
     gap = gap_of(value, stated)
     if not math.isclose(certificate["gap"], gap, rel_tol=1e-6, abs_tol=1e-12):
         yield Finding("wrong-certificate", f"gap {certificate['gap']} is not ({value} − {stated}) / {value}")
-
-
-def _summary(document: Mapping[str, Any], certificate: Certificate | None) -> Iterator[Finding]:
-    """Bound and gap of the summary are those of the certificate."""
-    summary, due = document["summary"], summary_proof(certificate)
-    for name, value in due.items():
-        if summary[name] != value:
-            yield Finding("wrong-proof", f"{name} is {summary[name]!r}, its certificate says {value!r}")
 
 
 def as_proven(document: PlanDocument, standing: Standing) -> PlanDocument:

@@ -21,6 +21,7 @@ import pytest
 from planner import api
 from planner.api.checking import Checked, check
 from planner.catalog.model import Catalog
+from planner.errors import InputError
 from planner.plan.document import digest_of
 from planner.plan.proof import digest_of_witness
 from planner.report.explanation import render_explanation
@@ -315,7 +316,6 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
     "called stopped with a certificate": (without_plan("stopped", lambda p: p.none["certificate"]), WRONG),
     "a plan called infeasible": (top(status="infeasible"), PROOF),
     "a plan called stopped": (top(status="stopped"), PROOF),
-    "called proven": (top(status="proven"), "unknown-status"),
     "the best called feasible": (top(status="feasible"), UNPROVEN),
     # the plan beside its proof
     "a bound above the cost": (summary(bound_microusd=10**12), PROOF),
@@ -346,6 +346,13 @@ def test_a_forgery_is_named_and_proven_is_said_nowhere(name: str, plans: Plans) 
     assert checked.holds == (reference == UNPROVEN)
     assert not checked.standing.proven
     assert calls_it_proven(checked, plans.world) == []
+
+
+def test_another_status_is_refused_where_it_is_read(plans: Plans) -> None:
+    document = sealed({**plans.best, "status": "proven"})
+    assert not check(document, plans.world).standing.proven
+    with pytest.raises(InputError):
+        api.report(document, plans.world)
 
 
 def test_the_true_plan_is_called_proven(plans: Plans) -> None:
@@ -397,10 +404,12 @@ COPIES: dict[str, Callable[[Document], Any]] = {
 
 
 @pytest.fixture(scope="module")
-def on_disk(world: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Document:
-    path = tmp_path_factory.mktemp("scenario") / "plan.yaml"
-    path.write_text(json.dumps({"schema": "plan/v1", "name": "test", **PLAN}), encoding="utf-8")
-    return written(api.load_scenario(path, settings=["limits.max_devices=50"]), world)
+def on_disk(world: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Document]:
+    """A plan of a file in the working folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("scenario"))
+        Path("plan.yaml").write_text(json.dumps({"schema": "plan/v1", "name": "test", **PLAN}), encoding="utf-8")
+        yield written(api.load_scenario("plan.yaml", settings=["limits.max_devices=50"]), world)
 
 
 @pytest.mark.parametrize("name", COPIES)
@@ -420,6 +429,5 @@ def test_a_copy_of_the_scenario_that_is_not_its_file_is_found(name: str, on_disk
 def test_a_plan_of_its_file_with_its_settings_holds(on_disk: Document, plans: Plans) -> None:
     assert check(on_disk, plans.world).problems == []
     assert check(sealed({**on_disk, "settings": []}), plans.world).problems != []
-    Path(on_disk["scenario_file"]).touch()
     gone = sealed({**on_disk, "scenario_file": "gone.yaml"})
     assert check(gone, plans.world).problems == []
