@@ -44,4 +44,8 @@ def sampled(values: Iterable[Any], few: int) -> list[Any]:
     """Cases of a parametrized test: `few` of them, evenly spread, in `make test`, the others in the long tier."""
     listed = list(values)
     kept = {round(index * (len(listed) - 1) / max(few - 1, 1)) for index in range(few)}
-    return [one if k in kept else pytest.param(one, marks=pytest.mark.campaign) for k, one in enumerate(listed)]
+    return [one if k in kept else _long_only(one) for k, one in enumerate(listed)]
+
+
+def _long_only(one: Any) -> Any:
+    return pytest.param(*one if isinstance(one, tuple) else (one,), marks=pytest.mark.campaign)

@@ -21,6 +21,7 @@ from planner.export import Export
 from planner.plan.document import resealed
 from planner.report.explanation import render_explanation
 from tests.report.test_notebook_views import HOSTILE, INERT, Page
+from tests.tiers import sampled
 
 MOST = 2_000  # characters of a repr
 
@@ -57,7 +58,7 @@ TAKEN: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.parametrize("name", sampled(TAKEN, 4))
 def test_a_plan_its_document_and_its_file_are_one(name: str, plan: Plan, path: Path) -> None:
     take = TAKEN[name]
     told = take(plan)

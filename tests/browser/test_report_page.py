@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.tiers import sampled
+
 Open = Callable[..., Any]
 SAMPLES = ["llama", "fleet", "portfolio", "infeasible", "hostile"]
 EVERY = ((400, "light"), (400, "dark"), (1600, "dark"), (1600, "light"))
@@ -41,7 +43,7 @@ COLOURS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", sampled(SAMPLES, 1))
 def test_drawn_and_readable_at_every_width_in_light_and_dark(name: str, opened: Open) -> None:
     it = opened(name)
     for width, scheme in EVERY if name == "llama" else LOOKED_AT:
