@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from planner import api
-from planner.errors import Problem
+from planner.errors import InputError, Problem
 
 
 def errors(document: dict[str, Any], *catalog: Any) -> list[Problem]:
-    """The problems that contradict a document."""
-    return [problem for problem in api.verify(document, *catalog) if problem.severity == "error"]
+    """The problems that contradict a document, those that make it none among them."""
+    try:
+        found = api.verify(document, *catalog)
+    except InputError as error:
+        return list(error.problems)
+    return [problem for problem in found if problem.severity == "error"]

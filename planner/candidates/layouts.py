@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,8 @@ _COARSE_MICRO_BATCH = 16
 LARGEST_PASS_VALUES = 2**29  # tokens x width of one pass: more neither fits nor fills a device better
 LARGEST_PIPELINE = 64
 VIRTUAL_STAGES = (1, 2, 4, 8)
-SHARDING = ("none", "zero-1", "zero-2", "zero-3")
-RECOMPUTE = ("none", "selective", "full")
+SHARDING: tuple[Literal["none", "zero-1", "zero-2", "zero-3"], ...] = ("none", "zero-1", "zero-2", "zero-3")
+RECOMPUTE: tuple[Literal["none", "selective", "full"], ...] = ("none", "selective", "full")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

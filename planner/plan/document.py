@@ -50,9 +50,9 @@ def build_document(
     scenario = candidates.scenario
     has_plan = solution.status in STATUS_WITH_PLAN
     asked = [task for task in candidates.program.tasks if task.kind != "optional"]
-    workloads = [_workload(candidates, solution, task, has_plan) for task in asked]
+    workloads: list[Any] = [_workload(candidates, solution, task, has_plan) for task in asked]
     bought = calendar_document(candidates, solution, workloads)
-    summary = _summary(candidates, solution, workloads, bought, median_microusd, certificate)
+    summary: Any = _summary(candidates, solution, workloads, bought, median_microusd, certificate)
     warnings = [*warnings_of(candidates, workloads, bought), *budget_warnings(scenario.limits.budget_microusd, summary)]
     document = {
         "schema": SCHEMA,
@@ -101,7 +101,7 @@ def digest_of(document: Mapping[str, Any]) -> str:
 
 def _workload(candidates: Candidates, solution: Solution, task: Task, has_plan: bool) -> Document:
     question = candidates.questions[task.name]
-    allocations = allocations_of(candidates, solution, task) if has_plan else []
+    allocations: list[Any] = [*allocations_of(candidates, solution, task)] if has_plan else []
     cost = sum(row["cost_microusd"] for row in allocations)
     return {
         "name": task.name,
@@ -140,7 +140,7 @@ def fleet_document(
 def _summary(
     candidates: Candidates,
     solution: Solution,
-    workloads: Sequence[Document],
+    workloads: Sequence[Any],
     bought: Document,
     median_microusd: int | None,
     certificate: Certificate | None,
@@ -187,7 +187,7 @@ def _rejected(candidates: Candidates) -> Document:
 def _provenance(
     candidates: Candidates,
     solution: Solution,
-    workloads: Sequence[Document],
+    workloads: Sequence[Any],
     bought: Document,
     seed: int,
     threads: int,

@@ -161,12 +161,15 @@ class MeasuredError(TypedDict):
     "what the prediction is multiplied with to hold at the confidence; at least 1"
 
 
+Tier = Literal["rule", "analytic", "measured"]
+
+
 class RowBand(TypedDict):
     """How far the figures of a row may be off."""
 
     confidence: float
     "share of cases in which deadline and memory are to hold"
-    tier: Literal["rule", "analytic", "measured"]
+    tier: Tier
     family: str
     constants: str
     "id of the fitted constants; empty where none were used"

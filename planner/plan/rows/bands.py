@@ -8,23 +8,27 @@ nothing measured says that they do not, and the sum is the widest band that such
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import reduce
+from operator import add
+from typing import cast
 
 from planner.candidates.offers import Site
 from planner.candidates.training_question import TrainingQuestion
 from planner.catalog.model import Band
 from planner.estimate.bands import ErrorBand
+from planner.plan.model.plan import Margins, Summary
+from planner.plan.model.rows import MeasuredError, RowBand, Spread, Tier
+from planner.plan.model.workloads import Allocation, Workload, WorkloadBand
 from planner.units import format_money
 
-Document = dict[str, Any]
 QUANTILES = ("p10", "p50", "p90")
 
 
 def row_band(
     question: TrainingQuestion, site: Site, figures: Mapping[str, float], *, slowest: Site | None = None
-) -> Document:
+) -> RowBand:
     """The band of one row: of its hours, its cost and its memory, with the error that it comes from.
 
     Parameters
@@ -43,7 +47,7 @@ def row_band(
     time_margin, memory_margin = band.time_margin(confidence), band.memory_margin(confidence)
     return {
         "confidence": confidence,
-        "tier": band.tier,
+        "tier": cast(Tier, band.tier),  # of the three that `ErrorBand` names
         "family": band.family,
         "constants": band.constants_id,
         "inherited_from": band.inherited_from,
@@ -55,36 +59,54 @@ def row_band(
     }
 
 
-def _quantiles(band: Band | None, margin: float) -> Document | None:
+def _quantiles(band: Band | None, margin: float) -> MeasuredError | None:
     """Quantiles of measured over predicted, and what they were measured on."""
     if band is None:
         return None
-    names = (*QUANTILES, "rows", "sources", "median_error", "mean_error", "p90_error")
-    return {**{name: getattr(band, name) for name in names}, "margin": margin}
+    return {
+        "p10": band.p10,
+        "p50": band.p50,
+        "p90": band.p90,
+        "rows": band.rows,
+        "sources": band.sources,
+        "median_error": band.median_error,
+        "mean_error": band.mean_error,
+        "p90_error": band.p90_error,
+        "margin": margin,
+    }
 
 
-def spread(band: Band | None, value: float, margin: float) -> Document:
+def spread(band: Band | None, value: float, margin: float) -> Spread:
     """A predicted value over its band, and at the confidence asked for; the value itself where there is none."""
-    ratios = {name: getattr(band, name) if band else 1.0 for name in QUANTILES}
-    return {**{name: value * ratio for name, ratio in ratios.items()}, "at_confidence": value * margin}
+    p10, p50, p90 = (band.p10, band.p50, band.p90) if band else (1.0, 1.0, 1.0)
+    return {"p10": value * p10, "p50": value * p50, "p90": value * p90, "at_confidence": value * margin}
 
 
-def workload_band(allocations: Sequence[Document]) -> Document | None:
+def workload_band(allocations: Sequence[Allocation]) -> WorkloadBand | None:
     """The band of a workload: its rows' costs summed quantile by quantile, the time of the row that ends last."""
-    bands = [row["error_band"] for row in allocations if row.get("error_band")]
+    bands = [row["error_band"] for row in allocations if "error_band" in row]
     if not bands:
         return None
-    names = (*QUANTILES, "at_confidence")
+    longest, costs = [band["hours"] for band in bands], [band["cost_usd"] for band in bands]
     return {
         "confidence": bands[0]["confidence"],
         "tiers": sorted({band["tier"] for band in bands}),
         "families": sorted({band["family"] for band in bands}),
-        "hours": {name: max(band["hours"][name] for band in bands) for name in names},
-        "cost_usd": {name: sum(band["cost_usd"][name] for band in bands) for name in names},
+        "hours": _quantile_by_quantile(max, longest),
+        "cost_usd": _quantile_by_quantile(sum, costs),
     }
 
 
-def cost_band(workloads: Sequence[Document], bought_usd: float = 0.0) -> Document:
+def _quantile_by_quantile(combined: Callable[[list[float]], float], spreads: Sequence[Spread]) -> Spread:
+    return {
+        "p10": combined([one["p10"] for one in spreads]),
+        "p50": combined([one["p50"] for one in spreads]),
+        "p90": combined([one["p90"] for one in spreads]),
+        "at_confidence": combined([one["at_confidence"] for one in spreads]),
+    }
+
+
+def cost_band(workloads: Sequence[Workload], bought_usd: float = 0.0) -> Spread:
     """The total cost over its band: rows of all families together, what has no band as it is.  [USD]
 
     Parameters
@@ -92,15 +114,17 @@ def cost_band(workloads: Sequence[Document], bought_usd: float = 0.0) -> Documen
     bought_usd
         What contracts and copies of data cost, however long anything takes.  [USD]
     """
-    total = dict.fromkeys((*QUANTILES, "at_confidence"), bought_usd)
-    for workload in workloads:
-        own = workload["error_band"]
-        for name in total:
-            total[name] += own["cost_usd"][name] if own else workload["cost_usd"]
-    return total
+    parts = [_same(bought_usd)]
+    parts += [own["cost_usd"] if (own := w["error_band"]) else _same(w["cost_usd"]) for w in workloads]
+    return _quantile_by_quantile(lambda values: reduce(add, values), parts)  # `sum` rounds anew from Python 3.12 on
 
 
-def budget_warnings(budget_microusd: int | None, summary: Document) -> Iterator[str]:
+def _same(value: float) -> Spread:
+    """What has no band."""
+    return {"p10": value, "p50": value, "p90": value, "at_confidence": value}
+
+
+def budget_warnings(budget_microusd: int | None, summary: Summary) -> Iterator[str]:
     """The budget holds for what is predicted; whether it also would where times turn out longer."""
     band = summary["cost_band"]
     if budget_microusd is None or band is None or band["at_confidence"] * 1e6 <= budget_microusd:
@@ -109,7 +133,7 @@ def budget_warnings(budget_microusd: int | None, summary: Document) -> Iterator[
     yield f"the budget of {limit} holds for the predicted cost; at the confidence asked for it may be {over}"
 
 
-def margins_document(cost_microusd: int, median_microusd: int | None, workloads: Sequence[Document]) -> Document | None:
+def margins_document(cost_microusd: int, median_microusd: int | None, workloads: Sequence[Workload]) -> Margins | None:
     """What holding at the confidence asked for costs over holding as often as not; None where that is not known."""
     bands = [workload["error_band"] for workload in workloads if workload["error_band"]]
     if median_microusd is None or not bands:

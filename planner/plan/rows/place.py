@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from planner.candidates.machines import carbon_mg_per_hour, power_w
 from planner.candidates.offers import Site
 from planner.catalog.model import Catalog
+from planner.plan.model.rows import Energy, Memory, Place
 
 MICRO = 1_000_000
-Document = dict[str, Any]
 
 
 def usd(microusd: int) -> float:
@@ -17,7 +15,7 @@ def usd(microusd: int) -> float:
     return microusd / MICRO
 
 
-def place_document(site: Site, shapes: int) -> Document:
+def place_document(site: Site, shapes: int) -> Place:
     """What is rented, where, and where its price is from."""
     offer, shape = site.offer, site.shape
     return {
@@ -39,7 +37,7 @@ def place_document(site: Site, shapes: int) -> Document:
     }
 
 
-def memory_document(terms: dict[str, float], usable_bytes: float) -> Document:
+def memory_document(terms: dict[str, float], usable_bytes: float) -> Memory:
     """Needed against usable memory of one device, with its terms.  [B]"""
     needed = float(sum(terms.values()))
     return {
@@ -50,7 +48,7 @@ def memory_document(terms: dict[str, float], usable_bytes: float) -> Document:
     }
 
 
-def energy_document(catalog: Catalog, site: Site, shapes: int, hours: float) -> Document:
+def energy_document(catalog: Catalog, site: Site, shapes: int, hours: float) -> Energy:
     """Rated power, and carbon over the hours; None where a fact is missing."""
     known = site.device.tdp_w is not None
     grid = (site.offer.provider, site.offer.region) in catalog.grids

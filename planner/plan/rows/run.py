@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from planner.candidates.layouts import RECOMPUTE, SHARDING
@@ -14,18 +12,20 @@ from planner.equations import checkpoints as ckp
 from planner.estimate.layout import Layout
 from planner.estimate.resolve_run import checkpoints_kept, storage_price_usd
 from planner.estimate.run import TERMS, RunSpec, checkpoint_bytes_of, run_figures
+from planner.plan.model.rows import RunFigures, TrainingLayout
+from planner.plan.model.workloads import UnderWay as UnderWayDocument
 
-Document = dict[str, Any]
 
-
-def run_document(question: TrainingQuestion, site: Site, terms: dict[str, float], devices: int, jobs: int) -> Document:
+def run_document(
+    question: TrainingQuestion, site: Site, terms: dict[str, float], devices: int, jobs: int
+) -> RunFigures:
     """Checkpoints, failures and the share of the time that counts; empty values where nothing fails or is saved."""
     return run_cells_of(question, question.spec_on(site).run, terms, devices, jobs)
 
 
 def run_cells_of(
     question: TrainingQuestion, run: RunSpec | None, terms: dict[str, float], devices: int, jobs: int
-) -> Document:
+) -> RunFigures:
     """`run_document` of a job that fails and saves in a given way."""
     busy_s = sum(seconds for name, seconds in terms.items() if name not in TERMS)
     if run is None:
@@ -49,7 +49,7 @@ def run_cells_of(
     }
 
 
-def under_way_document(run: UnderWay | None) -> Document | None:
+def under_way_document(run: UnderWay | None) -> UnderWayDocument | None:
     """Where a step time was measured, and what that does to predictions for such devices."""
     if run is None:
         return None
@@ -64,11 +64,16 @@ def under_way_document(run: UnderWay | None) -> Document | None:
     }
 
 
-def split_document(layout: Layout, row: int) -> Document:
+def split_document(layout: Layout, row: int) -> TrainingLayout:
     """One layout of many, stages and levels by name."""
-    small = {name: int(getattr(layout, name)[row]) for name in ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch")}
     return {
-        **small,
+        "dp": int(layout.dp[row]),
+        "tp": int(layout.tp[row]),
+        "pp": int(layout.pp[row]),
+        "vpp": int(layout.vpp[row]),
+        "cp": int(layout.cp[row]),
+        "ep": int(layout.ep[row]),
+        "micro_batch": int(layout.micro_batch[row]),
         "sharding": SHARDING[int(layout.sharding[row])],
         "recompute": RECOMPUTE[int(layout.recompute[row])],
         "global_batch_sequences": int(layout.global_batch[row]),

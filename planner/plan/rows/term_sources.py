@@ -5,15 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from planner.candidates.rates import RatesQuestion
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.equations.registry import REGISTRY
 from planner.estimate.sources import MIXED_TIME, SERVING_MEMORY, SERVING_STEP, TRAINING_MEMORY, time_equations
+from planner.plan.model.workloads import TermSource, TermSources
 
-Document = dict[str, Any]
 _FIRST_REFERENCE = re.compile(r"References\n-+\n\[1\] (?P<text>.+?)(?:\n\[|\n\n|\Z)", re.DOTALL)
 _AUTHOR = re.compile(r"(?:[A-Z]\.[ -]?)+ ?(?P<name>[A-Z][\w-]+)")
 _REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)")
@@ -22,7 +21,7 @@ _ARXIV = re.compile(r"\b(\d\d)\d\d\.\d{4,5}\b")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b(?!\.\d)")  # not the month of an arXiv number
 
 
-def term_sources(question: TrainingQuestion | ServingQuestion) -> Document:
+def term_sources(question: TrainingQuestion | ServingQuestion) -> TermSources:
     """Equation and source of each term of memory and time, by the names that rows give them."""
     if isinstance(question, RatesQuestion):
         return {"memory": {}, "time": {}}
@@ -35,7 +34,7 @@ def term_sources(question: TrainingQuestion | ServingQuestion) -> Document:
     return {"memory": _sourced(TRAINING_MEMORY), "time": {**time, **groups}}
 
 
-def _sourced(equations: Mapping[str, str]) -> Document:
+def _sourced(equations: Mapping[str, str]) -> dict[str, TermSource]:
     return {term: {"equation": name, "source": short_reference(name)} for term, name in equations.items()}
 
 

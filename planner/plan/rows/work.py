@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from planner.architecture.model import Architecture
 from planner.architecture.work import training_flop_per_token
@@ -12,8 +11,7 @@ from planner.equations.rules import training_hours
 from planner.estimate.run import TERMS as RUN_TERMS
 from planner.estimate.training import TrainingSpec
 from planner.estimate.utilisation import tokens_left
-
-Document = dict[str, Any]
+from planner.plan.model.rows import Work
 
 
 def busy_s_of(terms: Mapping[str, float]) -> float:
@@ -21,7 +19,7 @@ def busy_s_of(terms: Mapping[str, float]) -> float:
     return sum(seconds for name, seconds in terms.items() if name not in RUN_TERMS)
 
 
-def work_document(arch: Architecture, spec: TrainingSpec, busy_s: float, devices: int) -> Document:
+def work_document(arch: Architecture, spec: TrainingSpec, busy_s: float, devices: int) -> Work:
     """Model FLOPs of a token and of the run, and the rate of them that one device reaches in its busy time."""
     per_token, tokens = float(training_flop_per_token(arch, spec.sequence_length)), tokens_left(spec)
     return {
