@@ -139,7 +139,7 @@ def solve_at(candidates: Candidates, sweep: Sweep, limit: Value | None, asked: A
     trade = trade_of(part, sweep)
     over, against = (trade.value(part.program, solution.units, name) for name in (sweep.held, sweep.against))
     if sweep.over == "deadline":
-        part = moved(part, asked.at_deadline(_whole_s(max(over, sweep.low))))
+        part = _as_asked(part, asked.at_deadline(_whole_s(max(over, sweep.low))))
     document = cast("PlanDocument", build_document(part, solution))
     asked.verified(document)
     return {
@@ -222,6 +222,26 @@ def moved(candidates: Candidates, scenario: Scenario) -> Candidates:
     return replace(candidates, scenario=scenario, questions=questions)
 
 
+def _as_asked(candidates: Candidates, scenario: Scenario) -> Candidates:
+    """The same columns as the scenario asks for them: at an earlier deadline other workloads run at the same time."""
+    part = moved(candidates, scenario)
+    if part.calendar is not None:
+        return part
+    kept = np.empty(part.program.column_count, dtype=np.int64)
+    for task, listed in zip(part.program.tasks, part.whole.tasks):
+        rows = part.whole_rows[listed.first : listed.stop]
+        order = np.argsort(rows)
+        here = slice(task.first, task.stop)
+        kept[here] = listed.first + order[np.searchsorted(rows, part.rows[here], sorter=order)]
+    return select(_under(part), kept)
+
+
+def _under(part: Candidates) -> Candidates:
+    """With the limits of its scenario on every column."""
+    built = program_of(part.scenario, part.catalog, part.tables, part.questions, part.pools)
+    return replace(part, whole=built.program, whole_rows=built.rows)
+
+
 def _ranges(
     candidates: Candidates, sweep: Sweep, asked: Asked, edges: Sequence[Value]
 ) -> Iterator[tuple[Value | None, Value, Candidates]]:
@@ -232,9 +252,7 @@ def _ranges(
         return
     for low in edges:
         assert high is not None
-        part = moved(candidates, asked.at_deadline(_whole_s(high)))
-        built = program_of(part.scenario, part.catalog, part.tables, part.questions, part.pools)
-        yield high, low, replace(part, whole=built.program, whole_rows=built.rows)
+        yield high, low, _under(moved(candidates, asked.at_deadline(_whole_s(high))))
         high = low
 
 
