@@ -226,9 +226,15 @@ def _combined(combined: Combined | None, scenario: Scenario) -> told.Combined | 
         "changes": changes,
         "cost_microusd": combined.cost_microusd,
         "cost_usd": usd(combined.cost_microusd),
-        "loosening": combined.weight / 1e6,
+        "loosening": _loosening(changes, combined.weight),
         "proven": combined.proven,
     }
+
+
+def _loosening(changes: Sequence[told.Change], weight: int) -> float:
+    """How much larger the limits are in all, each by its own size; by its weight what starts from nothing."""
+    ratios = [one["to"] / one["from"] - 1.0 for one in changes if one["from"] and one["to"] is not None]
+    return sum(ratios) if len(ratios) == len(changes) else weight / 1e6
 
 
 def settings_of(changes: Sequence[told.Change]) -> list[str]:
