@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -135,10 +136,18 @@ def changes(before: dict[tuple[str, ...], int], after: dict[tuple[str, ...], int
 
 
 def as_plan(held: dict[tuple[str, ...], int]) -> dict[str, Any]:
-    """As much of a plan document as says what it held, with an offer that is no longer sold."""
-    names = sorted({key[0] for key in held})
-    rows = {name: [{"offer": key[1], "count": n} for key, n in held.items() if key[0] == name] for name in names}
-    return {"sha256": "before", "workloads": [{"name": name, "allocations": rows[name]} for name in names]}
+    """A plan that held this: of another question, but for offers and counts."""
+    other = solved_once()
+    names, workload = sorted({key[0] for key in held}), other["workloads"][0]
+    row = workload["allocations"][0]
+    rows = {name: [{**row, "offer": key[1], "count": n} for key, n in held.items() if key[0] == name] for name in names}
+    return {**other, "workloads": [{**workload, "name": name, "allocations": rows[name]} for name in names]}
+
+
+@cache
+def solved_once() -> dict[str, Any]:
+    scenario, catalog, _, _ = listed(70)
+    return dict(api.solve(scenario, catalog).document)
 
 
 def test_what_is_no_longer_sold_is_given_back() -> None:
