@@ -234,7 +234,7 @@ def _combined(combined: Combined | None, scenario: Scenario) -> told.Combined | 
 def _loosening(changes: Sequence[told.Change], weight: int) -> float:
     """How much larger the limits are in all, each by its own size; by its weight what starts from nothing."""
     ratios = [one["to"] / one["from"] - 1.0 for one in changes if one["from"] and one["to"] is not None]
-    return sum(ratios) if len(ratios) == len(changes) else weight / 1e6
+    return sum(ratios, 0.0) if len(ratios) == len(changes) else weight / 1e6
 
 
 def settings_of(changes: Sequence[told.Change]) -> list[str]:
