@@ -232,7 +232,9 @@ def test_staying_with_a_plan(run: Run, here: Path) -> None:
     asked = ("solve", "scenarios/gpt2-xl.yaml", "--set", "hardware.owned=[]", "-o", "json")
     plan = json.loads(run(*asked, "--best", "3").out)
     decisions = plan["others"]["decisions"]["plans"]
-    before = {**plan, "workloads": decisions[-1]["workloads"]}
+    told, (dearest,) = plan["workloads"][0], decisions[-1]["workloads"]  # whose rows are told in short
+    rows = [{**told["allocations"][0], **row} for row in dearest["allocations"]]
+    before = {**plan, "workloads": [{**told, "allocations": rows}]}
     (here / "before.json").write_text(json.dumps(before), encoding="utf-8")
     dearer = decisions[-1]["dearer"]
     assert 0.001 < dearer < 0.9

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import ROOT, Run
+from tests.cli.conftest import Run
 
 SCENARIO = """\
 schema: plan/v1
@@ -151,7 +151,3 @@ def test_the_command_on_a_page_makes_that_page(run: Run, here: Path) -> None:
     assert words == ["plan", *given]
     assert run(*words[1:]).code == 0
     assert Path(".plan/small.report.html").read_text(encoding="utf-8") == page
-
-
-def test_shipped_scenarios_are_seen_from_here(here: Path) -> None:
-    assert (here / "scenarios").resolve() == ROOT / "scenarios"

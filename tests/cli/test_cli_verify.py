@@ -32,8 +32,13 @@ def forged(plans: dict[str, Document], kind: str) -> Document:
         return {**plan, "certificate": None, "summary": {**plan["summary"], **UNPROVEN}}
     if kind in ("stopped", "called infeasible"):
         asked = {name: plan[name] for name in ("scenario", "scenario_file", "name", "title")}
-        bare = {"allocations": [], "cost_microusd": 0, "cost_usd": 0.0, "because": [], "alternatives": []}
-        workloads = [{**plan["workloads"][0], **bare}]
+        told = plan["workloads"][0]
+        bare = {"allocations": [], "cost_microusd": 0, "cost_usd": 0.0, "because": [], "error_band": None}
+        of_no_rows = {
+            "cross_check": told["cross_check"][:2],  # the others are of a layout
+            "alternatives": [{**way, "tie": False} for way in told["alternatives"]],
+        }
+        workloads = [{**told, **bare, **of_no_rows}]
         status = "stopped" if kind == "stopped" else "infeasible"
         changed = {"status": status, "certificate": None, "infeasible": None, "workloads": workloads}
         return {**none, **asked, **changed, "rejected": plan["rejected"]}

@@ -20,10 +20,12 @@ Document = dict[str, Any]
 
 
 def whole_plan(path: Path) -> Document:
-    """A golden plan with what goldens leave out because it changes from run to run."""
+    """A golden plan with what goldens leave out because it changes from run to run; without a proof it is feasible."""
     document: Document = json.loads(path.read_text(encoding="utf-8"))
     document["provenance"] |= {"planner": "0.1.0", "solver": "HiGHS", "modelling": "PuLP"}
     document["provenance"]["catalog"]["sha256"] = "c" * 64
+    if document["status"] == "optimal":
+        document["status"] = "feasible"
     return {**document, "certificate": None, "sha256": "5" * 64, "scenario_file": f"scenarios/{path.stem}.yaml"}
 
 

@@ -176,7 +176,10 @@ def without_plan(status: str, certificate: Callable[[Plans], Document | None] = 
     def forge(document: Document, plans: Plans) -> Document:
         empty = copy.deepcopy(plans.none)
         changed = {"scenario": plans.best["scenario"], "status": status, "certificate": certificate(plans)}
-        if status != "infeasible":
+        if status == "infeasible":
+            ways_out = {"ways_out": [], "combined": None}  # those known are from another limit
+            changed["infeasible"] = {**empty["infeasible"], **ways_out}
+        else:
             changed["infeasible"] = None
         return {**empty, **changed}
 

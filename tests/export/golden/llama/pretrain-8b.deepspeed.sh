@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Made by: plan export FORMAT llama.plan.json (plan 0.1.0)
-# Plan: llama (scenarios/llama.yaml), sha256 5555555555555555555555555555555555555555555555555555555555555555
+# Plan: llama (scenarios/llama.yaml, feasible: not proven), sha256 5555555555555555555555555555555555555555555555555555555555555555
 # Catalog: shipped, 2026-11-21, sha256 cccccccccccccccc; prices as of 2026-11-21
 # Workload: pretrain-8b, llama-3.1-8b on 2 × n3-H100-SXM5x8 (8 × h100-sxm-80gb), hyperstack CANADA-1, on_demand
 # For: DeepSpeed 0.19 (options read on 2026-11-21 from deepspeedai/DeepSpeed:docs/_pages/config-json.md@00376da, deepspeed/runtime/zero/config.py@1b88ac3)

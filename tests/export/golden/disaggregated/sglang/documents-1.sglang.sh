@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Made by: plan export FORMAT disaggregated.plan.json (plan 0.1.0)
-# Plan: disaggregated (scenarios/disaggregated.yaml), sha256 5555555555555555555555555555555555555555555555555555555555555555
+# Plan: disaggregated (scenarios/disaggregated.yaml, feasible: not proven), sha256 5555555555555555555555555555555555555555555555555555555555555555
 # Catalog: shipped, 2026-11-21, sha256 cccccccccccccccc; prices as of 2026-11-21
 # Workload: documents, llama-3.1-70b on 20 × 2x-H100-149-1443 (2 × h100-sxm-80gb), hyperbolic default, on_demand
 # For: SGLang 0.5.23 (options read on 2026-11-21 from sgl-project/sglang:python/sglang/srt/server_args.py, python/sglang/srt/arg_groups/fields)

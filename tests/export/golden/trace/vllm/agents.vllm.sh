@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Made by: plan export FORMAT trace.plan.json (plan 0.1.0)
-# Plan: trace (scenarios/trace.yaml), sha256 5555555555555555555555555555555555555555555555555555555555555555
+# Plan: trace (scenarios/trace.yaml, feasible: not proven), sha256 5555555555555555555555555555555555555555555555555555555555555555
 # Catalog: shipped, 2026-11-21, sha256 cccccccccccccccc; prices as of 2026-11-21
 # Workload: agents, llama-3.1-70b on 4 × n3-H100-SXM5x8 (8 × h100-sxm-80gb), hyperstack CANADA-1, on_demand
 # For: vLLM 0.33.0 (options read on 2026-11-21 from vllm-project/vllm:vllm/engine/arg_utils.py, vllm/entrypoints/common/cli_args.py)
