@@ -42,8 +42,17 @@ def catalog_of_plan(
     if not own.flags:
         own = OwnPrices.from_flags(_recorded(plan))
         for file in own.files:
-            demand_inside(".", file)
+            _demand_inside(file)
     return load_priced(hardware or _named(plan), own)
+
+
+def _demand_inside(file: str) -> None:
+    try:
+        demand_inside(".", file)
+    except InputError:
+        message = f"this plan was made with prices of '{file}', a file outside of the working folder"
+        hint = "name its prices again, all of them (--prices, --price), or allow it: --allow-outside"
+        raise InputError.of("unsafe-path", message, hint=hint) from None
 
 
 def _recorded(plan: Mapping[str, Any]) -> list[str]:

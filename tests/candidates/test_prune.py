@@ -84,7 +84,9 @@ def check_same_plan(question: Program) -> int:
 
 
 def test_pruned_equals_unpruned_by_brute_force() -> None:
-    assert sum(check_same_plan(random_program(seed)) for seed in range(5000, 5000 + cases(60, 300))) > cases(60, 300)
+    tried = cases(60, 300)
+    pruned = sum(check_same_plan(random_program(seed)) for seed in range(5000, 5000 + tried))
+    assert pruned > 0.8 * tried  # about a column of each question goes
 
 
 @settings(max_examples=80)

@@ -15,6 +15,7 @@ from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.catalog.own_prices import OwnPrices, load_priced, with_device_price, with_price_file
 from planner.errors import InputError, UsageError
+from planner.files import outside_allowed
 from planner.plan.made_with import catalog_of_plan
 from tests.catalog.extending import HEAD, offers_of, written
 from tests.verified import errors
@@ -179,8 +180,9 @@ def solved(tmp_path: Path) -> dict[str, Any]:
     return document
 
 
-def test_a_plan_records_its_prices_and_is_verified_with_them(tmp_path: Path) -> None:
+def test_a_plan_records_its_prices_and_is_verified_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = solved(tmp_path)
+    monkeypatch.chdir(tmp_path)
     recorded = plan["provenance"]["catalog"]
     assert recorded["own_prices"] == [f"--prices {tmp_path / 'mine.csv'}", "--price v100-*=$0.10/h"]
     assert recorded["sha256"] == catalog_of_plan(plan).digest != load_catalog().digest
@@ -192,6 +194,21 @@ def test_a_plan_records_its_prices_and_is_verified_with_them(tmp_path: Path) -> 
     assert sources <= {"--price v100-*@on_demand=$0.10 /h", "mine.csv"}
     (tmp_path / "mine.csv").write_text(SHORT + f"{STEADY},9,2026-11-20\n", encoding="utf-8")
     assert "other-catalog" in {problem.reference for problem in api.verify(plan)}  # the file was edited since
+
+
+def test_recorded_prices_of_another_folder_are_read_by_whoever_names_them_again(tmp_path: Path) -> None:
+    plan = solved(tmp_path)
+    file = str(tmp_path / "mine.csv")
+    with pytest.raises(InputError) as caught:
+        catalog_of_plan(plan)
+    (problem,) = caught.value.problems
+    assert (problem.reference, file in problem.message) == ("unsafe-path", True)
+    assert "--prices" in problem.hint
+    again = catalog_of_plan(plan, prices=[file], price=["v100-*=$0.10/h"])
+    assert again.digest == plan["provenance"]["catalog"]["sha256"]
+    assert errors(plan, again) == []
+    with outside_allowed():
+        assert errors(plan) == []
 
 
 @pytest.mark.parametrize("flags", [None, 7, "x", [1, None], {"a": 1}])

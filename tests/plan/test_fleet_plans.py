@@ -193,15 +193,17 @@ def test_without_a_known_network_there_are_no_pools() -> None:
 # ---- levels of load, spot, slices
 
 
-def day(tmp_path: Path) -> str:
+def day(folder: Path) -> str:
     """A profile whose busiest hour has 1.8 times the mean, its quietest 0.2 times."""
     lines = [f"{hour},{1 + 0.8 * (1 - abs(hour - 12) / 6):.4f}" for hour in range(24)]
-    path = tmp_path / "day.csv"
-    path.write_text("hour,weight\n" + "\n".join(lines) + "\n")
-    return str(path)
+    (folder / "day.csv").write_text("hour,weight\n" + "\n".join(lines) + "\n")
+    return "day.csv"
 
 
-def test_an_autoscaled_fleet_carries_every_level_and_costs_no_more(world: Catalog, tmp_path: Path) -> None:
+def test_an_autoscaled_fleet_carries_every_level_and_costs_no_more(
+    world: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     facts = {"qpm": 3000, "load_profile": day(tmp_path), "spare_replicas": 1}
     still = solved(fleet(**facts), world)
     moving = solved(fleet(autoscaling={"start_up": "10 min"}, **facts), world)

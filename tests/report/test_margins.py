@@ -101,13 +101,15 @@ def test_without_each_only_the_joint_cost_is_solved() -> None:
     ],
 )
 def test_what_is_not_worked_out_is_said(asked: Any, why: str) -> None:
-    found = api.margins(asked, world(), plan={"summary": {"cost_microusd": 5}})
+    found = api.margins(asked, world(), plan=solved(scenario([job("a")])))
     assert found["without_microusd"] is None
     assert found["taken"]
     assert why in found["notes"][0]
 
 
 def test_without_a_plan_nothing_is_solved() -> None:
-    asked = scenario([job("a")])
-    found = api.margins(asked, world(), plan={"summary": {"cost_microusd": None}})
+    asked = scenario([job("a", tokens="100000B", deadline="1 h")], limits={"max_devices": 1})
+    plan = solved(asked)
+    assert plan["status"] == "infeasible"
+    found = api.margins(asked, world(), plan=plan)
     assert found["together_microusd"] is None

@@ -29,14 +29,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
     return path, json.loads(plan.to_json())
 
 
-def test_a_plan_of_today_is_fresh_also_when_it_was_made_with_settings(made: tuple[Path, dict[str, Any]]) -> None:
-    _, plan = made
+def test_a_plan_of_today_is_fresh_also_when_it_was_made_with_settings(
+    made: tuple[Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, plan = made
+    monkeypatch.chdir(path.parent)
+    assert scenario_of(plan) is not None
     assert plan["settings"] == ["training.job.deadline=20 days"]
     assert stale_problems(plan, api.load_catalog(), scenario_of(plan)) == []
 
 
-def test_an_edit_of_the_scenario_is_named(made: tuple[Path, dict[str, Any]]) -> None:
+def test_an_edit_of_the_scenario_is_named(made: tuple[Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     path, plan = made
+    monkeypatch.chdir(path.parent)
     path.write_text(SCENARIO.replace("1B", "2B"), encoding="utf-8")
     (problem,) = stale_problems(plan, api.load_catalog(), scenario_of(plan))
     assert problem.reference == "stale-plan"
@@ -66,8 +71,11 @@ def test_changed_keys_are_those_of_set() -> None:
     assert changed_keys(before, before) == []
 
 
-def test_how_a_plan_is_reported_is_no_part_of_its_question(made: tuple[Path, dict[str, Any]]) -> None:
+def test_how_a_plan_is_reported_is_no_part_of_its_question(
+    made: tuple[Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, plan = made
+    monkeypatch.chdir(path.parent)
     path.write_text(SCENARIO + "report: {fiscal_year_start: april, contingency: 10 %}\n", encoding="utf-8")
     now = scenario_of(plan)
     assert stale_problems(plan, api.load_catalog(), now) == []

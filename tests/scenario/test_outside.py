@@ -17,6 +17,7 @@ from planner.plan.made_with import catalog_of_plan
 from planner.plan.reading import read_plan
 from planner.plan.stale import scenario_of
 from planner.scenario.load import load_scenario, parse_scenario
+from tests.export.conftest import GOLDEN, whole_plan
 
 CONFIG = json.dumps({"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 2, "vocab_size": 100})
 TRACE = (
@@ -140,7 +141,8 @@ def test_a_plan_names_no_scenario_outside_of_the_working_folder(here: Path) -> N
 def test_a_plan_has_no_file_read_of_another_folder(file: str, here: Path) -> None:
     """The copy of a scenario names files from where the scenario was, and that a plan may say as it likes."""
     (here / "down").symlink_to(here.parent / "other")
-    foreign = {"schema": "plan/result/v1", **plan(here, scenario_file=file)}
+    asked = plan(here, scenario_file=file)
+    foreign = whole_plan(GOLDEN / "gpt2-xl.json") | {key: asked[key] for key in ("scenario", "scenario_file")}
     (here / "p.json").write_text(json.dumps(foreign))
     with pytest.raises(InputError) as caught:
         read_plan("p.json")
