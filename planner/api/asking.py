@@ -12,9 +12,8 @@ from planner.api.taking import ScenarioLike
 from planner.catalog.model import Catalog
 
 if TYPE_CHECKING:
+    from planner.plan.model.others import Infeasible
     from planner.plan.why.model import BreakEvenRow, MarginalValue, WhyNot
-
-Document = dict[str, Any]
 
 
 def marginal_values(scenario: ScenarioLike, catalog: Catalog | None = None, **options: Any) -> list[MarginalValue]:
@@ -34,6 +33,6 @@ def why_not(
     return Session(scenario, catalog, **options).why_not(device, workload=workload)
 
 
-def repairs(scenario: ScenarioLike, catalog: Catalog | None = None, **options: Any) -> Document | None:
+def repairs(scenario: ScenarioLike, catalog: Catalog | None = None, **options: Any) -> Infeasible | None:
     """Conflict set and ways out of a scenario that nothing meets; None when there is a plan."""
     return Session(scenario, catalog, **options).repairs()

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from planner.plan.compare.resolve import Engine, Prepare
     from planner.plan.compare.side import Side
 
-Document = dict[str, Any]
 SOLVING = ("solver", "gap", "time_limit_s", "threads", "seed")
-DEFAULTS: Document = {"solver": "highs", "gap": 0.0, "time_limit_s": None, "threads": 1, "seed": 0}
+DEFAULTS: dict[str, Any] = {"solver": "highs", "gap": 0.0, "time_limit_s": None, "threads": 1, "seed": 0}
 
 
 def compare(

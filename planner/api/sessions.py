@@ -25,7 +25,6 @@ from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import STOPS, as_far_as_listed, uninterrupted
 from planner.plan.beside import NO_TIME, beside_plan, despite_ctrl_c
 from planner.plan.document import build_document, resealed, with_simulation
-from planner.plan.model.plan import PlanDocument
 from planner.plan.reading import read_document
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.standing import standing_of
@@ -35,10 +34,11 @@ from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from planner.optimize.limited import Asker
+    from planner.plan.model.others import Infeasible, Others
+    from planner.plan.model.plan import PlanDocument
     from planner.plan.others.other_plans import Previous, Staying
     from planner.plan.why.model import BreakEvenRow, MarginalValue, WhyNot
 
-Document = dict[str, Any]
 Answer = tuple[Candidates, Solution]
 LISTING_SHARE = 0.6  # of the time that is left until a deadline; what is not listed by then is left out
 ASKED = ("solver", "time_limit_s", "threads", "seed")  # options of further programs
@@ -159,17 +159,20 @@ class Session:
         else:
             document = self._planned(self.ways, *self.answer())
         problems = despite_ctrl_c(
-            lambda: _verify(document, catalog, load_model) + standing_of(document, self.ways).problems
+            lambda: (
+                _verify(cast("dict[str, Any]", document), catalog, load_model)
+                + standing_of(document, self.ways).problems
+            )
         )
-        problems += case_problems(cast(PlanDocument, document), catalog) if scenario.uncertainty else []
+        problems += case_problems(document, catalog) if scenario.uncertainty else []
         if problems:
             raise PlanError(*problems)
         whole = self._with_what_was_asked(document, simulate, staying, best, within)
-        return Plan(document=cast(PlanDocument, whole))
+        return Plan(document=whole)
 
     def _with_what_was_asked(
-        self, document: Document, simulate: bool, staying: Staying | None, best: int, within: float | None
-    ) -> Document:
+        self, document: PlanDocument, simulate: bool, staying: Staying | None, best: int, within: float | None
+    ) -> PlanDocument:
         """The plan with other plans and the simulation, as far as there is time."""
         asked = (staying is not None or best or within is not None) and STOPS["interrupt"] not in document["warnings"]
         parts = {"other plans": asked, "the simulation": simulate}
@@ -217,7 +220,7 @@ class Session:
         found = one_device(self.catalog, device)
         return why_not(*self._plain, found, self.search, workload=workload, asker=self._asker)
 
-    def repairs(self) -> Document | None:
+    def repairs(self) -> Infeasible | None:
         """Conflict set and ways out, as the plan document has them; None unless proven infeasible."""
         from planner.plan.why.infeasible import infeasibility
 
@@ -286,7 +289,7 @@ class Session:
 
         return Asker(options={key: value for key, value in self.options.items() if key in ASKED})
 
-    def _planned(self, listed: Candidates, candidates: Candidates, solution: Solution) -> Document:
+    def _planned(self, listed: Candidates, candidates: Candidates, solution: Solution) -> PlanDocument:
         """The plan document of a solution, with what is worked out beside it."""
         options = self.options
         beside, solution = beside_plan(
@@ -295,7 +298,7 @@ class Session:
         told = {name: options[name] for name in ("seed", "threads", "gap")}
         return despite_ctrl_c(lambda: build_document(candidates, solution, **beside, **told))
 
-    def _planned_for_cases(self) -> Document:
+    def _planned_for_cases(self) -> PlanDocument:
         """The plan of a scenario that may turn out in several ways."""
         from planner.candidates.cases import Case
         from planner.plan.uncertain import solve_cases
@@ -307,7 +310,7 @@ class Session:
             found = self._listed(other.scenario, number, known=self.candidates)
             cases.append(Case(name=other.name, probability=other.probability, candidates=found))
 
-        def planned(ready: Candidates, solve: Callable[[Candidates], Solution]) -> Document:
+        def planned(ready: Candidates, solve: Callable[[Candidates], Solution]) -> PlanDocument:
             return self._planned(ready, *solve_within_targets(ready, solve))
 
         def whole(asked: Candidates, options: Mapping[str, Any]) -> Solution:
@@ -340,17 +343,19 @@ class Session:
         read_document(previous.document)
         return Staying(previous=previous, options=self.options)
 
-    def _with_others(self, document: Document, staying: Staying | None, best: int, within: float | None) -> Document:
+    def _with_others(
+        self, document: PlanDocument, staying: Staying | None, best: int, within: float | None
+    ) -> PlanDocument:
         """The plan with what else could be done, under a new seal."""
         from planner.plan.others.other_plans import decisions_document, near_optimal_document, previous_document
 
-        def verified(plan: Document) -> None:
-            problems = _verify(plan, self.catalog, load_model)
+        def verified(plan: PlanDocument) -> None:
+            problems = _verify(cast("dict[str, Any]", plan), self.catalog, load_model)
             if problems:
                 raise PlanError(*problems)
 
         listed, options = self.ways, self.options
-        others = {
+        others: Others = {
             "decisions": decisions_document(listed, best, verified, options) if best else None,
             "near_optimal": near_optimal_document(listed, within, options) if within is not None else None,
             "previous": previous_document(staying, document) if staying is not None else None,

@@ -10,6 +10,7 @@ contracts and by nodes taken on demand for whole periods, which are optional col
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from planner.candidates.program import IntArray
 from planner.catalog.model import Offer
 
-RESERVED = "reserved"  # price model of the sites that stand for a pool
+RESERVED: Final = "reserved"  # price model of the sites that stand for a pool
 CONTRACT, ON_DEMAND, COPY, RUN = "contract", "on_demand", "copy", "run"  # kinds of purchases
 NO_POOL = -1
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,7 +150,7 @@ def request_shape(requests: Requests) -> RequestShape:
 
 
 WHOLE, PREFILL, DECODE = 0, 1, 2  # what a replica does of a request
-ROLES = ("whole", "prefill", "decode")
+ROLES: tuple[Literal["whole", "prefill", "decode"], ...] = ("whole", "prefill", "decode")
 
 
 def transfer_time_s(ask: FleetAsk, replicas: Replicas, requests: Requests) -> Values:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from planner.candidates.search import Candidates
 from planner.deadline import Deadline, TimeIsUp, is_up
@@ -15,7 +15,9 @@ from planner.plan.why.alternatives import best_single_kind, median_cost
 from planner.plan.why.infeasible import infeasibility
 from planner.plan.why.relaxed import Search
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.others import Certificate, Infeasible, SingleKind
+
 Made = TypeVar("Made")
 CERTIFYING_S = 0.5  # beyond a deadline: without it nothing is known of how much less any plan could cost
 NO_TIME = "left out for lack of time"
@@ -28,6 +30,15 @@ LATE = ("time-limit", "hang")
 LEFT_OUT = "interrupted after the plan was found: what is compared with it and its certificate may be missing"
 
 
+class Beside(TypedDict, total=False):
+    """Arguments of `build_document` beside the solution."""
+
+    single_kind: SingleKind | None
+    infeasible: Infeasible | None
+    median_microusd: int | None
+    certificate: Certificate | None
+
+
 def beside_plan(
     listed: Candidates,
     candidates: Candidates,
@@ -36,7 +47,7 @@ def beside_plan(
     search: Search,
     allow_suspect: bool,
     **options: Any,
-) -> tuple[Document, Solution]:
+) -> tuple[Beside, Solution]:
     """Arguments of `build_document` beside the solution, and the solution with what to say of them.
 
     Raises
@@ -44,7 +55,7 @@ def beside_plan(
     KeyboardInterrupt
         Ctrl-C, when there is no plan. With one it only ends this work: the plan is worth more than all of it.
     """
-    found: Document = {}
+    found: Beside = {}
     limit = options.get("time_limit_s")
     if solution.has_plan and solution.stopped_by == "interrupt":
         return found, solution

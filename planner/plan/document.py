@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from planner import __version__
 from planner.candidates.program import Task
@@ -14,7 +14,6 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
-from planner.plan.model.others import Certificate
 from planner.plan.notes.assumptions import assumptions_of, facts_of, notes_of, warnings_of
 from planner.plan.proof import summary_proof
 from planner.plan.rows.allocations import allocations_of
@@ -29,8 +28,14 @@ from planner.plan.rows.run import under_way_document
 from planner.plan.rows.term_sources import term_sources
 from planner.plan.why.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, kinds_of
 
-Document = dict[str, Any]
-SCHEMA = "plan/result/v1"
+if TYPE_CHECKING:
+    from planner.plan.model.bought import Bought
+    from planner.plan.model.fleet import FleetFigures, ServingAllocation
+    from planner.plan.model.others import Certificate, Infeasible, Reason, Rejected, Simulated, SingleKind
+    from planner.plan.model.plan import CatalogUsed, PlanDocument, Provenance, Status, Summary
+    from planner.plan.model.workloads import Allocation, Workload
+
+SCHEMA: Final = "plan/result/v1"
 STATUS_WITH_PLAN = ("optimal", "feasible")
 
 
@@ -38,25 +43,25 @@ def build_document(
     candidates: Candidates,
     solution: Solution,
     *,
-    single_kind: Document | None = None,
-    infeasible: Document | None = None,
+    single_kind: SingleKind | None = None,
+    infeasible: Infeasible | None = None,
     median_microusd: int | None = None,
     certificate: Certificate | None = None,
     seed: int = 0,
     threads: int = 1,
     gap: float = 0.0,
-) -> Document:
+) -> PlanDocument:
     """The plan as a JSON document; its `sha256` covers everything else in it."""
     scenario = candidates.scenario
     has_plan = solution.status in STATUS_WITH_PLAN
     asked = [task for task in candidates.program.tasks if task.kind != "optional"]
-    workloads: list[Any] = [_workload(candidates, solution, task, has_plan) for task in asked]
+    workloads = [_workload(candidates, solution, task, has_plan) for task in asked]
     bought = calendar_document(candidates, solution, workloads)
-    summary: Any = _summary(candidates, solution, workloads, bought, median_microusd, certificate)
+    summary = _summary(candidates, solution, workloads, bought, median_microusd, certificate)
     warnings = [*warnings_of(candidates, workloads, bought), *budget_warnings(scenario.limits.budget_microusd, summary)]
-    document = {
+    document: PlanDocument = {
         "schema": SCHEMA,
-        "status": str(solution.status),
+        "status": cast("Status", str(solution.status)),  # the names of both are the same
         "name": scenario.name,
         "title": scenario.title or "",
         "summary": summary,
@@ -65,7 +70,7 @@ def build_document(
         "single_kind": single_kind,
         "rejected": _rejected(candidates),
         "infeasible": infeasible,
-        **bought,
+        **bought,  # type: ignore[typeddict-item]  # what else is asked for is added later
         "certificate": certificate,
         "uncertainty": None,
         "assumed": assumptions_of(candidates, workloads, bought),
@@ -75,21 +80,22 @@ def build_document(
         "scenario": scenario.resolved,
         "scenario_file": scenario.file,
         "case": scenario.case,
-        **({"settings": list(scenario.settings)} if scenario.settings else {}),
+        "sha256": "",
     }
-    return {**document, "sha256": digest_of(document)}
+    if scenario.settings:
+        document["settings"] = list(scenario.settings)
+    return resealed(document)
 
 
-def with_simulation(document: Document, rows: Sequence[Document]) -> Document:
+def with_simulation(document: PlanDocument, rows: Sequence[Simulated]) -> PlanDocument:
     """The plan with what a simulation of its replicas showed, under a new seal."""
-    content = {key: value for key, value in document.items() if key != "sha256"} | {"simulation": list(rows)}
-    return {**content, "sha256": digest_of(content)}
+    return resealed({**document, "simulation": list(rows)})
 
 
-def resealed(document: Document) -> Document:
+def resealed(document: PlanDocument) -> PlanDocument:
     """A document that was added to, under a new seal."""
     content = {key: value for key, value in document.items() if key != "sha256"}
-    return {**content, "sha256": digest_of(content)}
+    return cast("PlanDocument", {**content, "sha256": digest_of(content)})  # the keys that it had, the seal last
 
 
 def digest_of(document: Mapping[str, Any]) -> str:
@@ -99,11 +105,11 @@ def digest_of(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _workload(candidates: Candidates, solution: Solution, task: Task, has_plan: bool) -> Document:
+def _workload(candidates: Candidates, solution: Solution, task: Task, has_plan: bool) -> Workload:
     question = candidates.questions[task.name]
-    allocations: list[Any] = [*allocations_of(candidates, solution, task)] if has_plan else []
+    allocations = allocations_of(candidates, solution, task) if has_plan else []
     cost = sum(row["cost_microusd"] for row in allocations)
-    return {
+    document = {
         "name": task.name,
         "kind": task.kind,
         "model": question.arch.name,
@@ -124,27 +130,29 @@ def _workload(candidates: Candidates, solution: Solution, task: Task, has_plan: 
         "equations": question.equations(),
         "term_sources": term_sources(question),
     }
+    return cast("Workload", document)  # rows and figures are of the kind of the question
 
 
 def fleet_document(
-    candidates: Candidates, question: TrainingQuestion | ServingQuestion, task: Task, rows: Sequence[Document]
-) -> Document | None:
+    candidates: Candidates, question: TrainingQuestion | ServingQuestion, task: Task, rows: Sequence[Allocation]
+) -> FleetFigures | None:
     """Figures of a fleet over all its rows."""
     if not isinstance(question, ServingQuestion):
         return None
+    mine = cast("Sequence[ServingAllocation]", rows)  # of a fleet
     if isinstance(question, RatesQuestion):
-        return given_fleet_cells(question.fleet, rows, task.spare_replicas, candidates.scenario.horizon_s / 3600.0)
-    return fleet_cells(question.fleet, rows, task.spare_replicas, candidates.scenario.horizon_s / 3600.0)
+        return given_fleet_cells(question.fleet, mine, task.spare_replicas, candidates.scenario.horizon_s / 3600.0)
+    return fleet_cells(question.fleet, mine, task.spare_replicas, candidates.scenario.horizon_s / 3600.0)
 
 
 def _summary(
     candidates: Candidates,
     solution: Solution,
-    workloads: Sequence[Any],
-    bought: Document,
+    workloads: Sequence[Workload],
+    bought: Bought,
     median_microusd: int | None,
     certificate: Certificate | None,
-) -> Document:
+) -> Summary:
     rows, has_plan = [row for workload in workloads for row in workload["allocations"]], solution.has_plan
     ahead_usd = sum(row["cost_usd"] for row in (*bought["contracts"], *bought["copies"]))
 
@@ -170,7 +178,7 @@ def _summary(
     }
 
 
-def _rejected(candidates: Candidates) -> Document:
+def _rejected(candidates: Candidates) -> dict[str, Rejected]:
     task_of = {task.name: task for task in candidates.program.tasks}
     return {
         name: {
@@ -178,7 +186,7 @@ def _rejected(candidates: Candidates) -> Document:
             "offers_seen": ledger.offers_seen,
             "layouts_seen": ledger.layouts_seen,
             "columns": len(candidates.tables[name]),
-            "reasons": ledger.reasons(),
+            "reasons": cast("list[Reason]", ledger.reasons()),
         }
         for name, ledger in candidates.ledgers.items()
     }
@@ -187,23 +195,21 @@ def _rejected(candidates: Candidates) -> Document:
 def _provenance(
     candidates: Candidates,
     solution: Solution,
-    workloads: Sequence[Any],
-    bought: Document,
+    workloads: Sequence[Workload],
+    bought: Bought,
     seed: int,
     threads: int,
     gap: float,
-) -> Document:
+) -> Provenance:
     catalog = candidates.catalog
     priced = [*(row for workload in workloads for row in workload["allocations"]), *bought["contracts"]]
     dates = {row["price_as_of"] for row in priced if row["price_as_of"]}
+    used: CatalogUsed = {"name": catalog.name, "as_of": catalog.as_of, "sha256": catalog.digest}
+    if catalog.own_prices:
+        used["own_prices"] = list(catalog.own_prices)
     return {
         "planner": __version__,
-        "catalog": {
-            "name": catalog.name,
-            "as_of": catalog.as_of,
-            "sha256": catalog.digest,
-            **({"own_prices": list(catalog.own_prices)} if catalog.own_prices else {}),
-        },
+        "catalog": used,
         "prices_as_of": min(dates) if dates else "",
         "solver": solution.solver,
         "modelling": solution.modelling,

@@ -7,8 +7,8 @@ bands. Pools of prefill and decode are not simulated.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,14 +20,17 @@ from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, ServingFleet
 from planner.simulate import Workload, simulate_replica
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import Point, ServingAllocation
+    from planner.plan.model.others import Simulated, SimulatedLatency
+    from planner.plan.model.plan import PlanDocument
+
 REQUESTS = 20_000
-_KEYS = ("mean", "p50", "p95", "p99")
 
 
 def simulated_rows(
-    document: Document, catalog: Catalog, load_model: Callable[[ModelRef | None], Architecture], *, seed: int = 0
-) -> list[Document]:
+    document: PlanDocument, catalog: Catalog, load_model: Callable[[ModelRef | None], Architecture], *, seed: int = 0
+) -> list[Simulated]:
     """Simulated latencies of every row whose latencies are predicted.
 
     Parameters
@@ -39,13 +42,17 @@ def simulated_rows(
     """
     scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
     fleets = {fleet.name: fleet for fleet in scenario.serving}
-    found: list[Document] = []
+    found: list[Simulated] = []
     for workload in document["workloads"]:
         fleet = fleets.get(workload["name"])
-        rows = [row for row in workload["allocations"] if row.get("point") and row["role"] == "whole"]
-        for row in rows if fleet else ():
-            facts = facts_of_row(row, scenario, catalog)
-            if facts is None or fleet is None or row["point"]["requests_per_s"] <= 0:
+        if fleet is None or workload["kind"] != "serving":
+            continue
+        for row in workload["allocations"]:
+            point = row["point"]
+            if point is None or row["role"] != "whole":
+                continue
+            facts = facts_of_row(cast("dict[str, Any]", row), scenario, catalog)
+            if facts is None or point["requests_per_s"] <= 0:
                 continue
             one = ReplicaSite(
                 fleet=fleet,
@@ -54,34 +61,40 @@ def simulated_rows(
                 device=facts.device,
                 shape=facts.shape,
                 inter_node_bytes_per_s=facts.inter_node_bytes_per_s,
-                split=row["layout"],
+                split=cast("Mapping[str, int]", row["layout"]),
             )
-            found.append({"workload": workload["name"], "offer": row["offer"], **_simulated(one, fleet, row, seed)})
+            found.append(_simulated(one, fleet, row, point, seed))
     return found
 
 
-def _simulated(one: ReplicaSite, fleet: ServingFleet, row: Document, seed: int) -> Document:
-    rate = row["point"]["requests_per_s"]
+def _simulated(one: ReplicaSite, fleet: ServingFleet, row: ServingAllocation, point: Point, seed: int) -> Simulated:
+    rate = point["requests_per_s"]
     load = simulate_replica(
         one.replicas.replica,
         _requests(fleet, row, rate, seed),
-        batch_limit=max(int(row["point"]["batch_limit"]), 1),
+        batch_limit=max(int(point["batch_limit"]), 1),
         max_batched_tokens=int(np.asarray(one.replicas.limits.max_batched_tokens).reshape(-1)[0]),
     )
     return {
+        "workload": fleet.name,
+        "offer": row["offer"],
         "device": row["device"],
         "seed": seed,
         "requests": load.requests,
         "requests_per_s": rate,
         "sequences": load.sequences,
-        **{
-            f"{name}_s": {key: float(table[key]) for key in _KEYS}
-            for name, table in (("ttft", load.ttft_s), ("tpot", load.tpot_s), ("e2e", load.e2e_s))
-        },
+        "ttft_s": _latency(load.ttft_s),
+        "tpot_s": _latency(load.tpot_s),
+        "e2e_s": _latency(load.e2e_s),
     }
 
 
-def _requests(fleet: ServingFleet, row: Document, rate: float, seed: int) -> Workload:
+def _latency(table: Mapping[str, Any]) -> SimulatedLatency:
+    mean, p50, p95, p99 = (float(table[name]) for name in ("mean", "p50", "p95", "p99"))
+    return {"mean": mean, "p50": p50, "p95": p95, "p99": p99}
+
+
+def _requests(fleet: ServingFleet, row: ServingAllocation, rate: float, seed: int) -> Workload:
     """Requests of all classes in one stream, in the proportions in which the row is sent them."""
     rng, traffic = np.random.default_rng(seed), fleet.traffic
     sent = np.asarray(row["routed_requests_per_s"])

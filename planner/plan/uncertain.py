@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -28,10 +28,12 @@ from planner.plan.rows.place import usd
 from planner.plan.tighten import solve_within_targets
 from planner.scenario.schema import Scenario
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument, Uncertainty
+
 Key = tuple[str, int, int]  # offer of a contract, its first period, the first after it
 Held = Mapping[Key, int]  # nodes by contract
-Planned = Callable[[Candidates, Callable[[Candidates], Solution]], Document]  # the plan of one case by a solver
+Planned = Callable[[Candidates, Callable[[Candidates], Solution]], "PlanDocument"]  # the plan of one case by a solver
 LARGEST = 2**62
 CONTRACTS_SHARE = 0.6  # of the time that is left, for the contracts; the plans of the cases have the rest
 MEASURES = "what each case would cost by itself, and with the contracts of the case as written"
@@ -117,7 +119,7 @@ def solve_cases(
     planned: Planned,
     whole: Callable[[Candidates, Mapping[str, Any]], Solution],
     options: Mapping[str, Any],
-) -> Document:
+) -> PlanDocument:
     """The plan of the scenario as written, with the cases and what they cost beside it.
 
     Parameters
@@ -149,7 +151,7 @@ def solve_cases(
         planned(case.candidates, shared(chosen.held, len(cases) - number)) for number, case in enumerate(cases)
     ]
     if is_up(limit):
-        nothing = [None] * len(cases)
+        nothing: list[int | None] = [None] * len(cases)
         section = _section(cases, chosen, risk, documents, nothing, nothing)
         told = [*documents[0]["warnings"], f"{NO_TIME}: {MEASURES}"]
         return _sealed({**documents[0], "warnings": told}, scenario, section)
@@ -179,24 +181,24 @@ def _nothing(candidates: Candidates, solution: Solution) -> Solution:
     )  # fmt: skip
 
 
-def _sealed(document: Document, scenario: Scenario, section: Document | None) -> Document:
-    content = {key: value for key, value in document.items() if key not in ("sha256", "settings")}
+def _sealed(document: PlanDocument, scenario: Scenario, section: Uncertainty | None) -> PlanDocument:
+    content: dict[str, object] = {key: value for key, value in document.items() if key not in ("sha256", "settings")}
     content |= {"scenario": scenario.resolved, "uncertainty": section}
     content |= {"settings": list(scenario.settings)} if scenario.settings else {}
-    return {**content, "sha256": digest_of(content)}
+    return cast("PlanDocument", {**content, "sha256": digest_of(content)})  # what it had, of the whole scenario
 
 
 def _section(
     cases: Sequence[Case],
     chosen: Chosen,
     risk: Risk | None,
-    documents: Sequence[Document],
+    documents: Sequence[PlanDocument],
     known: Sequence[int | None],
     blind: Sequence[int | None],
-) -> Document:
+) -> Uncertainty:
     shares = [case.probability for case in cases]
     costs = [document["summary"]["cost_microusd"] for document in documents]
-    expected = mean_cost(shares, costs)
+    known_costs, expected = [cost for cost in costs if cost is not None], mean_cost(shares, costs)
     informed, unprepared = mean_cost(shares, known), mean_cost(shares, blind)
     return {
         "cases": [
@@ -215,7 +217,7 @@ def _section(
         "bound_usd": _bound_usd(chosen),
         "risk": None if risk is None else {"level": float(risk.level), "weight": float(risk.weight)},
         "at_risk_usd": _dollars(
-            None if None in costs else cost_at_risk(shares, costs, risk.level if risk else Fraction(19, 20))
+            None if None in costs else cost_at_risk(shares, known_costs, risk.level if risk else Fraction(19, 20))
         ),
         "perfect_information_usd": _difference(expected, informed),
         "stochastic_solution_usd": _difference(unprepared, expected),

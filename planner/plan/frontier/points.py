@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,7 +140,7 @@ def solve_at(candidates: Candidates, sweep: Sweep, limit: Value | None, asked: A
     over, against = (trade.value(part.program, solution.units, name) for name in (sweep.held, sweep.against))
     if sweep.over == "deadline":
         part = _as_asked(part, asked.at_deadline(_whole_s(max(over, sweep.low))))
-    document = cast("PlanDocument", build_document(part, solution))
+    document = build_document(part, solution)
     asked.verified(document)
     return {
         "status": solution.status.value,

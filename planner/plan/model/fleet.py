@@ -131,9 +131,8 @@ class Predicted(TypedDict):
     "one replica at the peak that is planned for it, spares lost; null where no latency is predicted"
 
 
-@final
-class ServingAllocation(Place, Timing, Loads, TokenPrices, Predicted, Energy):
-    """What is rented for a serving fleet on one offer."""
+class ServingCells(Loads, TokenPrices, Predicted, Energy):
+    """What a row of a fleet tells beside where and when."""
 
     layout: ServingLayout
     devices_per_replica: Count
@@ -152,6 +151,11 @@ class ServingAllocation(Place, Timing, Loads, TokenPrices, Predicted, Energy):
     "what its replicas do of a request"
     level: NotRequired[Count]
     "of load, from which its replicas run; 0 = always"
+
+
+@final
+class ServingAllocation(Place, Timing, ServingCells):
+    """What is rented for a serving fleet on one offer."""
 
 
 class Bucket(TypedDict):

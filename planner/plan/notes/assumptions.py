@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from planner.candidates.calendar import RESERVED
 from planner.candidates.counts import EVERY_COUNT_TO, SLACK_COUNTS, SMALLEST_WINDOW
@@ -27,10 +27,14 @@ from planner.plan.rows.given import given_assumptions
 from planner.plan.rows.mixed import mix_assumptions
 from planner.units import format_count
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.bought import BoughtParts
+    from planner.plan.model.plan import Fact
+    from planner.plan.model.rows import TrainingAllocation
+    from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload
 
 
-def assumptions_of(candidates: Candidates, workloads: Sequence[Document], bought: Document) -> list[str]:
+def assumptions_of(candidates: Candidates, workloads: Sequence[Workload], bought: BoughtParts) -> list[str]:
     """Everything that was not in the scenario and shaped the plan."""
     lines: list[str] = []
     for question in candidates.questions.values():
@@ -81,7 +85,7 @@ def _serving(question: ServingQuestion) -> Iterator[str]:
     yield f"{fleet.name}: a shape hosts replicas of one fleet"
 
 
-def _hardware(candidates: Candidates, workloads: Sequence[Document]) -> Iterator[str]:
+def _hardware(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
     scenario = candidates.scenario
     yield "month = 730 h"
     yield (
@@ -89,7 +93,7 @@ def _hardware(candidates: Candidates, workloads: Sequence[Document]) -> Iterator
         f"times the devices that deadline and memory need (at least {SMALLEST_WINDOW}); "
         f"a batch may move by {BATCH_TOLERANCE:.0%} to what a layout allows"
     )
-    analytic = [row for row in _rows(workloads) if row.get("error_band") and row["error_band"]["tier"] == "analytic"]
+    analytic = [row for row in _rows(workloads) if "error_band" in row and row["error_band"]["tier"] == "analytic"]
     if len(analytic) < len(list(_rows(workloads))):
         told = " outside the analytic tier" if analytic else ""
         yield f"links carry {LINK_EFFICIENCY:.0%} of their one-way rate{told}"
@@ -98,16 +102,22 @@ def _hardware(candidates: Candidates, workloads: Sequence[Document]) -> Iterator
         yield f"inter-node network of shapes without a sourced one: {rate:g} Gbit/s each (assume_inter_node)"
     for row in _rows(workloads):
         shape = candidates.catalog.shapes[row["shape"]]
-        if row.get("mfu_source", "").startswith("analytic"):
+        if "mfu_source" in row and row["mfu_source"].startswith("analytic"):
             yield f"{row['device']}: step times from the {row['mfu_source']}: {_constants(candidates, row)}"
             yield _software(candidates, workloads, row)
-        if row.get("mfu_source", "").startswith("rule"):
+        if "mfu_source" in row and row["mfu_source"].startswith("rule"):
             yield f"{row['device']}: {row['mfu']:.1%} of peak in training ({row['mfu_source'].split(':')[0]})"
-        if shape.cluster_required and row["count"] > row.get("jobs", 1):
+        if shape.cluster_required and row["count"] > _jobs(row):
             yield f"{shape.id}: its network holds inside one placement group or cluster product"
 
 
-def _software(candidates: Candidates, workloads: Sequence[Document], row: Document) -> str:
+def _jobs(row: Allocation) -> int:
+    if "jobs" in row:
+        return row["jobs"]
+    return 1
+
+
+def _software(candidates: Candidates, workloads: Sequence[Workload], row: TrainingAllocation) -> str:
     """The software whose kernels and overlap a step time is predicted with."""
     name = next(one["name"] for one in workloads if any(mine is row for mine in one["allocations"]))
     question = candidates.questions[name]
@@ -117,7 +127,7 @@ def _software(candidates: Candidates, workloads: Sequence[Document], row: Docume
     return f"{name}: software as {software} does by default"
 
 
-def _constants(candidates: Candidates, row: Document) -> str:
+def _constants(candidates: Candidates, row: TrainingAllocation) -> str:
     """The fitted shares that matter most, in words."""
     found = candidates.catalog.training_families.get(row["error_band"]["family"])
     if found is None:
@@ -127,12 +137,12 @@ def _constants(candidates: Candidates, row: Document) -> str:
     return "shares of vendor rates: " + ", ".join(shares)
 
 
-def _rows(workloads: Sequence[Document]) -> Iterator[Document]:
+def _rows(workloads: Sequence[Workload]) -> Iterator[Allocation]:
     for workload in workloads:
         yield from workload["allocations"]
 
 
-def warnings_of(candidates: Candidates, workloads: Sequence[Document], bought: Document) -> list[str]:
+def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: BoughtParts) -> list[str]:
     """What a reader should not overlook."""
     lines = []
     for name, question in candidates.questions.items():
@@ -144,7 +154,8 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Document], bought: D
         if isinstance(question, ServingQuestion) and not isinstance(question, RatesQuestion):
             lines += serving_warnings(question, workloads)
     for workload in workloads:
-        lines += [line for row in workload["allocations"] for line in _beyond(candidates, workload, row)]
+        if workload["kind"] == "training":
+            lines += [line for row in workload["allocations"] for line in _beyond(candidates, workload, row)]
     for row in _rows(workloads):
         if row["price_status"] == "date-unknown":
             lines.append(f"{row['offer']}: the price has no date of its own (transcribed {row['price_as_of']})")
@@ -154,10 +165,10 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Document], bought: D
     return list(dict.fromkeys([*lines, *bought_warnings(bought)]))
 
 
-def _beyond(candidates: Candidates, workload: Document, row: Document) -> Iterator[str]:
+def _beyond(candidates: Candidates, workload: TrainingWorkload, row: TrainingAllocation) -> Iterator[str]:
     """What of a row lies outside the range of the measurements behind its constants and band."""
-    band = row.get("error_band")
-    if not band or band["tier"] != "analytic" or band["family"] not in candidates.catalog.training_families:
+    band = row["error_band"]
+    if band["tier"] != "analytic" or band["family"] not in candidates.catalog.training_families:
         return
     seen = candidates.catalog.training_families[band["family"]].validity
     sizes = {
@@ -189,7 +200,7 @@ def _recalled(device: Device) -> Iterator[str]:
         yield f"{device.id}: recalled, not seen at a source: {', '.join(names)}"
 
 
-def notes_of(candidates: Candidates, workloads: Sequence[Document]) -> list[str]:
+def notes_of(candidates: Candidates, workloads: Sequence[Workload]) -> list[str]:
     """Remarks on how to read the plan."""
     lines = [rule for row in _rows(workloads) for rule in _claims(candidates, row)]
     tasks = candidates.program.tasks
@@ -223,14 +234,14 @@ def _named(candidates: Candidates, ruled: Sequence[TrainingQuestion]) -> str:
     return "" if len(jobs) == len(ruled) else " of " + ", ".join(question.job.name for question in ruled)
 
 
-def _claims(candidates: Candidates, row: Document) -> Iterator[str]:
+def _claims(candidates: Candidates, row: Allocation) -> Iterator[str]:
     for claim in candidates.catalog.devices[row["device"]].claims:
         yield f"{row['device']}: its vendor says: {claim}"
 
 
-def facts_of(candidates: Candidates, workloads: Sequence[Document], bought: Document) -> list[Document]:
+def facts_of(candidates: Candidates, workloads: Sequence[Workload], bought: BoughtParts) -> list[Fact]:
     """Catalog facts behind the chosen rows and what is bought, each with its source and date."""
-    facts: dict[tuple[str, str], Document] = {}
+    facts: dict[tuple[str, str], Fact] = {}
     for row in _rows(workloads):
         price = Provenance(source=row["price_source"], as_of=row["price_as_of"], status=row["price_status"])
         value = f"{row['price_microusd_per_hour'] / 1e6:g} USD/h per shape"
@@ -252,7 +263,7 @@ def _value(device: Device, name: str) -> str:
     return str(value.get(key, "") if isinstance(value, dict) and key else value)
 
 
-def _fact(subject: str, fact: str, value: str, provenance: Provenance) -> Document:
+def _fact(subject: str, fact: str, value: str, provenance: Provenance) -> Fact:
     return {
         "subject": subject,
         "fact": fact,

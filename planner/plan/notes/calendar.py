@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from planner.candidates.search import Candidates
 from planner.catalog.model import Catalog, Provenance, Transfer
 from planner.units import format_duration
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.bought import BoughtParts
 
 
-def calendar_assumptions(candidates: Candidates, bought: Document) -> Iterator[str]:
+def calendar_assumptions(candidates: Candidates, bought: BoughtParts) -> Iterator[str]:
     """What was not in the scenario and shaped the schedule; nothing without a calendar."""
     scenario, calendar = candidates.scenario, candidates.calendar
     if calendar is None:
@@ -36,7 +37,7 @@ def calendar_assumptions(candidates: Candidates, bought: Document) -> Iterator[s
         )
 
 
-def bought_warnings(bought: Document) -> Iterator[str]:
+def bought_warnings(bought: BoughtParts) -> Iterator[str]:
     """Prices of contracts that were not seen, or have no date."""
     for contract in bought["contracts"]:
         if contract["price_status"] == "date-unknown":
@@ -45,7 +46,7 @@ def bought_warnings(bought: Document) -> Iterator[str]:
             yield f"{contract['offer']}: the price was recalled, not seen"
 
 
-def bought_facts(candidates: Candidates, bought: Document) -> Iterator[tuple[str, str, str, Provenance]]:
+def bought_facts(candidates: Candidates, bought: BoughtParts) -> Iterator[tuple[str, str, str, Provenance]]:
     """Subject, fact, value and origin of every price behind contracts and copies."""
     for contract in bought["contracts"]:
         origin = Provenance(

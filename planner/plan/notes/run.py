@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from planner.candidates.training_question import TrainingQuestion
 from planner.equations.reliability import useful_price
@@ -13,7 +13,8 @@ from planner.estimate.resolve import base_tier
 from planner.scenario.schema import Failures, TrainingJob
 from planner.units import format_bytes, format_duration
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.rows import TrainingAllocation
 
 
 def run_assumptions(question: TrainingQuestion) -> Iterator[str]:
@@ -59,7 +60,7 @@ def _under_way(question: TrainingQuestion) -> Iterator[str]:
     )
 
 
-def run_reasons(row: Document) -> Iterator[str]:
+def run_reasons(row: TrainingAllocation) -> Iterator[str]:
     """What failures and checkpoints take of the wall time of one row."""
     run = row["run"]
     if not run["modelled"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from planner.candidates.serving import ServingQuestion
 from planner.estimate.engines import DEFAULT_ENGINE, ENGINES, engine_rules
@@ -13,7 +13,9 @@ from planner.estimate.serving_spares import repair_s
 from planner.estimate.serving_tiers import fleet_engine
 from planner.units import format_duration
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.workloads import Workload
+
 _FRACTION = {"of_device": "of a device", "of_free": "of what weights leave free", "static": "for weights and cache"}
 
 
@@ -39,7 +41,7 @@ def serving_assumptions(question: ServingQuestion) -> Iterator[str]:
         yield f"{fleet.name}: a device fails every {mtbf}, and its replica is replaced in {gone}"
 
 
-def serving_warnings(question: ServingQuestion, workloads: Sequence[Document]) -> Iterator[str]:
+def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -> Iterator[str]:
     """What may mislead: names not known, targets not checked, constants not fitted."""
     fleet = question.fleet
     if not question.arch.layers:
@@ -51,5 +53,5 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Document]) -
         yield f"{fleet.name}: its latency targets are not checked: the {question.tier} tier predicts no latency"
     rows = [row for workload in workloads if workload["name"] == fleet.name for row in workload["allocations"]]
     for row in rows:
-        if question.tier == "analytic" and row["tier"]["tag"] == "uncalibrated":
+        if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] == "uncalibrated":
             yield f"{fleet.name} on {row['device']}: nothing was measured on its family; its error is not known"

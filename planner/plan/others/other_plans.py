@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,7 +29,11 @@ from planner.plan.others.stability import Stay, fewest_changes, with_move_cost
 from planner.plan.rows.place import usd
 from planner.plan.tighten import solve_within_targets
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model import others
+    from planner.plan.model.others import DecisionPlan, Decisions, DeviceRange, NearOptimal, NodesChanged
+    from planner.plan.model.plan import PlanDocument
+
 Key = tuple[str, ...]
 
 
@@ -101,8 +105,8 @@ def told_apart(candidates: Candidates, labels: Labels, *, nodes: bool) -> Candid
 
 
 def decisions_document(
-    listed: Candidates, count: int, verified: Callable[[Document], None], options: Mapping[str, Any]
-) -> Document:
+    listed: Candidates, count: int, verified: Callable[[PlanDocument], None], options: Mapping[str, Any]
+) -> Decisions:
     """The `count` best different decisions, each with its plan in short; what ended the list when it is shorter."""
     labels = Labels(key=choice_key)
 
@@ -110,7 +114,7 @@ def decisions_document(
         return told_apart(candidates, labels, nodes=False)
 
     taken: list[Decision] = []
-    rows: list[Document] = []
+    rows: list[DecisionPlan] = []
     ended = ""
 
     def next_best(part: Candidates) -> Solution:
@@ -132,22 +136,24 @@ def decisions_document(
     return {"asked": count, "ended": ended, "plans": rows}
 
 
-def _decision_row(document: Document, solution: Solution, before: Sequence[Document]) -> Document:
+def _decision_row(document: PlanDocument, solution: Solution, before: Sequence[DecisionPlan]) -> DecisionPlan:
     summary = document["summary"]
-    cost = summary["cost_microusd"]
+    cost, devices = summary["cost_microusd"], summary["devices"]
+    assert cost is not None  # of a plan
+    assert devices is not None
     first = before[0]["cost_microusd"] if before else cost
     return {
         "proven": solution.status == "optimal",
         "cost_microusd": cost,
-        "cost_usd": summary["cost_usd"],
+        "cost_usd": usd(cost),
         "dearer_usd": usd(cost - first),
         "dearer": cost / first - 1.0 if first else 0.0,
-        "devices": summary["devices"],
+        "devices": devices,
         "workloads": [workload_row(workload) for workload in document["workloads"]],
     }
 
 
-def near_optimal_document(listed: Candidates, share: float, options: Mapping[str, Any]) -> Document | None:
+def near_optimal_document(listed: Candidates, share: float, options: Mapping[str, Any]) -> NearOptimal | None:
     """For each device the fewest and the most of it in plans of at most (1 + share) times the least cost."""
     cheapest = _cheapest(listed, options)
     if cheapest is None:
@@ -156,7 +162,7 @@ def near_optimal_document(listed: Candidates, share: float, options: Mapping[str
     part = told_apart(tightened, Labels(key=device_key), nodes=True)
     most, amounts = most_microusd(best.cost_microusd, share), device_amounts(part)
     chosen = {name: int(each @ best.units) for name, each in device_amounts(tightened).items()}
-    rows = []
+    rows: list[DeviceRange] = []
     for name, each in sorted(amounts.items()):
         found = range_of(part.program, each, most, lambda asked, **given: _asked(asked, options, **given))
         if found.most != 0:
@@ -200,7 +206,7 @@ def _asked(program: Program, options: Mapping[str, Any], **given: Any) -> Soluti
 class Previous:
     """A plan to stay with, and what staying may cost: a share of the least cost, or money for every node changed."""
 
-    document: Mapping[str, Any]
+    document: PlanDocument
     share: float = 0.0
     move_microusd: int | None = None
 
@@ -243,7 +249,7 @@ class Staying:
         return stay.solution  # proven for what was asked: of the plans that stay the best one
 
 
-def held_nodes(document: Mapping[str, Any]) -> dict[Key, int]:
+def held_nodes(document: PlanDocument) -> dict[Key, int]:
     """Nodes of each workload and offer in a plan document."""
     held: dict[Key, int] = {}
     for workload in document["workloads"]:
@@ -253,11 +259,11 @@ def held_nodes(document: Mapping[str, Any]) -> dict[Key, int]:
     return held
 
 
-def previous_document(staying: Staying, document: Document) -> Document:
+def previous_document(staying: Staying, document: PlanDocument) -> others.Previous:
     """What a plan changes of the one before, and what staying costs beside the cheapest."""
     before, after = held_nodes(staying.previous.document), held_nodes(document)
     cost, best = document["summary"]["cost_microusd"], staying.best_microusd
-    changes: list[Document] = [
+    changes: list[NodesChanged] = [
         {"workload": key[0], "offer": key[1], "before": before.get(key, 0), "after": after.get(key, 0)}
         for key in sorted({*before, *after})
         if before.get(key, 0) != after.get(key, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from planner.candidates.offers import Site
 from planner.candidates.program import Task
@@ -24,25 +24,28 @@ from planner.plan.rows.run import run_document, split_document
 from planner.plan.rows.serving import serving_rows
 from planner.plan.rows.work import busy_s_of, rule_hours, work_document
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.rows import MixedRow, Speed, TrainingAllocation
+    from planner.plan.model.workloads import Allocation
 
 
-def allocations_of(candidates: Candidates, solution: Solution, task: Task) -> list[Document]:
+def allocations_of(candidates: Candidates, solution: Solution, task: Task) -> list[Allocation]:
     """The chosen columns of one workload, dearest first, as rows of the plan document."""
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
     table = candidates.tables[task.name]
+    rows: list[Allocation] = []
     if isinstance(table, TrainingTable):
-        rows = [row for c in chosen for row in _training_rows(candidates, solution, task, table, c)]
+        rows += (row for c in chosen for row in _training_rows(candidates, solution, task, table, c))
     elif isinstance(table, RatesTable):
-        rows = given_rows(candidates, solution, task, table)
+        rows += given_rows(candidates, solution, task, table)
     else:
-        rows = serving_rows(candidates, solution, task, table)
+        rows += serving_rows(candidates, solution, task, table)
     return sorted(rows, key=lambda row: (-row["cost_microusd"], row["offer"], row["start_hours"]))
 
 
 def _training_rows(
     candidates: Candidates, solution: Solution, task: Task, table: TrainingTable, column: int
-) -> list[Document]:
+) -> list[TrainingAllocation]:
     """One row of a job on one offer, one for each group of a mix."""
     row, question = int(candidates.rows[column]), candidates.questions[task.name]
     mixed = table.mixes.get(row)
@@ -58,7 +61,7 @@ def _training_rows(
     ]
 
 
-def _mixed_row(candidates: Candidates, question: TrainingQuestion, row: Document, group: Group) -> Document:
+def _mixed_row(candidates: Candidates, question: TrainingQuestion, row: MixedRow, group: Group) -> TrainingAllocation:
     """A row of a mix with its speed and its energy."""
     alone = _speed(candidates, question, group.site, row["time_terms_s"], row["devices"] // row["jobs"])
     energy = energy_document(candidates.catalog, group.site, row["count"], row["hours"])
@@ -66,7 +69,9 @@ def _mixed_row(candidates: Candidates, question: TrainingQuestion, row: Document
     return {**row, "held_hours": held, **shared_speed(alone, row["mix"]["share"]), **energy}
 
 
-def _training(candidates: Candidates, solution: Solution, task: Task, table: TrainingTable, column: int) -> Document:
+def _training(
+    candidates: Candidates, solution: Solution, task: Task, table: TrainingTable, column: int
+) -> TrainingAllocation:
     row, jobs = int(candidates.rows[column]), int(solution.units[column])
     site, question = table.sites[row], candidates.questions[task.name]
     assert isinstance(question, TrainingQuestion)
@@ -95,13 +100,13 @@ def _training(candidates: Candidates, solution: Solution, task: Task, table: Tra
         **_speed(candidates, question, site, terms, devices),
         "error_band": row_band(question, site, figures),
         "device_hours": shapes * site.shape.devices * hours,
-        **energy_document(candidates.catalog, site, shapes, hours),
+        **energy_document(candidates.catalog, site, shapes, hours),  # type: ignore[typeddict-item]  # no mix
     }
 
 
 def _speed(
     candidates: Candidates, question: TrainingQuestion, site: Site, terms: Mapping[str, float], devices: int
-) -> Document:
+) -> Speed:
     """The share of the peak that is sustained: asked of the rule, measured, or what the predicted time amounts to."""
     spec, machine = question.spec_on(site), question.machine(site)
     peak = site.device.peak_flop_per_s[question.job.precision] * site.shape.compute_share

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,10 @@ from planner.plan.rows.pool_use import PoolUse, contract_figures, on_demand_pric
 from planner.plan.rows.when import date_after, owned_periods, owned_window_s
 from planner.scenario.schema import TrainingJob
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model import bought as told
+    from planner.plan.model import rows
+    from planner.plan.model.workloads import Allocation, Workload
 
 
 def calendar_of(candidates: Candidates) -> Calendar | None:
@@ -37,7 +40,7 @@ def calendar_of(candidates: Candidates) -> Calendar | None:
 class Timing(NamedTuple):
     """When one row of the plan runs and what its units cost, the running periods of a job that pauses included."""
 
-    cells: Document
+    cells: rows.Timing
     cost_microusd: int
 
 
@@ -55,18 +58,24 @@ def timing_of(
     """
     calendar, start = candidates.calendar, start_s / 3600.0
     cost = int(candidates.program.cost_microusd[column]) * int(solution.units[column])
-    cells: Document = {"funding": site.offer.price_model, "reserved_pool": None, "runs": None}
+    cells: rows.Timing = {
+        "start_hours": start,
+        "end_hours": start + hours,
+        "funding": site.offer.price_model,
+        "reserved_pool": None,
+        "runs": None,
+    }
     if calendar is None:
-        return Timing({"start_hours": start, "end_hours": start + hours, **cells}, cost)
+        return Timing(cells, cost)
     if calendar.pool[column] != NO_POOL:
         cells |= {"funding": RESERVED, "reserved_pool": calendar.pools[int(calendar.pool[column])].name}
     if not calendar.pausable[column]:
         first = float(calendar.edges_s()[calendar.start[column]]) / 3600.0 + wait_s(site, candidates.scenario) / 3600.0
-        return Timing({"start_hours": first, "end_hours": first + hours, **cells}, cost)
+        return Timing({**cells, "start_hours": first, "end_hours": first + hours}, cost)
     taken = list(_running(candidates, solution, task.name, int(candidates.rows[column])))
     runs = [_run(calendar, run, int(solution.units[run])) for run in taken]
-    ends = {"start_hours": runs[0]["start_hours"], "end_hours": runs[-1]["end_hours"]}
-    return Timing({**ends, **cells, "runs": runs}, cost)
+    start, end = runs[0]["start_hours"], runs[-1]["end_hours"]
+    return Timing({**cells, "start_hours": start, "end_hours": end, "runs": runs}, cost)
 
 
 def held_hours(candidates: Candidates, task: Task, column: int, site: Site, hours: float) -> float:
@@ -88,7 +97,7 @@ def _running(candidates: Candidates, solution: Solution, name: str, row: int) ->
     yield from sorted(mine, key=lambda column: int(calendar.start[column]))
 
 
-def _run(calendar: Calendar, column: int, jobs: int) -> Document:
+def _run(calendar: Calendar, column: int, jobs: int) -> rows.Run:
     edges = calendar.edges_s()[[calendar.start[column], calendar.stop[column]]] / 3600.0
     return {"start_hours": float(edges[0]), "end_hours": float(edges[1]), "jobs": jobs}
 
@@ -122,7 +131,12 @@ class Bought:
 
     def _pool(self, index: int) -> PoolUse:
         pool = self.calendar.pools[index]
-        place = {"provider": pool.provider, "region": pool.region, "zone": pool.zone, "shape": pool.shape}
+        place: told.PoolPlace = {
+            "provider": pool.provider,
+            "region": pool.region,
+            "zone": pool.zone,
+            "shape": pool.shape,
+        }
         mine = self.calendar.pool == index
         return PoolUse(
             pool=pool.name,
@@ -197,14 +211,14 @@ class Bought:
                 found[task.name] = [sum(pair) for pair in zip(before, self.held_by(task, column))]
         return found
 
-    def contracts(self, uses: Sequence[PoolUse]) -> list[Document]:
+    def contracts(self, uses: Sequence[PoolUse]) -> list[told.Contract]:
         """What is bought: contracts, then nodes on demand by runs of equal periods; in the order of the pools."""
         by_pool = {use.pool: use for use in uses}
         rows = [self._contract(column, by_pool) for column in _taken(self.calendar, self.solution, CONTRACT)]
         rows += [row for index in range(len(self.calendar.pools)) for row in self._top_ups(index, by_pool)]
         return sorted(rows, key=lambda row: (row["pool"], row["kind"] == ON_DEMAND, row["start_hours"], row["offer"]))
 
-    def _contract(self, column: int, uses: Mapping[str, PoolUse]) -> Document:
+    def _contract(self, column: int, uses: Mapping[str, PoolUse]) -> told.Contract:
         calendar, bought = self.calendar, _of(self.calendar, column)
         pool = calendar.pools[int(calendar.pool[column])]
         count, span = int(self.solution.units[column]), (int(calendar.start[column]), int(calendar.stop[column]))
@@ -212,7 +226,7 @@ class Bought:
         begin = float(calendar.edges_s()[span[0]]) / 3600.0
         within = min(bought.hours, calendar.horizon_s / 3600.0 - begin)
         price = bought.offer.price_microusd_per_hour
-        money = {
+        money: told.ContractMoney = {
             "fee_microusd": bought.fee_microusd,
             "prorated": bought.prorated,
             "full_microusd": count * bought.fee_microusd,
@@ -221,7 +235,7 @@ class Bought:
         }
         return self._row(uses[pool.name], bought, count, span, begin, begin + within, money)
 
-    def _top_ups(self, pool: int, uses: Mapping[str, PoolUse]) -> Iterator[Document]:
+    def _top_ups(self, pool: int, uses: Mapping[str, PoolUse]) -> Iterator[told.Contract]:
         """Nodes on demand for whole periods: one row a run of periods with equally many."""
         calendar = self.calendar
         mine = [c for c in _taken(calendar, self.solution, ON_DEMAND) if calendar.pool[c] == pool]
@@ -237,9 +251,14 @@ class Bought:
             bought, count = _of(calendar, run[0]), int(self.solution.units[run[0]])
             span = (int(calendar.start[run[0]]), int(calendar.stop[run[-1]]))
             fee = sum(_of(calendar, column).cost_microusd for column in run)
-            whole = dict.fromkeys(("full_microusd", "prorated_microusd", "cost_microusd"), count * fee)
             begin, end = (float(calendar.edges_s()[edge]) / 3600.0 for edge in span)
-            money = {"fee_microusd": fee, "prorated": False, **whole}
+            money: told.ContractMoney = {
+                "fee_microusd": fee,
+                "prorated": False,
+                "full_microusd": count * fee,
+                "prorated_microusd": count * fee,
+                "cost_microusd": count * fee,
+            }
             yield self._row(uses[calendar.pools[pool].name], bought, count, span, begin, end, money)
 
     def _row(
@@ -250,8 +269,8 @@ class Bought:
         span: tuple[int, int],
         begin: float,
         end: float,
-        money: Document,
-    ) -> Document:
+        money: told.ContractMoney,
+    ) -> told.Contract:
         scenario, offer = self.candidates.scenario, bought.offer
         assert offer is not None
         kind = ON_DEMAND if bought.kind == ON_DEMAND else offer.price_model
@@ -280,17 +299,17 @@ class Bought:
         }
 
 
-def calendar_document(candidates: Candidates, solution: Solution, workloads: Sequence[Document]) -> Document:
+def calendar_document(candidates: Candidates, solution: Solution, workloads: Sequence[Workload]) -> told.Bought:
     """The top-level cells of a plan that say what is bought ahead and when everything runs."""
     calendar, sunk = candidates.calendar, sunk_rows(candidates)
     if calendar is None or not solution.has_plan:
-        nothing: Document = {"contracts": [], "copies": [], "schedule": None, "owned": sunk}
+        nothing: told.BoughtParts = {"contracts": [], "copies": [], "schedule": None, "owned": sunk}
         return {**nothing, "spend": spend_document(workloads, nothing) if solution.has_plan else None}
     bought = Bought(candidates=candidates, calendar=calendar, solution=solution)
     uses = bought.uses()
     jobs = [_job(candidates, workload, row) for workload in workloads for row in workload["allocations"]]
     contracts = bought.contracts(uses)
-    found: Document = {
+    found: told.BoughtParts = {
         "contracts": contracts,
         "copies": list(copies_of(candidates, calendar, solution)),
         "schedule": {
@@ -306,7 +325,7 @@ def calendar_document(candidates: Candidates, solution: Solution, workloads: Seq
     return {**found, "spend": spend_document(workloads, found)}
 
 
-def spend_document(workloads: Sequence[Document], found: Document) -> Document:
+def spend_document(workloads: Sequence[Workload], found: told.BoughtParts) -> told.Spend:
     """The total by what it depends on: contracts are paid whether used or not, the rest by use."""
     ran = sum(row["cost_microusd"] for workload in workloads for row in workload["allocations"])
     bought = dict.fromkeys((False, True), 0)
@@ -323,18 +342,19 @@ def spend_document(workloads: Sequence[Document], found: Document) -> Document:
     }
 
 
-def _job(candidates: Candidates, workload: Document, row: Document) -> Document:
+def _job(candidates: Candidates, workload: Workload, row: Allocation) -> told.ScheduledJob:
     """When one row runs, of the time that it has."""
-    scenario, training = candidates.scenario, workload["kind"] == "training"
-    start, end = row["start_hours"], row["end_hours"]
-    deadline = row["deadline_hours"] if training else None
-    late = row["held_hours"] - row["hours"] if training and row["runs"] is None else 0.0
-    whole = [{"start_hours": start, "end_hours": end, "jobs": row.get("jobs", 1)}]
+    scenario, start, end = candidates.scenario, row["start_hours"], row["end_hours"]
+    jobs, deadline, late = 1, None, 0.0
+    if "jobs" in row:  # of a training job
+        jobs, deadline = row["jobs"], row["deadline_hours"]
+        late = row["held_hours"] - row["hours"] if row["runs"] is None else 0.0
+    whole: list[rows.Run] = [{"start_hours": start, "end_hours": end, "jobs": jobs}]
     return {
         "workload": workload["name"],
         "place": " ".join(dict.fromkeys([row["device"], row["provider"], row["zone"] or row["region"]])),
-        "jobs": row.get("jobs", 1),
-        "release_hours": workload["demand"]["start_hours"] if training else 0.0,
+        "jobs": jobs,
+        "release_hours": workload["demand"]["start_hours"] if workload["kind"] == "training" else 0.0,
         "start_hours": start,
         "finish_hours": end,
         "deadline_hours": deadline,
@@ -345,7 +365,7 @@ def _job(candidates: Candidates, workload: Document, row: Document) -> Document:
     }
 
 
-def copies_of(candidates: Candidates, calendar: Calendar, solution: Solution) -> Iterator[Document]:
+def copies_of(candidates: Candidates, calendar: Calendar, solution: Solution) -> Iterator[told.Copy]:
     """Data sets that are copied to where they are trained on; money is the column's, split by what it is for."""
     readers: dict[str, list[TrainingJob]] = {}
     for job in candidates.scenario.training:
@@ -377,14 +397,14 @@ def _microusd(dollars: float) -> int:
     return int((Decimal(repr(dollars)) * 10**6).to_integral_value(ROUND_HALF_EVEN))
 
 
-def sunk_rows(candidates: Candidates) -> list[Document]:
+def sunk_rows(candidates: Candidates) -> list[told.Owned]:
     """What owned hardware costs whether it runs or not, over the part of the horizon that it is there."""
     scenario = candidates.scenario
-    rows = []
+    found: list[told.Owned] = []
     for owned in scenario.hardware.owned:
         if owned.sunk_microusd_per_hour is not None:
             begin, end = owned_window_s(scenario, owned)
             sunk = cost_microusd(owned.count, owned.sunk_microusd_per_hour, (end - begin) / 3600.0)
-            rows.append({"shape": owned.shape, "region": owned.region or "owned", "count": owned.count,
-                         "hours": (end - begin) / 3600.0, "sunk_microusd": sunk, "sunk_usd": usd(sunk)})  # fmt: skip
-    return rows
+            found.append({"shape": owned.shape, "region": owned.region or "owned", "count": owned.count,
+                          "hours": (end - begin) / 3600.0, "sunk_microusd": sunk, "sunk_usd": usd(sunk)})  # fmt: skip
+    return found

@@ -15,7 +15,7 @@ from planner.estimate.bands import ErrorBand
 from planner.plan.rows.bands import spread, tie
 from planner.plan.rows.place import usd
 
-Document = dict[str, Any]
+Cells = dict[str, Any]  # of a row of a data frame, by _COLUMNS
 _ONLY = {
     "training": ("vpp", "micro_batch", "sharding", "recompute", "global_batch_sequences", "hours_p10", "hours_p90"),
     "serving": ("replicas", "requests_per_s"),
@@ -29,12 +29,12 @@ _COLUMNS = (
 _SPLIT = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "sharding", "recompute", "global_batch_sequences")
 
 
-def candidate_rows(candidates: Candidates) -> list[Document]:
+def candidate_rows(candidates: Candidates) -> list[Cells]:
     """One row a column of every workload's table, cheapest first within a workload.
 
     A table may have a million rows: each row costs the same, whatever their number.
     """
-    rows: list[Document] = []
+    rows: list[Cells] = []
     for name, table in candidates.tables.items():
         question = candidates.questions[name]
         if isinstance(table, TrainingTable) and isinstance(question, TrainingQuestion):
@@ -68,7 +68,7 @@ def candidates_frame(candidates: Candidates, kind: str | None) -> Any:
     return frame.assign(**{column: pd.to_numeric(frame[column]) for column in numbers})
 
 
-def _place(name: str, table: TrainingTable | ServingTable, index: int) -> Document:
+def _place(name: str, table: TrainingTable | ServingTable, index: int) -> Cells:
     site, nodes = table.sites[index], int(table.nodes[index])
     return {
         "workload": name,
@@ -81,7 +81,7 @@ def _place(name: str, table: TrainingTable | ServingTable, index: int) -> Docume
     }
 
 
-def _training(table: TrainingTable, question: TrainingQuestion) -> list[Document]:
+def _training(table: TrainingTable, question: TrainingQuestion) -> list[Cells]:
     if not len(table):
         return []
     bands = {site.device.id: question.band(site) for site in table.sites}
@@ -111,12 +111,12 @@ def _training(table: TrainingTable, question: TrainingQuestion) -> list[Document
     ]
 
 
-def _hours_band(band: ErrorBand, hours: float) -> Document:
+def _hours_band(band: ErrorBand, hours: float) -> Cells:
     ends = spread(band.time, hours, 1.0)
     return {"hours_p10": ends["p10"], "hours_p90": ends["p90"]}
 
 
-def _serving(table: ServingTable) -> list[Document]:
+def _serving(table: ServingTable) -> list[Cells]:
     rows = []
     for index in range(len(table)):
         terms, usable = table.memory_row(index)
@@ -138,5 +138,5 @@ def _serving(table: ServingTable) -> list[Document]:
     return rows
 
 
-def _cost(microusd: int) -> Document:
+def _cost(microusd: int) -> Cells:
     return {"cost_usd": usd(microusd), "cost_microusd": microusd}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.candidates.rates import RatesQuestion
 from planner.candidates.search import Candidates
@@ -17,26 +17,31 @@ from planner.estimate.layout import Layout
 from planner.estimate.training import training_memory
 from planner.units import format_bytes
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import ServingAllocation
+    from planner.plan.model.rows import TrainingAllocation
+    from planner.plan.model.workloads import Allocation, CrossCheck
 
 
-def cross_checks(candidates: Candidates, name: str, allocations: list[Document]) -> list[Document]:
+def cross_checks(candidates: Candidates, name: str, allocations: Sequence[Allocation]) -> list[CrossCheck]:
     """The founding rules of a workload, worked with its own numbers."""
     question = candidates.questions[name]
     if isinstance(question, TrainingQuestion):
         checks = [_training_rule(question), _states_rule(question)]
         if question.arch.layers and allocations:
-            checks += _activation_rules(question, allocations[0])
+            checks += _activation_rules(question, cast("TrainingAllocation", allocations[0]))  # of a job
         return checks
-    return [] if isinstance(question, RatesQuestion) else _serving_rules(question, allocations)
+    if isinstance(question, RatesQuestion):
+        return []
+    return _serving_rules(question, cast("Sequence[ServingAllocation]", allocations))  # of a fleet
 
 
-def _check(equation: Callable[..., Any], rule: str, value: float, unit: str, text: str) -> Document:
+def _check(equation: Callable[..., Any], rule: str, value: float, unit: str, text: str) -> CrossCheck:
     identifier = str(equation.equation_id)  # type: ignore[attr-defined]
     return {"rule": rule, "equation": identifier, "value": float(value), "unit": unit, "text": text}
 
 
-def _training_rule(question: TrainingQuestion) -> Document:
+def _training_rule(question: TrainingQuestion) -> CrossCheck:
     job, size = question.job, float(question.arch.active_parameters)
     hours, tokens = job.deadline_s / 3600.0, job.tokens * question.spec.remaining_share
     devices = float(rules.devices_for_deadline(tokens, size, job.epochs, hours))
@@ -48,14 +53,14 @@ def _training_rule(question: TrainingQuestion) -> Document:
     return _check(rules.devices_for_deadline, "13.3 · tokens · epochs · size / hours", devices, "A100", text)
 
 
-def _states_rule(question: TrainingQuestion) -> Document:
+def _states_rule(question: TrainingQuestion) -> CrossCheck:
     size = float(question.arch.parameters)
     states = float(adam_mixed_precision_state_bytes(size))
     text = f"16 B · {size / 1e9:.4g} B parameters = {format_bytes(states)} of weights, gradients and Adam state"
     return _check(adam_mixed_precision_state_bytes, "16 · parameters", states, "B", text)
 
 
-def _activation_rules(question: TrainingQuestion, row: Document) -> Iterator[Document]:
+def _activation_rules(question: TrainingQuestion, row: TrainingAllocation) -> Iterator[CrossCheck]:
     """The founding rules for one device's share of the batch, taken at once: without and with checkpointing."""
     arch, split = question.arch, row["layout"]
     share = math.ceil(split["global_batch_sequences"] / split["dp"])
@@ -82,7 +87,7 @@ def _checkpointed_bytes(question: TrainingQuestion, share: int) -> float:
     return float(training_memory(question.arch, question.spec, one)["activations"])
 
 
-def _serving_rules(question: ServingQuestion, allocations: list[Document]) -> list[Document]:
+def _serving_rules(question: ServingQuestion, allocations: Sequence[ServingAllocation]) -> list[CrossCheck]:
     fleet = question.fleet
     given = fleet.throughput_tokens_per_s_per_device
     rate, source = (given, "given") if given else _best_rate(allocations)
@@ -93,15 +98,16 @@ def _serving_rules(question: ServingQuestion, allocations: list[Document]) -> li
     return [*checks, *([_sequences_rule(question, speed, where)] if speed else [])]
 
 
-def _best_rate(allocations: list[Document]) -> tuple[float, str]:
+def _best_rate(allocations: Sequence[ServingAllocation]) -> tuple[float, str]:
     """Output tokens per second and device of the first chosen row."""
     if not allocations:
         return 0.0, ""
     row = allocations[0]
-    return row["output_tokens_per_s_per_replica"] / row["devices_per_replica"], f"of the plan on {row['device']}"
+    each = cast(float, row["output_tokens_per_s_per_replica"])  # known but where rates are given
+    return each / row["devices_per_replica"], f"of the plan on {row['device']}"
 
 
-def _devices_rule(question: ServingQuestion, rate: float, where: str) -> Document:
+def _devices_rule(question: ServingQuestion, rate: float, where: str) -> CrossCheck:
     fleet = question.fleet
     devices = float(rules.serving_devices(fleet.output_tokens, rate, fleet.qpm))
     text = (
@@ -111,7 +117,7 @@ def _devices_rule(question: ServingQuestion, rate: float, where: str) -> Documen
     return _check(rules.serving_devices, "output_tokens / throughput · QPM / 60", devices, "devices", text)
 
 
-def _sequences_rule(question: ServingQuestion, speed: float, where: str) -> Document:
+def _sequences_rule(question: ServingQuestion, speed: float, where: str) -> CrossCheck:
     fleet = question.fleet
     count = float(rules.serving_concurrency(fleet.output_tokens, speed, fleet.qpm))
     text = (

@@ -4,16 +4,19 @@ even. Worked out from the fleet and the figures of its rows; the verifier does t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from planner.estimate.resolve_serving import fleet_levels
 from planner.estimate.serving_spares import availability_of, repair_s, time_within_spares
 from planner.scenario.schema import ServingFleet
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import ApiPrice, Availability, Bucket, FleetFigures, Level, ServingAllocation
 
 
-def fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, horizon_hours: float) -> Document:
+def fleet_cells(
+    fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int, horizon_hours: float
+) -> FleetFigures:
     """The figures of a fleet over all its rows.
 
     Parameters
@@ -38,15 +41,16 @@ def fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, hori
     }
 
 
-def _full_tokens(rows: Sequence[Document]) -> float:
+def _full_tokens(rows: Sequence[ServingAllocation]) -> float:
     """Output tokens with every replica full while it runs; of two pools the slower one decides."""
     by_role = dict.fromkeys(("whole", "prefill", "decode"), 0.0)
     for row in rows:
-        by_role[row["role"]] += row["output_tokens_per_s_per_replica"] * row["replicas"] * row["hours"] * 3600.0
+        each = cast(float, row["output_tokens_per_s_per_replica"])  # of rows without one the caller makes it nan
+        by_role[row["role"]] += each * row["replicas"] * row["hours"] * 3600.0
     return by_role["whole"] + min(by_role["prefill"], by_role["decode"])
 
 
-def _buckets(fleet: ServingFleet) -> list[Document]:
+def _buckets(fleet: ServingFleet) -> list[Bucket]:
     traffic = fleet.traffic
     columns = (traffic.buckets, traffic.input_tokens, traffic.output_tokens, traffic.share)
     return [
@@ -61,7 +65,7 @@ def _buckets(fleet: ServingFleet) -> list[Document]:
     ]
 
 
-def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Document]:
+def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Level]:
     """Levels of load that the fleet is scaled to, least first."""
     levels = fleet_levels(fleet, horizon_hours * 3600.0)
     if levels is None:
@@ -73,7 +77,7 @@ def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Document]:
     ]
 
 
-def _availability(fleet: ServingFleet, rows: Sequence[Document], spares: int) -> Document | None:
+def _availability(fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int) -> Availability | None:
     if not rows:
         return None
     devices = max(row["devices_per_replica"] for row in rows)
@@ -86,7 +90,7 @@ def _availability(fleet: ServingFleet, rows: Sequence[Document], spares: int) ->
     }
 
 
-def _api(fleet: ServingFleet, cost_usd: float, seconds: float) -> Document | None:
+def _api(fleet: ServingFleet, cost_usd: float, seconds: float) -> ApiPrice | None:
     """The price of an API for the same requests; above the break-even load the fleet is cheaper."""
     price = fleet.api_usd_per_token
     if price is None:
@@ -96,7 +100,7 @@ def _api(fleet: ServingFleet, cost_usd: float, seconds: float) -> Document | Non
     tokens = counted.get(kind, fleet.input_tokens + fleet.output_tokens)
     each, requests = usd * tokens, fleet.traffic.requests_per_s * seconds
     return {
-        "price": fleet.api_price,
+        "price": fleet.api_price or "",
         "usd_per_request": each,
         "usd_per_million_output_tokens": each / fleet.output_tokens * 1e6 if fleet.output_tokens else 0.0,
         "cost_usd": each * requests,

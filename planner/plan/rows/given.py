@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from planner.candidates.program import Task
 from planner.candidates.rates import RatesQuestion, RatesTable
@@ -19,70 +19,71 @@ from planner.plan.rows.serving import routed_requests_per_s
 from planner.plan.rows.serving_cells import load_cells, price_cells
 from planner.scenario.schema import ServingFleet
 
-Document = dict[str, Any]
-TIER: Document = {
-    "tier": "measured",
-    "engine": "",
-    "family": GIVEN,
-    "constants": "",
-    "tag": GIVEN,
-    "inherited_from": "",
-    "tpot": None,
-    "ttft": None,
-}
-_UNKNOWN: Document = {
-    "batch": None,
-    "tpot_s": None,
-    "prefill_s": None,
-    "decode_terms_s": {},
-    "binds": "given rate",
-    "point": None,
-    "power_w": None,
-    "carbon_kg": None,
-}
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import FleetFigures, ServingAllocation, ServingCells
 
 
 def given_cells(
     fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float], units: int, needed: int, cost: int, hours: float
-) -> Document:
+) -> ServingCells:
     """Everything in a row that follows from the file and from what is sent to it."""
     loads = load_cells(fleet, rates, sent, units)
-    found: Document = known(
-        {
-            "layout": {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1},
-            "role": "whole",
-            "devices_per_replica": 1,
-            "replicas": units,
-            "replicas_needed": needed,
-            "hours": hours,
-            "cost_microusd": cost,
-            "cost_usd": usd(cost),
-            "device_hours": units * hours,
-            **loads,
-            **price_cells(fleet, cost, loads, units, hours),
-            **_UNKNOWN,
-            "tier": {**TIER, "confidence": fleet.confidence_share},
-            "memory": {"needed_bytes": 0.0, "usable_bytes": 0.0, "free_bytes": 0.0, "terms_bytes": {}},
-        }
-    )
+    cells: ServingCells = {
+        "layout": {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1},
+        "role": "whole",
+        "devices_per_replica": 1,
+        "replicas": units,
+        "replicas_needed": needed,
+        "hours": hours,
+        "cost_microusd": cost,
+        "cost_usd": usd(cost),
+        "device_hours": units * hours,
+        **loads,
+        **price_cells(fleet, cost, loads, units, hours),  # type: ignore[typeddict-item]  # no level: they always run
+        "batch": None,
+        "tpot_s": None,
+        "prefill_s": None,
+        "decode_terms_s": {},
+        "binds": "given rate",
+        "point": None,
+        "power_w": None,
+        "carbon_kg": None,
+        "tier": {
+            "tier": "measured",
+            "engine": "",
+            "family": GIVEN,
+            "constants": "",
+            "tag": GIVEN,
+            "inherited_from": "",
+            "tpot": None,
+            "ttft": None,
+            "confidence": fleet.confidence_share,
+        },
+        "memory": {"needed_bytes": 0.0, "usable_bytes": 0.0, "free_bytes": 0.0, "terms_bytes": {}},
+    }
+    found: ServingCells = known(cells)
     return found
 
 
-def given_fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, hours: float) -> Document:
+def given_fleet_cells(
+    fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int, hours: float
+) -> FleetFigures:
     """The figures of such a fleet over all its rows; None for those that need lengths that nobody gave."""
-    name = "output_tokens_per_s_per_replica"
-    numbers = [{**row, name: math.nan if row[name] is None else row[name]} for row in rows]
-    found: Document = known(fleet_cells(fleet, numbers, spares, hours))
+    numbers: list[ServingAllocation] = []
+    for row in rows:
+        each = row["output_tokens_per_s_per_replica"]
+        numbers.append({**row, "output_tokens_per_s_per_replica": math.nan if each is None else each})
+    found: FleetFigures = known(fleet_cells(fleet, numbers, spares, hours))
     return found
 
 
-def given_rows(candidates: Candidates, solution: Solution, task: Task, table: RatesTable) -> list[Document]:
+def given_rows(candidates: Candidates, solution: Solution, task: Task, table: RatesTable) -> list[ServingAllocation]:
     """The chosen offers of a fleet whose rates are given, as rows of the plan document."""
     question = candidates.questions[task.name]
     assert isinstance(question, RatesQuestion)
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
     routed = routed_requests_per_s(candidates, solution, task, chosen)
-    rows = []
+    rows: list[ServingAllocation] = []
     for place, column in enumerate(chosen):
         row, units = int(candidates.rows[column]), int(solution.units[column])
         site = table.sites[row]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from planner.candidates.mixed_walk import MOST_GROUPS
 from planner.candidates.training_question import TrainingQuestion
@@ -15,12 +15,11 @@ from planner.plan.rows.place import memory_document, place_document, usd
 from planner.plan.rows.run import run_cells_of, split_document
 from planner.units import format_money
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.rows import MixedRow, Speed, Timing, TrainingAllocation
 
 
-def mixed_rows(
-    question: TrainingQuestion, mixed: Mixed, jobs: int, hours: float, timing: Mapping[str, Any]
-) -> list[Document]:
+def mixed_rows(question: TrainingQuestion, mixed: Mixed, jobs: int, hours: float, timing: Timing) -> list[MixedRow]:
     """The cells of each group, in the order of the groups; speed and energy are added by who knows the catalog.
 
     Parameters
@@ -44,9 +43,7 @@ def mix_name(mixed: Mixed) -> str:
     return " + ".join(f"{group.nodes} × {group.site.offer.id}" for group in mixed.groups)
 
 
-def _row(
-    question: TrainingQuestion, mixed: Mixed, group: Group, jobs: int, hours: float, timing: Mapping[str, Any]
-) -> Document:
+def _row(question: TrainingQuestion, mixed: Mixed, group: Group, jobs: int, hours: float, timing: Timing) -> MixedRow:
     site, shapes, terms = group.site, group.nodes * jobs, group.time.row(0)
     cost, all_devices = group.cost_microusd * jobs, sum(one.nodes * one.site.shape.devices for one in mixed.groups)
     memory = memory_document(group.memory.row(0), site.usable_bytes)
@@ -86,14 +83,18 @@ def _row(
     }
 
 
-def shared_speed(speed: Document, share: float) -> Document:
+def shared_speed(speed: Speed, share: float) -> Speed:
     """Speed and work of a group from those of a job that would do all of it."""
-    work = {name: value if name == "flop_per_token" else value * share for name, value in speed["work"].items()}
-    achieved = speed["mfu_source"].startswith("analytic")
+    achieved, work = speed["mfu_source"].startswith("analytic"), speed["work"]
     return {
         **speed,
         "mfu": speed["mfu"] * share if achieved else speed["mfu"],
-        "work": work,
+        "work": {
+            "flop_per_token": work["flop_per_token"],
+            "tokens": work["tokens"] * share,
+            "flop_count": work["flop_count"] * share,
+            "flop_per_s_per_device": work["flop_per_s_per_device"] * share,
+        },
         "rule_hours": speed["rule_hours"] * share,
     }
 
@@ -115,7 +116,7 @@ def mix_assumptions(question: TrainingQuestion) -> Iterator[str]:
     )
 
 
-def mixed_reasons(rows: list[Document], alone_microusd: int | None) -> list[str]:
+def mixed_reasons(rows: Sequence[TrainingAllocation], alone_microusd: int | None) -> list[str]:
     """Why a job runs on several offers: what each takes of a batch, and what one offer alone would cost."""
     parts = ", ".join(f"{row['count']} × {row['shape']} {row['mix']['share']:.1%}" for row in rows)
     mix, cost = rows[0]["mix"], sum(row["cost_microusd"] for row in rows)

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from planner.catalog.model import Catalog
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.bought import Contract, ContractUse, PoolPlace, PoolShare, PoolUseRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +19,8 @@ class PoolUse:
     """Counts of nodes by period; periods may differ in length."""
 
     pool: str
-    kind: str  # reserved | owned
-    place: Document  # provider, region, zone, shape
+    kind: Literal["reserved", "owned"]
+    place: PoolPlace
     edges_s: Sequence[float]  # (periods + 1,) [s]
     reserved: Sequence[int]  # contracted, or owned
     on_demand: Sequence[int]  # taken on demand for the whole period
@@ -49,10 +50,17 @@ class PoolUse:
         )
         return float(used / held) if held else None
 
-    def document(self) -> Document:
+    def document(self) -> PoolUseRow:
         """As it stands in the plan."""
-        counts = {name: [int(n) for n in getattr(self, name)] for name in ("reserved", "on_demand", "used")}
-        return {"pool": self.pool, "kind": self.kind, **self.place, "used_share": self.used_share(), **counts}
+        return {
+            "pool": self.pool,
+            "kind": self.kind,
+            **self.place,
+            "used_share": self.used_share(),
+            "reserved": [int(n) for n in self.reserved],
+            "on_demand": [int(n) for n in self.on_demand],
+            "used": [int(n) for n in self.used],
+        }
 
 
 def parts_of(cost_microusd: int, node_hours: Sequence[Fraction]) -> list[int]:
@@ -70,7 +78,7 @@ def parts_of(cost_microusd: int, node_hours: Sequence[Fraction]) -> list[int]:
     return [int(end - begin) for begin, end in zip([0, *ends], ends)]
 
 
-def share_rows(use: PoolUse, users: Mapping[str, Sequence[int]], contracts: Sequence[Document]) -> list[Document]:
+def share_rows(use: PoolUse, users: Mapping[str, Sequence[int]], contracts: Sequence[Contract]) -> list[PoolShare]:
     """What a pool costs, shared out among the workloads on it by the node-hours that they hold.
 
     Parameters
@@ -94,7 +102,7 @@ def node_hours(use: PoolUse, counts: Sequence[int]) -> Fraction:
     return sum((use.hours(t) * count for t, count in enumerate(counts) if count), start=Fraction(0))
 
 
-def on_demand_price(catalog: Catalog, place: Mapping[str, str]) -> int | None:
+def on_demand_price(catalog: Catalog, place: PoolPlace) -> int | None:
     """Of one node at a place, whether plans may use it or not; None: not sold on demand.  [micro-USD/h]
 
     A pool of a whole region, one without a zone, compares with the cheapest zone.
@@ -104,13 +112,13 @@ def on_demand_price(catalog: Catalog, place: Mapping[str, str]) -> int | None:
         for offer in catalog.offers
         if offer.price_model == "on_demand"
         and not offer.quality
-        and all(getattr(offer, name) == place[name] for name in ("provider", "region", "shape"))
+        and (offer.provider, offer.region, offer.shape) == (place["provider"], place["region"], place["shape"])
         and place["zone"] in ("", offer.zone)
     ]
     return min(prices, default=None)
 
 
-def contract_figures(use: PoolUse, kind: str, count: int, span: tuple[int, int], cost_microusd: int) -> Document:
+def contract_figures(use: PoolUse, kind: str, count: int, span: tuple[int, int], cost_microusd: int) -> ContractUse:
     """How full what is bought is, and whether it pays.
 
     A reservation of R nodes is right for a load curve when the R-th node is in use for at least the share
@@ -128,26 +136,25 @@ def contract_figures(use: PoolUse, kind: str, count: int, span: tuple[int, int],
     lasts = sum((use.hours(t) for t in periods), start=Fraction(0))
     if kind == "on_demand":
         above = sum((use.hours(t) * use.topped(t) for t in periods), start=Fraction(0))
-        return {"used_share": float(above / lasts), **dict.fromkeys(_JUDGED)}
+        return {
+            "used_share": float(above / lasts),
+            "last_node_share": None,
+            "next_node_share": None,
+            "on_demand_microusd": None,
+            "saved_microusd": None,
+            "break_even_share": None,
+        }
     used = sum((use.hours(t) * use.filled(t) for t in periods), start=Fraction(0))
-    shares = {
+    price = use.on_demand_microusd_per_hour
+    rented = None if price is None else round(price * count * used)
+    return {
         "used_share": float(used / lasts),
         "last_node_share": float(_time(use, periods, 0) / lasts),
         "next_node_share": float(_time(use, periods, 1) / lasts),
-    }
-    price = use.on_demand_microusd_per_hour
-    if price is None:
-        return {**shares, "on_demand_microusd": None, "saved_microusd": None, "break_even_share": None}
-    rented = round(price * count * used)
-    return {
-        **shares,
         "on_demand_microusd": rented,
-        "saved_microusd": rented - cost_microusd,
+        "saved_microusd": None if rented is None else rented - cost_microusd,
         "break_even_share": float(cost_microusd / (price * count * lasts)) if price else None,
     }
-
-
-_JUDGED = ("last_node_share", "next_node_share", "on_demand_microusd", "saved_microusd", "break_even_share")
 
 
 def _time(use: PoolUse, periods: range, more: int) -> Fraction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,15 @@ from planner.plan.rows.place import energy_document, memory_document, place_docu
 from planner.plan.rows.serving_cells import load_cells, price_cells, speed_cells
 from planner.plan.rows.serving_point import ReplicaSite
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import ServingAllocation, ServingLayout
+
 MICRO = 1_000_000
 
 
-def serving_rows(candidates: Candidates, solution: Solution, task: Task, table: ServingTable) -> list[Document]:
+def serving_rows(
+    candidates: Candidates, solution: Solution, task: Task, table: ServingTable
+) -> list[ServingAllocation]:
     """The chosen columns of a fleet as rows of the plan document."""
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
     routed = routed_requests_per_s(candidates, solution, task, chosen)
@@ -99,7 +103,7 @@ def _row(
     column: int,
     routed: NDArray[np.float64],
     kinds: int,
-) -> Document:
+) -> ServingAllocation:
     question, row = candidates.questions[task.name], int(candidates.rows[column])
     units = int(solution.units[column])
     assert isinstance(question, ServingQuestion)
@@ -110,10 +114,17 @@ def _row(
     needed = replicas - task.spare_replicas if kinds == 1 else replicas
     role = int(table.role[row])
     one = replica_site(question, site, split, role)
-    head = {
+    rates = [float(rate) for rate in table.bucket_requests_per_s[row]]
+    loads = load_cells(question.fleet, rates, [float(rate) for rate in routed], replicas)
+    speed = speed_cells(one, loads["routed_requests_per_s"], needed)
+    terms = {name: _known(value) for name, value in speed.terms_bytes.items()}
+    tokens = price_cells(question.fleet, cost, loads, replicas, hours, table.horizon_hours)
+    return {
+        **place_document(site, shapes),
+        **timing.cells,
         "role": ROLES[role],
         "level": int(table.level[row]),
-        "layout": split,
+        "layout": cast("ServingLayout", split),  # its names are those of the row
         "devices_per_replica": table.devices_per_replica(row),
         "replicas": replicas,
         "replicas_needed": needed,
@@ -121,20 +132,12 @@ def _row(
         "cost_microusd": cost,
         "cost_usd": usd(cost),
         "device_hours": shapes * site.shape.devices * hours,
-    }
-    rates = [float(rate) for rate in table.bucket_requests_per_s[row]]
-    loads = load_cells(question.fleet, rates, [float(rate) for rate in routed], replicas)
-    speed = speed_cells(one, loads["routed_requests_per_s"], needed)
-    terms, usable = speed.pop("memory")
-    tokens = price_cells(question.fleet, cost, loads, replicas, hours, table.horizon_hours)
-    return {
-        **place_document(site, shapes),
-        **timing.cells,
-        **head,
         **loads,
-        **speed,
+        "tier": speed.tier,
+        "batch": speed.batch,
+        **speed.predicted,
         **tokens,
-        "memory": memory_document({name: _known(value) for name, value in terms.items()}, usable),
+        "memory": memory_document(terms, speed.usable_bytes),
         **energy_document(candidates.catalog, site, shapes, hours),
     }
 

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from planner.estimate.serving import ServingSpec, serving_capacity
-from planner.plan.rows.serving_point import ReplicaSite, finite, tier_cells
+from planner.plan.rows.serving_point import Point, ReplicaSite, finite, tier_cells
 from planner.scenario.schema import ServingFleet
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import Loads, Predicted, ServingTier, TokenPrices
 
 
-def load_cells(fleet: ServingFleet, rates: Sequence[float], routed: Sequence[float], replicas: int) -> Document:
+class SpeedCells(NamedTuple):
+    """What a replica does, by which tier, and with what memory."""
+
+    tier: ServingTier
+    batch: float | None
+    predicted: Predicted
+    terms_bytes: dict[str, float]
+    usable_bytes: float
+
+
+def load_cells(fleet: ServingFleet, rates: Sequence[float], routed: Sequence[float], replicas: int) -> Loads:
     """What a replica can take, what is sent to all of them, and how full that makes them.
 
     Parameters
@@ -45,16 +56,16 @@ def load_cells(fleet: ServingFleet, rates: Sequence[float], routed: Sequence[flo
 def price_cells(
     fleet: ServingFleet,
     cost_microusd: int,
-    loads: Document,
+    loads: Loads,
     replicas: int,
     hours: float,
     horizon_hours: float | None = None,
-) -> Document:
+) -> TokenPrices:
     """Cost of a million output tokens at the mean load that is planned, and with every replica full.
 
     `hours` is how long the replicas run; where they are scaled, that is less than the horizon.
     """
-    made = loads["mean_output_tokens"]
+    made = cast(float, loads["mean_output_tokens"])  # as `load_cells` has it; nan where lengths are not given
     mean = loads["planned_requests_per_s"] / fleet.peak_factor * (horizon_hours or hours) * 3600.0 * made
     full = loads["replica_requests_per_s"] * replicas * hours * 3600.0 * made
     return {
@@ -63,27 +74,35 @@ def price_cells(
     }
 
 
-def speed_cells(one: ReplicaSite, routed: Sequence[float], replicas_needed: int) -> Document:
+def speed_cells(one: ReplicaSite, routed: Sequence[float], replicas_needed: int) -> SpeedCells:
     """What one replica does at its share of the peak, by the tier that predicts it."""
     point = one.point([part / max(replicas_needed, 1) for part in routed])
     memory = point.memory
-    document: Document = {
-        "tier": tier_cells(one),
-        "memory": (memory.terms.row(0), float(np.asarray(memory.usable_bytes).reshape(-1)[0])),
-        "batch": finite(float(np.asarray(memory.batch).reshape(-1)[0])),
-    }
+    return SpeedCells(
+        tier=tier_cells(one),
+        batch=finite(float(np.asarray(memory.batch).reshape(-1)[0])),
+        predicted=_predicted(one, point),
+        terms_bytes=memory.terms.row(0),
+        usable_bytes=float(np.asarray(memory.usable_bytes).reshape(-1)[0]),
+    )
+
+
+def _predicted(one: ReplicaSite, point: Point) -> Predicted:
     if one.analytic:
         cells = point.cells()
-        speed = {"tpot_s": cells["tpot_s"]["mean"], "prefill_s": cells["prefill_s"]}
-        binds = f"{_spaced(cells['binds'])}, batch by {cells['batch_limit_by']}"
-        return document | speed | {"decode_terms_s": cells["decode_terms_s"], "binds": binds, "point": cells}
+        return {
+            "tpot_s": cells["tpot_s"]["mean"],
+            "prefill_s": cells["prefill_s"],
+            "decode_terms_s": cells["decode_terms_s"],
+            "binds": f"{_spaced(cells['binds'])}, batch by {cells['batch_limit_by']}",
+            "point": cells,
+        }
     if one.fleet.throughput_tokens_per_s_per_device is not None:
-        unknown: Document = {"tpot_s": None, "prefill_s": None, "decode_terms_s": {}, "binds": "given throughput"}
-        return document | unknown | {"point": None}
-    return document | _roofline(one) | {"point": None}
+        return {"tpot_s": None, "prefill_s": None, "decode_terms_s": {}, "binds": "given throughput", "point": None}
+    return _roofline(one)
 
 
-def _roofline(one: ReplicaSite) -> Document:
+def _roofline(one: ReplicaSite) -> Predicted:
     """The roofline at the batch that memory allows."""
     traffic, replicas = one.fleet.traffic, one.replicas
     mixed = one.requests.mixed(np.asarray(traffic.share))
@@ -110,6 +129,7 @@ def _roofline(one: ReplicaSite) -> Document:
         "prefill_s": finite(float(first(found.prefill_s))),
         "decode_terms_s": {name: float(first(value)) for name, value in found.decode_step.items()},
         "binds": f"{first(found.binding)}, batch by {first(found.batch_limit)}",
+        "point": None,
     }
 
 

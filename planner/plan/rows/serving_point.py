@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +34,11 @@ from planner.estimate.serving_step import Replica, ServingWork
 from planner.estimate.serving_tiers import ServingTier, fleet_ask, fleet_tier, tier_on
 from planner.scenario.schema import ServingFleet
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model import fleet as told
+    from planner.plan.model.rows import MeasuredError
+
 Values = NDArray[np.float64]
-PERCENTILES = ("mean", "p50", "p90", "p95", "p99")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +189,7 @@ class Point:
             return every
         return {name: limit for name, limit in every.items() if name.startswith("ttft") == (self.site.role == PREFILL)}
 
-    def cells(self) -> Document:
+    def cells(self) -> told.Point:
         """The figures of the point, in base units."""
         load, memory = self.predicted, self.memory
         running = _one(load.sequences)
@@ -197,7 +199,9 @@ class Point:
             decode = replica.first_token(*self._prompt)
         terms = {name: _one(value) for name, value in decode.items()}
         made = _one(self.requests.output_tokens)
-        limited = "max_num_seqs" if _one(memory.batch) < _one(memory.max_sequences) else "memory"
+        limited: Literal["max_num_seqs", "memory"] = (
+            "max_num_seqs" if _one(memory.batch) < _one(memory.max_sequences) else "memory"
+        )
         stops = str(np.asarray(self.most.binding).reshape(-1)[0])
         return {
             "requests_per_s": self.requests_per_s,
@@ -223,7 +227,7 @@ class Point:
     def _prompt(self) -> tuple[Values, Values]:
         return self.requests.input_tokens, self.requests.cached_tokens
 
-    def _targets(self) -> list[Document]:
+    def _targets(self) -> list[told.Target]:
         """Each target with what is predicted, what it may be at the confidence asked for, and what is left."""
         return [
             {
@@ -237,7 +241,7 @@ class Point:
         ]
 
 
-def tier_cells(site: ReplicaSite) -> Document:
+def tier_cells(site: ReplicaSite) -> told.ServingTier:
     """The tier of a row: constants, where they are from, the error that they showed."""
     tier, margins = site.tier, site.replicas.margins
     return {
@@ -253,17 +257,34 @@ def tier_cells(site: ReplicaSite) -> Document:
     }
 
 
-def _band(band: Band | None, margin: float) -> Document | None:
+def _band(band: Band | None, margin: float) -> MeasuredError | None:
     if band is None:
         return None
-    names = ("p10", "p50", "p90", "rows", "sources", "median_error", "mean_error", "p90_error")
-    return {**{name: getattr(band, name) for name in names}, "margin": margin}
+    return {
+        "p10": band.p10,
+        "p50": band.p50,
+        "p90": band.p90,
+        "rows": band.rows,
+        "sources": band.sources,
+        "median_error": band.median_error,
+        "mean_error": band.mean_error,
+        "p90_error": band.p90_error,
+        "margin": margin,
+    }
 
 
-def _latencies(load: OpenLoad) -> Document:
-    tables = {"ttft_s": load.ttft_s, "tpot_s": load.tpot_s, "e2e_s": load.e2e_s}
-    found = {name: {key: finite(_one(table[key])) for key in PERCENTILES} for name, table in tables.items()}
-    return {**found, "itl_p99_s": finite(_one(load.itl_p99_s))}
+def _latencies(load: OpenLoad) -> told.Latencies:
+    return {
+        "ttft_s": _percentiles(load.ttft_s),
+        "tpot_s": _percentiles(load.tpot_s),
+        "e2e_s": _percentiles(load.e2e_s),
+        "itl_p99_s": finite(_one(load.itl_p99_s)),
+    }
+
+
+def _percentiles(table: Mapping[str, Any]) -> told.Percentiles:
+    mean, p50, p90, p95, p99 = (finite(_one(table[name])) for name in ("mean", "p50", "p90", "p95", "p99"))
+    return {"mean": mean, "p50": p50, "p90": p90, "p95": p95, "p99": p99}
 
 
 def finite(value: float) -> float | None:

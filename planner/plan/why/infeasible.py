@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.candidates.search import Candidates
 from planner.deadline import left_s
@@ -13,12 +13,14 @@ from planner.plan.why.alternatives import median_cost, same_at_median
 from planner.plan.why.relaxed import Search
 from planner.plan.why.repairs import diagnose, infeasible_document
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.others import Infeasible
+
 ASKED = ("solver", "threads", "seed")
 LONGEST_S = 120.0  # for the ways out of programs with a calendar, where each step may take long
 
 
-def infeasibility(candidates: Candidates, search: Search, **options: Any) -> Document:
+def infeasibility(candidates: Candidates, search: Search, **options: Any) -> Infeasible:
     """Nearest misses of each workload that has no way to run, the conflict set, and the ways out.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from planner.candidates.calendar import RESERVED
 from planner.candidates.counts import single_device
@@ -24,11 +24,15 @@ from planner.plan.rows.pool_use import on_demand_price
 from planner.plan.rows.run import split_document
 from planner.units import format_duration, format_money
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import Point, ServingAllocation, ServingLayout
+    from planner.plan.model.rows import TrainingAllocation
+    from planner.plan.model.workloads import Allocation, Alternative
+
 MOST_ALTERNATIVES = 8
 
 
-def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Document] = ()) -> list[Document]:
+def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Allocation] = ()) -> list[Alternative]:
     """The cheapest way on each device for this workload alone, cheapest first; ties with what is chosen marked."""
     best = _cheapest(candidates, task)
     ranked = sorted((cost, device, row) for device, (cost, row) in best.items())
@@ -69,27 +73,41 @@ def _units(task: Task, table: TrainingTable | ServingTable, row: int) -> int:
     return task.count if isinstance(table, TrainingTable) else int(table.needed_units[row])
 
 
-def _alternative(candidates: Candidates, task: Task, cost: int, row: int, allocations: Sequence[Document]) -> Document:
+def _alternative(
+    candidates: Candidates, task: Task, cost: int, row: int, allocations: Sequence[Allocation]
+) -> Alternative:
     table = candidates.tables[task.name]
     site, units = table.sites[row], _units(task, table, row)
     shapes = int(table.nodes[row]) * units
-    training = isinstance(table, TrainingTable)
+    if isinstance(table, TrainingTable):
+        return {
+            "device": site.device.id,
+            "offer": site.offer.id,
+            "count": shapes,
+            "devices": shapes * site.shape.devices,
+            "layout": split_document(table.layout, row),
+            "cost_microusd": cost,
+            "cost_usd": usd(cost),
+            "hours": float(table.finish_s[row]) / 3600.0,
+            "note": "whole run",
+            "tie": _ties(candidates, task, cost, site, allocations),
+        }
     return {
         "device": site.device.id,
         "offer": site.offer.id,
         "count": shapes,
         "devices": shapes * site.shape.devices,
-        "layout": split_document(table.layout, row) if isinstance(table, TrainingTable) else table.layout_row(row),
+        "layout": cast("ServingLayout", table.layout_row(row)),  # its names are those of the row
         "cost_microusd": cost,
         "cost_usd": usd(cost),
-        "hours": float(table.finish_s[row]) / 3600.0 if isinstance(table, TrainingTable) else table.horizon_hours,
-        "note": "whole run" if training else "over the horizon",
-        **({} if isinstance(table, TrainingTable) else {"replicas": int(table.replicas[row]) * units}),
+        "hours": table.horizon_hours,
+        "note": "over the horizon",
+        "replicas": int(table.replicas[row]) * units,
         "tie": _ties(candidates, task, cost, site, allocations),
     }
 
 
-def _ties(candidates: Candidates, task: Task, cost: int, site: Site, allocations: Sequence[Document]) -> bool:
+def _ties(candidates: Candidates, task: Task, cost: int, site: Site, allocations: Sequence[Allocation]) -> bool:
     """Whether the errors of both leave open which is cheaper, this way or the one chosen."""
     question = candidates.questions[task.name]
     if not allocations or not isinstance(question, TrainingQuestion):
@@ -100,7 +118,7 @@ def _ties(candidates: Candidates, task: Task, cost: int, site: Site, allocations
     return tie(whole, question.band(dearest), usd(cost), question.band(site))
 
 
-def because_of(candidates: Candidates, solution: Solution, task: Task, allocations: Sequence[Document]) -> list[str]:
+def because_of(candidates: Candidates, solution: Solution, task: Task, allocations: Sequence[Allocation]) -> list[str]:
     """What binds: the deadline, the memory, the peak load, a joint limit; and what comes next."""
     lines = [*_size_reasons(candidates, task, allocations), *_reserved_reasons(candidates, allocations)]
     if any(row["reserved_pool"] is not None for row in allocations):
@@ -111,7 +129,7 @@ def because_of(candidates: Candidates, solution: Solution, task: Task, allocatio
     return lines
 
 
-def _reserved_reasons(candidates: Candidates, allocations: Sequence[Document]) -> list[str]:
+def _reserved_reasons(candidates: Candidates, allocations: Sequence[Allocation]) -> list[str]:
     """What rows on contracted nodes would cost by the hour."""
     lines = []
     for row in allocations:
@@ -126,19 +144,20 @@ def _reserved_reasons(candidates: Candidates, allocations: Sequence[Document]) -
     return list(dict.fromkeys(lines))
 
 
-def _size_reasons(candidates: Candidates, task: Task, allocations: Sequence[Document]) -> list[str]:
+def _size_reasons(candidates: Candidates, task: Task, allocations: Sequence[Allocation]) -> list[str]:
     if task.kind == "serving":
-        return [_load_reason(candidates, task, row) for row in allocations]
+        return [_load_reason(candidates, task, row) for row in allocations if "replicas" in row]
     question = candidates.questions[task.name]
     assert isinstance(question, TrainingQuestion)
-    counts = [_count_reason(candidates, question, task, row) for row in allocations if "mix" not in row]
-    counts += _mix_reasons(candidates, task, allocations)
-    return [*counts, *(line for row in allocations for line in run_reasons(row))]
+    rows = [row for row in allocations if "jobs" in row]
+    counts = [_count_reason(candidates, question, task, row) for row in rows if "mix" not in row]
+    counts += _mix_reasons(candidates, task, rows)
+    return [*counts, *(line for row in rows for line in run_reasons(row))]
 
 
-def _mix_reasons(candidates: Candidates, task: Task, allocations: Sequence[Document]) -> list[str]:
+def _mix_reasons(candidates: Candidates, task: Task, allocations: Sequence[TrainingAllocation]) -> list[str]:
     """What each mix of a job shares out, and the cheapest single offer for as many jobs."""
-    mixes: dict[str, list[Document]] = {}
+    mixes: dict[str, list[TrainingAllocation]] = {}
     for row in allocations:
         if "mix" in row:
             mixes.setdefault(row["mix"]["name"], []).append(row)
@@ -152,7 +171,7 @@ def _mix_reasons(candidates: Candidates, task: Task, allocations: Sequence[Docum
     ]
 
 
-def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task, row: Document) -> str:
+def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task, row: TrainingAllocation) -> str:
     """Why not fewer shapes of the chosen offer."""
     table = candidates.tables[task.name]
     shapes = row["count"] // row["jobs"]
@@ -180,7 +199,7 @@ def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task
     return f"no layout on fewer than {shapes} × {row['shape']} both fits the memory and meets the deadline"
 
 
-def _load_reason(candidates: Candidates, task: Task, row: Document) -> str:
+def _load_reason(candidates: Candidates, task: Task, row: ServingAllocation) -> str:
     spare = f" + {row['replicas'] - row['replicas_needed']} spare" if row["replicas"] > row["replicas_needed"] else ""
     carried = (
         f"{row['replicas_needed']}{spare} replicas of {row['devices_per_replica']} × {row['device']} carry "
@@ -193,7 +212,7 @@ def _load_reason(candidates: Candidates, task: Task, row: Document) -> str:
     return f"{carried} ({_sized_by(row['point'])}{mixed})"
 
 
-def _share_planned(candidates: Candidates, task: Task, row: Document) -> float:
+def _share_planned(candidates: Candidates, task: Task, row: ServingAllocation) -> float:
     """The share of its rates that a row may be planned for: less than 1 where a mix would miss a target."""
     table = candidates.tables[task.name]
     assert isinstance(table, ServingTable)
@@ -207,7 +226,7 @@ def _share_planned(candidates: Candidates, task: Task, row: Document) -> float:
     return next(mine, 1.0)
 
 
-def _sized_by(point: Document) -> str:
+def _sized_by(point: Point) -> str:
     """What stops a replica from carrying more: a target, or the sequences that it may run."""
     target = next((one for one in point["targets"] if one["name"] == point["sized_by"]), None)
     if target is None:
@@ -232,7 +251,7 @@ def _joint_reasons(candidates: Candidates, solution: Solution, task: Task, cost:
     return [f"alone it would take {alone}; shared: {labels}"]
 
 
-def _next_device(candidates: Candidates, task: Task, allocations: Sequence[Document], cost: int) -> list[str]:
+def _next_device(candidates: Candidates, task: Task, allocations: Sequence[Allocation], cost: int) -> list[str]:
     chosen = {row["device"] for row in allocations}
     others = [other for other in alternatives_of(candidates, task, allocations) if other["device"] not in chosen]
     if not others or cost <= 0:

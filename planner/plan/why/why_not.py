@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -131,7 +131,7 @@ def _compared(
     rows = _rows(other, units, workload)
     mine = [row for row in rows if row["device"] == device]
     task = next(one for one in candidates.program.tasks if one.name == workload)
-    chosen = cast("list[Allocation]", allocations_of(candidates, solution, task))
+    chosen = allocations_of(candidates, solution, task)
     price = _price(mine)
     share = None if found.share is None else float(found.share)
     regret = cost - solution.cost_microusd
@@ -183,7 +183,7 @@ def _rows(candidates: Candidates, units: IntArray, workload: str) -> list[Alloca
     if getattr(candidates, "whole_calendar", None) is not None:
         over_all = replace(over_all, calendar=candidates.whole_calendar)
     task = next(one for one in whole.tasks if one.name == workload)
-    return cast("list[Allocation]", allocations_of(over_all, plan, task))
+    return allocations_of(over_all, plan, task)
 
 
 def _hours(rows: Sequence[Allocation]) -> float:
