@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from planner.answers import Plan
 from planner.api.taking import PlanLike, document_of
@@ -103,7 +103,7 @@ def _allows_suspect(document: PlanDocument) -> bool:
     return certificate is not None and certificate["allow_suspect"]
 
 
-def _verified(document: Any, catalog: Catalog) -> list[Problem]:
+def _verified(document: PlanDocument, catalog: Catalog) -> list[Problem]:
     return _verify(document, catalog, load_model)
 
 
@@ -175,4 +175,4 @@ def case_problems(document: PlanDocument, catalog: Catalog) -> list[Problem]:
         return []
     from planner.plan.checks.uncertain import uncertainty_problems
 
-    return uncertainty_problems(cast("dict[str, Any]", document), scenario, lambda plan: _verified(plan, catalog))
+    return uncertainty_problems(document, scenario, lambda plan: _verified(plan, catalog))

@@ -78,7 +78,7 @@ def frontier(
         return _enumerate(question, catalog, loader_of(question), allow_suspect=allow_suspect, patience_s=patience_s)
 
     def verified(document: PlanDocument) -> None:
-        problems = _verify(cast("dict[str, Any]", document), catalog, load_model)
+        problems = _verify(document, catalog, load_model)
         if problems:
             raise PlanError(*problems)
 

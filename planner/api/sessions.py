@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from planner.answers import Plan
 from planner.api.checking import case_problems
@@ -159,10 +159,7 @@ class Session:
         else:
             document = self._planned(self.ways, *self.answer())
         problems = despite_ctrl_c(
-            lambda: (
-                _verify(cast("dict[str, Any]", document), catalog, load_model)
-                + standing_of(document, self.ways).problems
-            )
+            lambda: _verify(document, catalog, load_model) + standing_of(document, self.ways).problems
         )
         problems += case_problems(document, catalog) if scenario.uncertainty else []
         if problems:
@@ -350,7 +347,7 @@ class Session:
         from planner.plan.others.other_plans import decisions_document, near_optimal_document, previous_document
 
         def verified(plan: PlanDocument) -> None:
-            problems = _verify(cast("dict[str, Any]", plan), self.catalog, load_model)
+            problems = _verify(plan, self.catalog, load_model)
             if problems:
                 raise PlanError(*problems)
 

@@ -51,7 +51,7 @@ def simulated_rows(
             point = row["point"]
             if point is None or row["role"] != "whole":
                 continue
-            facts = facts_of_row(cast("dict[str, Any]", row), scenario, catalog)
+            facts = facts_of_row(row, scenario, catalog)
             if facts is None or point["requests_per_s"] <= 0:
                 continue
             one = ReplicaSite(

@@ -31,6 +31,7 @@ from planner.scenario.schema import ModelRef
 if TYPE_CHECKING:
     from planner.optimize.solve import Solution
     from planner.plan.model.others import Selection
+    from planner.plan.model.workloads import Workload
 
 MOST_OF_JOB, MOST_OF_FLEET = 20, 4  # columns of each workload; the rate of a replica takes a search for each bucket
 OF_THE_PLAN = ("limit-exceeded",)  # what depends on how many are run, which the program limits
@@ -81,8 +82,8 @@ def support_findings(
             charged = int(whole.program.cost_microusd[column]) * int(alone.units[column])
             if sum(row["cost_microusd"] for row in rows) != charged:
                 yield Finding("wrong-column", f"{task.name}: {rows[0]['offer']} is charged {charged} in the bound")
-            document: dict[str, Any] = {"allocations": rows, "fleet": fleet_document(whole, question, task, rows)}
-            for finding in check.workload(asked, document):
+            told = {"allocations": rows, "fleet": fleet_document(whole, question, task, rows)}
+            for finding in check.workload(asked, cast("Workload", told)):  # which asks for no more of it
                 if finding.reference not in OF_THE_PLAN:
                     yield Finding("wrong-column", f"a column of the bound, {rows[0]['offer']}: {finding.message}")
 

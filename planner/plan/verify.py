@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
@@ -39,12 +39,15 @@ from planner.plan.checks.under_way import under_way_findings
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.workloads import ServingWorkload
+
 MOST_SCENARIOS = 16  # that are kept read
 ModelLoader = Callable[[ModelRef | None], Architecture]
 
 
-def verify(document: Document, catalog: Catalog, load_model: ModelLoader) -> list[Problem]:
+def verify(document: PlanDocument, catalog: Catalog, load_model: ModelLoader) -> list[Problem]:
     """Every way in which a plan document contradicts its own scenario, its catalog or itself.
 
     Parameters
@@ -70,7 +73,7 @@ class Checker:
         self._catalog, self._load_model = catalog, load_model
         self._asked: dict[str, _Asked] = {}
 
-    def problems(self, document: Document) -> list[Problem]:
+    def problems(self, document: PlanDocument) -> list[Problem]:
         """Every way in which a plan contradicts its scenario, the catalog or itself; empty when it holds."""
         findings: list[Finding] = []
         try:
@@ -82,7 +85,7 @@ class Checker:
             findings.append(Finding("malformed-plan", f"the document is not a plan: {type(error).__name__} {error}"))
         return problems_of(findings)
 
-    def _findings(self, document: Document) -> Iterator[Finding]:
+    def _findings(self, document: PlanDocument) -> Iterator[Finding]:
         yield from _seal(document)
         yield from leaf_findings(document)
         yield from _catalog(document, self._catalog)
@@ -108,7 +111,7 @@ class Checker:
         yield from single_kind_findings(document)
         yield from _totals(document, scenario)
 
-    def _of(self, document: Document) -> _Asked:
+    def _of(self, document: PlanDocument) -> _Asked:
         """The scenario that a plan carries, read, with the market that it sees."""
         text = json.dumps(document["scenario"])
         if text not in self._asked:
@@ -119,6 +122,13 @@ class Checker:
         return self._asked[text]
 
 
+class Priced(TypedDict):
+    """A cost, exactly and for people."""
+
+    cost_microusd: int
+    cost_usd: float
+
+
 class _Asked(NamedTuple):
     """A scenario, its market, and what was worked out of both."""
 
@@ -127,15 +137,19 @@ class _Asked(NamedTuple):
     memo: Memo
 
 
-def _nothing(document: Document, scenario: Scenario) -> Iterator[Finding]:
+def _nothing(document: PlanDocument, scenario: Scenario) -> Iterator[Finding]:
     """What a document says that has no plan: nothing of money, machines and times."""
-    summary = dict.fromkeys(
+    summary: Mapping[str, object] = dict.fromkeys(
         ("cost_usd", "bound_microusd", "bound_usd", "gap", "training_usd", "serving_usd", "devices", "device_hours")
     )
-    summary |= {"cost_band": None, "margins": None}
-    horizon = {"horizon_hours": scenario.horizon_s / 3600.0, "objective": list(scenario.objective)}
+    horizon = {
+        "cost_band": None,
+        "margins": None,
+        "horizon_hours": scenario.horizon_s / 3600.0,
+        "objective": list(scenario.objective),
+    }
     yield from cell_findings("wrong-proof", "summary", document["summary"], {**summary, **horizon})
-    nothing: Document = {
+    nothing: Mapping[str, object] = {
         "limits": [],
         "single_kind": None,
         "contracts": [],
@@ -149,7 +163,7 @@ def _nothing(document: Document, scenario: Scenario) -> Iterator[Finding]:
         yield from cell_findings("wrong-proof", workload["name"], workload, cells)
 
 
-def _seal(document: Document) -> Iterator[Finding]:
+def _seal(document: PlanDocument) -> Iterator[Finding]:
     """The digest covers everything; a change anywhere shows."""
     if document.get("schema") != "plan/result/v1":
         yield Finding("unknown-schema", f"schema is {document.get('schema')!r}, not 'plan/result/v1'")
@@ -159,7 +173,7 @@ def _seal(document: Document) -> Iterator[Finding]:
         yield Finding("changed-plan", "the sha256 does not cover this content: the plan was changed after it was made")
 
 
-def _catalog(document: Document, catalog: Catalog) -> Iterator[Finding]:
+def _catalog(document: PlanDocument, catalog: Catalog) -> Iterator[Finding]:
     stated = document["provenance"]["catalog"]["sha256"]
     if stated != catalog.digest:
         yield Finding(
@@ -170,7 +184,7 @@ def _catalog(document: Document, catalog: Catalog) -> Iterator[Finding]:
         yield from cell_findings("other-catalog", "catalog", document["provenance"]["catalog"], named)
 
 
-def _proof(document: Document) -> Iterator[Finding]:
+def _proof(document: PlanDocument) -> Iterator[Finding]:
     """Status, bound and gap must tell one story."""
     status, summary = document["status"], document["summary"]
     if status not in ("optimal", "feasible", "infeasible", "stopped", "failed"):
@@ -180,18 +194,22 @@ def _proof(document: Document) -> Iterator[Finding]:
         if summary["cost_microusd"] is not None or any(w["allocations"] for w in document["workloads"]):
             yield Finding("wrong-proof", f"a plan that is {status} has neither rows nor a cost")
         return
-    cost, bound = summary["cost_microusd"], summary["bound_microusd"]
+    cost, bound = cast("int", summary["cost_microusd"]), summary["bound_microusd"]
     if bound is not None and bound > cost:
         yield Finding("wrong-proof", f"the bound {bound} is above the cost {cost}")
     certificate = document["certificate"]
     money = certificate is not None and certificate["criterion"] == "cost"
-    due = {"bound_microusd": certificate["bound"] if money else None, "gap": certificate and certificate["gap"]}
+    due = {
+        "bound_microusd": certificate["bound"] if certificate is not None and money else None,
+        "gap": certificate and certificate["gap"],
+    }
+    told: Mapping[str, object] = summary
     for name, value in due.items():
-        if summary[name] != value:
-            yield Finding("wrong-proof", f"{name} is {summary[name]!r}, its certificate says {value!r}")
+        if told[name] != value:
+            yield Finding("wrong-proof", f"{name} is {told[name]!r}, its certificate says {value!r}")
 
 
-def _workloads(document: Document, asked: _Asked, load_model: ModelLoader, *, has_plan: bool) -> Iterator[Finding]:
+def _workloads(document: PlanDocument, asked: _Asked, load_model: ModelLoader, *, has_plan: bool) -> Iterator[Finding]:
     scenario, catalog = asked.scenario, asked.catalog
     by_name = {workload["name"]: workload for workload in document["workloads"]}
     names = [workload.name for workload in scenario.workloads]
@@ -221,7 +239,8 @@ def _workloads(document: Document, asked: _Asked, load_model: ModelLoader, *, ha
             yield from cell_findings("wrong-run", workload.name, stated, {"under_way": None})
         if isinstance(workload, ServingFleet) and given:
             if has_plan:
-                yield from given_findings(workload, scenario, stated["allocations"], stated["fleet"])
+                told = cast("ServingWorkload", stated)
+                yield from given_findings(workload, scenario, told["allocations"], told["fleet"])
             continue
         yield from alternative_findings(check, workload, stated)
         if has_plan:
@@ -231,7 +250,7 @@ def _workloads(document: Document, asked: _Asked, load_model: ModelLoader, *, ha
             yield from cell_findings("wrong-fleet", workload.name, stated, {"fleet": cells})
 
 
-def _cells(workload: TrainingJob | ServingFleet, arch: Architecture) -> Document:
+def _cells(workload: TrainingJob | ServingFleet, arch: Architecture) -> Mapping[str, object]:
     """What the plan must say of a workload that it is for."""
     return {
         "kind": "training" if isinstance(workload, TrainingJob) else "serving",
@@ -242,13 +261,13 @@ def _cells(workload: TrainingJob | ServingFleet, arch: Architecture) -> Document
     }
 
 
-def _demand(workload: TrainingJob | ServingFleet, arch: Architecture) -> Document:
+def _demand(workload: TrainingJob | ServingFleet, arch: Architecture) -> Mapping[str, object]:
     if isinstance(workload, TrainingJob):
         return training_demand(workload, sequence_length_of(workload, arch))
     return known(fleet_demand(workload)) if workload.profile is not None else fleet_demand(workload)
 
 
-def _totals(document: Document, scenario: Scenario) -> Iterator[Finding]:
+def _totals(document: PlanDocument, scenario: Scenario) -> Iterator[Finding]:
     """Sums are exact in micro-dollars."""
     for workload in document["workloads"]:
         total = sum(row["cost_microusd"] for row in workload["allocations"])
@@ -259,11 +278,13 @@ def _totals(document: Document, scenario: Scenario) -> Iterator[Finding]:
     rows = [row for workload in document["workloads"] for row in workload["allocations"]]
     summary = document["summary"]
     bought = [*document["contracts"], *document["copies"]]
-    yield from _same(summary["cost_microusd"], sum(row["cost_microusd"] for row in (*rows, *bought)), "total cost")
-    yield from _dollars(summary, "total cost")
-    yield from _same(summary["devices"], sum(row["devices"] for row in rows), "total of devices")
+    yield from _same(
+        cast("int", summary["cost_microusd"]), sum(row["cost_microusd"] for row in (*rows, *bought)), "total cost"
+    )
+    yield from _dollars(cast("Priced", summary), "total cost")
+    yield from _same(cast("int", summary["devices"]), sum(row["devices"] for row in rows), "total of devices")
     hours = sum(row["device_hours"] for row in rows)
-    if not math.isclose(summary["device_hours"], hours, rel_tol=TOLERANCE):
+    if not math.isclose(cast("float", summary["device_hours"]), hours, rel_tol=TOLERANCE):
         yield Finding("wrong-total", f"device-hours {summary['device_hours']}, the rows sum to {hours}")
     yield from cell_findings("wrong-total", "summary", summary, _summary_cells(document, scenario))
     for workload in document["workloads"]:
@@ -271,7 +292,7 @@ def _totals(document: Document, scenario: Scenario) -> Iterator[Finding]:
     yield from total_band_findings(document)
 
 
-def _summary_cells(document: Document, scenario: Scenario) -> Document:
+def _summary_cells(document: PlanDocument, scenario: Scenario) -> Mapping[str, object]:
     def dollars_of(kind: str) -> float:
         return float(sum(w["cost_microusd"] for w in document["workloads"] if w["kind"] == kind)) / 1e6
 
@@ -290,6 +311,6 @@ def _same(stated: int, computed: int, what: str) -> Iterator[Finding]:
         yield Finding("wrong-total", f"{what}: {stated} stated, {computed} computed")
 
 
-def _dollars(row: Document, what: str) -> Iterator[Finding]:
+def _dollars(row: Priced, what: str) -> Iterator[Finding]:
     if abs(Fraction(row["cost_usd"]) * 1_000_000 - row["cost_microusd"]) > Fraction(1, 2):
         yield Finding("wrong-total", f"{what}: ${row['cost_usd']} is not {row['cost_microusd']} micro-dollars")

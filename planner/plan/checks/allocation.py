@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from planner.estimate.training_memory import host_bytes
 from planner.plan.checks.bands import Margins, band_findings, margins_on
 from planner.plan.checks.calendar import row_timing_findings, running_findings, training_cost
 from planner.plan.checks.cells import energy_cells, memory_cells, place_cells, speed_cells, training_cells
-from planner.plan.checks.facts import RESERVED, OfferFacts, facts_of_row
+from planner.plan.checks.facts import RESERVED, OfferFacts, facts_of_row, jobs_of
 from planner.plan.checks.findings import Finding, Memo, cell_findings
 from planner.plan.checks.layout import training_layout_findings
 from planner.plan.checks.mixed import MixCheck
@@ -35,7 +35,9 @@ from planner.plan.checks.serving import serving_findings
 from planner.plan.checks.under_way import layout_of, ratio_on
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.rows import TrainingAllocation
+    from planner.plan.model.workloads import Allocation, ServingWorkload, UnderWay, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +47,10 @@ class AllocationCheck:
     scenario: Scenario
     catalog: Catalog
     arch: Architecture
-    under_way: Document | None = None  # of the plan: where a step time was measured, checked apart
+    under_way: UnderWay | None = None  # of the plan: where a step time was measured, checked apart
     memo: Memo = field(default_factory=Memo)
 
-    def workload(self, asked: TrainingJob | ServingFleet, document: Document) -> Iterator[Finding]:
+    def workload(self, asked: TrainingJob | ServingFleet, document: Workload) -> Iterator[Finding]:
         """Everything wrong with the rows of a workload."""
         for row in document["allocations"]:
             facts = facts_of_row(row, self.scenario, self.catalog)
@@ -58,21 +60,21 @@ class AllocationCheck:
             yield from self._offer(asked, row, facts)
             yield from row_timing_findings(asked, row, facts, self.scenario)
             if isinstance(asked, TrainingJob):
-                yield from self._training(asked, row, facts)
+                yield from self._training(asked, cast("TrainingAllocation", row), facts)
         if isinstance(asked, TrainingJob):
-            yield from self._mixes(asked, document["allocations"])
-            jobs = sum(
-                Fraction(row["jobs"], row["mix"]["groups"] if "mix" in row else 1) for row in document["allocations"]
-            )
+            rows = cast("list[TrainingAllocation]", document["allocations"])
+            yield from self._mixes(asked, rows)
+            jobs = sum(Fraction(row["jobs"], row["mix"]["groups"] if "mix" in row else 1) for row in rows)
             if jobs != asked.count:
                 yield Finding("wrong-count", f"{asked.name}: {jobs} jobs planned, {asked.count} asked for")
         else:
-            pairs = [(row, facts_of_row(row, self.scenario, self.catalog)) for row in document["allocations"]]
+            served = cast("ServingWorkload", document)
+            pairs = [(row, facts_of_row(row, self.scenario, self.catalog)) for row in served["allocations"]]
             yield from serving_findings(
-                asked, self.scenario, self.catalog, self.arch, pairs, document["fleet"], self.memo
+                asked, self.scenario, self.catalog, self.arch, pairs, served["fleet"], self.memo
             )
 
-    def _offer(self, asked: TrainingJob | ServingFleet, row: Document, facts: OfferFacts) -> Iterator[Finding]:
+    def _offer(self, asked: TrainingJob | ServingFleet, row: Allocation, facts: OfferFacts) -> Iterator[Finding]:
         """Price, place and permission."""
         offer, shape, device = facts.offer, facts.shape, facts.device
         yield from cell_findings("wrong-offer", asked.name, row, place_cells(offer, shape))
@@ -92,7 +94,7 @@ class AllocationCheck:
         use = "training" if isinstance(asked, TrainingJob) else "serving"
         if use not in device.uses:
             yield Finding("not-allowed", f"{asked.name}: {device.id} is not for {use}")
-        if offer.max_shapes is not None and row["count"] > offer.max_shapes * row.get("jobs", 1):
+        if offer.max_shapes is not None and row["count"] > offer.max_shapes * jobs_of(row):
             yield Finding("limit-exceeded", f"{asked.name}: {row['offer']} is sold up to {offer.max_shapes}")
 
     def allowed(self, offer: Offer, device: Device) -> bool:
@@ -105,7 +107,7 @@ class AllocationCheck:
             and offer.price_model in (*hardware.pricing, RESERVED)  # what reserves nodes is checked where it is bought
         )
 
-    def _training(self, job: TrainingJob, row: Document, facts: OfferFacts) -> Iterator[Finding]:
+    def _training(self, job: TrainingJob, row: TrainingAllocation, facts: OfferFacts) -> Iterator[Finding]:
         per_job = row["count"] // max(row["jobs"], 1)
         if row["jobs"] < 1 or per_job * row["jobs"] != row["count"]:
             yield Finding("wrong-count", f"{job.name}: {row['count']} shapes for {row['jobs']} jobs")
@@ -134,7 +136,7 @@ class AllocationCheck:
         if not problems and not shared:
             yield from self._time(job, row, layout, facts, per_job, margins)
 
-    def _mixes(self, job: TrainingJob, rows: list[Document]) -> Iterator[Finding]:
+    def _mixes(self, job: TrainingJob, rows: list[TrainingAllocation]) -> Iterator[Finding]:
         """Rows that share jobs among several offers, together."""
         names = list(dict.fromkeys(row["mix"]["name"] for row in rows if "mix" in row))
         for name in names:
@@ -151,7 +153,7 @@ class AllocationCheck:
                 yield from check.findings(known)
 
     def _chance(
-        self, job: TrainingJob, spec: TrainingSpec, facts: OfferFacts, layout: Layout, terms: Document
+        self, job: TrainingJob, spec: TrainingSpec, facts: OfferFacts, layout: Layout, terms: Mapping[str, float]
     ) -> float:
         """What a run on machines that are taken away is longer than its mean at the confidence of the job."""
         spot, run = self.scenario.hardware.spot, spec.run
@@ -162,7 +164,7 @@ class AllocationCheck:
         return float(np.max(preemption_margin(busy_s, layout.devices, size, run, job.confidence_share)))
 
     def _memory(
-        self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts, margins: Margins
+        self, job: TrainingJob, row: TrainingAllocation, layout: Layout, facts: OfferFacts, margins: Margins
     ) -> Iterator[Finding]:
         terms = training_memory(self.arch, training_spec(job, self.arch), layout)
         needed, usable = float(terms.total), usable_bytes(facts.device, facts.shape)
@@ -185,7 +187,13 @@ class AllocationCheck:
             yield Finding("does-not-fit", f"{job.name}: offloads {asked:.6g} B a device, hosts hold {most or 0:.6g} B")
 
     def _time(
-        self, job: TrainingJob, row: Document, layout: Layout, facts: OfferFacts, per_job: int, margins: Margins
+        self,
+        job: TrainingJob,
+        row: TrainingAllocation,
+        layout: Layout,
+        facts: OfferFacts,
+        per_job: int,
+        margins: Margins,
     ) -> Iterator[Finding]:
         machine = training_machine(
             facts.device, facts.shape, job, self.arch, self.catalog, facts.inter_node_bytes_per_s

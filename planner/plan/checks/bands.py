@@ -6,7 +6,7 @@ Shares EQ-BAND-1 and EQ-BAND-2 with the search, not the way they are put togethe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Band, Catalog, Device
@@ -15,9 +15,33 @@ from planner.estimate.resolve import measured_mfu
 from planner.plan.checks.findings import Finding, cell_findings
 from planner.scenario.schema import DEFAULT_ESTIMATOR, TrainingJob
 
-Document = dict[str, Any]
-QUANTILES = ("p10", "p50", "p90")
-CELLS = (*QUANTILES, "rows", "sources", "median_error", "mean_error", "p90_error")
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.rows import Spread, TrainingAllocation
+    from planner.plan.model.workloads import Workload
+
+
+class ErrorCells(TypedDict):
+    """A measured error without the margin that follows from it."""
+
+    p10: float
+    p50: float
+    p90: float
+    rows: int
+    sources: int
+    median_error: float
+    mean_error: float
+    p90_error: float
+
+
+class BandNames(TypedDict):
+    """Which prediction a band is of."""
+
+    confidence: float
+    tier: str
+    family: str
+    constants: str
+    inherited_from: str
 
 
 class Margins(NamedTuple):
@@ -25,9 +49,9 @@ class Margins(NamedTuple):
 
     time: float
     memory: float
-    time_band: Document | None
-    memory_band: Document | None
-    names: Document
+    time_band: ErrorCells | None
+    memory_band: ErrorCells | None
+    names: BandNames
     erring: float = 1.0  # what times are multiplied with, where the scenario says to which quantile they err
 
 
@@ -36,7 +60,7 @@ def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Ca
     tier = "rule" if not arch.layers else DEFAULT_ESTIMATOR if job.tier == "measured" else job.tier
     tier = tier if measured_mfu(device, job.mfu) is None else "measured"
     family = catalog.training_families.get(device.family)
-    time: Document | None = None
+    time: ErrorCells | None = None
     if ratio is None and tier == "analytic" and family:
         time = _cells(family.time_band_of(experts=arch.is_moe))
     if ratio is None and tier == "rule":
@@ -61,11 +85,20 @@ def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Ca
     )
 
 
-def _cells(band: Band) -> Document:
-    return {name: getattr(band, name) for name in CELLS}
+def _cells(band: Band) -> ErrorCells:
+    return {
+        "p10": band.p10,
+        "p50": band.p50,
+        "p90": band.p90,
+        "rows": band.rows,
+        "sources": band.sources,
+        "median_error": band.median_error,
+        "mean_error": band.mean_error,
+        "p90_error": band.p90_error,
+    }
 
 
-def _rule(catalog: Catalog, family: str) -> Document | None:
+def _rule(catalog: Catalog, family: str) -> ErrorCells | None:
     error = catalog.rule_error
     if error is None:
         return None
@@ -74,16 +107,22 @@ def _rule(catalog: Catalog, family: str) -> Document | None:
     mean, runs = (error.mean, error.runs) if known else (other, 0)
     high = float(lognormal_p90(mean))
     return {
-        **{"p10": 1.0 / high, "p50": 1.0, "p90": high, "rows": runs, "sources": runs},
-        **{"median_error": error.median if known else mean, "mean_error": mean, "p90_error": high - 1.0},
+        "p10": 1.0 / high,
+        "p50": 1.0,
+        "p90": high,
+        "rows": runs,
+        "sources": runs,
+        "median_error": error.median if known else mean,
+        "mean_error": mean,
+        "p90_error": high - 1.0,
     }
 
 
-def _margin(band: Document | None, confidence: float) -> float:
+def _margin(band: ErrorCells | None, confidence: float) -> float:
     return 1.0 if band is None else max(1.0, float(band_quantile(band["p50"], band["p90"], confidence)))
 
 
-def band_findings(job: TrainingJob, row: Document, margins: Margins, hours: float) -> Iterator[Finding]:
+def band_findings(job: TrainingJob, row: TrainingAllocation, margins: Margins, hours: float) -> Iterator[Finding]:
     """Everything wrong with what a row says of its own errors."""
     stated = row["error_band"]
     if stated is None:
@@ -101,13 +140,14 @@ def band_findings(job: TrainingJob, row: Document, margins: Margins, hours: floa
     yield from cell_findings("wrong-band", job.name, stated, cells)
 
 
-def _spread(band: Mapping[str, float] | None, value: float, margin: float) -> Document:
-    return {**{name: value * (band[name] if band else 1.0) for name in QUANTILES}, "at_confidence": value * margin}
+def _spread(band: ErrorCells | None, value: float, margin: float) -> Spread:
+    low, middle, high = (band["p10"], band["p50"], band["p90"]) if band else (1.0, 1.0, 1.0)
+    return {"p10": value * low, "p50": value * middle, "p90": value * high, "at_confidence": value * margin}
 
 
-def workload_band_findings(name: str, workload: Document) -> Iterator[Finding]:
+def workload_band_findings(name: str, workload: Workload) -> Iterator[Finding]:
     """The band of a workload is the sum of its rows, quantile by quantile; its time is that of the last row."""
-    rows = [row["error_band"] for row in workload["allocations"] if row.get("error_band")]
+    rows = [cast("TrainingAllocation", row)["error_band"] for row in workload["allocations"] if row.get("error_band")]
     stated = workload["error_band"]
     if not rows or stated is None:
         if bool(rows) != (stated is not None):
@@ -123,37 +163,39 @@ def workload_band_findings(name: str, workload: Document) -> Iterator[Finding]:
     yield from cell_findings("wrong-band", name, stated, cells)
 
 
-def _largest(parts: Sequence[Mapping[str, float]]) -> Document:
-    return {key: max(part[key] for part in parts) for key in parts[0]}
+def _largest(parts: Sequence[Spread]) -> Mapping[str, float]:
+    spreads = cast("Sequence[Mapping[str, float]]", parts)
+    return {key: max(spread[key] for spread in spreads) for key in spreads[0]}
 
 
-def _summed(parts: Sequence[Mapping[str, float]]) -> Document:
-    return {key: sum(part[key] for part in parts) for key in parts[0]}
+def _summed(parts: Sequence[Spread]) -> Mapping[str, float]:
+    spreads = cast("Sequence[Mapping[str, float]]", parts)
+    return {key: sum(spread[key] for spread in spreads) for key in spreads[0]}
 
 
-def _bought(document: Document) -> Sequence[Document]:
-    """Contracts and copies of data: they cost what they cost."""
-    return [*document["contracts"], *document["copies"]]
+def _certain(cost_usd: float) -> Spread:
+    return {"p10": cost_usd, "p50": cost_usd, "p90": cost_usd, "at_confidence": cost_usd}
 
 
-def total_band_findings(document: Document) -> Iterator[Finding]:
+def total_band_findings(document: PlanDocument) -> Iterator[Finding]:
     """The band of the total, and the cost of the margins as the difference of two costs."""
     summary, workloads = document["summary"], document["workloads"]
-    plain = [dict.fromkeys((*QUANTILES, "at_confidence"), w["cost_usd"]) for w in workloads if not w["error_band"]]
+    plain = [_certain(workload["cost_usd"]) for workload in workloads if not workload["error_band"]]
     banded = [workload["error_band"] for workload in workloads if workload["error_band"]]
-    bought = [dict.fromkeys((*QUANTILES, "at_confidence"), row["cost_usd"]) for row in _bought(document)]
+    bought = [_certain(contract["cost_usd"]) for contract in document["contracts"]]
+    bought += [_certain(copy["cost_usd"]) for copy in document["copies"]]
     parts = [*plain, *bought, *(band["cost_usd"] for band in banded)]
     yield from cell_findings("wrong-band", "summary", summary, {"cost_band": _summed(parts)})
     margins = summary["margins"]
     if margins is None:
         return
-    median = margins["median_cost_microusd"]
+    median, cost = margins["median_cost_microusd"], cast("int", summary["cost_microusd"])
     cells = {
         "confidence": max((band["confidence"] for band in banded), default=0.0),
         "median_cost_usd": median / 1e6,
-        "margins_microusd": summary["cost_microusd"] - median,
-        "margins_usd": (summary["cost_microusd"] - median) / 1e6,
+        "margins_microusd": cost - median,
+        "margins_usd": (cost - median) / 1e6,
     }
     yield from cell_findings("wrong-band", "margins", margins, cells)
-    if document["status"] == "optimal" and median > summary["cost_microusd"]:
+    if document["status"] == "optimal" and median > cost:
         yield Finding("wrong-band", f"margins: the plan without them costs more, {median} micro-dollars")

@@ -8,15 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from planner.plan.checks.dates import date_after
 from planner.plan.checks.exact import exact_cost
-from planner.plan.checks.facts import RESERVED, OfferFacts, pool_of_row, wait_hours
+from planner.plan.checks.facts import RESERVED, OfferFacts, jobs_of, pool_of_row, wait_hours
 from planner.plan.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.rows import TrainingAllocation
+    from planner.plan.model.workloads import Allocation
+
 _SHORT = 1e-9  # share of a period that rounding may take
 
 
@@ -63,12 +67,13 @@ def grid_of(scenario: Scenario) -> Grid | None:
     return Grid(scenario.period_s / 3600.0, scenario.periods, horizon)
 
 
-def held_by(asked: TrainingJob | ServingFleet, row: Document, facts: OfferFacts, scenario: Scenario) -> list[Held]:
+def held_by(asked: TrainingJob | ServingFleet, row: Allocation, facts: OfferFacts, scenario: Scenario) -> list[Held]:
     """Periods in which a row holds nodes, and how many of its jobs run in them; a fleet holds all."""
     grid = grid_of(scenario)
     assert grid is not None
     if isinstance(asked, ServingFleet):
         return [Held(0, grid.periods, 1)]
+    row = cast("TrainingAllocation", row)
     if row["runs"] is not None:
         spans = [(grid.at(run["start_hours"]), run["end_hours"], run["jobs"]) for run in row["runs"]]
         return [Held(first, grid.touched(first, end), jobs) for first, end, jobs in spans if first is not None]
@@ -79,20 +84,21 @@ def held_by(asked: TrainingJob | ServingFleet, row: Document, facts: OfferFacts,
 
 
 def row_timing_findings(
-    asked: TrainingJob | ServingFleet, row: Document, facts: OfferFacts, scenario: Scenario
+    asked: TrainingJob | ServingFleet, row: Allocation, facts: OfferFacts, scenario: Scenario
 ) -> Iterator[Finding]:
     """Start, end, who pays, and whether the windows of the workload are kept."""
     reserved = facts.offer.price_model == RESERVED
     paid = {"funding": facts.offer.price_model, "reserved_pool": pool_of_row(row) if reserved else None}
     yield from cell_findings("wrong-funding", asked.name, row, paid)
     if row.get("mix"):  # the groups hold their machines together, at the widest band, which their rows tell
-        band = row["error_band"]["time"]
+        band = cast("TrainingAllocation", row)["error_band"]["time"]
         held = {"held_hours": row["hours"] * (band["margin"] if band else 1.0)}
         yield from cell_findings("wrong-time", asked.name, row, held)
     if isinstance(asked, ServingFleet):
-        cells = {"start_hours": 0.0, "end_hours": scenario.horizon_s / 3600.0, "runs": None}
+        cells: Mapping[str, object] = {"start_hours": 0.0, "end_hours": scenario.horizon_s / 3600.0, "runs": None}
         yield from cell_findings("wrong-start", asked.name, row, cells)
         return
+    row = cast("TrainingAllocation", row)
     grid = grid_of(scenario)
     if grid is None:
         begin = asked.start_s / 3600.0
@@ -104,7 +110,9 @@ def row_timing_findings(
         yield from _started(asked, row, facts, scenario, grid)
 
 
-def _started(job: TrainingJob, row: Document, facts: OfferFacts, scenario: Scenario, grid: Grid) -> Iterator[Finding]:
+def _started(
+    job: TrainingJob, row: TrainingAllocation, facts: OfferFacts, scenario: Scenario, grid: Grid
+) -> Iterator[Finding]:
     """A job that runs through: it starts with a period, not too early, and ends in time."""
     yield from cell_findings(
         "wrong-start", job.name, row, {"end_hours": row["start_hours"] + row["hours"], "runs": None}
@@ -128,7 +136,7 @@ def _in_time(job: TrainingJob, until_hours: float, grid: Grid) -> Iterator[Findi
         yield Finding("late", f"{job.name}: {until_hours:.6g} h is after the deadline of {latest:.6g} h")
 
 
-def _pausing(job: TrainingJob, row: Document, grid: Grid) -> Iterator[Finding]:
+def _pausing(job: TrainingJob, row: TrainingAllocation, grid: Grid) -> Iterator[Finding]:
     """A job that may pause: enough whole periods within its window, no more jobs at once than there are."""
     runs = row["runs"]
     if not runs:
@@ -152,7 +160,7 @@ def _pausing(job: TrainingJob, row: Document, grid: Grid) -> Iterator[Finding]:
 
 
 def running_findings(
-    job: TrainingJob, row: Document, facts: OfferFacts, scenario: Scenario, hours: float, restart_s: float
+    job: TrainingJob, row: TrainingAllocation, facts: OfferFacts, scenario: Scenario, hours: float, restart_s: float
 ) -> Iterator[Finding]:
     """A job that may pause runs in as many periods as it takes: each begins with a restart.
 
@@ -171,19 +179,22 @@ def running_findings(
         yield Finding("wrong-time", f"{job.name}: {ran} periods are run, {row['jobs']} × {needed:.6g} are needed")
 
 
-def training_cost(row: Document, facts: OfferFacts, per_job: int, hours: float) -> int:
+def training_cost(row: TrainingAllocation, facts: OfferFacts, per_job: int, hours: float) -> int:
     """What a row of a job costs by itself: nothing on reserved nodes, which contracts pay for.  [micro-USD]"""
     if facts.offer.price_model == RESERVED:
         return 0
     return int(row["jobs"]) * exact_cost(per_job, facts.offer.price_microusd_per_hour, hours)
 
 
-def order_findings(document: Document, scenario: Scenario) -> Iterator[Finding]:
+def order_findings(document: PlanDocument, scenario: Scenario) -> Iterator[Finding]:
     """Jobs that wait for others start when those are done, their margins included."""
     grid = grid_of(scenario)
     if grid is None:
         return
-    rows = {workload["name"]: workload["allocations"] for workload in document["workloads"]}
+    rows = {
+        workload["name"]: cast("list[TrainingAllocation]", workload["allocations"])  # no fleet is asked for below
+        for workload in document["workloads"]
+    }
     for job in scenario.training:
         for name in job.after or ():
             done = max((_done_hours(row, grid) for row in rows[name]), default=0.0)
@@ -193,13 +204,13 @@ def order_findings(document: Document, scenario: Scenario) -> Iterator[Finding]:
                 yield Finding("too-early", message)
 
 
-def _done_hours(row: Document, grid: Grid) -> float:
+def _done_hours(row: TrainingAllocation, grid: Grid) -> float:
     """End of the last period that a row touches."""
     until = row["end_hours"] if row["runs"] else row["start_hours"] + row["held_hours"]
     return grid.edge(math.ceil(until / grid.period_hours - _SHORT))
 
 
-def schedule_findings(document: Document, scenario: Scenario) -> Iterator[Finding]:
+def schedule_findings(document: PlanDocument, scenario: Scenario) -> Iterator[Finding]:
     """What the schedule says of periods, dates, slack and runs follows from the rows."""
     grid, stated = grid_of(scenario), document["schedule"]
     if grid is None or stated is None:
@@ -219,20 +230,21 @@ def schedule_findings(document: Document, scenario: Scenario) -> Iterator[Findin
             yield from cell_findings("wrong-schedule", workload["name"], job, cells, scale=grid.horizon_hours)
 
 
-def _job_cells(asked: TrainingJob | ServingFleet, row: Document, scenario: Scenario) -> Mapping[str, Any]:
-    start, end = row["start_hours"], row["end_hours"]
-    cells: Document = {
+def _job_cells(asked: TrainingJob | ServingFleet, row: Allocation, scenario: Scenario) -> Mapping[str, object]:
+    start, end, jobs = row["start_hours"], row["end_hours"], jobs_of(row)
+    cells: dict[str, object] = {
         "workload": asked.name,
         "place": " ".join(dict.fromkeys([row["device"], row["provider"], row["zone"] or row["region"]])),
         "start_hours": start,
         "finish_hours": end,
         "start_date": date_after(scenario, start),
         "finish_date": date_after(scenario, end),
-        "jobs": row.get("jobs", 1),
-        "runs": row["runs"] or [{"start_hours": start, "end_hours": end, "jobs": row.get("jobs", 1)}],
+        "jobs": jobs,
+        "runs": row["runs"] or [{"start_hours": start, "end_hours": end, "jobs": jobs}],
     }
     if isinstance(asked, ServingFleet):
         return {**cells, "release_hours": 0.0, "deadline_hours": None, "slack_hours": None}
+    row = cast("TrainingAllocation", row)
     latest = (asked.start_s + asked.deadline_s) / 3600.0
     late = 0.0 if row["runs"] else row["held_hours"] - row["hours"]
     return {

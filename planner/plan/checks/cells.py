@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from planner.architecture.model import Architecture
 from planner.architecture.work import training_flop_per_token
@@ -12,10 +13,12 @@ from planner.estimate.resolve import sequence_length_of, tier_on
 from planner.plan.checks.facts import OfferFacts
 from planner.scenario.schema import TrainingJob
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.estimate.demand import TrainingDemand
+    from planner.plan.model.rows import Energy, Memory, Speed, TrainingAllocation
 
 
-def place_cells(offer: Offer, shape: Shape) -> Document:
+def place_cells(offer: Offer, shape: Shape) -> Mapping[str, object]:
     """Where a row stands, and where its price comes from."""
     return {
         "provider": offer.provider,
@@ -32,7 +35,7 @@ def place_cells(offer: Offer, shape: Shape) -> Document:
     }
 
 
-def memory_cells(terms: dict[str, float], usable_bytes: float) -> Document:
+def memory_cells(terms: dict[str, float], usable_bytes: float) -> Memory:
     """Memory of one device: its terms, their sum, and what they leave of what is usable.  [B]"""
     needed = float(sum(terms.values()))
     return {
@@ -43,7 +46,9 @@ def memory_cells(terms: dict[str, float], usable_bytes: float) -> Document:
     }
 
 
-def training_cells(job: TrainingJob, row: Document, terms: dict[str, float], hours: float) -> Document:
+def training_cells(
+    job: TrainingJob, row: TrainingAllocation, terms: dict[str, float], hours: float
+) -> Mapping[str, object]:
     """When a job is done, and of what its time is made."""
     others = dict.fromkeys(row["time_terms_s"], 0.0)  # terms of another tier, in a plan that mixes tiers
     return {
@@ -63,7 +68,7 @@ def speed_cells(
     machine_mfu: float,
     busy_s: float,
     devices: int,
-) -> Document:
+) -> Speed:
     """The work of a run, the speed of one device in it, and the rule of thumb on the same devices."""
     peak = facts.device.peak_flop_per_s[job.precision] * facts.shape.compute_share
     per_token = float(training_flop_per_token(arch, sequence_length_of(job, arch)))
@@ -98,7 +103,7 @@ def mfu_source(tier: str, family: str, catalog: Catalog) -> str:
     return f"rule tier, {of}: {rule.provenance.source}"
 
 
-def energy_cells(catalog: Catalog, facts: OfferFacts, shapes: int, hours: float) -> Document:
+def energy_cells(catalog: Catalog, facts: OfferFacts, shapes: int, hours: float) -> Energy:
     """Rated power, and carbon over the hours; None where a fact is missing."""
     watts = facts.device.tdp_w
     if watts is None:
@@ -109,7 +114,7 @@ def energy_cells(catalog: Catalog, facts: OfferFacts, shapes: int, hours: float)
     return {"power_w": power_w, "carbon_kg": None if grams_per_hour is None else grams_per_hour * hours / 1000.0}
 
 
-def training_demand(job: TrainingJob, sequence_length: float) -> Document:
+def training_demand(job: TrainingJob, sequence_length: int) -> TrainingDemand:
     """What a job asks for."""
     return {
         "tokens": job.tokens,

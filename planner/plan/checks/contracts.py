@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Offer
@@ -16,18 +16,31 @@ from planner.estimate.market import is_own_contract
 from planner.plan.checks.calendar import Grid, counted, grid_of, held_by
 from planner.plan.checks.dates import date_after, owned_nodes, owned_window_s
 from planner.plan.checks.exact import exact_cost
-from planner.plan.checks.facts import CONTRACTS, RESERVED, OfferFacts, facts_of_row, pool_of_row
+from planner.plan.checks.facts import CONTRACTS, RESERVED, OfferFacts, facts_of_row, jobs_of, pool_of_row
 from planner.plan.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.plan.checks.pools import Pool, period_hours, pool_cells, rent_microusd_per_hour, shares_of, use_cells
 from planner.scenario.schema import Scenario
 from planner.scenario.terms import COMMITMENT_HOURS
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.bought import Contract, PoolPlace, Schedule, Spend
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.workloads import Allocation
+
 ON_DEMAND = "on_demand"
 _SHORT = 1e-9
 
 
-def contract_findings(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
+class HeldRow(NamedTuple):
+    """A row of a workload, its facts, and the nodes that it holds in every period."""
+
+    workload: str
+    row: Allocation
+    facts: OfferFacts
+    nodes: list[int]
+
+
+def contract_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """Everything wrong with what is bought ahead and with the use of what is bought or owned."""
     grid, contracts = grid_of(scenario), document["contracts"]
     yield from _sunk(document, scenario)
@@ -46,7 +59,7 @@ def contract_findings(document: Document, scenario: Scenario, catalog: Catalog) 
     yield from _pools(document, scenario, catalog, grid)
 
 
-def _contract(contract: Document, offer: Offer, scenario: Scenario, catalog: Catalog, grid: Grid) -> Iterator[Finding]:
+def _contract(contract: Contract, offer: Offer, scenario: Scenario, catalog: Catalog, grid: Grid) -> Iterator[Finding]:
     """Place, price, term and fee of one purchase."""
     shape, where = catalog.shapes[offer.shape], f"contract {contract['offer']}"
     cells = {
@@ -91,7 +104,7 @@ def _allowed(offer: Offer, scenario: Scenario, catalog: Catalog) -> bool:
     )
 
 
-def _topped_up(contract: Document, offer: Offer, grid: Grid, where: str) -> Iterator[Finding]:
+def _topped_up(contract: Contract, offer: Offer, grid: Grid, where: str) -> Iterator[Finding]:
     """Nodes on demand for whole periods: each period is paid for by itself."""
     periods = range(contract["first_period"], min(contract["end_period"], grid.periods))
     lengths = [grid.edge(number + 1) - grid.edge(number) for number in periods]
@@ -107,7 +120,7 @@ def _topped_up(contract: Document, offer: Offer, grid: Grid, where: str) -> Iter
     yield from cell_findings("wrong-fee", where, contract, cells)
 
 
-def _term(contract: Document, offer: Offer, scenario: Scenario, grid: Grid, where: str) -> Iterator[Finding]:
+def _term(contract: Contract, offer: Offer, scenario: Scenario, grid: Grid, where: str) -> Iterator[Finding]:
     """A term that is sold, and its fee, whole or within the horizon."""
     term, start, count = contract["term_hours"], contract["start_hours"], contract["count"]
     if not _sold(offer, term):
@@ -141,7 +154,7 @@ def _sold(offer: Offer, term_hours: float) -> bool:
     return math.isclose(steps, round(steps), abs_tol=1e-6)
 
 
-def _counts(contracts: Sequence[Document], offers: dict[str, Offer], grid: Grid) -> Iterator[Finding]:
+def _counts(contracts: Sequence[Contract], offers: dict[str, Offer], grid: Grid) -> Iterator[Finding]:
     """No more of an offer at once than is sold; a block that a catalog lists has its most for each block."""
     known = [(contract, offers[contract["offer"]]) for contract in contracts if contract["offer"] in offers]
     for contract, offer in known:
@@ -160,7 +173,7 @@ def _counts(contracts: Sequence[Document], offers: dict[str, Offer], grid: Grid)
                 yield Finding("limit-exceeded", f"{name} is sold up to {most}, {count} are held in period {number}")
 
 
-def _pools(document: Document, scenario: Scenario, catalog: Catalog, grid: Grid) -> Iterator[Finding]:
+def _pools(document: PlanDocument, scenario: Scenario, catalog: Catalog, grid: Grid) -> Iterator[Finding]:
     """Every pool is covered in every period, and the plan says how far."""
     uses = pool_uses(document, scenario, catalog, grid)
     for use in uses:
@@ -185,7 +198,7 @@ def _pools(document: Document, scenario: Scenario, catalog: Catalog, grid: Grid)
             yield from cell_findings("wrong-contract", f"contract {contract['offer']}", contract, figures)
 
 
-def _shares(document: Document, uses: Sequence[Pool], scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
+def _shares(document: PlanDocument, uses: Sequence[Pool], scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """Who uses a pool bears its cost, by node-hours."""
     users: dict[str, dict[str, list[int]]] = {}
     for name, row, _, counts in _held_rows(document, scenario, catalog):
@@ -196,7 +209,7 @@ def _shares(document: Document, uses: Sequence[Pool], scenario: Scenario, catalo
     for contract in document["contracts"]:
         costs[contract["pool"]] = costs.get(contract["pool"], 0) + contract["cost_microusd"]
     shared = [one for use in uses for one in shares_of(use, users.get(use.name, {}), costs[use.name])]
-    stated = document["schedule"]["shares"]
+    stated = cast("Schedule", document["schedule"])["shares"]
     if len(shared) != len(stated):
         yield Finding("wrong-schedule", f"{len(stated)} shares of pools, {len(shared)} computed")
         return
@@ -204,18 +217,20 @@ def _shares(document: Document, uses: Sequence[Pool], scenario: Scenario, catalo
         yield from cell_findings("wrong-schedule", f"share of {one['pool']}", told, one)
 
 
-def pool_uses(document: Document, scenario: Scenario, catalog: Catalog, grid: Grid) -> list[Pool]:
+def pool_uses(document: PlanDocument, scenario: Scenario, catalog: Catalog, grid: Grid) -> list[Pool]:
     """Nodes of every pool counted from the rows and the contracts, then of what is owned; those that play no part
     are left out. Pools stand in the order of their names, as do those of the plan."""
     rows = list(_held_rows(document, scenario, catalog))
-    places = {pool_of_row(row): row for _, row, facts, _ in rows if facts.offer.price_model == RESERVED}
+    places: dict[str, PoolPlace] = {
+        pool_of_row(row): row for _, row, facts, _ in rows if facts.offer.price_model == RESERVED
+    }
     places |= {contract["pool"]: contract for contract in document["contracts"]}
     found = [_pool_use(name, places[name], document, rows, catalog, grid) for name in sorted(places)]
     for index, owned in enumerate(scenario.hardware.owned):
         there = owned_nodes(scenario, owned, grid.edges_s())
         used = _summed([count for _, _, facts, count in rows if facts.owned == index], grid.periods)
         region = owned.region or "owned"
-        place = {"provider": "owned", "region": region, "zone": "", "shape": owned.shape}
+        place: PoolPlace = {"provider": "owned", "region": region, "zone": "", "shape": owned.shape}
         found.append(
             Pool(
                 name=f"owned/{region}/{owned.shape.rsplit('/', 1)[-1]}",
@@ -230,9 +245,7 @@ def pool_uses(document: Document, scenario: Scenario, catalog: Catalog, grid: Gr
     return [use for use in found if any(use.used) or any(use.on_demand) or any(use.reserved)]
 
 
-def _held_rows(
-    document: Document, scenario: Scenario, catalog: Catalog
-) -> Iterator[tuple[str, Document, OfferFacts, list[int]]]:
+def _held_rows(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[HeldRow]:
     """Workloads and their rows, with the facts of a row and the nodes that it holds in every period."""
     grid, asked = grid_of(scenario), {workload.name: workload for workload in scenario.workloads}
     assert grid is not None
@@ -240,16 +253,21 @@ def _held_rows(
         for row in workload["allocations"] if workload["name"] in asked else ():
             facts = facts_of_row(row, scenario, catalog)
             if facts is not None:
-                per_job = row["count"] // max(row.get("jobs", 1), 1)
+                per_job = row["count"] // max(jobs_of(row), 1)
                 held = held_by(asked[workload["name"]], row, facts, scenario)
-                yield workload["name"], row, facts, counted(held, grid.periods, per_job)
+                yield HeldRow(workload["name"], row, facts, counted(held, grid.periods, per_job))
 
 
 def _pool_use(
-    name: str, place: Document, document: Document, rows: Sequence[Any], catalog: Catalog, grid: Grid
+    name: str, place: PoolPlace, document: PlanDocument, rows: Sequence[HeldRow], catalog: Catalog, grid: Grid
 ) -> Pool:
     mine = [contract for contract in document["contracts"] if contract["pool"] == name]
-    stand = {key: place[key] for key in ("provider", "region", "zone", "shape")}
+    stand: PoolPlace = {
+        "provider": place["provider"],
+        "region": place["region"],
+        "zone": place["zone"],
+        "shape": place["shape"],
+    }
     return Pool(
         name=name,
         kind=RESERVED,
@@ -262,7 +280,7 @@ def _pool_use(
     )
 
 
-def _bought(contracts: Sequence[Document], grid: Grid) -> list[int]:
+def _bought(contracts: Sequence[Contract], grid: Grid) -> list[int]:
     found = [0] * grid.periods
     for contract in contracts:
         for period in range(max(contract["first_period"], 0), min(contract["end_period"], grid.periods)):
@@ -274,7 +292,7 @@ def _summed(counts: Sequence[Sequence[int]], periods: int) -> list[int]:
     return [sum(count[number] for count in counts) for number in range(periods)]
 
 
-def _sunk(document: Document, scenario: Scenario) -> Iterator[Finding]:
+def _sunk(document: PlanDocument, scenario: Scenario) -> Iterator[Finding]:
     """What is owned costs so much whether it runs or not."""
     paid = [owned for owned in scenario.hardware.owned if owned.sunk_microusd_per_hour is not None]
     if len(paid) != len(document["owned"]):
@@ -288,7 +306,7 @@ def _sunk(document: Document, scenario: Scenario) -> Iterator[Finding]:
         yield from cell_findings("wrong-total", f"owned {owned.shape}", stated, cells)
 
 
-def _spend(document: Document) -> Iterator[Finding]:
+def _spend(document: PlanDocument) -> Iterator[Finding]:
     """The total by what it depends on."""
     ran = sum(row["cost_microusd"] for workload in document["workloads"] for row in workload["allocations"])
     bought = [sum(one["cost_microusd"] for one in document["contracts"] if (one["kind"] == ON_DEMAND) is top_up)
@@ -302,4 +320,4 @@ def _spend(document: Document) -> Iterator[Finding]:
         "variable_microusd": ran + bought[True] + copied,
         "sunk_microusd": sum(owned["sunk_microusd"] for owned in document["owned"]),
     }
-    yield from cell_findings("wrong-total", "spend", document["spend"], cells)
+    yield from cell_findings("wrong-total", "spend", cast("Spend", document["spend"]), cells)

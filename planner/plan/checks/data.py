@@ -5,9 +5,9 @@ Prices are those of the scenario, else the catalog's; the sum is worked out here
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Any
+from typing import TYPE_CHECKING
 
 from planner.catalog.model import Catalog
 from planner.catalog.regions import region_matches
@@ -15,12 +15,14 @@ from planner.plan.checks.facts import facts_of_row
 from planner.plan.checks.findings import Finding, cell_findings
 from planner.scenario.schema import Data, Scenario, TrainingJob
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
+
 _GB = 1e9
 _MONTH_HOURS = 730.0
 
 
-def data_findings(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
+def data_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """Everything wrong with where jobs run for their data, and with the copies."""
     readers: dict[str, list[TrainingJob]] = {}
     for job in scenario.training:
@@ -41,7 +43,7 @@ def data_findings(document: Document, scenario: Scenario, catalog: Catalog) -> I
 
 
 def _copies(
-    document: Document,
+    document: PlanDocument,
     needed: dict[tuple[str, str, str], None],
     readers: dict[str, list[TrainingJob]],
     catalog: Catalog,
@@ -68,7 +70,7 @@ def kept_hours(jobs: list[TrainingJob]) -> float:
     return (max(job.start_s + job.deadline_s for job in jobs) - min(job.start_s for job in jobs)) / 3600.0
 
 
-def copy_cells(data: Data, hours: float, provider: str, catalog: Catalog) -> Document | None:
+def copy_cells(data: Data, hours: float, provider: str, catalog: Catalog) -> Mapping[str, object] | None:
     """What moving a data set to a provider and keeping it there costs; None when either price is unknown.
 
     Parameters

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
 from planner.estimate.resolve import inter_node_rate
 from planner.scenario.schema import Scenario
 
-Document = dict[str, Any]
-RESERVED = "reserved"  # price model of rows on nodes of a pool
+if TYPE_CHECKING:
+    from planner.plan.model.bought import PoolPlace
+    from planner.plan.model.rows import Place, TrainingAllocation
+    from planner.plan.model.workloads import Allocation
+
+RESERVED: Final = "reserved"  # price model of rows on nodes of a pool
 
 
 class OfferFacts(NamedTuple):
@@ -23,9 +27,15 @@ class OfferFacts(NamedTuple):
     inter_node_bytes_per_s: float | None
 
 
-def facts_of_row(row: Document, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
+def facts_of_row(row: Place, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
     """The offer of a row from the catalog or from what the scenario owns; None when there is none."""
-    identifier = row["offer"]
+    if _owned_index(row["offer"], scenario, catalog) is None and row["price_model"] == RESERVED:
+        return _reserved(row, scenario, catalog)
+    return facts_of_offer(row["offer"], scenario, catalog)
+
+
+def facts_of_offer(identifier: str, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
+    """What the scenario owns or the catalog offers by a name; None when there is none."""
     owned = _owned_index(identifier, scenario, catalog)
     if owned is not None:
         entry = scenario.hardware.owned[owned]
@@ -41,8 +51,6 @@ def facts_of_row(row: Document, scenario: Scenario, catalog: Catalog) -> OfferFa
             price_microusd_per_hour=entry.price_microusd_per_hour,
             provenance=Provenance(source="scenario", as_of="", status="user"),
         )
-    elif row["price_model"] == RESERVED:
-        return _reserved(row, scenario, catalog)
     else:
         found = [offer for offer in catalog.offers if offer.id == identifier]
         if len(found) != 1:
@@ -59,7 +67,7 @@ def _owned_index(identifier: str, scenario: Scenario, catalog: Catalog) -> int |
     return None
 
 
-def _reserved(row: Document, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
+def _reserved(row: Place, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
     """Nodes of a pool: some contract must be sold there; what they cost is the contract's."""
     sold = [offer for offer in catalog.offers if offer.price_model in CONTRACTS and _same_place(row, offer)]
     if not sold:
@@ -83,11 +91,17 @@ def _reserved(row: Document, scenario: Scenario, catalog: Catalog) -> OfferFacts
 CONTRACTS = ("commitment_1y", "commitment_3y", "block", "calendar")
 
 
-def _same_place(row: Document, offer: Offer) -> bool:
-    return all(row[name] == getattr(offer, name) for name in ("provider", "region", "zone", "shape"))
+def _same_place(row: Place, offer: Offer) -> bool:
+    there = row["provider"], row["region"], row["zone"], row["shape"]
+    return there == (offer.provider, offer.region, offer.zone, offer.shape)
 
 
-def pool_of_row(row: Document) -> str:
+def jobs_of(row: Allocation) -> int:
+    """Jobs of a row; one of a fleet."""
+    return cast("TrainingAllocation", row).get("jobs", 1)
+
+
+def pool_of_row(row: PoolPlace) -> str:
     """The pool that a row or a contract stands in, by its place: "aws/us-east-1/p5.48xlarge"."""
     place = f"{row['region']}/{row['zone']}" if row["zone"] else row["region"]
     return f"{row['provider']}/{place}/{row['shape'].rsplit('/', 1)[-1]}"

@@ -47,7 +47,7 @@ class Memo:
 
 
 def cell_findings(
-    reference: str, where: str, stated: Mapping[str, Any], computed: Mapping[str, Any], *, scale: float = 0.0
+    reference: str, where: str, stated: Mapping[str, object], computed: Mapping[str, object], *, scale: float = 0.0
 ) -> Iterator[Finding]:
     """Cells of a document that differ from what was computed again.
 
@@ -62,7 +62,7 @@ def cell_findings(
             yield Finding(reference, f"{where}: {name} is {stated[name]!r} in the plan, {value!r} computed again")
 
 
-def same(stated: Any, computed: Any, scale: float = 0.0) -> bool:
+def same(stated: object, computed: object, scale: float = 0.0) -> bool:
     """Whether a part of a document is what was computed, key by key and element by element."""
     if isinstance(stated, bool) or isinstance(computed, bool):
         return stated is computed

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from planner.estimate.resolve_serving import fleet_levels
 from planner.estimate.serving_spares import availability_of, repair_s, time_within_spares
 from planner.scenario.schema import ServingFleet
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import ApiPrice, Availability, FleetFigures, Level, ServingAllocation, TokenPrices
 
 
-def load_cells(fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float], replicas: int) -> Document:
+class LoadCells(TypedDict):
+    """What a replica carries, and how full all of a row are."""
+
+    bucket_requests_per_s: list[float]
+    replica_requests_per_s: float
+    planned_requests_per_s: float
+    load_at_peak: float
+    output_tokens_per_s_per_replica: float
+    mean_output_tokens: float
+
+
+def load_cells(fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float], replicas: int) -> LoadCells:
     """What one replica of a row carries of its own mix, and how full those of the row are at peak.
 
     Parameters
@@ -43,8 +55,8 @@ def load_cells(fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float
 
 
 def price_cells(
-    fleet: ServingFleet, loads: Document, cost_microusd: int, replicas: int, hours: float, horizon_hours: float
-) -> Document:
+    fleet: ServingFleet, loads: LoadCells, cost_microusd: int, replicas: int, hours: float, horizon_hours: float
+) -> TokenPrices:
     """Micro-dollars of an output token are dollars of a million: at the mean load, and with every replica full."""
     tokens = loads["mean_output_tokens"]
     mean = loads["planned_requests_per_s"] / fleet.peak_factor * tokens * horizon_hours * 3600.0
@@ -55,7 +67,9 @@ def price_cells(
     }
 
 
-def fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, horizon_hours: float) -> Document:
+def fleet_cells(
+    fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int, horizon_hours: float
+) -> FleetFigures:
     """The figures of a fleet over all its rows; `spares`: replicas that may be lost."""
     cost_usd = sum(row["cost_microusd"] for row in rows) / 1e6
     requests = fleet.traffic.requests_per_s * horizon_hours * 3600.0
@@ -80,16 +94,18 @@ def fleet_cells(fleet: ServingFleet, rows: Sequence[Document], spares: int, hori
     }
 
 
-def _most_tokens(rows: Sequence[Document]) -> float:
+def _most_tokens(rows: Sequence[ServingAllocation]) -> float:
     """Output tokens of replicas that are full while they run; two pools carry what the slower one does."""
     tokens: dict[str, float] = {}
     for row in rows:
         seconds = row["replicas"] * row["hours"] * 3600.0
-        tokens[row["role"]] = tokens.get(row["role"], 0.0) + seconds * row["output_tokens_per_s_per_replica"]
+        tokens[row["role"]] = tokens.get(row["role"], 0.0) + seconds * cast(
+            "float", row["output_tokens_per_s_per_replica"]
+        )
     return tokens.get("whole", 0.0) + min(tokens.get("prefill", 0.0), tokens.get("decode", 0.0))
 
 
-def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Document]:
+def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Level]:
     found = fleet_levels(fleet, horizon_hours * 3600.0)
     return [
         {
@@ -102,7 +118,7 @@ def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Document]:
     ]
 
 
-def _availability(fleet: ServingFleet, rows: Sequence[Document], spares: int) -> Document | None:
+def _availability(fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int) -> Availability | None:
     """Whether spares will do: all replicas are taken to be as large, and so as frail, as the largest."""
     if not rows:
         return None
@@ -115,7 +131,7 @@ def _availability(fleet: ServingFleet, rows: Sequence[Document], spares: int) ->
     }
 
 
-def _api(fleet: ServingFleet, cost_usd: float, requests: float, seconds: float) -> Document | None:
+def _api(fleet: ServingFleet, cost_usd: float, requests: float, seconds: float) -> ApiPrice | None:
     """The same requests at the price of an API, and the rate from which the fleet is cheaper."""
     if fleet.api_usd_per_token is None:
         return None
@@ -125,7 +141,7 @@ def _api(fleet: ServingFleet, cost_usd: float, requests: float, seconds: float) 
     )
     each = usd * paid
     return {
-        "price": fleet.api_price,
+        "price": cast("str", fleet.api_price),
         "usd_per_request": each,
         "usd_per_million_output_tokens": 1e6 * each / fleet.output_tokens if fleet.output_tokens else 0.0,
         "cost_usd": each * requests,

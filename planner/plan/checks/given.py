@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from planner.catalog.given import GIVEN
 from planner.estimate.given import given_offers, known
@@ -16,20 +16,22 @@ from planner.plan.checks.fleet import fleet_cells, load_cells, price_cells
 from planner.plan.checks.routing import routing_findings
 from planner.scenario.schema import Scenario, ServingFleet
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import FleetFigures, ServingAllocation
+
 MICRO = 1_000_000
 
 
 def given_cells(
-    fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float], row: Document, cost: int, hours: float
-) -> Document:
+    fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float], row: ServingAllocation, cost: int, hours: float
+) -> Mapping[str, object]:
     """A row of a table of rates: each unit is one replica on one device, of which nothing else is known."""
     loads, units = load_cells(fleet, rates, sent, row["count"]), row["count"]
-    tier: Document = dict.fromkeys(("engine", "constants", "inherited_from"), "")
+    tier: dict[str, object] = dict.fromkeys(("engine", "constants", "inherited_from"), "")
     tier |= {"tier": "measured", "family": GIVEN, "tag": GIVEN, "tpot": None, "ttft": None}
     tier["confidence"] = fleet.confidence_share
     nothing = dict.fromkeys(("needed_bytes", "usable_bytes", "free_bytes"), 0.0)
-    found: Document = known(
+    found: Mapping[str, object] = known(
         {
             "layout": dict.fromkeys(("tp", "pp", "dp", "ep", "cp"), 1),
             "role": "whole",
@@ -52,7 +54,7 @@ def given_cells(
 
 
 def given_findings(
-    fleet: ServingFleet, scenario: Scenario, rows: Sequence[Document], stated: Document
+    fleet: ServingFleet, scenario: Scenario, rows: Sequence[ServingAllocation], stated: FleetFigures
 ) -> Iterator[Finding]:
     """Everything wrong with the rows of a fleet whose rates are given, from the file read again."""
     rates = fleet.rates
@@ -61,7 +63,7 @@ def given_findings(
     hours, spares = scenario.horizon_s / 3600.0, stated["spare_replicas"]
     if fleet.availability is None and spares != fleet.spare_replicas:
         yield Finding("demand-unmet", f"{fleet.name}: {spares} spares, {fleet.spare_replicas} asked for")
-    carried: list[tuple[Document, list[int]]] = []
+    carried: list[tuple[ServingAllocation, list[int]]] = []
     for row in rows:
         if row["offer"] not in offers:
             yield Finding("unknown-offer", f"{fleet.name}: the table of rates has no offer {row['offer']!r}")
@@ -76,7 +78,11 @@ def given_findings(
             yield Finding("wrong-cost", f"{fleet.name}: {row['cost_microusd']} stated, {cost} computed")
         needed = row["count"] - spares if len(rows) == 1 else row["count"]
         cells = given_cells(fleet, each, row["routed_requests_per_s"], row, cost, hours)
-        placed = {**place_cells(one.offer, one.shape), "devices": row["count"], "replicas_needed": needed}
+        placed: dict[str, object] = {
+            **place_cells(one.offer, one.shape),
+            "devices": row["count"],
+            "replicas_needed": needed,
+        }
         placed |= {"funding": one.offer.price_model, "reserved_pool": None, "runs": None}
         placed |= {"start_hours": 0.0, "end_hours": hours}
         yield from cell_findings("wrong-load", fleet.name, row, {**placed, **cells})
@@ -84,9 +90,14 @@ def given_findings(
     yield from routing_findings(fleet, bucket_demands(fleet), carried, spares)
     if sum(row["replicas"] for row in rows) < fleet.min_replicas:
         yield Finding("demand-unmet", f"{fleet.name}: fewer than {fleet.min_replicas} replicas")
-    name = "output_tokens_per_s_per_replica"
-    numbers = [{**row, name: math.nan if row[name] is None else row[name]} for row in rows]
+    numbers = [_number(row) for row in rows]
     yield from cell_findings("wrong-fleet", fleet.name, stated, known(fleet_cells(fleet, numbers, spares, hours)))
+
+
+def _number(row: ServingAllocation) -> ServingAllocation:
+    """With nan where its tokens are not known."""
+    rate = row["output_tokens_per_s_per_replica"]
+    return {**row, "output_tokens_per_s_per_replica": math.nan if rate is None else rate}
 
 
 def _own(scenario: Scenario, fleet: ServingFleet) -> list[Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Shape
@@ -14,7 +14,10 @@ from planner.estimate.serving_work import cache_heads
 from planner.plan.checks.findings import Finding
 from planner.scenario.schema import TrainingJob
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import ServingLayout
+    from planner.plan.model.rows import TrainingLayout
+
 BATCH_TOLERANCE = 0.10  # of one asked batch; a range is kept to
 TRAINING_SIZES = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "global_batch_sequences", "micro_batches")
 STAGES = ("none", "zero-1", "zero-2", "zero-3")
@@ -22,7 +25,7 @@ SERVING_SIZES = ("tp", "pp", "dp", "ep", "cp")
 
 
 def training_layout_findings(
-    job: TrainingJob, arch: Architecture, split: Document, shape: Shape, devices: int, *, shared: bool = False
+    job: TrainingJob, arch: Architecture, split: TrainingLayout, shape: Shape, devices: int, *, shared: bool = False
 ) -> Iterator[Finding]:
     """Everything illegal about the split of one job over a number of devices; `shared`: the batch is only a share."""
     where = job.name
@@ -45,7 +48,7 @@ def training_layout_findings(
 
 
 def serving_layout_findings(
-    where: str, arch: Architecture, split: Document, shape: Shape, engine: str
+    where: str, arch: Architecture, split: ServingLayout, shape: Shape, engine: str
 ) -> Iterator[Finding]:
     """Everything illegal about the split of one replica."""
     if not _whole(split, SERVING_SIZES):
@@ -60,7 +63,7 @@ def serving_layout_findings(
     yield from _cache_findings(where, arch, split, engine)
 
 
-def _cache_findings(where: str, arch: Architecture, split: Document, engine: str) -> Iterator[Finding]:
+def _cache_findings(where: str, arch: Architecture, split: ServingLayout, engine: str) -> Iterator[Finding]:
     """Only tensor ranks that would hold the same heads may share out their tokens, and only where the engine can."""
     if split["cp"] == 1:
         return
@@ -78,11 +81,11 @@ def _illegal(where: str, text: str) -> Finding:
     return Finding("illegal-layout", f"{where}: {text}")
 
 
-def _whole(split: Document, names: tuple[str, ...]) -> bool:
-    return all(type(split[name]) is int and split[name] >= 1 for name in names)
+def _whole(split: Mapping[str, object], names: tuple[str, ...]) -> bool:
+    return all(type(size) is int and size >= 1 for size in (split[name] for name in names))
 
 
-def _framework_findings(where: str, name: str, split: Document) -> Iterator[Finding]:
+def _framework_findings(where: str, name: str, split: TrainingLayout) -> Iterator[Finding]:
     """What the table of frameworks says that a framework does not have."""
     framework = FRAMEWORKS.get(name)
     if framework is None:
@@ -109,7 +112,7 @@ def _tensor_findings(where: str, arch: Architecture, tp: int, shape: Shape) -> I
             return
 
 
-def _pipeline_findings(where: str, arch: Architecture, split: Document) -> Iterator[Finding]:
+def _pipeline_findings(where: str, arch: Architecture, split: TrainingLayout) -> Iterator[Finding]:
     pp, vpp, layers = split["pp"], split["vpp"], arch.layer_count
     if pp * vpp > max(layers, 1):
         yield _illegal(where, f"{pp} × {vpp} stages, {layers} layers")
@@ -117,7 +120,9 @@ def _pipeline_findings(where: str, arch: Architecture, split: Document) -> Itera
         yield _illegal(where, f"{vpp} chunks of {pp} stages want equal chunks and micro-batches in multiples of {pp}")
 
 
-def _sequence_findings(where: str, arch: Architecture, split: Document, sequence_length: int) -> Iterator[Finding]:
+def _sequence_findings(
+    where: str, arch: Architecture, split: TrainingLayout, sequence_length: int
+) -> Iterator[Finding]:
     cp = split["cp"]
     if cp > 1 and (not arch.layers or sequence_length % (2 * cp)):
         yield _illegal(where, f"{sequence_length} tokens do not make two chunks for each of {cp} context ranks")
@@ -129,7 +134,7 @@ def _expert_findings(where: str, arch: Architecture, ep: int, ranks: int) -> Ite
         yield _illegal(where, f"ep {ep} does not divide the experts and the {ranks} ranks that share them")
 
 
-def _batch_findings(job: TrainingJob, arch: Architecture, split: Document, *, shared: bool) -> Iterator[Finding]:
+def _batch_findings(job: TrainingJob, arch: Architecture, split: TrainingLayout, *, shared: bool) -> Iterator[Finding]:
     step, batch = split["dp"] * split["micro_batch"], split["global_batch_sequences"]
     if batch % step or batch // step != split["micro_batches"]:
         yield _illegal(job.name, f"batch {batch} is not {split['micro_batches']} × {step}")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Offer
@@ -15,12 +15,18 @@ from planner.estimate.market import OWN_CONTRACT
 from planner.plan.checks.calendar import grid_of, held_by
 from planner.plan.checks.cells import energy_cells
 from planner.plan.checks.dates import owned_nodes, owned_window_s
-from planner.plan.checks.facts import OfferFacts, facts_of_row
+from planner.plan.checks.facts import OfferFacts, facts_of_row, jobs_of
 from planner.plan.checks.findings import Finding, cell_findings
 from planner.scenario.schema import Quota, Scenario, ServingFleet, SiteLimit, TrainingJob
 from planner.units import format_duration
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.bought import Contract
+    from planner.plan.model.others import Limit as LimitRow
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.rows import TrainingAllocation
+    from planner.plan.model.workloads import Allocation
+
 UNKNOWN = 10**18  # more than any limit
 
 
@@ -30,7 +36,7 @@ class Holding:
 
     start_s: float
     end_s: float
-    row: Document
+    row: Allocation | Contract
     facts: OfferFacts
     shapes: int
     bought: bool = False  # under a contract or for whole periods: counts against quotas and spend alone
@@ -62,10 +68,16 @@ class Limit(NamedTuple):
         left = self.bound - self.used
         return left <= 0 or any(left * max(shapes, 1) < amount for amount, shapes in self.amounts if amount > 0)
 
-    def cells(self) -> Document:
+    def cells(self) -> LimitRow:
         """As it stands in the plan."""
-        told = {"name": self.name, "label": self.label, "unit": self.unit, "binding": self.binding}
-        return {**told, "bound": self.bound / self.divide, "used": self.used / self.divide}
+        return {
+            "name": self.name,
+            "label": self.label,
+            "unit": self.unit,
+            "binding": self.binding,
+            "bound": self.bound / self.divide,
+            "used": self.used / self.divide,
+        }
 
     def findings(self) -> Iterator[Finding]:
         """That it is exceeded."""
@@ -74,7 +86,7 @@ class Limit(NamedTuple):
             yield Finding("limit-exceeded", f"{self.name}: {used} {self.unit} used, {bound} allowed")
 
 
-def limit_findings(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
+def limit_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """Every joint limit that the chosen rows exceed."""
     whole = list(_holdings(document, scenario, catalog, once=True))
     holdings = [*_holdings(document, scenario, catalog), *_bought(document, scenario, catalog)]
@@ -87,7 +99,7 @@ def limit_findings(document: Document, scenario: Scenario, catalog: Catalog) -> 
             yield from limit.findings()
 
 
-def limit_table_findings(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
+def limit_table_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """The table of limits: each of the scenario once at every moment, with a calendar where it is fullest."""
     of_plan = _of_plan(document, list(_holdings(document, scenario, catalog, once=True)), scenario, catalog)
     holdings = [*_holdings(document, scenario, catalog), *_bought(document, scenario, catalog)]
@@ -111,7 +123,8 @@ def limit_table_findings(document: Document, scenario: Scenario, catalog: Catalo
             yield Finding("wrong-limit", f"{stated['name']}: the scenario has no such limit, {stated['label']!r}")
             continue
         limit = found[which] if which is not None else max(found, key=lambda one: one.used)
-        cells = {**limit.cells(), "name": stated["name"], "label": stated["label"]}
+        cells = limit.cells()
+        cells |= {"name": stated["name"], "label": stated["label"]}
         slack = limit.slack / limit.divide
         if slack and abs(stated["used"] - cells["used"]) <= slack:  # each way is rounded by itself
             cells |= {"used": stated["used"], "binding": stated["binding"]}
@@ -122,7 +135,7 @@ def limit_table_findings(document: Document, scenario: Scenario, catalog: Catalo
         yield Finding("wrong-limit", f"{name}: {label} is left out of the limits")
 
 
-def _place(stated: Document, scenario: Scenario) -> tuple[str, str, int | None]:
+def _place(stated: LimitRow, scenario: Scenario) -> tuple[str, str, int | None]:
     """Name and label without the time, and which of several times is meant; None: whichever is fullest."""
     name, label = str(stated["name"]), str(stated["label"])
     base, at, number = name.partition("@")
@@ -147,7 +160,7 @@ def _moments(scenario: Scenario) -> list[float]:
     return [moment for running, moment in sets.items() if running and not any(running < other for other in sets)]
 
 
-def _of_contracts(document: Document, scenario: Scenario, catalog: Catalog, period: int) -> Iterator[Limit]:
+def _of_contracts(document: PlanDocument, scenario: Scenario, catalog: Catalog, period: int) -> Iterator[Limit]:
     """How many nodes of each of the scenario's own contracts are held in a period."""
     for index, contract in enumerate(scenario.hardware.contracts):
         if contract.max_shapes is None:
@@ -163,7 +176,7 @@ def _of_contracts(document: Document, scenario: Scenario, catalog: Catalog, peri
                 yield Limit(name, label + offer.id, "shapes", 1.0, contract.max_shapes, held)
 
 
-def _holdings(document: Document, scenario: Scenario, catalog: Catalog, *, once: bool = False) -> Iterator[Holding]:
+def _holdings(document: PlanDocument, scenario: Scenario, catalog: Catalog, *, once: bool = False) -> Iterator[Holding]:
     """What every row holds and when; `once`: rows of jobs that pause as one, for what is summed over the plan."""
     asked = {workload.name: workload for workload in scenario.workloads}
     for workload in document["workloads"]:
@@ -178,11 +191,13 @@ def _holdings(document: Document, scenario: Scenario, catalog: Catalog, *, once:
                 yield from _held(asked[workload["name"]], row, facts, scenario)
 
 
-def _held(asked: TrainingJob | ServingFleet, row: Document, facts: OfferFacts, scenario: Scenario) -> Iterator[Holding]:
+def _held(
+    asked: TrainingJob | ServingFleet, row: Allocation, facts: OfferFacts, scenario: Scenario
+) -> Iterator[Holding]:
     """The whole window of a workload; with a calendar the periods that the row touches."""
     grid, shapes = grid_of(scenario), int(row["count"])
     if grid is not None:
-        edges, per_job = grid.edges_s(), shapes // max(row.get("jobs", 1), 1)
+        edges, per_job = grid.edges_s(), shapes // max(jobs_of(row), 1)
         for held in held_by(asked, row, facts, scenario):
             count = per_job * held.jobs if isinstance(asked, TrainingJob) else shapes
             yield Holding(start_s=edges[held.first], end_s=edges[held.stop], row=row, facts=facts, shapes=count)
@@ -194,7 +209,7 @@ def _held(asked: TrainingJob | ServingFleet, row: Document, facts: OfferFacts, s
         yield Holding(start_s=0.0, end_s=scenario.horizon_s, row=row, facts=facts, shapes=shapes)
 
 
-def _bought(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Holding]:
+def _bought(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Holding]:
     """What is bought, in the periods that it supplies."""
     grid, offers = grid_of(scenario), {offer.id: offer for offer in catalog.offers}
     for contract in document["contracts"] if grid else ():
@@ -202,7 +217,10 @@ def _bought(document: Document, scenario: Scenario, catalog: Catalog) -> Iterato
         if offer is not None and grid is not None:
             shape, edges = catalog.shapes[offer.shape], grid.edges_s()
             facts = OfferFacts(offer, shape, catalog.devices[shape.device], None, None)
-            begin, end = (edges[max(0, min(contract[key], grid.periods))] for key in ("first_period", "end_period"))
+            begin, end = (
+                edges[max(0, min(period, grid.periods))]
+                for period in (contract["first_period"], contract["end_period"])
+            )
             yield Holding(start_s=begin, end_s=end, row=contract, facts=facts, shapes=contract["count"], bought=True)
 
 
@@ -223,12 +241,15 @@ def _windows(holdings: Sequence[Holding], scenario: Scenario) -> Iterator[Findin
             yield Finding("limit-exceeded", f"hardware.owned[{index}]: used outside the time that it is there")
 
 
-def _of_plan(document: Document, holdings: Sequence[Holding], scenario: Scenario, catalog: Catalog) -> Iterator[Limit]:
+def _of_plan(
+    document: PlanDocument, holdings: Sequence[Holding], scenario: Scenario, catalog: Catalog
+) -> Iterator[Limit]:
     """Limits on the plan as a whole: money and carbon."""
     limits = scenario.limits
     if limits.budget_microusd is not None:
         spent = [(holding.row["cost_microusd"], holding.shapes) for holding in _ways(holdings)]
-        bought = [(one["cost_microusd"], one.get("count", 1)) for one in (*document["contracts"], *document["copies"])]
+        bought = [(one["cost_microusd"], one.get("count", 1)) for one in document["contracts"]]
+        bought += [(copy["cost_microusd"], 1) for copy in document["copies"]]
         yield Limit("limits.budget", "budget", "USD", 1e6, limits.budget_microusd, [*spent, *bought])
     sites = [(f"limits.sites[{i}].carbon", f"carbon at {_named(site)}", site.carbon_g, _at(site, holdings))
              for i, site in enumerate(limits.sites)]  # fmt: skip
@@ -244,13 +265,20 @@ def _ways(holdings: Sequence[Holding]) -> Iterator[Holding]:
     """Rows of one mix as one: they are chosen together."""
     mixes: dict[str, list[Holding]] = {}
     for holding in holdings:
-        if "mix" not in holding.row:
+        name = _mix_of(holding)
+        if name is None:
             yield holding
         else:
-            mixes.setdefault(holding.row["mix"]["name"], []).append(holding)
+            mixes.setdefault(name, []).append(holding)
     for parts in mixes.values():
-        row = {**parts[0].row, "cost_microusd": sum(part.row["cost_microusd"] for part in parts)}
+        cost = sum(part.row["cost_microusd"] for part in parts)
+        row: TrainingAllocation = {**cast("TrainingAllocation", parts[0].row), "cost_microusd": cost}
         yield replace(parts[0], row=row, shapes=sum(part.shapes for part in parts))
+
+
+def _mix_of(holding: Holding) -> str | None:
+    row = cast("TrainingAllocation", holding.row)
+    return row["mix"]["name"] if "mix" in row else None
 
 
 def _named(site: SiteLimit) -> str:
@@ -268,7 +296,9 @@ def _at(site: SiteLimit, holdings: Sequence[Holding]) -> list[Holding]:
 
 
 def _carbon_mg(holding: Holding, catalog: Catalog) -> float:
-    carbon_kg = energy_cells(catalog, holding.facts, holding.shapes, holding.row["hours"])["carbon_kg"]
+    carbon_kg = energy_cells(catalog, holding.facts, holding.shapes, cast("Allocation", holding.row)["hours"])[
+        "carbon_kg"
+    ]
     return UNKNOWN if carbon_kg is None else carbon_kg * 1e6  # unknown may not be used under a limit
 
 
@@ -316,9 +346,10 @@ def _sums(holdings: Sequence[Holding], amount: Callable[[Holding], int]) -> list
     parts: list[tuple[int, int]] = []
     for holding in holdings:
         mine = amount(holding), holding.shapes
-        if "mix" in holding.row:
-            before = mixes.get(holding.row["mix"]["name"], (0, 0))
-            mixes[holding.row["mix"]["name"]] = before[0] + mine[0], before[1] + mine[1]
+        name = _mix_of(holding)
+        if name is not None:
+            before = mixes.get(name, (0, 0))
+            mixes[name] = before[0] + mine[0], before[1] + mine[1]
         else:
             parts.append(mine)
     return [*parts, *mixes.values()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
@@ -27,18 +27,21 @@ from planner.plan.checks.exact import exact_cost
 from planner.plan.checks.facts import OfferFacts
 from planner.plan.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.plan.checks.layout import BATCH_TOLERANCE
-from planner.plan.checks.run import RUN_TERMS, Part, shared_run_cells
+from planner.plan.checks.run import RUN_TERMS, Part, RunCells, shared_run_cells
 from planner.plan.checks.under_way import layout_of, ratio_on
 from planner.scenario.schema import Scenario, TrainingJob
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.rows import TrainingAllocation, TrainingLayout
+    from planner.plan.model.workloads import UnderWay
+
 MOST_GROUPS = 4
 
 
 class _Group(NamedTuple):
     """One row with what follows from it alone."""
 
-    row: Document
+    row: TrainingAllocation
     facts: OfferFacts
     layout: Layout
     spec: TrainingSpec
@@ -65,7 +68,7 @@ class _Whole(NamedTuple):
     sent_usd: float  # by each group in one step
     steps: float
     factor: float  # of a batch above the critical one
-    run: Document
+    run: RunCells
 
     @property
     def busy_s(self) -> float:
@@ -80,9 +83,9 @@ class MixCheck:
     catalog: Catalog
     arch: Architecture
     job: TrainingJob
-    under_way: Document | None
+    under_way: UnderWay | None
 
-    def findings(self, rows: Sequence[tuple[Document, OfferFacts]]) -> Iterator[Finding]:
+    def findings(self, rows: Sequence[tuple[TrainingAllocation, OfferFacts]]) -> Iterator[Finding]:
         """Everything wrong with what the rows say together."""
         name = self.job.name
         if not self.job.mix_within_job:
@@ -109,7 +112,7 @@ class MixCheck:
         for group in groups:
             yield from self._row(group, whole, margins, hours)
 
-    def _shares(self, rows: Sequence[Document]) -> Iterator[Finding]:
+    def _shares(self, rows: Sequence[TrainingAllocation]) -> Iterator[Finding]:
         """Whole micro-batches that sum to the batch nearest to what was asked."""
         name, batch = self.job.name, rows[0]["mix"]["batch_sequences"]
         common = {"name": rows[0]["mix"]["name"], "groups": len(rows), "batch_sequences": batch}
@@ -136,7 +139,7 @@ class MixCheck:
         others = [batch + step for step in (-quantum, quantum) if least <= batch + step <= most]
         return slack == 0.0 or all(abs(batch - low) <= abs(other - low) + 1e-6 for other in others)
 
-    def _group(self, row: Document, facts: OfferFacts) -> _Group:
+    def _group(self, row: TrainingAllocation, facts: OfferFacts) -> _Group:
         ratio = ratio_on(self.under_way, facts.device.id)
         margins = margins_on(self.job, self.arch, facts.device, self.catalog, ratio)
         scaled = ratio if margins.erring == 1.0 else (ratio or 1.0) * margins.erring
@@ -165,7 +168,7 @@ class MixCheck:
             sent_usd=sent_usd,
             steps=left / tokens,
             factor=1.0 if critical is None else float(critical_batch_token_factor(tokens, critical)),
-            run={},
+            run={"wall_s": 0.0, "terms": {}, "run": {"modelled": False, "goodput": 1.0}},
         )
         parts = [self._part(group) for group in groups]
         return whole._replace(run=shared_run_cells(self.job, self.arch, parts, whole.busy_s, groups[0].row["jobs"]))
@@ -241,14 +244,19 @@ class MixCheck:
         row, share = group.row, group.row["layout"]["global_batch_sequences"] / whole.batch
         devices, mfu = group.per_job * group.facts.shape.devices, float(group.machine.mfu)
         cells = speed_cells(self.job, self.arch, self.catalog, group.facts, mfu, whole.busy_s, devices)
-        work = {key: value if key == "flop_per_token" else value * share for key, value in cells["work"].items()}
-        cells |= {"work": work, "rule_hours": cells["rule_hours"] * share}
+        work = cells["work"]
+        work |= {
+            "tokens": work["tokens"] * share,
+            "flop_count": work["flop_count"] * share,
+            "flop_per_s_per_device": work["flop_per_s_per_device"] * share,
+        }
+        cells["rule_hours"] *= share
         cells["mfu"] = cells["mfu"] * share if group.margins.names["tier"] == "analytic" else cells["mfu"]
         yield from cell_findings("wrong-time", self.job.name, row, cells)
         yield from cell_findings("wrong-time", self.job.name, row["work"], work)
 
 
-def _least_share(split: Document) -> int:
+def _least_share(split: TrainingLayout) -> int:
     """One micro-batch of every data-parallel rank; of an interleaved schedule whole rounds of stages."""
     return int(split["dp"] * split["micro_batch"] * (split["pp"] if split["vpp"] > 1 else 1))
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, cast
 
 from planner.catalog.model import Band
 from planner.estimate.bands import ErrorBand
@@ -20,7 +21,7 @@ from planner.estimate.training import training_memory, training_time
 from planner.plan.checks.allocation import AllocationCheck
 from planner.plan.checks.bands import margins_on
 from planner.plan.checks.exact import exact_cost
-from planner.plan.checks.facts import OfferFacts, facts_of_row
+from planner.plan.checks.facts import OfferFacts, facts_of_offer, facts_of_row
 from planner.plan.checks.findings import Finding, cell_findings
 from planner.plan.checks.layout import serving_layout_findings, training_layout_findings
 from planner.plan.checks.serving import Copy, planned_micro_per_s
@@ -28,13 +29,17 @@ from planner.plan.checks.under_way import layout_of, ratio_on
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.others import Change, Combined, WayOut
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.workloads import Allocation, ServingAlternative, TrainingAlternative, Workload
+
 MOST = 8
 BOTH = "; "  # between two texts of one setting
 
 
 def alternative_findings(
-    check: AllocationCheck, asked: TrainingJob | ServingFleet, stated: Document
+    check: AllocationCheck, asked: TrainingJob | ServingFleet, stated: Workload
 ) -> Iterator[Finding]:
     """Everything wrong with the other ways of a workload: one for each device, cheapest first."""
     told = stated["alternatives"]
@@ -43,23 +48,23 @@ def alternative_findings(
     if len(set(devices)) < len(devices) or order != sorted(order) or len(told) > MOST:
         yield Finding("wrong-alternative", f"{asked.name}: not one way for each device, cheapest first: {devices}")
     for one in told:
-        facts = facts_of_row({**one, "price_model": ""}, check.scenario, check.catalog)
+        facts = facts_of_offer(one["offer"], check.scenario, check.catalog)
         if facts is None:
             yield Finding("unknown-offer", f"{asked.name}: no offer {one['offer']!r} for another way")
             continue
-        cells = {"device": facts.device.id, "devices": one["count"] * facts.shape.devices}
+        cells: dict[str, object] = {"device": facts.device.id, "devices": one["count"] * facts.shape.devices}
         cells |= {"cost_usd": one["cost_microusd"] / 1e6}
         yield from cell_findings("wrong-alternative", asked.name, one, cells)
         if facts.owned is None and not check.allowed(facts.offer, facts.device):
             yield Finding("not-allowed", f"{asked.name}: the scenario does not allow {one['offer']}")
         if isinstance(asked, TrainingJob):
-            yield from _training(check, asked, one, facts, stated["allocations"])
+            yield from _training(check, asked, cast("TrainingAlternative", one), facts, stated["allocations"])
         else:
-            yield from _serving(check, asked, one, facts)
+            yield from _serving(check, asked, cast("ServingAlternative", one), facts)
 
 
 def _training(
-    check: AllocationCheck, job: TrainingJob, one: Document, facts: OfferFacts, rows: Sequence[Document]
+    check: AllocationCheck, job: TrainingJob, one: TrainingAlternative, facts: OfferFacts, rows: Sequence[Allocation]
 ) -> Iterator[Finding]:
     """A job as often as it is asked for, each on equally many shapes."""
     nodes, rest = divmod(one["count"], job.count)
@@ -85,11 +90,11 @@ def _training(
         needed = float(training_memory(arch, training_spec(job, arch), layout).total) * margins.memory
         return float(training_time(arch, spec, layout, machine).total) / 3600.0, needed
 
-    split = tuple(sorted(one["layout"].items()))
+    split = tuple(sorted(one["layout"].items(), key=itemgetter(0)))
     ratio = check.under_way["ratio"] if check.under_way else None
     hours, needed = check.memo.of(("way", job.name, one["offer"], nodes, split, ratio), predicted)
     cost = exact_cost(nodes, facts.offer.price_microusd_per_hour, hours) * job.count
-    cells = {"hours": hours, "cost_microusd": cost, "note": "whole run"}
+    cells: dict[str, object] = {"hours": hours, "cost_microusd": cost, "note": "whole run"}
     cells["tie"] = _ties(check, job, cost, facts, rows)
     yield from cell_findings("wrong-alternative", job.name, one, cells)
     if needed > usable_bytes(facts.device, facts.shape) * (1 + 1e-12):
@@ -97,7 +102,7 @@ def _training(
 
 
 def _ties(
-    check: AllocationCheck, job: TrainingJob, cost_microusd: int, facts: OfferFacts, rows: Sequence[Document]
+    check: AllocationCheck, job: TrainingJob, cost_microusd: int, facts: OfferFacts, rows: Sequence[Allocation]
 ) -> bool:
     """Whether errors leave open which is cheaper, this way or what was chosen."""
     chosen = facts_of_row(rows[0], check.scenario, check.catalog) if rows else None
@@ -122,7 +127,9 @@ def _logs(band: Band | None) -> tuple[float, float, float]:
     return (math.log(band.p10), math.log(band.p50), math.log(band.p90)) if band else (0.0, 0.0, 0.0)
 
 
-def _serving(check: AllocationCheck, fleet: ServingFleet, one: Document, facts: OfferFacts) -> Iterator[Finding]:
+def _serving(
+    check: AllocationCheck, fleet: ServingFleet, one: ServingAlternative, facts: OfferFacts
+) -> Iterator[Finding]:
     """A fleet on equal replicas alone: enough of them, at what they cost over the horizon."""
     hours = check.scenario.horizon_s / 3600.0
     cells = {"hours": hours, "note": "over the horizon", "tie": False}
@@ -161,7 +168,7 @@ def _units(fleet: ServingFleet, planned: Sequence[int], replicas: int) -> int:
     return max(math.ceil(load * (1 - 1e-9)), by_count, 1)
 
 
-def single_kind_findings(document: Document) -> Iterator[Finding]:
+def single_kind_findings(document: PlanDocument) -> Iterator[Finding]:
     """One kind of device throughout: none of those of the plan alone, dearer than the plan by what is told."""
     stated, cost = document["single_kind"], document["summary"]["cost_microusd"]
     used = {row["device"] for workload in document["workloads"] for row in workload["allocations"]}
@@ -176,7 +183,7 @@ def single_kind_findings(document: Document) -> Iterator[Finding]:
         yield Finding("wrong-alternative", f"{stated['device']} alone is no other way of this plan")
 
 
-def infeasible_findings(document: Document, scenario: Scenario) -> Iterator[Finding]:
+def infeasible_findings(document: PlanDocument, scenario: Scenario) -> Iterator[Finding]:
     """Ways out of a conflict: each moves a limit of the scenario, by the text that does it; money as it is told."""
     told = document["infeasible"]
     if told is None:
@@ -192,18 +199,20 @@ def infeasible_findings(document: Document, scenario: Scenario) -> Iterator[Find
         "wrong-way-out", "at the median", told, {"median_cost_usd": None if median is None else median / 1e6}
     )
     combined = told["combined"]
-    for way in [*told["ways_out"], *([combined] if combined else [])]:
+    ways: list[WayOut | Combined] = [*told["ways_out"], *([combined] if combined else [])]
+    for way in ways:
         cost = way["cost_microusd"]
         yield from cell_findings("wrong-way-out", "a way out", way, {"cost_usd": None if cost is None else cost / 1e6})
-    for way in [*told["ways_out"], *(combined["changes"] if combined else [])]:
-        yield from _moved(way, scenario)
+    changes: list[Change] = [*told["ways_out"], *(combined["changes"] if combined else [])]
+    for change in changes:
+        yield from _moved(change, scenario)
     if combined and all(way["from"] and way["to"] is not None for way in combined["changes"]):
-        more = sum(way["to"] / way["from"] - 1.0 for way in combined["changes"])
+        more = sum((way["to"] or 0) / way["from"] - 1.0 for way in combined["changes"])
         if not math.isclose(more, combined["loosening"], rel_tol=1e-3, abs_tol=1e-5):  # in millionths, rounded up
             yield Finding("wrong-way-out", f"the limits are loosened by {more:.6g}, not by {combined['loosening']}")
 
 
-def _moved(way: Document, scenario: Scenario) -> Iterator[Finding]:
+def _moved(way: Change, scenario: Scenario) -> Iterator[Finding]:
     """From what the scenario says to what it says with the setting applied."""
     limit, known = way["limit"], _values(scenario).get(way["limit"])
     if known is None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from planner.catalog.model import Catalog
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.bought import ContractUse, PoolPlace, PoolShare, PoolUseRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +18,8 @@ class Pool:
     """Nodes of one place in every period."""
 
     name: str
-    kind: str  # reserved | owned
-    place: Mapping[str, str]
+    kind: Literal["reserved", "owned"]
+    place: PoolPlace
     hours: Sequence[Fraction]  # of each period
     reserved: Sequence[int]
     on_demand: Sequence[int]
@@ -32,7 +33,7 @@ def period_hours(edges_s: Sequence[float]) -> list[Fraction]:
     return [(edges[number + 1] - edges[number]) / 3600 for number in range(len(edges) - 1)]
 
 
-def pool_cells(pool: Pool) -> Document:
+def pool_cells(pool: Pool) -> PoolUseRow:
     """A pool as it stands in the schedule."""
     there = _node_hours(pool.hours, pool.reserved)
     busy = _node_hours(pool.hours, [min(pair) for pair in zip(pool.reserved, pool.used)])
@@ -51,7 +52,7 @@ def _node_hours(hours: Sequence[Fraction], nodes: Sequence[int]) -> Fraction:
     return sum((each * count for each, count in zip(hours, nodes)), start=Fraction(0))
 
 
-def use_cells(pool: Pool, kind: str, count: int, span: range, cost_microusd: int) -> Document:
+def use_cells(pool: Pool, kind: str, count: int, span: range, cost_microusd: int) -> ContractUse:
     """How full what is bought for some periods is, and what the same nodes would have cost by the hour.
 
     Parameters
@@ -70,8 +71,14 @@ def use_cells(pool: Pool, kind: str, count: int, span: range, cost_microusd: int
         busy += hours * Fraction(min(held, used), held) if held else 0
         full += hours if used >= held else 0
         beyond += hours if used > held else 0
-    names = ("last_node_share", "next_node_share", "on_demand_microusd", "saved_microusd", "break_even_share")
-    found: Document = {"used_share": float(busy / lasts), **dict.fromkeys(names)}
+    found: ContractUse = {
+        "used_share": float(busy / lasts),
+        "last_node_share": None,
+        "next_node_share": None,
+        "on_demand_microusd": None,
+        "saved_microusd": None,
+        "break_even_share": None,
+    }
     if kind == "on_demand":
         return found
     found |= {"last_node_share": float(full / lasts), "next_node_share": float(beyond / lasts)}
@@ -84,10 +91,11 @@ def use_cells(pool: Pool, kind: str, count: int, span: range, cost_microusd: int
     return found
 
 
-def shares_of(pool: Pool, users: Mapping[str, Sequence[int]], cost_microusd: int) -> list[Document]:
+def shares_of(pool: Pool, users: Mapping[str, Sequence[int]], cost_microusd: int) -> list[PoolShare]:
     """What each workload bears of the cost of a pool, by its node-hours; whole micro-dollars that add up to it."""
     hours = {name: _node_hours(pool.hours, nodes) for name, nodes in users.items()}
-    whole, before, rows = sum(hours.values(), start=Fraction(0)), Fraction(0), []
+    whole, before = sum(hours.values(), start=Fraction(0)), Fraction(0)
+    rows: list[PoolShare] = []
     for name, mine in hours.items():
         begin, end = ((cost_microusd * part // whole if whole else 0) for part in (before, before + mine))
         cost, before = int(end - begin), before + mine
@@ -96,7 +104,7 @@ def shares_of(pool: Pool, users: Mapping[str, Sequence[int]], cost_microusd: int
     return rows
 
 
-def rent_microusd_per_hour(catalog: Catalog, place: Mapping[str, str]) -> int | None:
+def rent_microusd_per_hour(catalog: Catalog, place: PoolPlace) -> int | None:
     """The least price of one node on demand at a place; in any zone where the pool is a whole region's."""
     least: int | None = None
     for offer in catalog.offers:

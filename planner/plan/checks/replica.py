@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +40,24 @@ from planner.estimate.serving_tiers import ServingTier, fleet_ask, fleet_tier, t
 from planner.plan.checks.facts import OfferFacts
 from planner.scenario.schema import ServingFleet
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import Percentiles, Point, ServingLayout, Target
+    from planner.plan.model.fleet import ServingTier as TierCells
+    from planner.plan.model.rows import MeasuredError
+
 Floats = NDArray[np.float64]
-_QUANTILES = ("mean", "p50", "p90", "p95", "p99")
-_BAND = ("p10", "p50", "p90", "rows", "sources", "median_error", "mean_error", "p90_error")
+
+
+class ReplicaCells(TypedDict):
+    """What a row says of one replica."""
+
+    tier: TierCells
+    batch: float | None
+    tpot_s: float | None
+    prefill_s: float | None
+    decode_terms_s: dict[str, float]
+    binds: str
+    point: Point | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,16 +128,18 @@ class OneReplica:
         able = share * (np.asarray(self.rates_per_s()) > 0) if self.predicted else share
         return self.requests.mixed(able if able.sum() > 0 else share)
 
-    def cells(self, sent: Sequence[float]) -> Document:
+    def cells(self, sent: Sequence[float]) -> ReplicaCells:
         """What a row says of one replica that is sent so many requests of each bucket.  [1/s]"""
         mixed = self.mix(sent)
         memory = self.memory(mixed)
         batch = _first(memory.batch)
-        found: Document = {"tier": self._tier_cells(), "batch": _known(batch), "point": None}
+        tier, running = self._tier_cells(), _known(batch)
         if self.predicted:
             point = self._point(mixed, memory, float(sum(sent)))
             told = point["binds"].replace("_", " ")
-            return found | {
+            return {
+                "tier": tier,
+                "batch": running,
                 "tpot_s": point["tpot_s"]["mean"],
                 "prefill_s": point["prefill_s"],
                 "decode_terms_s": point["decode_terms_s"],
@@ -131,17 +147,28 @@ class OneReplica:
                 "point": point,
             }
         if self.fleet.throughput_tokens_per_s_per_device is not None:
-            return found | {"tpot_s": None, "prefill_s": None, "decode_terms_s": {}, "binds": "given throughput"}
+            return {
+                "tier": tier,
+                "batch": running,
+                "tpot_s": None,
+                "prefill_s": None,
+                "decode_terms_s": {},
+                "binds": "given throughput",
+                "point": None,
+            }
         asked = self._asked_mix()
         most = self._roofline(_first(asked.input_tokens), _first(asked.output_tokens))
-        return found | {
+        return {
+            "tier": tier,
+            "batch": running,
             "tpot_s": _known(_first(most.tpot_s)),
             "prefill_s": _known(_first(most.prefill_s)),
             "decode_terms_s": {name: _first(value) for name, value in most.decode_step.items()},
             "binds": f"{_word(most.binding)}, batch by {_word(most.batch_limit)}",
+            "point": None,
         }
 
-    def _tier_cells(self) -> Document:
+    def _tier_cells(self) -> TierCells:
         tier, margins = self.tier, self.engine.margins
         engine = float(margins.engine)
         return {
@@ -156,13 +183,15 @@ class OneReplica:
             "ttft": _band(tier.ttft, engine * float(margins.first_token)),
         }
 
-    def _point(self, mixed: Requests, memory: ServingMemory, rate: float) -> Document:
+    def _point(self, mixed: Requests, memory: ServingMemory, rate: float) -> Point:
         """Latencies, terms and targets at a rate of this mix."""
         ask, batch = fleet_ask(self.fleet), np.array([_first(memory.batch)])
         median = self._load(mixed, rate, batch, confident=False)
         most = capacity_within_targets(ask, self.engine, mixed, batch, self.role)
         terms = self._step_terms(mixed, max(_first(median.sequences), 1.0))
-        limited = "max_num_seqs" if batch[0] < _first(memory.max_sequences) else "memory"
+        limited: Literal["memory", "max_num_seqs"] = (
+            "max_num_seqs" if batch[0] < _first(memory.max_sequences) else "memory"
+        )
         stops, made = _word(most.binding), _first(mixed.output_tokens)
         return {
             "requests_per_s": rate,
@@ -180,10 +209,9 @@ class OneReplica:
             "decode_step_s": sum(terms.values()),
             "decode_terms_s": terms,
             "binds": max(terms, key=lambda name: terms[name]),
-            **{
-                f"{name}_s": {key: _known(_first(table[key])) for key in _QUANTILES}
-                for name, table in (("ttft", median.ttft_s), ("tpot", median.tpot_s), ("e2e", median.e2e_s))
-            },
+            "ttft_s": _percentiles(median.ttft_s),
+            "tpot_s": _percentiles(median.tpot_s),
+            "e2e_s": _percentiles(median.e2e_s),
             "itl_p99_s": _known(_first(median.itl_p99_s)),
             "targets": self._targets(median, self._load(mixed, rate, batch, confident=True)),
         }
@@ -201,9 +229,9 @@ class OneReplica:
             step = one.decode_step(sequences, mixed.resident_tokens)
         return {name: _first(value) for name, value in step.items()}
 
-    def _targets(self, median: OpenLoad, confident: OpenLoad) -> list[Document]:
+    def _targets(self, median: OpenLoad, confident: OpenLoad) -> list[Target]:
         """The targets that this side of a fleet answers for."""
-        rows = []
+        rows: list[Target] = []
         for name, limit in self.fleet.targets_s.items():
             first = name.startswith("ttft")
             if self.role != WHOLE and first != (self.role == PREFILL):
@@ -222,7 +250,7 @@ class OneReplica:
 
 
 def one_replica(
-    fleet: ServingFleet, arch: Architecture, catalog: Catalog, facts: OfferFacts, split: Mapping[str, int], role: int
+    fleet: ServingFleet, arch: Architecture, catalog: Catalog, facts: OfferFacts, split: ServingLayout, role: int
 ) -> OneReplica:
     """The replica of a row; `split` has the sizes tp, pp, dp, ep and cp."""
     tier = tier_on(fleet, arch, facts.device, catalog)
@@ -252,8 +280,30 @@ def one_replica(
     return OneReplica(fleet=fleet, arch=arch, role=role, tier=tier, requests=requests, engine=engine)
 
 
-def _band(band: Band | None, margin: float) -> Document | None:
-    return None if band is None else {**{name: getattr(band, name) for name in _BAND}, "margin": margin}
+def _band(band: Band | None, margin: float) -> MeasuredError | None:
+    if band is None:
+        return None
+    return {
+        "p10": band.p10,
+        "p50": band.p50,
+        "p90": band.p90,
+        "rows": band.rows,
+        "sources": band.sources,
+        "median_error": band.median_error,
+        "mean_error": band.mean_error,
+        "p90_error": band.p90_error,
+        "margin": margin,
+    }
+
+
+def _percentiles(table: Mapping[str, Any]) -> Percentiles:
+    return {
+        "mean": _known(_first(table["mean"])),
+        "p50": _known(_first(table["p50"])),
+        "p90": _known(_first(table["p90"])),
+        "p95": _known(_first(table["p95"])),
+        "p99": _known(_first(table["p99"])),
+    }
 
 
 def _known(value: float) -> float | None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.plan.checks.findings import Finding
 from planner.scenario.schema import ServingFleet
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import ServingAllocation
+
+    # rows with micro-requests/s of one replica by bucket, at target load
+    Carried = Sequence[tuple[ServingAllocation, list[int]]]
+
 MICRO = 1_000_000
-Carried = Sequence[tuple[Document, list[int]]]  # rows with micro-requests/s of one replica by bucket, at target load
 
 
 def routing_findings(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.architecture.model import Architecture
 from planner.equations import rules
@@ -16,13 +16,20 @@ from planner.estimate.training import training_memory
 from planner.plan.checks.findings import Finding, cell_findings
 from planner.scenario.schema import ServingFleet, TrainingJob
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import ServingAllocation
+    from planner.plan.model.rows import TrainingAllocation
+    from planner.plan.model.workloads import Workload
 
 
-def rule_findings(asked: TrainingJob | ServingFleet, arch: Architecture, stated: Document) -> Iterator[Finding]:
+def rule_findings(asked: TrainingJob | ServingFleet, arch: Architecture, stated: Workload) -> Iterator[Finding]:
     """Everything wrong with the cross-checks of a workload; their sentences are told."""
     rows = stated["allocations"]
-    wanted = list(_training(asked, arch, rows) if isinstance(asked, TrainingJob) else _serving(asked, rows))
+    wanted = list(
+        _training(asked, arch, cast("list[TrainingAllocation]", rows))
+        if isinstance(asked, TrainingJob)
+        else _serving(asked, cast("list[ServingAllocation]", rows))
+    )
     told = stated["cross_check"]
     if len(told) != len(wanted):
         yield Finding("wrong-rule", f"{asked.name}: {len(told)} rules of thumb are told, {len(wanted)} apply")
@@ -33,12 +40,14 @@ def rule_findings(asked: TrainingJob | ServingFleet, arch: Architecture, stated:
             yield Finding("wrong-rule", f"{asked.name}: {cells['rule']} is not put into words")
 
 
-def _rule(equation: Callable[..., Any], rule: str, value: float, unit: str) -> Document:
+def _rule(equation: Callable[..., Any], rule: str, value: float, unit: str) -> Mapping[str, object]:
     identifier = str(getattr(equation, "equation_id", ""))
     return {"rule": rule, "equation": identifier, "value": float(value), "unit": unit}
 
 
-def _training(job: TrainingJob, arch: Architecture, rows: list[Document]) -> Iterator[Document]:
+def _training(
+    job: TrainingJob, arch: Architecture, rows: Sequence[TrainingAllocation]
+) -> Iterator[Mapping[str, object]]:
     spec = training_spec(job, arch)
     tokens, size = job.tokens * spec.remaining_share, float(arch.active_parameters)
     devices = float(rules.devices_for_deadline(tokens, size, job.epochs, job.deadline_s / 3600.0))
@@ -57,13 +66,13 @@ def _training(job: TrainingJob, arch: Architecture, rows: list[Document]) -> Ite
     yield _rule(full_recompute_bytes, "checkpointing", kept, "B")
 
 
-def _serving(fleet: ServingFleet, rows: list[Document]) -> Iterator[Document]:
+def _serving(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> Iterator[Mapping[str, object]]:
     if fleet.profile is not None:
         return
     first = rows[0] if rows else None
     rate, speed = fleet.throughput_tokens_per_s_per_device or 0.0, fleet.speed_tokens_per_s_per_user or 0.0
     if first is not None:
-        rate = rate or first["output_tokens_per_s_per_replica"] / first["devices_per_replica"]
+        rate = rate or cast("float", first["output_tokens_per_s_per_replica"]) / first["devices_per_replica"]
         speed = speed or (1.0 / first["tpot_s"] if first["tpot_s"] else 0.0)
     if rate:
         devices = float(rules.serving_devices(fleet.output_tokens, rate, fleet.qpm))

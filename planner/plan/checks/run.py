@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Shape
@@ -20,8 +20,18 @@ from planner.estimate.training import TrainingSpec
 from planner.plan.checks.findings import Finding, cell_findings
 from planner.scenario.schema import Failures, Spot, TrainingJob
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.rows import RunFigures, TrainingAllocation
+
 RUN_TERMS = ("scale_loss", "stragglers", "checkpoints", "lost_work", "restarts")
+
+
+class RunCells(TypedDict):
+    """What failures and checkpoints make of a run."""
+
+    wall_s: float
+    terms: dict[str, float]
+    run: RunFigures
 
 
 class Stops(NamedTuple):
@@ -50,7 +60,7 @@ def run_cells(
     spot: Spot | None = None,
     *,
     calibrated: bool = False,
-) -> Document:
+) -> RunCells:
     """The cells `run` and the overheads among the terms of one row, and its wall time."""
     part = Part(spec, shape, devices, spot, calibrated)
     return shared_run_cells(job, arch, [part], busy_s, jobs)
@@ -71,7 +81,7 @@ class Part(NamedTuple):
         return math.ceil(self.devices / min(self.shape.devices, defaults.DEVICES_PER_HOST))
 
 
-def shared_run_cells(job: TrainingJob, arch: Architecture, parts: Sequence[Part], busy_s: float, jobs: int) -> Document:
+def shared_run_cells(job: TrainingJob, arch: Architecture, parts: Sequence[Part], busy_s: float, jobs: int) -> RunCells:
     """`run_cells` of a job on one or several groups: any of them stops it, all of them write its checkpoints."""
     failing = [part for part in parts if part.spec.run is not None]
     if not failing:
@@ -93,7 +103,7 @@ def shared_run_cells(job: TrainingJob, arch: Architecture, parts: Sequence[Part]
 def _run_document(
     job: TrainingJob, stops: Stops, saving_s: tuple[float, float], times_s: tuple[float, float, float], size: float,
     jobs: int,
-) -> Document:  # fmt: skip
+) -> RunCells:  # fmt: skip
     """Cells of a run from how it stops, how long it saves, and its time without either."""
     (delta_s, least_s), (busy_s, scaled_s, useful_s) = saving_s, times_s
     asked = job.checkpoint_every_s
@@ -166,7 +176,7 @@ def run_findings(
     arch: Architecture,
     spec: TrainingSpec,
     shape: Shape,
-    row: Document,
+    row: TrainingAllocation,
     terms: dict[str, float],
     spot: Spot | None,
 ) -> Iterator[Finding]:

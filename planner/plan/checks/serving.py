@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -24,11 +25,13 @@ from planner.plan.checks.facts import OfferFacts
 from planner.plan.checks.findings import TOLERANCE, Finding, Memo, cell_findings
 from planner.plan.checks.fleet import fleet_cells, load_cells, price_cells
 from planner.plan.checks.layout import serving_layout_findings
-from planner.plan.checks.replica import OneReplica, one_replica
+from planner.plan.checks.replica import OneReplica, ReplicaCells, one_replica
 from planner.plan.checks.routing import routing_findings
 from planner.scenario.schema import Scenario, ServingFleet
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import Availability, FleetFigures, ServingAllocation, ServingLayout
+
 MICRO = 1_000_000
 
 
@@ -37,13 +40,15 @@ def serving_findings(
     scenario: Scenario,
     catalog: Catalog,
     arch: Architecture,
-    rows: Sequence[tuple[Document, OfferFacts | None]],
-    stated: Document,
+    rows: Sequence[tuple[ServingAllocation, OfferFacts | None]],
+    stated: FleetFigures,
     memo: Memo,
 ) -> Iterator[Finding]:
     """Everything wrong with the rows of a fleet; `stated` is what the plan says of all of them together."""
     spares = fleet.spare_replicas if fleet.availability is None else stated["spare_replicas"]
-    carried: list[tuple[Document, list[int]]] = []  # rows with the planned micro-requests/s of one replica by bucket
+    carried: list[
+        tuple[ServingAllocation, list[int]]
+    ] = []  # rows with the planned micro-requests/s of one replica by bucket
     for row, facts in rows:
         if facts is None:
             continue
@@ -81,13 +86,13 @@ class Copy(NamedTuple):
     catalog: Catalog
     facts: OfferFacts
     role: int
-    split: Mapping[str, int]
+    split: ServingLayout
     memo: Memo
 
     @property
     def place(self) -> tuple[Any, ...]:
         """What tells one replica from another."""
-        facts, sizes = self.facts, tuple(sorted(self.split.items()))
+        facts, sizes = self.facts, tuple(sorted(self.split.items(), key=itemgetter(0)))
         return self.fleet.name, facts.offer.id, facts.shape.id, sizes, self.role
 
     @property
@@ -99,10 +104,9 @@ class Copy(NamedTuple):
         """Of each bucket alone.  [1/s]"""
         return self.memo.of(("rates", *self.place), lambda: self.one.rates_per_s())
 
-    def cells(self, sent: Sequence[float]) -> Document:
+    def cells(self, sent: Sequence[float]) -> ReplicaCells:
         """At its share of the load."""
-        found = self.memo.of(("cells", *self.place, *sent), lambda: self.one.cells(sent))
-        return dict(found)
+        return self.memo.of(("cells", *self.place, *sent), lambda: self.one.cells(sent))
 
     def memory(self, sent: Sequence[float]) -> tuple[dict[str, float], float, float]:
         """Terms of one device, what is usable of it, and the most that is missing with any bucket alone.  [B]"""
@@ -117,7 +121,7 @@ class Copy(NamedTuple):
         return self.memo.of(("memory", *self.place, *sent), asked)
 
 
-def _row(check: Copy, scenario: Scenario, row: Document, rates: Sequence[float]) -> Iterator[Finding]:
+def _row(check: Copy, scenario: Scenario, row: ServingAllocation, rates: Sequence[float]) -> Iterator[Finding]:
     """Everything wrong with one row."""
     fleet, facts, routed = check.fleet, check.facts, row["routed_requests_per_s"]
     horizon, levels = scenario.horizon_s / 3600.0, fleet_levels(fleet, scenario.horizon_s)
@@ -127,21 +131,24 @@ def _row(check: Copy, scenario: Scenario, row: Document, rates: Sequence[float])
     loads = load_cells(fleet, rates, routed, row["replicas"])
     sent = [part / max(row["replicas_needed"], 1) for part in routed]
     yield from _memory(fleet, row, check.memory(sent), rates)
-    speed = check.cells(sent) | {name: loads.pop(name) for name in _SPEEDS}
-    if row["point"] is not None and speed["point"] is not None:  # each figure by its own size
-        yield from cell_findings("wrong-speed", fleet.name, row["point"], speed.pop("point"))
+    cells = check.cells(sent)
+    speed: dict[str, object] = {**cells, **{name: value for name, value in loads.items() if name in _SPEEDS}}
+    if row["point"] is not None and cells["point"] is not None:  # each figure by its own size
+        del speed["point"]
+        yield from cell_findings("wrong-speed", fleet.name, row["point"], cells["point"])
     yield from cell_findings("wrong-speed", fleet.name, row, speed)
     if check.role != WHOLE and fleet.disaggregated == "false":
         yield Finding("not-allowed", f"{fleet.name}: {row['offer']} only serves {row['role']}, which is not asked for")
     yield from _missed(fleet, row)
     yield from _money(fleet, row, facts, hours)
-    prices = price_cells(fleet, {**loads, **speed}, row["cost_microusd"], row["replicas"], hours, horizon)
-    load = {"hours": hours, "device_hours": row["devices"] * hours, **loads, **prices}
+    prices = price_cells(fleet, loads, row["cost_microusd"], row["replicas"], hours, horizon)
+    carried = {name: value for name, value in loads.items() if name not in _SPEEDS}
+    load: Mapping[str, object] = {"hours": hours, "device_hours": row["devices"] * hours, **carried, **prices}
     yield from cell_findings("wrong-load", fleet.name, row, load)
     yield from cell_findings("wrong-energy", fleet.name, row, energy_cells(check.catalog, facts, row["count"], hours))
 
 
-def _legal(fleet: ServingFleet, row: Document, facts: OfferFacts) -> Iterator[Finding]:
+def _legal(fleet: ServingFleet, row: ServingAllocation, facts: OfferFacts) -> Iterator[Finding]:
     split, per_shape = row["layout"], facts.shape.devices
     if lacks_kernels(fleet, facts.device):
         yield Finding("no-kernels", f"{fleet.name}: its engine does not serve {fleet.weights} on {facts.device.id}")
@@ -157,7 +164,7 @@ def _legal(fleet: ServingFleet, row: Document, facts: OfferFacts) -> Iterator[Fi
 
 
 def _memory(
-    fleet: ServingFleet, row: Document, found: tuple[dict[str, float], float, float], rates: Sequence[float]
+    fleet: ServingFleet, row: ServingAllocation, found: tuple[dict[str, float], float, float], rates: Sequence[float]
 ) -> Iterator[Finding]:
     terms, usable, missing = found
     yield from cell_findings("wrong-memory", fleet.name, row["memory"], memory_cells(terms, usable), scale=usable)
@@ -165,10 +172,10 @@ def _memory(
         yield Finding("does-not-fit", f"{fleet.name}: {missing:.6g} B per device are missing")
 
 
-def _missed(fleet: ServingFleet, row: Document) -> Iterator[Finding]:
+def _missed(fleet: ServingFleet, row: ServingAllocation) -> Iterator[Finding]:
     """Targets that the row's own figures miss."""
-    point = row["point"] or {"requests_per_s": 0.0}
-    for target in point["targets"] if point["requests_per_s"] > 0 else ():
+    point = row["point"]
+    for target in point["targets"] if point and point["requests_per_s"] > 0 else ():
         if target["at_confidence_s"] is None or target["at_confidence_s"] > target["target_s"] * (1 + TOLERANCE):
             said = "not stable" if target["at_confidence_s"] is None else f"{target['at_confidence_s']:.6g} s"
             yield Finding(
@@ -176,7 +183,7 @@ def _missed(fleet: ServingFleet, row: Document) -> Iterator[Finding]:
             )
 
 
-def _money(fleet: ServingFleet, row: Document, facts: OfferFacts, hours: float) -> Iterator[Finding]:
+def _money(fleet: ServingFleet, row: ServingAllocation, facts: OfferFacts, hours: float) -> Iterator[Finding]:
     """One unit is rounded once; a row is whole units."""
     per_shape, devices = facts.shape.devices, row["devices_per_replica"]
     nodes = max(devices // per_shape, 1)
@@ -188,17 +195,20 @@ def _money(fleet: ServingFleet, row: Document, facts: OfferFacts, hours: float) 
         yield Finding("wrong-cost", f"{fleet.name}: {row['cost_microusd']} stated, {units * unit} computed")
 
 
-def _spares(fleet: ServingFleet, stated: Document) -> Iterator[Finding]:
+def _spares(fleet: ServingFleet, stated: FleetFigures) -> Iterator[Finding]:
     """Spares as asked for, or as many as hold the availability asked for."""
     if fleet.availability is None and stated["spare_replicas"] != fleet.spare_replicas:
         text = f"{stated['spare_replicas']} spares, {fleet.spare_replicas} asked for"
         yield Finding("wrong-fleet", f"{fleet.name}: {text}")
-    if fleet.availability is not None and stated["availability"]["time_within_spares"] < fleet.availability:
-        text = f"up {stated['availability']['time_within_spares']:.6%} of the time, {fleet.availability:.6%} asked for"
+    if fleet.availability is None:
+        return
+    share = cast("Availability", stated["availability"])["time_within_spares"]
+    if share < fleet.availability:
+        text = f"up {share:.6%} of the time, {fleet.availability:.6%} asked for"
         yield Finding("demand-unmet", f"{fleet.name}: {text}")
 
 
-def _counts(fleet: ServingFleet, rows: Sequence[Document], spares: int) -> Iterator[Finding]:
+def _counts(fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int) -> Iterator[Finding]:
     """Replicas without spares, and the least number of them."""
     for row in rows:
         needed = row["replicas"] - spares if len(rows) == 1 else row["replicas"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog, Provenance
@@ -13,15 +13,19 @@ from planner.estimate.serving_tiers import fleet_tier
 from planner.plan.checks.findings import Finding, cell_findings
 from planner.scenario.schema import ServingFleet, TrainingJob
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.bought import Contract
+    from planner.plan.model.plan import Fact, PlanDocument
+    from planner.plan.model.workloads import Allocation, TermSource, Workload
+
 RESERVED = "reserved"
 
 
-def source_findings(asked: TrainingJob | ServingFleet, arch: Architecture, stated: Document) -> Iterator[Finding]:
+def source_findings(asked: TrainingJob | ServingFleet, arch: Architecture, stated: Workload) -> Iterator[Finding]:
     """Everything wrong with the equations that a workload names."""
     estimator, equations, terms = _named(asked, arch)
     yield from cell_findings("wrong-source", asked.name, stated, {"estimator": estimator, "equations": equations})
-    told = stated["term_sources"]
+    told = cast("Mapping[str, Mapping[str, TermSource]]", stated["term_sources"])
     for part, by_term in terms.items():
         found = {term: entry["equation"] for term, entry in told[part].items()}
         yield from cell_findings("wrong-source", asked.name, {part: found}, {part: dict(by_term)})
@@ -51,10 +55,10 @@ def _named(
     return words, equations, {"memory": named.SERVING_MEMORY, "time": step}
 
 
-def fact_findings(document: Document, catalog: Catalog) -> Iterator[Finding]:
+def fact_findings(document: PlanDocument, catalog: Catalog) -> Iterator[Finding]:
     """The facts behind what was chosen are those of the catalog, all of them and no others; so is their oldest date."""
     rows = [row for workload in document["workloads"] for row in workload["allocations"]]
-    wanted: dict[tuple[str, str], Document] = {}
+    wanted: dict[tuple[str, str], Fact] = {}
     for row in rows:
         if row["price_model"] != RESERVED:  # whose price is the contract's
             _price(wanted, row)
@@ -83,14 +87,20 @@ def fact_findings(document: Document, catalog: Catalog) -> Iterator[Finding]:
     yield from cell_findings("wrong-fact", "provenance", provenance, {"prices_as_of": min(dates, default="")})
 
 
-def _price(wanted: dict[tuple[str, str], Document], row: Document) -> None:
+def _price(wanted: dict[tuple[str, str], Fact], row: Allocation | Contract) -> None:
     origin = Provenance(source=row["price_source"], as_of=row["price_as_of"], status=row["price_status"])
     _add(wanted, row["offer"], "price", f"{row['price_microusd_per_hour'] / 1e6:g} USD/h per shape", origin)
 
 
-def _add(wanted: dict[tuple[str, str], Document], subject: str, fact: str, value: str, origin: Provenance) -> None:
-    told = {"source": origin.source, "as_of": origin.as_of, "status": origin.status}
-    wanted[subject, fact] = {"subject": subject, "fact": fact, "value": value, **told}
+def _add(wanted: dict[tuple[str, str], Fact], subject: str, fact: str, value: str, origin: Provenance) -> None:
+    wanted[subject, fact] = {
+        "subject": subject,
+        "fact": fact,
+        "value": value,
+        "source": origin.source,
+        "as_of": origin.as_of,
+        "status": origin.status,
+    }
 
 
 def _told(thing: Any, name: str, *, dotted: bool) -> str:
@@ -100,7 +110,7 @@ def _told(thing: Any, name: str, *, dotted: bool) -> str:
     return str(value.get(key, "")) if isinstance(value, dict) and key else str(value)
 
 
-def ledger_findings(document: Document) -> Iterator[Finding]:
+def ledger_findings(document: PlanDocument) -> Iterator[Finding]:
     """No way on another kind of device is left out of those that are told, up to the most that are."""
     for workload in document["workloads"]:
         kinds, told = document["rejected"][workload["name"]]["devices"], len(workload["alternatives"])

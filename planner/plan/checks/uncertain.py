@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 from planner.errors import Problem
 from planner.plan.checks.findings import Finding, problems_of
 from planner.scenario.schema import Scenario
 from planner.scenario.uncertain import cases_of
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument, Uncertainty
 
 
 def uncertainty_problems(
-    document: Document, scenario: Scenario, check: Callable[[Document], Sequence[Problem]]
+    document: PlanDocument, scenario: Scenario, check: Callable[[PlanDocument], Sequence[Problem]]
 ) -> list[Problem]:
     """What is wrong with the cases of a plan.
 
@@ -34,7 +35,7 @@ def uncertainty_problems(
     return [*problems, *problems_of([*_cases(section, scenario, plans), *_contracts(plans), *_figures(section)])]
 
 
-def _cases(section: Document, scenario: Scenario, plans: Sequence[Document]) -> Iterator[Finding]:
+def _cases(section: Uncertainty, scenario: Scenario, plans: Sequence[PlanDocument]) -> Iterator[Finding]:
     asked = cases_of(scenario)
     stated = [(case["name"], case["probability"]) for case in section["cases"]]
     if stated != [(case.name, float(case.probability)) for case in asked]:
@@ -47,7 +48,7 @@ def _cases(section: Document, scenario: Scenario, plans: Sequence[Document]) -> 
             yield Finding("wrong-total", f"{case['name']}: its cost is not that of its plan")
 
 
-def _contracts(plans: Sequence[Document]) -> Iterator[Finding]:
+def _contracts(plans: Sequence[PlanDocument]) -> Iterator[Finding]:
     """What is bought ahead is bought before it is known what happens."""
     held = [
         sorted(
@@ -60,15 +61,16 @@ def _contracts(plans: Sequence[Document]) -> Iterator[Finding]:
         yield Finding("wrong-case", "the cases hold different contracts")
 
 
-def _figures(section: Mapping[str, Any]) -> Iterator[Finding]:
+def _figures(section: Uncertainty) -> Iterator[Finding]:
     costs = [case["cost_microusd"] for case in section["cases"]]
     expected = section["expected_usd"]
-    if None in costs:
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
         if expected is not None:
             yield Finding("wrong-total", "an expected cost is stated, but some case has no plan")
         return
     shares = [Fraction(repr(case["probability"])) for case in section["cases"]]
-    mean = sum((share * cost for share, cost in zip(shares, costs)), start=Fraction(0)) / 1_000_000
+    mean = sum((share * cost for share, cost in zip(shares, known)), start=Fraction(0)) / 1_000_000
     if expected is None or not math.isclose(expected, mean, rel_tol=1e-12):
         yield Finding("wrong-total", f"the expected cost is stated as {expected}, the cases give {float(mean)}")
     bound = section["bound_usd"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from planner.architecture.model import Architecture
 from planner.catalog.load import find_shape
@@ -15,30 +15,38 @@ from planner.plan.checks.findings import Finding, cell_findings
 from planner.plan.checks.layout import training_layout_findings
 from planner.scenario.schema import Scenario, TrainingJob
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from planner.plan.model.rows import TrainingLayout
+    from planner.plan.model.workloads import UnderWay
+
 STAGES = {"none": 0, "zero-1": 1, "zero-2": 2, "zero-3": 3}
 LEVELS = {"none": 0, "selective": 1, "full": 2}
 
 
-def layout_of(split: Document, devices: int) -> Layout:
+def layout_of(split: TrainingLayout, devices: int) -> Layout:
     """The layout that a document spells out."""
-    sizes = {name: split[name] for name in ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch")}
     return Layout(
         devices=devices,
         sharding=STAGES[split["sharding"]],
         recompute=LEVELS[split["recompute"]],
         global_batch=split["global_batch_sequences"],
-        **sizes,
+        dp=split["dp"],
+        tp=split["tp"],
+        pp=split["pp"],
+        vpp=split["vpp"],
+        cp=split["cp"],
+        ep=split["ep"],
+        micro_batch=split["micro_batch"],
     )
 
 
-def ratio_on(under_way: Document | None, device: str) -> float | None:
+def ratio_on(under_way: UnderWay | None, device: str) -> float | None:
     """Measured over predicted step time on a device; None where none was measured."""
     return float(under_way["ratio"]) if under_way and under_way["device"] == device else None
 
 
 def under_way_findings(
-    job: TrainingJob, arch: Architecture, scenario: Scenario, catalog: Catalog, stated: Document | None
+    job: TrainingJob, arch: Architecture, scenario: Scenario, catalog: Catalog, stated: UnderWay | None
 ) -> Iterator[Finding]:
     """Everything wrong with what a plan says of the run under way."""
     if job.step_time is None:
