@@ -62,10 +62,10 @@ def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Ca
     family = catalog.training_families.get(device.family)
     time: ErrorCells | None = None
     if ratio is None and tier == "analytic" and family:
-        time = _cells(family.time_band_of(experts=arch.is_moe))
+        time = error_cells(family.time_band_of(experts=arch.is_moe))
     if ratio is None and tier == "rule":
         time = _rule(catalog, device.family)
-    memory = _cells(family.memory_band) if family else None
+    memory = error_cells(family.memory_band) if family else None
     erring = 1.0
     if job.errors_share is not None:
         erring, time = _margin(time, job.errors_share), None
@@ -85,7 +85,8 @@ def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Ca
     )
 
 
-def _cells(band: Band) -> ErrorCells:
+def error_cells(band: Band) -> ErrorCells:
+    """What was measured over predicted, and on what."""
     return {
         "p10": band.p10,
         "p50": band.p50,

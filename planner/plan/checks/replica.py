@@ -37,6 +37,7 @@ from planner.estimate.serving_fleet import (
 from planner.estimate.serving_open import OpenLoad
 from planner.estimate.serving_step import Replica, ServingWork
 from planner.estimate.serving_tiers import ServingTier, fleet_ask, fleet_tier, tier_on
+from planner.plan.checks.bands import error_cells
 from planner.plan.checks.facts import OfferFacts
 from planner.scenario.schema import ServingFleet
 
@@ -281,19 +282,7 @@ def one_replica(
 
 
 def _band(band: Band | None, margin: float) -> MeasuredError | None:
-    if band is None:
-        return None
-    return {
-        "p10": band.p10,
-        "p50": band.p50,
-        "p90": band.p90,
-        "rows": band.rows,
-        "sources": band.sources,
-        "median_error": band.median_error,
-        "mean_error": band.mean_error,
-        "p90_error": band.p90_error,
-        "margin": margin,
-    }
+    return None if band is None else {**error_cells(band), "margin": margin}
 
 
 def _percentiles(table: Mapping[str, Any]) -> Percentiles:

@@ -51,15 +51,15 @@ def row_band(
         "family": band.family,
         "constants": band.constants_id,
         "inherited_from": band.inherited_from,
-        "time": _quantiles(band.time, time_margin),
-        "memory": _quantiles(band.memory, memory_margin),
+        "time": quantiles(band.time, time_margin),
+        "memory": quantiles(band.memory, memory_margin),
         "hours": spread(band.time, figures["hours"], time_margin),
         "cost_usd": spread(band.time, figures["cost_usd"], time_margin),
         "needed_bytes": spread(band.memory, figures["needed_bytes"], memory_margin),
     }
 
 
-def _quantiles(band: Band | None, margin: float) -> MeasuredError | None:
+def quantiles(band: Band | None, margin: float) -> MeasuredError | None:
     """Quantiles of measured over predicted, and what they were measured on."""
     if band is None:
         return None

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
-from planner.catalog.model import Band, Catalog, Device, Shape
+from planner.catalog.model import Catalog, Device, Shape
 from planner.equations.registry import as_float
 from planner.estimate.resolve import peaks_of, serving_machine
 from planner.estimate.resolve_serving import Requests, requests_of, row_limits, speculation_of
@@ -32,11 +32,11 @@ from planner.estimate.serving_fleet import (
 from planner.estimate.serving_open import OpenLoad
 from planner.estimate.serving_step import Replica, ServingWork
 from planner.estimate.serving_tiers import ServingTier, fleet_ask, fleet_tier, tier_on
+from planner.plan.rows.bands import quantiles
 from planner.scenario.schema import ServingFleet
 
 if TYPE_CHECKING:
     from planner.plan.model import fleet as told
-    from planner.plan.model.rows import MeasuredError
 
 Values = NDArray[np.float64]
 
@@ -252,24 +252,8 @@ def tier_cells(site: ReplicaSite) -> told.ServingTier:
         "tag": tier.tag,
         "inherited_from": tier.inherited_from,
         "confidence": site.fleet.confidence_share,
-        "tpot": _band(tier.tpot, float(margins.engine)),
-        "ttft": _band(tier.ttft, float(margins.engine) * float(margins.first_token)),
-    }
-
-
-def _band(band: Band | None, margin: float) -> MeasuredError | None:
-    if band is None:
-        return None
-    return {
-        "p10": band.p10,
-        "p50": band.p50,
-        "p90": band.p90,
-        "rows": band.rows,
-        "sources": band.sources,
-        "median_error": band.median_error,
-        "mean_error": band.mean_error,
-        "p90_error": band.p90_error,
-        "margin": margin,
+        "tpot": quantiles(tier.tpot, float(margins.engine)),
+        "ttft": quantiles(tier.ttft, float(margins.engine) * float(margins.first_token)),
     }
 
 
