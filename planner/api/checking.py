@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from planner.errors import InputError, Place, PlanError, Problem
 from planner.plan.checks.findings import problems_of
 from planner.plan.made_with import catalog_of_plan
 from planner.plan.model.plan import PlanDocument
+from planner.plan.proof import WITH_PLAN
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.stale import asks_the_same, changed_keys, scenario_of
 from planner.plan.standing import Standing, as_proven, standing_of, unknown_standing
@@ -79,7 +80,7 @@ def check(document: PlanDocument, catalog: Catalog | None = None, *, supports: b
     """
     catalog = catalog or catalog_of_plan(document)
     problems = _verified(document, catalog) or scenario_problems(document) or case_problems(document, catalog)
-    if problems:
+    if problems and not only_claims(document, problems):
         return Checked(document=document, problems=problems, standing=unknown_standing(document))
     scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
     allow_suspect = _allows_suspect(document)
@@ -95,7 +96,14 @@ def check(document: PlanDocument, catalog: Catalog | None = None, *, supports: b
 
         wrong = problems_of(support_findings(listed, certificate, loader_of(scenario)))
         standing = replace(standing, proven=not wrong, problems=wrong)
+    if problems:  # the plan stands, what it says of its proof does not: what is proven is told all the same
+        standing = replace(standing, proven=False, problems=[*problems, *standing.problems])
     return Checked(document=document, problems=standing.all_problems(), standing=standing)
+
+
+def only_claims(document: PlanDocument, problems: Sequence[Problem]) -> bool:
+    """Whether all that is wrong with a plan is what it claims to be proven."""
+    return document["status"] in WITH_PLAN and all(problem.reference == "wrong-proof" for problem in problems)
 
 
 def _allows_suspect(document: PlanDocument) -> bool:

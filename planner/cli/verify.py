@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -43,13 +44,17 @@ def verify(
             found, words, decided = checking.solved_again(document, catalog)
         problems = found or ([] if decided else problems)
         told.append(words)
+    wrong = [problem for problem in problems if problem.severity == "error"]
+    claims = bool(wrong) and checking.only_claims(document, wrong)
+    if claims:
+        problems = [*problems, *replace(checked.standing, problems=[]).all_problems()]
     if frame.verbose:
         told += checking.leaf_counts(document)
     said = " · ".join(filter(None, told))
     frame.emit(report.findings(problems, path, output.value, proven=said, **frame.view(out)), out)
-    if any(problem.severity == "error" for problem in problems):
+    if wrong and not claims:
         raise typer.Exit(InputError.exit_code)
-    raise typer.Exit(0 if checked.standing.proven or decided else NotProvenError.exit_code)
+    raise typer.Exit(0 if not wrong and (checked.standing.proven or decided) else NotProvenError.exit_code)
 
 
 def words_of(checked: Checked) -> str:

@@ -98,3 +98,19 @@ def test_a_report_of_a_plan_that_is_not_proven_says_so(plans: dict[str, Document
     assert "feasible, not proven cheapest" in run("report", str(file)).out
     exported = run("export", "torchrun", str(file))
     assert "feasible: not proven" in exported.out
+
+
+def test_a_proof_that_was_left_out_leaves_a_plan_that_is_feasible(
+    plans: dict[str, Document], run: Run, tmp_path: Path
+) -> None:
+    """The summary claims a bound that no certificate shows: both are told, with what is proven without one."""
+    plan = {**copy.deepcopy(plans["gpt2-xl"]), "certificate": None}
+    file = tmp_path / "claims.json"
+    file.write_text(json.dumps({**plan, "sha256": digest_of(plan)}))
+    answer = run("verify", str(file))
+    assert answer.code == 9
+    assert "its certificate says None" in answer.out
+    assert "feasible, not proven: it carries no certificate; without one it is shown to be" in answer.out
+    plan["summary"]["devices"] += 1  # and where the plan itself does not hold, that comes first
+    file.write_text(json.dumps({**plan, "sha256": digest_of(plan)}))
+    assert run("verify", str(file)).code == 3
