@@ -9,7 +9,7 @@ the end of the horizon.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from planner.candidates.machines import power_w
 from planner.candidates.offers import Site, is_at, quota_matches
 from planner.candidates.program import Row
+from planner.estimate.market import METERED, cap_name
 from planner.scenario.schema import Quota, Scenario, SiteLimit
 
 
@@ -61,6 +62,7 @@ def joint_rows(scenario: Scenario, windows: Sequence[Window], columns: Sequence[
             _row(name + suffix, label, bound, clique, columns, coefficient)
             for name, label, bound, coefficient in peak_limits(scenario)
         ]
+        rows += _caps(suffix, clique, columns)
     return tuple(row for row in rows if len(row.columns))
 
 
@@ -109,6 +111,46 @@ def peak_limits(scenario: Scenario) -> Iterator[tuple[str, str, int, Coefficient
         yield from _quota_limits(index, quota)
     for index, owned in enumerate(hardware.owned):
         yield f"hardware.owned[{index}]", f"{owned.count} owned {owned.shape}", owned.count, _owned_by(index)
+
+
+def offer_caps(sites: Iterable[Site]) -> Iterator[tuple[str, str, int, Coefficient]]:
+    """Of each metered offer that is sold up to so many shapes: all that is held of it at one time, as `peak_limits`.
+
+    What is owned is a limit of the scenario, what is bought ahead has rows of its own (`timetable_rows`).
+    """
+    for site in {site.offer.id: site for site in sites}.values():
+        offer = site.offer
+        if offer.max_shapes is not None and offer.price_model in METERED:
+            yield cap_name(offer), _cap_label(site), offer.max_shapes, _of_offer(offer.id)
+
+
+def _cap_label(site: Site) -> str:
+    return f"at most {site.offer.max_shapes} shapes of {site.offer.id}"
+
+
+def _of_offer(identifier: str) -> Coefficient:
+    return lambda column: column.nodes if column.site.offer.id == identifier else 0
+
+
+def _caps(suffix: str, tasks: frozenset[int], columns: Sequence[ColumnFacts]) -> Iterator[Row]:
+    """Rows of `offer_caps`, in one pass over the columns however many offers are capped."""
+    sites: dict[str, Site] = {}
+    held: dict[str, dict[int, int]] = {}  # by offer: shapes of one unit of each column
+    for number, column in enumerate(columns):
+        for part in (column.groups or (column,)) if column.task in tasks else ():
+            offer = part.site.offer
+            if offer.max_shapes is not None and offer.price_model in METERED:
+                sites[offer.id], mine = part.site, held.setdefault(offer.id, {})
+                mine[number] = mine.get(number, 0) + part.nodes
+    for identifier, site in sorted(sites.items()):
+        mine = held[identifier]
+        yield Row(
+            name=cap_name(site.offer) + suffix,
+            label=_cap_label(site),
+            bound=site.offer.max_shapes or 0,
+            columns=np.array(list(mine), dtype=np.int64),
+            coefficients=np.array(list(mine.values()), dtype=np.int64),
+        )
 
 
 def _quota_limits(index: int, quota: Quota) -> Iterator[tuple[str, str, int, Coefficient]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from planner.candidates.limits import ColumnFacts, Window, concurrent_sets, peak_limits
+from planner.candidates.limits import ColumnFacts, Window, concurrent_sets, offer_caps, peak_limits
 from planner.candidates.mixed_walk import Prices
 from planner.candidates.program import Row, Task
 from planner.candidates.search import Candidates
@@ -26,7 +26,8 @@ def prices_of_mixes(
         ``cost`` or ``carbon``, and what one unit of it weighs.
     """
     space, scenario = candidates.spaces[task.name], candidates.scenario
-    coefficients = {(name, label): take for name, label, _, take in peak_limits(scenario)}
+    held = [*peak_limits(scenario), *offer_caps(space.sites)]
+    coefficients = {(name, label): take for name, label, _, take in held}
     together = _together(scenario)
     index = [workload.name for workload in scenario.workloads].index(task.name)
     cost, carbon = (scale, 0.0) if criterion == "cost" else (0.0, scale)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from planner.candidates.counts import SLACK_COUNTS, SMALLEST_WINDOW, count_grid, single_device, typical_s
 from planner.candidates.layouts import enumerate_layouts
 from planner.candidates.ledger import Ledger
-from planner.candidates.limits import ColumnFacts, peak_limits
+from planner.candidates.limits import ColumnFacts, offer_caps, peak_limits
 from planner.candidates.machines import carbon_mg_per_hour, training_refusal
 from planner.candidates.mixed import Batches, Block, Pace, Source
 from planner.candidates.mixed_search import MixedJob
@@ -106,7 +106,7 @@ def _job(
     question: TrainingQuestion, sources: tuple[Source, ...], sites: Sequence[Site], between: Between | None
 ) -> MixedJob:
     spec, rules = question.spec, question.rules
-    limits = list(peak_limits(question.scenario))
+    limits = [*peak_limits(question.scenario), *offer_caps(sites[source.site] for source in sources)]
     usage = [
         [coefficient(ColumnFacts(task=0, site=sites[s.site], nodes=1, cost_microusd=0, carbon_mg=0)) for s in sources]
         for _, _, _, coefficient in limits

@@ -10,12 +10,11 @@ from planner.candidates.ledger import Ledger
 from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
 from planner.catalog.regions import region_matches
-from planner.estimate.market import is_own_contract
+from planner.estimate.market import METERED, is_own_contract
 from planner.estimate.resolve import inter_node_rate, usable_bytes
 from planner.scenario.schema import Hardware, Owned, Quota, Scenario, SiteLimit
 
 OWNED = "owned"
-METERED = ("on_demand", "spot", "flex")  # paid by the hour that something runs
 LARGEST_DEVICE_COUNT = 16384
 
 

@@ -22,12 +22,12 @@ from planner.candidates.placement import copies_of
 from planner.candidates.program import IntArray, Program, Row, Task, restrict
 from planner.candidates.prune import can_bind, prune
 from planner.candidates.purchases import Bought, bought_of
-from planner.candidates.timetable_rows import Limit, calendar_rows, limits_of
+from planner.candidates.timetable_rows import OF_PURCHASES, Limit, calendar_rows, limits_of, site_of
 from planner.catalog.model import Catalog
 from planner.scenario.schema import Scenario
 
 FloatArray = NDArray[np.float64]
-COUNTS_PURCHASES = ("hardware.quotas", "limits.spend", "limits.budget")  # rows that what is bought adds to
+COUNTS_PURCHASES = (*OF_PURCHASES, "limits.budget")  # rows that what is bought adds to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,8 @@ def timetable(ways: Ways) -> Timetable:
     grid = grid_of(ways.scenario)
     starts = _starts(ways, grid)
     pool = np.array([pool_index(fact.site, ways.pools) for fact in ways.facts], dtype=np.int64)
-    limits = list(limits_of(ways.scenario, ways.facts, grid))
+    topping_up = [site_of(one.on_demand, ways.catalog) for one in ways.pools if one.on_demand is not None]
+    limits = list(limits_of(ways.scenario, ways.facts, grid, topping_up))
     copies = copies_of(ways.scenario, ways.catalog, ways.facts, ways.program.tasks)
     able = np.flatnonzero(starts.last >= starts.first)
     shared = [*_way_rows(ways, limits), *(Row(name="", label="", bound=-1, columns=copy.columns,

@@ -6,7 +6,7 @@ columns *mean* begin with "~": nobody can loosen them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,12 @@ import numpy as np
 
 from planner.candidates.calendar import NO_POOL
 from planner.candidates.grid import Grid
-from planner.candidates.limits import Coefficient, ColumnFacts, peak_limits
+from planner.candidates.limits import Coefficient, ColumnFacts, offer_caps, peak_limits
 from planner.candidates.offers import Site
 from planner.candidates.placement import Copy
 from planner.candidates.program import IntArray, Row
 from planner.catalog.model import Catalog, Offer
-from planner.estimate.market import is_own_contract
+from planner.estimate.market import CAP, is_own_contract
 from planner.scenario.schema import Owned, Scenario
 from planner.units import format_duration
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 STRUCTURE = "~"  # how the names of rows begin that are no limits
 _OWNED = "hardware.owned["
-_OF_PURCHASES = ("hardware.quotas", "limits.spend")
+OF_PURCHASES = ("hardware.quotas", "limits.spend", CAP)  # what is bought for a time counts as well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +43,15 @@ class Limit:
     coefficient: Coefficient
 
 
-def limits_of(scenario: Scenario, facts: Sequence[ColumnFacts], grid: Grid) -> Iterator[Limit]:
-    """The limits of a scenario, over ways to run its workloads."""
+def limits_of(
+    scenario: Scenario, facts: Sequence[ColumnFacts], grid: Grid, topping_up: Iterable[Site]
+) -> Iterator[Limit]:
+    """The limits of a scenario, over ways to run its workloads; offers that top up pools have limits of their own."""
     sites: dict[str, Site] = {fact.site.offer.id: fact.site for fact in facts}
     number = {name: index for index, name in enumerate(sites)}
     of = np.array([number[fact.site.offer.id] for fact in facts], dtype=np.int64)
     nodes = np.array([fact.nodes for fact in facts], dtype=np.int64)
-    for name, label, bound, coefficient in peak_limits(scenario):
+    for name, label, bound, coefficient in (*peak_limits(scenario), *offer_caps([*sites.values(), *topping_up])):
         each = np.array([coefficient(_one_node(site)) for site in sites.values()], dtype=np.int64)
         bounds = np.full(grid.periods, bound, dtype=np.int64)
         if name.startswith(_OWNED):
@@ -157,7 +159,7 @@ def _whole(frame: _Frame, whole: Sequence[Row], cost_microusd: IntArray) -> Iter
 def _limited(frame: _Frame, limit: Limit) -> Iterator[Row]:
     """A limit in every period; periods in which the same columns meet the same bound are told once."""
     values = frame.held(limit.values)
-    if limit.name.startswith(_OF_PURCHASES):
+    if limit.name.startswith(OF_PURCHASES):
         values[frame.first_bought :] += _of_purchases(frame, limit.coefficient)
     before: tuple[int, bytes] | None = None
     touched = np.flatnonzero(values)
@@ -186,12 +188,13 @@ def _of_purchases(frame: _Frame, coefficient: Coefficient) -> IntArray:
             values.append(0)
             continue
         if offer.id not in known:
-            known[offer.id] = coefficient(_one_node(_site(offer, catalog)))
+            known[offer.id] = coefficient(_one_node(site_of(offer, catalog)))
         values.append(known[offer.id])
     return np.array(values, dtype=np.int64)
 
 
-def _site(offer: Offer, catalog: Catalog) -> Site:
+def site_of(offer: Offer, catalog: Catalog) -> Site:
+    """What is bought, as a site."""
     shape = catalog.shapes[offer.shape]
     return Site(offer=offer, shape=shape, device=catalog.devices[shape.device])
 

@@ -14,11 +14,23 @@ from planner.estimate.given import given_offers
 from planner.scenario.schema import Contract, Discount, Scenario
 
 OWN_CONTRACT = "contract:"  # how the ids of the scenario's own contracts begin
+CAP = "catalog.offers["  # how the names of limits begin that an offer states itself
+METERED = ("on_demand", "spot", "flex")  # price models that are paid by the hour that something runs
 
 
 def is_own_contract(offer: Offer) -> bool:
     """Whether the scenario states this contract: it may be used whatever `hardware.pricing` says."""
     return offer.id.startswith(OWN_CONTRACT)
+
+
+def cap_name(offer: Offer) -> str:
+    """Name of the limit on all that is held of a metered offer at one time, its `max_shapes`.
+
+    >>> cap_name(Offer(id="a:r1:s:spot", provider="a", region="r1", zone="", country="", shape="a/s",
+    ...     price_model="spot", price_microusd_per_hour=1, provenance=Provenance(source="", as_of="", status="user")))
+    'catalog.offers[a:r1:s:spot].max_shapes'
+    """
+    return f"{CAP}{offer.id.replace('@', '%40')}].max_shapes"  # what follows @ in the name of a limit is a time
 
 
 def market(scenario: Scenario, catalog: Catalog) -> Catalog:

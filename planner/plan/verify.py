@@ -96,7 +96,7 @@ class Checker:
         yield from cell_findings("wrong-workload", "scenario", document, named)
         has_plan = document["status"] in ("optimal", "feasible")
         yield from _workloads(document, asked, self._load_model, has_plan=has_plan)
-        yield from infeasible_findings(document, scenario)
+        yield from infeasible_findings(document, scenario, catalog)
         yield from ledger_findings(document)
         yield from fact_findings(document, catalog)
         if not has_plan:

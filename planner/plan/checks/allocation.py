@@ -94,6 +94,7 @@ class AllocationCheck:
         use = "training" if isinstance(asked, TrainingJob) else "serving"
         if use not in device.uses:
             yield Finding("not-allowed", f"{asked.name}: {device.id} is not for {use}")
+        # all that is held of it at one time is a limit on the plan; of the nodes of a pool this is said here alone
         if offer.max_shapes is not None and row["count"] > offer.max_shapes * jobs_of(row):
             yield Finding("limit-exceeded", f"{asked.name}: {row['offer']} is sold up to {offer.max_shapes}")
 

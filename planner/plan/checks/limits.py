@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.regions import region_matches
-from planner.estimate.market import OWN_CONTRACT
+from planner.estimate.market import METERED, OWN_CONTRACT, cap_name
 from planner.plan.checks.calendar import grid_of, held_by
 from planner.plan.checks.cells import energy_cells
 from planner.plan.checks.dates import owned_nodes, owned_window_s
@@ -95,7 +95,8 @@ def limit_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog)
     for limit in _of_plan(document, whole, scenario, catalog):
         yield from limit.findings()
     for moment in sorted({holding.start_s for holding in holdings}):
-        for limit in _at_moment([holding for holding in holdings if holding.active(moment)], scenario):
+        active = [holding for holding in holdings if holding.active(moment)]
+        for limit in (*_at_moment(active, scenario), *_of_offers(active, _capped(active))):
             yield from limit.findings()
 
 
@@ -108,6 +109,9 @@ def limit_table_findings(document: PlanDocument, scenario: Scenario, catalog: Ca
         list(_at_moment([holding for holding in holdings if holding.active(moment)], scenario, moment))
         for moment in moments
     ]
+    for limits, moment in zip(every, moments):  # with a calendar period by period, else where they are used
+        active = [holding for holding in holdings if holding.active(moment)]
+        limits += _of_offers(active, _capped(holdings if scenario.scheduled else active))
     if scenario.scheduled:
         every = [[*limits, *_of_contracts(document, scenario, catalog, at)] for at, limits in enumerate(every)]
     wanted = {(limit.name, limit.label): [limit] for limit in of_plan}
@@ -338,6 +342,20 @@ def _at_moment(active: Sequence[Holding], scenario: Scenario, moment_s: float | 
             until = min(moment_s + scenario.period_s, scenario.horizon_s)
             (bound,) = owned_nodes(scenario, owned, (moment_s, until))
         yield Limit(f"hardware.owned[{index}]", label, "shapes", 1.0, bound, _sums(mine, _shapes))
+
+
+def _capped(holdings: Sequence[Holding]) -> list[Offer]:
+    """Metered offers in use that are sold up to so many shapes."""
+    offers = {holding.facts.offer.id: holding.facts.offer for holding in holdings}
+    return [one for _, one in sorted(offers.items()) if one.max_shapes is not None and one.price_model in METERED]
+
+
+def _of_offers(active: Sequence[Holding], offers: Sequence[Offer]) -> Iterator[Limit]:
+    """What is held of each of some offers at a moment, by all workloads together."""
+    for offer in offers:
+        mine = [holding for holding in active if holding.facts.offer.id == offer.id]
+        label = f"at most {offer.max_shapes} shapes of {offer.id}"
+        yield Limit(cap_name(offer), label, "shapes", 1.0, offer.max_shapes or 0, _sums(mine, _shapes))
 
 
 def _sums(holdings: Sequence[Holding], amount: Callable[[Holding], int]) -> list[tuple[int, int]]:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, cast
 
-from planner.catalog.model import Band
+from planner.catalog.model import Band, Catalog
 from planner.estimate.bands import ErrorBand
+from planner.estimate.market import cap_name
 from planner.estimate.resolve import band_on, training_machine, training_spec, usable_bytes
 from planner.estimate.resolve_serving import bucket_demands, fleet_levels
 from planner.estimate.serving_fleet import WHOLE
@@ -183,7 +184,7 @@ def single_kind_findings(document: PlanDocument) -> Iterator[Finding]:
         yield Finding("wrong-alternative", f"{stated['device']} alone is no other way of this plan")
 
 
-def infeasible_findings(document: PlanDocument, scenario: Scenario) -> Iterator[Finding]:
+def infeasible_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """Ways out of a conflict: each moves a limit of the scenario, by the text that does it; money as it is told."""
     told = document["infeasible"]
     if told is None:
@@ -191,6 +192,7 @@ def infeasible_findings(document: PlanDocument, scenario: Scenario) -> Iterator[
     names = {workload["name"] for workload in document["workloads"]}
     if not set(told["workloads"]) <= names:
         yield Finding("wrong-way-out", f"misses are told of {sorted(told['workloads'])}")
+    names |= {cap_name(offer) for offer in catalog.offers if offer.max_shapes is not None}
     for one in told["conflict"]:
         if one["name"] not in names | set(_values(scenario)) | _keys(scenario):
             yield Finding("wrong-way-out", f"{one['name']}: the scenario has no such limit")

@@ -11,7 +11,7 @@ from planner.candidates.calendar import CONTRACT
 from planner.candidates.limits import Window, concurrent_sets, peak_limits, whole_plan_rows
 from planner.candidates.program import Row
 from planner.candidates.search import Candidates
-from planner.estimate.market import OWN_CONTRACT
+from planner.estimate.market import CAP, OWN_CONTRACT
 from planner.optimize.solve import Solution
 from planner.plan.model.others import Limit
 
@@ -24,9 +24,9 @@ Key = tuple[str, str]  # name and label, without the time
 def limits_of(candidates: Candidates, solution: Solution) -> list[Limit]:
     """Every limit of the scenario on several workloads; with a calendar in the period that uses most of it.
 
-    One that nothing listed takes from is not used at all.
+    One that nothing listed takes from is not used at all; of what offers state themselves, those that are used.
     """
-    told = list(limit_rows(candidates, solution))
+    told = [row for row in limit_rows(candidates, solution) if not row.name.startswith(CAP) or _used(row, solution)]
     seen = {(row.name, row.label) if candidates.calendar is None else _key(row) for row in told}
     for name, label, bound in _stated(candidates):
         if (name, label) not in seen:
