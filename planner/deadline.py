@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 PARTING_S, PARTING_SHARE = 1.0, 0.1  # kept back to check and write down what was found
+MOST_SHARE = 0.4  # of all of it, however much there is to be written down and however busy the machine
+MORE_TIME = "give it more time, or ask for fewer offers"
+_PARTING: ContextVar[bool] = ContextVar("parting", default=False)
 
 
 class TimeIsUp(KeyboardInterrupt):
@@ -15,7 +20,7 @@ class TimeIsUp(KeyboardInterrupt):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadline:
-    """A time limit that runs; a second of it, or a tenth, is kept back for what was found.
+    """A time limit that runs; a second of it, or a tenth, is kept back for what was found: more on a busy machine.
 
     Parameters
     ----------
@@ -33,20 +38,22 @@ class Deadline:
     clock: Callable[[], float] = time.monotonic
 
     @classmethod
-    def after(cls, limit_s: float, clock: Callable[[], float] = time.monotonic) -> Deadline:
-        """So long from now on."""
-        now = clock()
-        due_s = now + limit_s - min(PARTING_S, PARTING_SHARE * limit_s)
-        return cls(limit_s=limit_s, began_s=now, due_s=due_s, clock=clock)
+    def after(
+        cls, limit_s: float, clock: Callable[[], float] = time.monotonic, *, began_s: float | None = None
+    ) -> Deadline:
+        """So long from now on, or from when it began."""
+        began_s = clock() if began_s is None else began_s
+        due_s = began_s + limit_s - min(PARTING_S, PARTING_SHARE * limit_s)
+        return cls(limit_s=limit_s, began_s=began_s, due_s=due_s, clock=clock)
 
     @classmethod
     def of(cls, limit: float | Deadline | None) -> Deadline | None:
         """A limit that runs already as it is, seconds from now on."""
         return limit if limit is None or isinstance(limit, Deadline) else cls.after(limit)
 
-    def left_s(self) -> float:
-        """Time for work that is left.  [s]"""
-        return max(self.due_s - self.clock(), 0.0)
+    def left_s(self, beyond_s: float = 0.0) -> float:
+        """Time for work that is left, or until so long beyond its end.  [s]"""
+        return max(self.due_s + beyond_s - self.clock(), 0.0)
 
     def passed(self) -> bool:
         """Whether the time for work is up."""
@@ -56,6 +63,11 @@ class Deadline:
         """Share of the time for work that is gone: 1 and more when it is up."""
         given_s = self.due_s - self.began_s
         return (self.clock() - self.began_s) / given_s if given_s > 0 else 1.0
+
+    def slowed(self, by: float) -> Deadline:
+        """With so many times as much kept back: there are several plans, or work takes long on a busy machine."""
+        kept_back_s = min(max(by, 1.0) * min(PARTING_S, PARTING_SHARE * self.limit_s), MOST_SHARE * self.limit_s)
+        return replace(self, due_s=self.began_s + self.limit_s - kept_back_s)
 
     def portion(self, share: float) -> Deadline:
         """One of its own, for a share of the time that is left."""
@@ -71,3 +83,18 @@ def left_s(limit: float | Deadline | None) -> float | None:
 def is_up(limit: float | Deadline | None) -> bool:
     """Whether a deadline has passed; seconds that were not begun never are up."""
     return isinstance(limit, Deadline) and limit.passed()
+
+
+@contextmanager
+def parting() -> Iterator[None]:
+    """What was found is checked and written down: a time limit that rings meanwhile is heard only at its very end."""
+    before = _PARTING.set(True)
+    try:
+        yield
+    finally:
+        _PARTING.reset(before)
+
+
+def is_parting() -> bool:
+    """Whether what was found is being checked or written down."""
+    return _PARTING.get()

@@ -32,6 +32,7 @@ class Checked:
     document: PlanDocument
     problems: list[Problem]  # errors; a warning alone: it holds, and is not proven
     standing: Standing
+    unchecked: bool = False  # the problems are why nothing could be looked at
 
     @property
     def holds(self) -> bool:
@@ -42,10 +43,11 @@ class Checked:
         """The document as far as it is proven, and a warning where that is less than it says."""
         if self.holds and self.standing.proven:
             return self.document, []
-        standing = self.standing if self.holds else replace(unknown_standing(self.document), problems=self.problems)
+        standing = self.standing if self.holds else unknown_standing(self.document, self.unchecked)
+        if not self.holds:
+            standing = replace(standing, words=f"{standing.words}: {self.problems[0].message}", problems=self.problems)
         claims = self.document.get("status") in ("optimal", "infeasible") or not self.holds
-        message = standing.words + ("" if self.holds else f": {self.problems[0].message}")
-        warning = Problem(reference="not-proven", message=message, hint=LATER, severity="warning")
+        warning = Problem(reference="not-proven", message=standing.words, hint=LATER, severity="warning")
         return as_proven(self.document, standing), [warning] if claims else []
 
 
@@ -123,8 +125,8 @@ def shown(document: PlanDocument, catalog: Catalog | None = None) -> tuple[PlanD
     try:
         return check(document, catalog, supports=False).shown()
     except PlanError as error:
-        problems = list(error.problems)
-        return Checked(document=document, problems=problems, standing=unknown_standing(document)).shown()
+        unknown = unknown_standing(document, unchecked=True)
+        return Checked(document=document, problems=list(error.problems), standing=unknown, unchecked=True).shown()
 
 
 def to_show(plan: PlanLike, catalog: Catalog | None = None) -> PlanDocument:

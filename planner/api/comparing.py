@@ -12,10 +12,11 @@ from planner.answers import Comparison
 from planner.api.sessions import Session, enumerate_candidates
 from planner.api.solving import solve
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of, document_of, scenario_of
+from planner.candidates.patience import endless
 from planner.candidates.search import Candidates
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
-from planner.deadline import Deadline
+from planner.deadline import Deadline, TimeIsUp, is_up
 from planner.errors import PlanError
 from planner.optimize.solve import Solution
 from planner.plan.made_with import catalog_of_plan
@@ -152,10 +153,18 @@ def _engine(allow_suspect: bool, options: Mapping[str, Any]) -> Engine:
     """How `solve` lists and solves, for the questions between two sides."""
     from planner.plan.compare.resolve import Engine
 
+    limit = options["time_limit_s"]
+
     def listed(scenario: Scenario, catalog: Catalog) -> Candidates:
-        return enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect)
+        spent = endless if limit is None else lambda: float(limit.passed())
+        found = enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect, spent=spent)
+        if found.cut:
+            raise TimeIsUp
+        return found
 
     def solved(candidates: Candidates, prepare: Prepare) -> tuple[Candidates, Solution]:
+        if is_up(limit):
+            raise TimeIsUp
         way = Session(
             candidates.scenario,
             candidates.catalog,

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from planner.answers import Frontier
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of, document_of, scenario_of
+from planner.candidates.patience import endless
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
 from planner.catalog.model import Catalog
-from planner.deadline import Deadline
-from planner.errors import PlanError
+from planner.deadline import MORE_TIME, Deadline
+from planner.errors import PlanError, StoppedError
 from planner.files import LineFile, StrPath
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.verify import verify as _verify
@@ -52,7 +53,7 @@ def frontier(
     most
         Points to look for at most.
     options
-        Of the solver, as for `solve`; the time limit is that of each program.
+        Of the solver, as for `solve`; at the time limit the points found so far are the answer.
 
     Raises
     ------
@@ -75,7 +76,12 @@ def frontier(
 
     def enumerate_ways(question: Scenario, patience_s: float | None) -> Candidates:
         check_references(question, catalog)
-        return _enumerate(question, catalog, loader_of(question), allow_suspect=allow_suspect, patience_s=patience_s)
+        given: dict[str, Any] = {"allow_suspect": allow_suspect, "patience_s": patience_s}
+        spent = endless if limit is None else lambda: float(limit.passed())
+        found = _enumerate(question, catalog, loader_of(question), spent=spent, **given)
+        if limit is not None and found.cut:
+            raise StoppedError.of("time-limit", "the time limit ended the listing of ways to run", hint=MORE_TIME)
+        return found
 
     def verified(document: PlanDocument) -> None:
         problems = _verify(document, catalog, load_model)

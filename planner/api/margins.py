@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.api.sessions import Session
 from planner.api.taking import PlanLike, ScenarioLike, document_of, scenario_of
 from planner.catalog.model import Catalog
+from planner.deadline import Deadline
 from planner.scenario.load import with_settings
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def margins(
     each: bool = False,
     solver: str = "highs",
     gap: float = 0.0,
-    time_limit_s: float | None = None,
+    time_limit_s: float | Deadline | None = None,
     threads: int = 1,
     seed: int = 0,
     allow_suspect: bool = False,
@@ -38,7 +39,7 @@ def margins(
     each
         Also solve without each margin alone.
     solver, gap, time_limit_s, threads, seed, allow_suspect
-        As for `solve`; the time limit is that of each program.
+        As for `solve`; a time limit is that of listing and of each solving.
 
     Raises
     ------

@@ -8,6 +8,7 @@ from planner.api.checking import to_show
 from planner.api.frontiers import tradeoffs
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
+from planner.deadline import Deadline, is_up
 from planner.plan.made_with import catalog_of_plan
 from planner.plan.reading import read_frontier_document
 from planner.plan.stale import question_of, scenario_of
@@ -50,7 +51,7 @@ def report(
     fiscal_year_start, contingency
         Of the budget, in place of those of the scenario's `report` as it is now.
     options
-        Of the solver, as for `solve`.
+        Of the solver, as for `solve`; what is not begun when the time is up is left out.
 
     Raises
     ------
@@ -65,9 +66,10 @@ def report(
     now = scenario or scenario_of(document)
     question = question_of(document, now)
     alone, costs = [], None
-    if question is not None and not question.uncertainty:
+    limit = options["time_limit_s"] = Deadline.of(options.get("time_limit_s"))
+    if question is not None and not question.uncertainty and not is_up(limit):
         alone = tradeoffs(question, catalog, plan=document, allow_suspect=allow_suspect)
-    if question is not None and margins:
+    if question is not None and margins and not is_up(limit):
         costs = costs_of_margins(question, catalog, plan=document, each=each, allow_suspect=allow_suspect, **options)
     kept = question.report if question is not None else None
     return report_document(

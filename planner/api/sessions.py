@@ -6,6 +6,7 @@ one question each.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 Answer = tuple[Candidates, Solution]
 LISTING_SHARE = 0.6  # of the time that is left until a deadline; what is not listed by then is left out
+TELLING_S = 0.05  # of a processor, from which on it tells how busy the machine is
 ASKED = ("solver", "time_limit_s", "threads", "seed")  # options of further programs
 
 
@@ -86,8 +88,8 @@ class Session:
     allow_suspect
         Use prices that look wrong, too.
     solver, gap, time_limit_s, threads, seed
-        Of every program that is solved, as for `planner.solve`. A deadline in place of seconds is that of everything:
-        the listing too.
+        As for `planner.solve`. The time limit is that of each call, of making the session too; a deadline in place of
+        seconds is one of all calls together.
 
     Raises
     ------
@@ -111,16 +113,32 @@ class Session:
         self.scenario: Scenario = scenario_of(scenario)
         self.catalog: Catalog = catalog or catalog_of(self.scenario)
         self.allow_suspect = allow_suspect
-        self.options: dict[str, Any] = {
-            "solver": solver,
-            "gap": gap,
-            "time_limit_s": time_limit_s,
-            "threads": threads,
-            "seed": seed,
-        }
-        self._listing = time_limit_s.portion(LISTING_SHARE) if isinstance(time_limit_s, Deadline) else None
-        self.candidates: Candidates = candidates or self._listed(self.scenario, 1)
+        self.options: dict[str, Any] = {"solver": solver, "gap": gap, "threads": threads, "seed": seed}
+        self._time_limit, self._slowness = time_limit_s, 1.0
+        self._listing: Deadline | None = None
+        self._begin(lists=True)
+        self.candidates: Candidates = candidates or self._first_listed()
         self._answer: Answer | None = None
+
+    def _begin(self, *, lists: bool = False) -> None:
+        """A call begins, and the time for it, which one that only lists may use for that; a deadline runs already."""
+        limit, shared = Deadline.of(self._time_limit), isinstance(self._time_limit, Deadline)
+        self.options["time_limit_s"] = None if limit is None else limit.slowed(self._slowness)
+        if limit is not None and (lists or not shared):
+            self._listing = limit.portion(1.0 if lists and not shared else LISTING_SHARE)
+
+    def _first_listed(self) -> Candidates:
+        """The ways of the scenario; and, under a time limit, how long a busy machine takes to write plans of them down."""
+        limit: Deadline | None = self.options["time_limit_s"]
+        if limit is None:
+            return self._listed(self.scenario, 1, self.catalog)
+        before_s, worked_s = limit.clock(), time.process_time()
+        found = self._listed(self.scenario, 1, self.catalog)
+        took_s, worked_s = limit.clock() - before_s, time.process_time() - worked_s
+        busy = max(took_s / worked_s, 1.0) if worked_s > TELLING_S else 1.0
+        self._slowness = busy * (1 + len(self.scenario.uncertainty))
+        self.options["time_limit_s"] = limit.slowed(self._slowness)
+        return found
 
     def with_(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Session:
         """A session of the scenario with some values changed, as `Scenario.with_`.
@@ -131,11 +149,12 @@ class Session:
 
     def on(self, scenario: Scenario) -> Session:
         """A session of another scenario in the same way; what it has in common with this one is taken from here."""
+        self._begin(lists=True)
         own = self.scenario.hardware.catalog
         catalog = self.catalog if scenario.hardware.catalog == own else catalog_of(scenario)
-        listed = enumerate_candidates(scenario, catalog, allow_suspect=self.allow_suspect, known=self.candidates)
-        asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, **self.options}
-        return Session(scenario, catalog, candidates=listed, **asked)
+        listed = self._listed(scenario, 1, catalog, known=self.candidates)
+        asked: dict[str, Any] = {**self.options, "time_limit_s": self._time_limit}
+        return Session(scenario, catalog, allow_suspect=self.allow_suspect, candidates=listed, **asked)
 
     def solve(
         self,
@@ -146,6 +165,7 @@ class Session:
         within: float | None = None,
     ) -> Plan:
         """The cheapest plan, proven and verified; parameters and errors are those of `planner.solve`."""
+        self._begin()
         scenario, catalog = self.scenario, self.catalog
         if scenario.uncertainty and (best or within is not None):
             hint = "leave uncertainty, or --best and --within, out"
@@ -159,9 +179,12 @@ class Session:
         else:
             document = self._planned(self.ways, *self.answer())
         problems = despite_ctrl_c(
-            lambda: _verify(document, catalog, load_model) + standing_of(document, self.ways).problems
+            lambda: (
+                _verify(document, catalog, load_model)
+                + standing_of(document, self.ways).problems
+                + (case_problems(document, catalog) if scenario.uncertainty else [])
+            )
         )
-        problems += case_problems(document, catalog) if scenario.uncertainty else []
         if problems:
             raise PlanError(*problems)
         whole = self._with_what_was_asked(document, simulate, staying, best, within)
@@ -194,6 +217,7 @@ class Session:
         """What one step more of each limit saves, each by solving again; nothing without a plan.  [micro-USD]"""
         from planner.plan.why.marginals import marginal_values
 
+        self._begin()
         candidates, solution = self._plain
         return marginal_values(candidates, solution, self.search, self._asker) if solution.has_plan else []
 
@@ -201,6 +225,7 @@ class Session:
         """What forcing each device that is not chosen costs, and the price at which it would be chosen."""
         from planner.plan.why.break_evens import break_even_prices
 
+        self._begin()
         return break_even_prices(*self._plain, self._asker)
 
     def why_not(self, device: str, *, workload: str | None = None) -> list[WhyNot]:
@@ -214,6 +239,7 @@ class Session:
         from planner.catalog.names import one_device
         from planner.plan.why.why_not import why_not
 
+        self._begin()
         found = one_device(self.catalog, device)
         return why_not(*self._plain, found, self.search, workload=workload, asker=self._asker)
 
@@ -221,6 +247,7 @@ class Session:
         """Conflict set and ways out, as the plan document has them; None unless proven infeasible."""
         from planner.plan.why.infeasible import infeasibility
 
+        self._begin()
         candidates, solution = self._plain
         return infeasibility(candidates, self.search, **self.options) if solution.status == "infeasible" else None
 
@@ -304,7 +331,7 @@ class Session:
         first, *others = cases_of(self.scenario)
         cases = [Case(name=first.name, probability=first.probability, candidates=self.candidates)]
         for number, other in enumerate(others, 2):
-            found = self._listed(other.scenario, number, known=self.candidates)
+            found = self._listed(other.scenario, number, self.catalog, known=self.candidates)
             cases.append(Case(name=other.name, probability=other.probability, candidates=found))
 
         def planned(ready: Candidates, solve: Callable[[Candidates], Solution]) -> PlanDocument:
@@ -316,12 +343,12 @@ class Session:
 
         return solve_cases(self.scenario, cases, planned, whole, self.options)
 
-    def _listed(self, scenario: Scenario, number: int, known: Candidates | None = None) -> Candidates:
-        """The ways of the scenario, or of its case of a number; each has an equal part of the time until a deadline."""
+    def _listed(self, scenario: Scenario, number: int, catalog: Catalog, known: Candidates | None = None) -> Candidates:
+        """The ways of a scenario, as case of that number; each has an equal part of the time until a deadline."""
         limit, cases = self._listing, 1 + len(self.scenario.uncertainty)
         spent = endless if limit is None else (lambda: limit.spent() * cases - (number - 1))
         asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "known": known, "spent": spent}
-        return enumerate_candidates(scenario, self.catalog, **asked)
+        return enumerate_candidates(scenario, catalog, **asked)
 
     def _staying(self, previous: Previous | None) -> Staying | None:
         """The way to solve that stays with a plan, when one is given."""

@@ -22,7 +22,7 @@ def session(
     allow_suspect: bool = False,
     solver: str = "highs",
     gap: float = 0.0,
-    time_limit_s: float | None = None,
+    time_limit_s: float | Deadline | None = None,
     threads: int = 1,
     seed: int = 0,
 ) -> Session:
@@ -35,7 +35,7 @@ def session(
     catalog
         Default: the scenario's own, else the packaged one.
     allow_suspect, solver, gap, time_limit_s, threads, seed
-        As for `solve`; a time limit is that of each program.
+        As for `solve`; a time limit is that of each call: of making the session, of each answer, of each change.
 
     Raises
     ------

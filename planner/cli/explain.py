@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from planner.cli import complete, options
 from planner.cli.frame import Form, Frame, command, usage
+from planner.cli.interrupts import on_time
+from planner.cli.quantities import deadline_of
+from planner.deadline import Deadline, TimeIsUp, is_up
 
 if TYPE_CHECKING:
     from planner.api import Session
@@ -42,20 +46,25 @@ def explain(
     prices: options.Prices = None,
     price: options.Price = None,
     allow_suspect: options.AllowSuspect = False,
+    time_limit: options.TimeLimit = None,
 ) -> None:
     """Show what stands behind a plan: terms of time and memory, what binds, errors, prices, sources, equations."""
     from planner.cli.find import is_scenario, plan_or_scenario
     from planner.report.explanation import render_explanation
 
-    asked = {"settings": settings, "case": case, "hardware": hardware, "prices": prices, "price": price}
+    deadline = deadline_of(time_limit)
+    own_prices: dict[str, Any] = {"prices": prices, "price": price}
+    asked: dict[str, Any] = {"settings": settings, "case": case, "hardware": hardware, **own_prices}
     further = {"marginals": marginals, "break_even": break_even, "why_not": tuple(why_not or ())}
     answers: dict[str, Any] = {}
     anew = any((*asked.values(), *further.values(), allow_suspect))
     plan = plan_or_scenario(plan, anew=anew)
-    if is_scenario(plan):
-        document, code, answers = _solved(frame, plan, further, workload, allow_suspect=allow_suspect, **asked)
-    else:
-        document, code = _read(frame, plan, allow_suspect=allow_suspect, **asked, **further), 0
+    with on_time(deadline):
+        if is_scenario(plan):
+            asked |= {"allow_suspect": allow_suspect, "deadline": deadline}
+            document, code, answers = _solved(frame, plan, further, workload, **asked)
+        else:
+            document, code = _read(frame, plan, hardware, own_prices, settings, case, allow_suspect, **further), 0
     names = [entry["name"] for entry in document["workloads"]]
     if workload is not None and workload not in names:
         raise usage("unknown-workload", f"the plan has no workload '{workload}'", f"it has {', '.join(names)}")
@@ -65,23 +74,32 @@ def explain(
     raise typer.Exit(code)
 
 
-def _read(frame: Frame, plan: str, **asked: Any) -> PlanDocument:
-    """A plan file; what changes the question makes no sense for an answer."""
+def _read(
+    frame: Frame, plan: str, hardware: str | None, own_prices: dict[str, Any], *anew: Any, **further: Any
+) -> PlanDocument:
+    """A plan file and the catalog it was made with; what changes the question makes no sense for an answer."""
     from planner.cli.stale import as_proven
+    from planner.plan.made_with import catalog_of_plan
     from planner.plan.reading import read_plan
 
-    if any(asked.values()):
+    if any((*anew, *further.values())):
         hint = "plan explain SCENARIO.yaml --set ..."
-        message = (
-            "--set, --case, --hardware, --prices, --price, --allow-suspect, --marginals, --break-even and --why-not "
-            "want a scenario file"
-        )
+        message = "--set, --case, --allow-suspect, --marginals, --break-even and --why-not want a scenario file"
         raise usage("not-a-scenario", message, hint)
-    return as_proven(frame, read_plan(plan))
+    document = read_plan(plan)
+    given = hardware is not None or any(own_prices.values())
+    return as_proven(frame, document, catalog_of_plan(document, hardware, **own_prices) if given else None)
 
 
 def _solved(
-    frame: Frame, scenario: str, further: dict[str, Any], workload: str | None, *, allow_suspect: bool, **asked: Any
+    frame: Frame,
+    scenario: str,
+    further: dict[str, Any],
+    workload: str | None,
+    *,
+    allow_suspect: bool,
+    deadline: Deadline | None,
+    **asked: Any,
 ) -> tuple[PlanDocument, int, dict[str, Any]]:
     """The plan of a scenario, the exit code of its status, and the answers to what else is asked."""
     from planner.cli.find import load
@@ -90,26 +108,30 @@ def _solved(
     from planner import api
 
     with frame.progress(f"solving {question.name}"):
-        session = api.session(question, catalog, allow_suspect=allow_suspect)
+        session = api.session(question, catalog, allow_suspect=allow_suspect, time_limit_s=deadline)
         plan = session.solve()
-    if not any(further.values()):
-        return plan.document, plan.exit_code, {}
-    with frame.progress("solving again"):
-        answers = _answers(session, workload, **further)
+    answers: dict[str, Any] = {}
+    try:
+        with frame.progress("solving again"):
+            for name, answer in _answers(session, workload, **further):
+                if is_up(deadline):
+                    raise TimeIsUp
+                answers[name] = answer()
+    except TimeIsUp:
+        frame.say("left out for lack of time: answers that want further plans to be solved")
     return plan.document, plan.exit_code, answers
 
 
 def _answers(
     asked: Session, workload: str | None, *, marginals: bool, break_even: bool, why_not: tuple[str, ...]
-) -> dict[str, Any]:
-    answers: dict[str, Any] = {}
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """What else is asked, by name, and what answers it."""
     if marginals:
-        answers["marginal_values"] = asked.marginal_values()
+        yield "marginal_values", asked.marginal_values
     if break_even:
-        answers["break_even"] = asked.break_even()
+        yield "break_even", asked.break_even
     if why_not:
-        answers["why_not"] = [entry for device in why_not for entry in asked.why_not(device, workload=workload)]
-    return answers
+        yield "why_not", lambda: [row for device in why_not for row in asked.why_not(device, workload=workload)]
 
 
 def register(app: typer.Typer) -> None:

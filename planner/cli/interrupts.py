@@ -8,11 +8,12 @@ import signal
 import threading
 from collections.abc import Iterator
 
-from planner.deadline import Deadline, TimeIsUp
+from planner.deadline import MORE_TIME, Deadline, TimeIsUp, is_parting
 from planner.errors import StoppedError
 
 OVERTIME_S = 0.7  # after its deadline that work has to come to an end by itself
-AGAIN_S = 2.1  # later, what is made of what was found is broken off too
+LAST_S = 1.2  # after the time limit: then what is made of what was found is broken off too
+AGAIN_S = 0.1  # between two looks at whether what may not be broken off is done
 HEARD = b"interrupted: the best plan found so far is kept, if there is one; Ctrl-C again ends at once\n"
 
 
@@ -31,19 +32,29 @@ def on_time(deadline: Deadline | None) -> Iterator[None]:
         return
     here = alarm is not None and threading.current_thread() is threading.main_thread()
 
+    last_s, rung = deadline.began_s + deadline.limit_s + LAST_S, False
+
     def ring(number: int, frame: object) -> None:
-        raise TimeIsUp
+        nonlocal rung
+        left_s = last_s - deadline.clock()
+        spared = left_s > 0 and (rung or is_parting())
+        signal.setitimer(signal.ITIMER_REAL, min(left_s, AGAIN_S) if spared else max(left_s, 5 * AGAIN_S))
+        if not spared:
+            rung = True
+            raise TimeIsUp
 
     before = signal.signal(alarm, ring) if here and alarm else None
     try:
         if here:
-            signal.setitimer(signal.ITIMER_REAL, deadline.left_s() + OVERTIME_S, AGAIN_S)
+            signal.setitimer(signal.ITIMER_REAL, max(deadline.left_s(OVERTIME_S), 0.001))
         yield
     except TimeIsUp:
+        if here:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
         from planner.units import format_duration
 
         message = f"the time limit of {format_duration(deadline.limit_s)} ended the command before it had an answer"
-        raise StoppedError.of("time-limit", message, hint="give it more time, or ask for fewer offers") from None
+        raise StoppedError.of("time-limit", message, hint=MORE_TIME) from None
     finally:
         if here and alarm:
             signal.setitimer(signal.ITIMER_REAL, 0.0)

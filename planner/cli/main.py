@@ -17,6 +17,7 @@ from planner.cli import (
     calibrate,
     candidates,
     catalog,
+    clock,
     compare,
     explain,
     export,
@@ -101,8 +102,9 @@ for room in (
     room.register(app)
 
 
-def main() -> None:
-    """Run the command line; exit codes are those of planner/errors.py."""
+def main(began_s: float | None = None) -> None:
+    """Run the command line, since then or now; exit codes are those of planner/errors.py."""
+    clock.begin(began_s)
     # Nothing here multiplies large matrices, and each of its threads takes address space.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     collecting = gc.isenabled()

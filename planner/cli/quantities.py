@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from planner.cli import clock
 from planner.cli.frame import usage
 from planner.deadline import Deadline
 
@@ -31,9 +32,9 @@ def time_of(text: str | None, flag: str = "--time-limit") -> float | None:
 
 
 def deadline_of(text: str | None) -> Deadline | None:
-    """--time-limit, running from now on; None where there is none."""
+    """--time-limit, running since the command began; None where there is none."""
     limit_s = time_of(text)
-    return None if limit_s is None else Deadline.after(limit_s)
+    return None if limit_s is None else Deadline.after(limit_s, began_s=clock.began_s())
 
 
 def money_of(text: str, flag: str) -> int:

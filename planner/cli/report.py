@@ -111,21 +111,23 @@ def report(
         )
 
     with frame.progress(f"reporting {document['name']}"):
-        made = _in_time(frame, deadline, report_of) if margins or solved else report_of(False)
+        made = _in_time(frame, deadline, report_of, margins or solved)
         _write(frame, made, output, out)
     raise typer.Exit(code)
 
 
-def _in_time(frame: Frame, deadline: Deadline | None, report_of: Callable[[bool], ReportDocument]) -> ReportDocument:
-    """The report with what the margins cost, or without where there is no time to solve for that."""
+def _in_time(
+    frame: Frame, deadline: Deadline | None, report_of: Callable[[bool], ReportDocument], weighed: bool
+) -> ReportDocument:
+    """The report with what the margins cost and each job alone, or without where there is no time for that."""
     try:
         if not is_up(deadline):
             with on_time(deadline):
-                return report_of(True)
+                return report_of(weighed)
     except StoppedError:
         if not is_up(deadline):
             raise
-    frame.say("left out for lack of time: what the margins cost")
+    frame.say("left out for lack of time: what each job alone could do" + ", what the margins cost" * weighed)
     return report_of(False)
 
 

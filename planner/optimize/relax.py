@@ -52,9 +52,10 @@ class Relaxation:
 
 
 def relax(model: Model, *, threads: int = 1, stop_at: float | None = None) -> Relaxation | None:
-    """Solve the relaxation on arrays; None when it has no answer (the integer model then says why)."""
+    """Solve the relaxation on arrays; None when it has no answer (the integer model then says why) or no time."""
     left_s = None if stop_at is None else max(stop_at - time.monotonic(), 0.0)
-    answer = linear_program(model, threads=threads, time_limit_s=left_s) if model.line_count else None
+    asked = model.line_count > 0 and left_s != 0
+    answer = linear_program(model, threads=threads, time_limit_s=left_s) if asked else None
     return None if answer is None else weigh(model, *answer)
 
 

@@ -124,7 +124,7 @@ def optimize(
 def _at_best(ended: Ended, kept: Kept, stop_at: float | None) -> Ended:
     """The plan kept takes the place of a worse one, or of none, when the run ended early."""
     if ended.units is None and kept.units is None and ended.ending in CUT_SHORT:
-        until = None if stop_at is None else max(stop_at, time.monotonic()) + GREEDY_S
+        until = None if stop_at is None else stop_at + GREEDY_S
         kept.offer(_made_without_solver(kept.scope, until), checked=True)
     if ended.proven or kept.units is None or (ended.units is not None and not kept.better_than(ended.units)):
         return ended

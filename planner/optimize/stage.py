@@ -250,6 +250,8 @@ class Run:
         if model is not None and model.routes and (not flows or any(not cut.lossless for cut in scope.cuts)):
             model = None
         for adapter in self.adapters:
+            if self.stop_at is not None and time.monotonic() >= self.stop_at:  # a large model takes seconds to build
+                return Answer(ending=Ending.LIMIT, detail="time-limit")
             asked = model or build(scope, criterion, weights, flows=flows)
             most = (MOST_ROUNDS, math.inf) if flows else (ROUNDS, PATIENCE_S)
             answer, why = self._ask_one(adapter, scope, asked, *most)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from planner.candidates.search import Candidates
-from planner.deadline import Deadline, TimeIsUp, is_up
+from planner.deadline import Deadline, TimeIsUp, is_up, parting
 from planner.optimize.solve import Solution
 from planner.optimize.status import uninterrupted
 from planner.plan.certified import certificate_of
@@ -69,8 +69,9 @@ def beside_plan(
         elif solution.status == "infeasible":
             found["infeasible"] = infeasibility(candidates, search, **options)
         if not listed.cut:
-            left = limit.left_s() + CERTIFYING_S if isinstance(limit, Deadline) else None
-            found["certificate"] = certificate_of(listed, solution, allow_suspect=allow_suspect, time_limit_s=left)
+            left = limit.left_s(CERTIFYING_S) if isinstance(limit, Deadline) else None
+            if left is None or left > 0:
+                found["certificate"] = certificate_of(listed, solution, allow_suspect=allow_suspect, time_limit_s=left)
     except TimeIsUp:
         if not solution.has_plan:
             raise
@@ -90,9 +91,12 @@ def despite_ctrl_c(make: Callable[[], Made]) -> Made:
     Raises
     ------
     KeyboardInterrupt
-        The second Ctrl-C.
+        The second Ctrl-C; or the time limit, which waits for what is made until it can wait no longer.
     """
-    try:
-        return make()
-    except KeyboardInterrupt:
-        return make()
+    with parting():
+        try:
+            return make()
+        except TimeIsUp:
+            raise
+        except KeyboardInterrupt:
+            return make()

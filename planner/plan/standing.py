@@ -66,11 +66,12 @@ def standing_of(document: Mapping[str, Any], candidates: Candidates) -> Standing
         return Standing(proven=False, words="not proven: its certificate cannot be read", problems=found)
 
 
-def unknown_standing(document: Mapping[str, Any]) -> Standing:
-    """Of a document whose columns cannot be listed, or that is refused for other reasons."""
+def unknown_standing(document: Mapping[str, Any], unchecked: bool = False) -> Standing:
+    """Of a document whose columns cannot be listed, or that is refused for other reasons; or that cannot be checked."""
     status = document.get("status")
     said = "feasible" if status in WITH_PLAN else str(status)
-    return Standing(proven=False, words=f"{said}, not proven: the plan does not hold")
+    why = "the plan cannot be checked here" if unchecked else "the plan does not hold"
+    return Standing(proven=False, words=f"{said}, not proven: {why}")
 
 
 def _standing(document: Mapping[str, Any], candidates: Candidates) -> Standing:

@@ -142,13 +142,20 @@ def solve_cases(
             planned(cases[0].candidates, lambda _: _nothing(cases[0].candidates, chosen.solution)), scenario, None
         )
 
-    def shared(held: Held | None, left: int) -> Callable[[Candidates], Solution]:
-        """What solves one of so many cases that are left, under contracts."""
+    def shared(held: Held | None, left: int, known: IntArray | None = None) -> Callable[[Candidates], Solution]:
+        """What solves one of so many cases that are left, under contracts; with a plan for when there is no time."""
         asked = {**options, "time_limit_s": limit.portion(1 / left)} if isinstance(limit, Deadline) else options
-        return lambda ready: whole(ready if held is None else with_contracts(ready, held), asked)
+
+        def solve(ready: Candidates) -> Solution:
+            fits = known is not None and len(known) == ready.program.column_count
+            first = known if fits and isinstance(limit, Deadline) else None
+            return whole(ready if held is None else with_contracts(ready, held), {**asked, "first": first})
+
+        return solve
 
     documents = [
-        planned(case.candidates, shared(chosen.held, len(cases) - number)) for number, case in enumerate(cases)
+        planned(case.candidates, shared(chosen.held, len(cases) - number, chosen.solution.units[where]))
+        for number, (case, where) in enumerate(zip(cases, chosen.combined.columns))
     ]
     if is_up(limit):
         nothing: list[int | None] = [None] * len(cases)

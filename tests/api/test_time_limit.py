@@ -10,6 +10,7 @@ import pytest
 from planner import api
 from planner.candidates.search import Candidates, enumerate_candidates
 from planner.deadline import Deadline, TimeIsUp
+from planner.errors import StoppedError
 from planner.optimize.status import Solution, Status
 from planner.scenario.schema import Scenario
 from tests.worlds import catalog, fleet, job, offer, scenario, shape
@@ -115,6 +116,57 @@ def test_what_there_is_no_time_for_is_left_out_and_named(rings: bool, monkeypatc
     )
     assert "left out for lack of time: other plans, the simulation" in said
     assert not [problem for problem in api.verify(plan, MANY) if problem.severity == "error"]
+
+
+def test_each_call_of_a_session_has_its_own_time() -> None:
+    """Seconds begin anew with every call; a deadline is one of all calls."""
+    session, one = api.session(QUESTION, MANY, time_limit_s=3600.0), Deadline.after(3600.0)
+    began = [session.options["time_limit_s"].began_s]
+    calls: list[Callable[[], object]] = [
+        session.solve, session.break_even, session.marginal_values, lambda: session.why_not("plain"), session.repairs,
+    ]  # fmt: skip
+    for call in calls:
+        call()
+        began.append(session.options["time_limit_s"].began_s)
+    assert began == sorted(set(began))
+    other = session.with_(horizon="2 weeks")
+    assert other.options["time_limit_s"].began_s > began[-1]
+    shared = api.session(QUESTION, MANY, time_limit_s=one)
+    shared.solve()
+    assert shared.with_(horizon="2 weeks").options["time_limit_s"].began_s == one.began_s
+
+
+def test_no_time_for_one_call_is_time_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one call had no time for, another has: here the clock jumps once, while the first one lists."""
+    ticks = iter([0.0, 0.0, *[50.0] * 40])
+    first = iter([Deadline(limit_s=10.0, began_s=0.0, due_s=9.0, clock=lambda: next(ticks, 50.0))])
+    real = Deadline.of
+    monkeypatch.setattr(Deadline, "of", lambda limit: next(first, None) or real(limit))
+    session = api.session(QUESTION, MANY, time_limit_s=3600.0)
+    assert session.candidates.cut
+    assert session.with_(title="again").solve().status == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("limit_s", "by", "kept_back_s"), [(100.0, 0.5, 1.0), (100.0, 3.0, 3.0), (5.0, 2.0, 1.0), (5.0, 9.0, 2.0)]
+)
+def test_more_is_kept_back_on_a_busy_machine(limit_s: float, by: float, kept_back_s: float) -> None:
+    """To write down what was found: up to four tenths."""
+    slow = Deadline.after(limit_s, lambda: 7.0).slowed(by)
+    assert slow.left_s() == pytest.approx(limit_s - kept_back_s)
+
+
+@pytest.mark.parametrize("ask", [api.frontier, api.compare])
+def test_a_sweep_or_a_comparison_of_part_of_the_ways_is_none(ask: Callable[..., object]) -> None:
+    """A listing that the time cut would give points that are not on the front, and causes that are none."""
+    up = Deadline(limit_s=10.0, began_s=0.0, due_s=0.0, clock=lambda: 1.0)
+    if ask is api.frontier:
+        with pytest.raises(StoppedError, match="the time limit ended the listing"):
+            api.frontier(QUESTION, MANY, over="budget", time_limit_s=up)
+        return
+    sides = [api.side_of(name, QUESTION.with_(title=name), MANY) for name in "ab"]
+    comparison = api.compare(*sides, time_limit_s=up).document["comparisons"][0]
+    assert comparison["cause"] == {"looked_for": False, "reason": "no time was left for it"}
 
 
 def test_a_cut_program_is_never_called_infeasible() -> None:

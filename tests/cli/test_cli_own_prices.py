@@ -53,8 +53,21 @@ def test_prices_of_the_command_line_are_recorded_and_repeated(run: Run, here: Pa
     ways = [json.loads(run("candidates", SCENARIO, *asked, "-o", "json").out) for asked in ((), flags)]
     cheapest = [min(row["cost_usd"] for row in rows if row["offer"] == OFFER) for rows in ways]
     assert cheapest[1] < cheapest[0]
-    asked = run("explain", "p.json", *flags)
+    asked = run("explain", "p.json", "--set", "horizon='1 year'")
     assert (asked.code, "error[not-a-scenario]" in asked.err) == (2, True)
+
+
+def test_explaining_a_plan_asks_for_prices_from_elsewhere_again(
+    run: Run, here: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Without them nothing was looked at: the plan cannot be checked, which is not to say that it does not hold."""
+    mine = tmp_path_factory.mktemp("elsewhere") / "mine.csv"
+    mine.write_text(f"offer,price_usd_per_hour_per_shape,as_of\n{OFFER},4,2026-11-20\n", encoding="utf-8")
+    assert run("solve", SCENARIO, "--prices", str(mine), "--out", "p.json", "--allow-outside").code == 0
+    blind = run("explain", "p.json")
+    assert "warning[not-proven] feasible, not proven: the plan cannot be checked here: " in blind.err
+    given = run("explain", "p.json", "--prices", str(mine))
+    assert (given.code, "not-proven" in given.err) == (0, False)
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from planner.cli import interrupts
+from planner.cli import clock, interrupts
 from planner.cli.interrupts import on_time
-from planner.deadline import Deadline, TimeIsUp
+from planner.cli.quantities import deadline_of
+from planner.deadline import Deadline, TimeIsUp, parting
 from planner.errors import StoppedError
 from tests.cli.conftest import Run
 
@@ -61,6 +63,7 @@ def test_work_that_does_not_end_is_ended(
 
 def test_it_rings_again_for_what_comes_after(at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interrupts, "AGAIN_S", 0.001)
+    monkeypatch.setattr(interrupts, "LAST_S", 0.001)
     heard: list[str] = []
 
     def work() -> None:
@@ -74,6 +77,45 @@ def test_it_rings_again_for_what_comes_after(at_once: None, monkeypatch: pytest.
     with pytest.raises(StoppedError):
         work()
     assert heard == ["once"]
+
+
+@pytest.mark.parametrize(("last_s", "heard"), [(60.0, ["to the end", "then broken off"]), (0.05, [])])
+def test_what_was_found_is_written_down_first(
+    last_s: float, heard: list[str], at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An alarm waits for it, and no longer than until the last moment."""
+    monkeypatch.setattr(interrupts, "AGAIN_S", 0.005)
+    monkeypatch.setattr(interrupts, "LAST_S", last_s)
+    found: list[str] = []
+
+    def work() -> None:
+        with on_time(Deadline.after(0.001)):
+            with parting():
+                until = time.monotonic() + 0.1
+                while time.monotonic() < until:
+                    pass
+                found.append("to the end")
+            try:
+                endless()
+            except TimeIsUp:
+                found.append("then broken off")
+
+    if heard:
+        work()
+    else:
+        with pytest.raises(StoppedError):
+            work()
+    assert found == heard
+
+
+def test_the_clock_runs_since_the_command_began() -> None:
+    """Not only since its imports are done; and once, so that a second command has its own."""
+    clock.begin(time.monotonic() - 5.0)
+    first, second = deadline_of("10 s"), deadline_of("10 s")
+    assert first is not None
+    assert second is not None
+    assert first.left_s() == pytest.approx(4.0, abs=0.5)
+    assert second.left_s() == pytest.approx(9.0, abs=0.5)
 
 
 def test_a_solver_process_is_not_left_half_started(at_once: None) -> None:

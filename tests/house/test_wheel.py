@@ -82,5 +82,5 @@ def test_both_names_of_the_command_are_installed(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (points,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
         text = archive.read(points).decode()
-    assert "plan = planner.cli.main:main" in text
-    assert "llm-capacity-planner = planner.cli.main:main" in text
+    assert "plan = planner.cli:start" in text
+    assert "llm-capacity-planner = planner.cli:start" in text
