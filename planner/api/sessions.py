@@ -128,7 +128,7 @@ class Session:
             self._listing = limit.portion(1.0 if lists and not shared else LISTING_SHARE)
 
     def _first_listed(self) -> Candidates:
-        """The ways of the scenario; under a time limit also how long a busy machine takes to write down plans of them."""
+        """The ways of the scenario; under a time limit also how long a busy machine takes to write plans down."""
         limit: Deadline | None = self.options["time_limit_s"]
         if limit is None:
             return self._listed(self.scenario, 1, self.catalog)
