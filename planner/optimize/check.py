@@ -44,6 +44,7 @@ class Verdict:
     why: str = ""
     cuts: tuple[Cut, ...] = ()
     raw: IntArray | None = None  # units that break nothing but the cuts
+    broken: IntArray | None = None  # whole units that break something else
 
 
 def judge(scope: Scope, model: Model, outcome: Outcome) -> Verdict:
@@ -62,7 +63,7 @@ def judge(scope: Scope, model: Model, outcome: Outcome) -> Verdict:
     units[model.columns] = np.rint(raw).astype(np.int64)
     problem = next(violations(scope, units, routed=False), "") or next(_unsliced(scope, model, values, units), "")
     if problem:
-        return Verdict(why=problem)
+        return Verdict(why=problem, broken=units)
     claimed, real = outcome.objective, float(np.dot(model.objective, values))
     if claimed is not None and not math.isclose(claimed, real, rel_tol=1e-6, abs_tol=1e-6):
         return Verdict(why=f"it reports the objective {claimed:.9g}, its own point has {real:.9g}")

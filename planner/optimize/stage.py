@@ -29,6 +29,7 @@ from planner.optimize.large import decomposed
 from planner.optimize.model import Model
 from planner.optimize.pulp_adapter import Options
 from planner.optimize.relax import Relaxation, relax
+from planner.optimize.ruled_out import rule_out
 from planner.optimize.scope import Scope
 from planner.optimize.status import Ending, FloatArray, Outcome
 from planner.optimize.ways import Prices, Way
@@ -40,6 +41,7 @@ ROUTED = 20  # columns up to which flows are variables from the start
 ROUNDS, MOST_ROUNDS = 25, 1000  # of lines learned before flows become variables; before giving up
 PATIENCE_S = 1.0  # for those rounds
 ROOTS, GAIN = 20, 1e-3  # rounds that tighten a relaxation; the relative gain below which they end
+CLOSE_CALLS = 8  # points of one model that are ruled out since they break a line by less than a solver can tell
 AGAIN = "broke new lines time and again"
 CUT_OFF = (Ending.HANG, Ending.INTERRUPT, Ending.ERROR)  # what was told before is all there is
 BEST, WIDER = 3, 4  # columns of each task, by reduced cost, in the first small model; as many times more in the second
@@ -276,8 +278,8 @@ class Run:
     def _ask_one(
         self, adapter: Adapter, scope: Scope, model: Model, rounds: int, patience_s: float
     ) -> tuple[Answer | None, str]:
-        """The answer of one solver, asked again with lines that its plans break; or why it is refused."""
-        spare = Spare(model=model, scope=scope)
+        """The answer of one solver, asked again with lines that its plans or points break; or why it is refused."""
+        spare, tries = Spare(model=model, scope=scope), CLOSE_CALLS
         while True:
             left = None if self.stop_at is None else self.stop_at - time.monotonic()
             if left is not None and left <= 0:
@@ -310,6 +312,9 @@ class Run:
                 return Answer(ending=ending, units=verdict.units, bound=bound, solver=adapter.name), ""
             known = {(cut.task, cut.earnings, cut.need) for cut in scope.cuts}
             new = [cut for cut in verdict.cuts if (cut.task, cut.earnings, cut.need) not in known]
+            if verdict.broken is not None and tries and rule_out(model, scope, verdict.broken):
+                tries -= 1
+                continue
             if not new:
                 why = verdict.why or "breaks a line that it was given"
                 return None, f"({outcome.ending}) was refused: {why}"

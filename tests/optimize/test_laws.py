@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -277,6 +277,7 @@ def test_static_equals_one_period(seed: int) -> None:
 
 @LAW
 @given(SEEDS)
+@example(39857)  # two micro-dollars of 46,000 dollars are within what solvers allow themselves
 def test_no_slack_means_feasible(seed: int) -> None:
     """Every limit may be exceeded at one micro-dollar each; that costs nothing exactly when there is a plan."""
     question = replace(question_of(seed), objective=("cost",), max_providers=None)
@@ -305,8 +306,6 @@ def test_no_slack_means_feasible(seed: int) -> None:
     )
     slack = Task(name="~slack", kind="optional", first=n, stop=n + limits)
     elastic = replace(question, tasks=(*question.tasks, slack), rows=rows, **longer)
-    # two micro-dollars of 46,000 dollars are within what solvers allow themselves: such an answer is refused
-    assume(optimize(elastic, cost_only=True).status != "failed")
     least, feasible = cost_of(elastic), cost_of(question) < np.inf
     assert (least == 0) == feasible
     if least < np.inf:
