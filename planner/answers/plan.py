@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.answer import Solved
 from planner.answers.frame import COLUMNS, Kind, rows_of
 from planner.files import StrPath, write_text
-from planner.plan.model.plan import PlanDocument
 
 if TYPE_CHECKING:
     from planner.answers.comparison import Comparison

@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.answers import Plan
 from planner.api.taking import PlanLike, document_of
 from planner.candidates.search import enumerate_candidates
-from planner.catalog.model import Catalog
 from planner.errors import InputError, Place, PlanError, Problem
 from planner.plan.checks.findings import problems_of
 from planner.plan.made_with import catalog_of_plan
-from planner.plan.model.plan import PlanDocument
 from planner.plan.proof import WITH_PLAN
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.stale import asks_the_same, changed_keys, scenario_of
 from planner.plan.standing import Standing, as_proven, standing_of, unknown_standing
 from planner.plan.verify import verify as _verify
 from planner.scenario.load import parse_scenario
+
+if TYPE_CHECKING:
+    from planner.catalog.model import Catalog
+    from planner.plan.model.plan import PlanDocument
 
 LATER = "it is shown as far as it is proven; plan verify tells more"
 

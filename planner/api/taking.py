@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.answers import Plan
-from planner.catalog.model import Catalog
 from planner.catalog.own_prices import OwnPrices, load_priced
 from planner.files import StrPath
-from planner.plan.model.plan import PlanDocument
 from planner.plan.reading import read_document, read_plan
 from planner.scenario.load import load_scenario
 from planner.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from planner.catalog.model import Catalog
+    from planner.plan.model.plan import PlanDocument
 
 PlanLike = Plan | Mapping[str, Any] | StrPath
 ScenarioLike = Scenario | StrPath

@@ -12,16 +12,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from planner.candidates.offers import Site
-from planner.candidates.training_question import TrainingQuestion
-from planner.catalog.model import Band
-from planner.estimate.bands import ErrorBand
-from planner.plan.model.plan import Margins, Summary
-from planner.plan.model.rows import MeasuredError, RowBand, Spread, Tier
-from planner.plan.model.workloads import Allocation, Workload, WorkloadBand
 from planner.units import format_money
+
+if TYPE_CHECKING:
+    from planner.candidates.offers import Site
+    from planner.candidates.training_question import TrainingQuestion
+    from planner.catalog.model import Band
+    from planner.estimate.bands import ErrorBand
+    from planner.plan.model.plan import Margins, Summary
+    from planner.plan.model.rows import MeasuredError, RowBand, Spread, Tier
+    from planner.plan.model.workloads import Allocation, Workload, WorkloadBand
 
 QUANTILES = ("p10", "p50", "p90")
 
@@ -47,7 +49,7 @@ def row_band(
     time_margin, memory_margin = band.time_margin(confidence), band.memory_margin(confidence)
     return {
         "confidence": confidence,
-        "tier": cast(Tier, band.tier),  # of the three that `ErrorBand` names
+        "tier": cast("Tier", band.tier),  # of the three that `ErrorBand` names
         "family": band.family,
         "constants": band.constants_id,
         "inherited_from": band.inherited_from,

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.candidates.calendar import CONTRACT
 from planner.candidates.limits import Window, concurrent_sets, peak_limits, whole_plan_rows
 from planner.candidates.program import Row
-from planner.candidates.search import Candidates
 from planner.estimate.market import CAP, OWN_CONTRACT
-from planner.optimize.solve import Solution
-from planner.plan.model.others import Limit
+
+if TYPE_CHECKING:
+    from planner.candidates.search import Candidates
+    from planner.optimize.solve import Solution
+    from planner.plan.model.others import Limit
 
 _UNITS = {"limits.budget": "USD", "limits.power": "W", "limits.spend": "USD/h", "limits.carbon": "kg"}
 _SCALE = {"limits.budget": 1e6, "limits.power": 1e3, "limits.spend": 1e6, "limits.carbon": 1e6}

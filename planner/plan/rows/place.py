@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from planner.candidates.machines import carbon_mg_per_hour, power_w
-from planner.candidates.offers import Site
-from planner.catalog.model import Catalog
-from planner.plan.model.rows import Energy, Memory, Place
+
+if TYPE_CHECKING:
+    from planner.candidates.offers import Site
+    from planner.catalog.model import Catalog
+    from planner.plan.model.rows import Energy, Memory, Place
 
 MICRO = 1_000_000
 

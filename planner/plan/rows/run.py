@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from planner.candidates.layouts import RECOMPUTE, SHARDING
-from planner.candidates.offers import Site
-from planner.candidates.training_question import TrainingQuestion
-from planner.candidates.under_way import UnderWay
 from planner.equations import checkpoints as ckp
-from planner.estimate.layout import Layout
 from planner.estimate.resolve_run import checkpoints_kept, storage_price_usd
 from planner.estimate.run import TERMS, RunSpec, checkpoint_bytes_of, run_figures
-from planner.plan.model.rows import RunFigures, TrainingLayout
-from planner.plan.model.workloads import UnderWay as UnderWayDocument
+
+if TYPE_CHECKING:
+    from planner.candidates.offers import Site
+    from planner.candidates.training_question import TrainingQuestion
+    from planner.candidates.under_way import UnderWay
+    from planner.estimate.layout import Layout
+    from planner.plan.model.rows import RunFigures, TrainingLayout
+    from planner.plan.model.workloads import UnderWay as UnderWayDocument
 
 
 def run_document(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from planner.candidates.rates import RatesQuestion
 from planner.candidates.serving import ServingQuestion
-from planner.candidates.training_question import TrainingQuestion
 from planner.equations.registry import REGISTRY
 from planner.estimate.sources import MIXED_TIME, SERVING_MEMORY, SERVING_STEP, TRAINING_MEMORY, time_equations
-from planner.plan.model.workloads import TermSource, TermSources
+
+if TYPE_CHECKING:
+    from planner.candidates.training_question import TrainingQuestion
+    from planner.plan.model.workloads import TermSource, TermSources
 
 _FIRST_REFERENCE = re.compile(r"References\n-+\n\[1\] (?P<text>.+?)(?:\n\[|\n\n|\Z)", re.DOTALL)
 _AUTHOR = re.compile(r"(?:[A-Z]\.[ -]?)+ ?(?P<name>[A-Z][\w-]+)")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from planner.architecture.model import Architecture
 from planner.architecture.work import training_flop_per_token
-from planner.catalog.model import Catalog
 from planner.equations.rules import training_hours
 from planner.estimate.run import TERMS as RUN_TERMS
-from planner.estimate.training import TrainingSpec
 from planner.estimate.utilisation import tokens_left
-from planner.plan.model.rows import Work
+
+if TYPE_CHECKING:
+    from planner.architecture.model import Architecture
+    from planner.catalog.model import Catalog
+    from planner.estimate.training import TrainingSpec
+    from planner.plan.model.rows import Work
 
 
 def busy_s_of(terms: Mapping[str, float]) -> float:
