@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from planner.answers import Plan
 from planner.api.taking import PlanLike, document_of
-from planner.candidates.search import enumerate_candidates
+from planner.candidates.search import Candidates, enumerate_candidates
 from planner.errors import InputError, Place, PlanError, Problem
-from planner.plan.checks.findings import problems_of
+from planner.plan.checks.findings import gathered, problems_of
 from planner.plan.made_with import catalog_of_plan
 from planner.plan.proof import WITH_PLAN
 from planner.plan.references import check_references, load_model, loader_of
@@ -19,6 +19,7 @@ from planner.plan.stale import asks_the_same, changed_keys, scenario_of
 from planner.plan.standing import Standing, as_proven, standing_of, unknown_standing
 from planner.plan.verify import verify as _verify
 from planner.scenario.load import parse_scenario
+from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
@@ -74,28 +75,29 @@ def verify(plan: PlanLike, catalog: Catalog | None = None) -> list[Problem]:
     return check(document_of(plan), catalog).problems
 
 
-def check(document: PlanDocument, catalog: Catalog | None = None, *, supports: bool = True) -> Checked:
+def check(document: PlanDocument, catalog: Catalog | None = None, *, thorough: bool = True) -> Checked:
     """What contradicts a plan document, and what of it is proven: see `verify`.
 
     Parameters
     ----------
-    supports
-        Also recompute the columns that the bound rests on by the verifier's own code.
+    thorough
+        Also recompute the columns that the bound rests on by the verifier's own code, and simulate again.
     """
     catalog = catalog or catalog_of_plan(document)
     problems = _verified(document, catalog) or scenario_problems(document) or case_problems(document, catalog)
     if problems and not only_claims(document, problems):
         return Checked(document=document, problems=problems, standing=unknown_standing(document))
-    scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
+    scenario = scenario_in(document)
     allow_suspect = _allows_suspect(document)
     try:
         check_references(scenario, catalog)
         listed = enumerate_candidates(scenario, catalog, loader_of(scenario), allow_suspect=allow_suspect)
     except InputError as error:
         return Checked(document=document, problems=list(error.problems), standing=unknown_standing(document))
+    problems = [*problems, *_told(document, catalog, listed, thorough=thorough)]
     standing = standing_of(document, listed)
     certificate = document["certificate"]
-    if supports and standing.proven and certificate is not None and document["status"] == "optimal":
+    if thorough and standing.proven and certificate is not None and document["status"] == "optimal":
         from planner.plan.supports import support_findings
 
         wrong = problems_of(support_findings(listed, certificate, loader_of(scenario)))
@@ -103,6 +105,32 @@ def check(document: PlanDocument, catalog: Catalog | None = None, *, supports: b
     if problems:  # the plan stands, what it says of its proof does not: what is proven is told all the same
         standing = replace(standing, proven=False, problems=[*problems, *standing.problems])
     return Checked(document=document, problems=standing.all_problems(), standing=standing)
+
+
+def _told(document: PlanDocument, catalog: Catalog, listed: Candidates, *, thorough: bool) -> Iterator[Problem]:
+    """What contradicts the ways listed again, or the replicas simulated again."""
+    from planner.plan.listed import choice_findings, listing_findings
+
+    yield from gathered(listing_findings(document, listed))
+    yield from gathered(choice_findings(document, _searched(document, catalog, listed)))
+    for case in (document["uncertainty"] or {"cases": []})["cases"]:
+        if case["plan"] is not None:
+            mine = _searched(case["plan"], catalog, listed)(scenario_in(case["plan"]))
+            yield from gathered(listing_findings(case["plan"], mine))
+    stated = document.get("simulation")
+    if thorough and stated is not None:
+        from planner.plan.simulated import simulated_rows, simulation_findings
+
+        again = simulated_rows(document, catalog, load_model, seed=stated[0]["seed"] if stated else 0)
+        yield from gathered(simulation_findings(stated, again))
+
+
+def _searched(document: PlanDocument, catalog: Catalog, listed: Candidates) -> Callable[[Scenario], Candidates]:
+    """Every way of a scenario much like the one of a document."""
+    allow_suspect = _allows_suspect(document)
+    return lambda asked: enumerate_candidates(
+        asked, catalog, loader_of(asked), allow_suspect=allow_suspect, known=listed
+    )
 
 
 def only_claims(document: PlanDocument, problems: Sequence[Problem]) -> bool:
@@ -115,6 +143,11 @@ def _allows_suspect(document: PlanDocument) -> bool:
     return certificate is not None and certificate["allow_suspect"]
 
 
+def scenario_in(document: PlanDocument) -> Scenario:
+    """The scenario that a plan carries, read."""
+    return parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
+
+
 def _verified(document: PlanDocument, catalog: Catalog) -> list[Problem]:
     return _verify(document, catalog, load_model)
 
@@ -125,7 +158,7 @@ def shown(document: PlanDocument, catalog: Catalog | None = None) -> tuple[PlanD
     Reports say "proven" of nothing else. What does not hold is shown as not proven, and refused by `plan verify`.
     """
     try:
-        return check(document, catalog, supports=False).shown()
+        return check(document, catalog, thorough=False).shown()
     except PlanError as error:
         unknown = unknown_standing(document, unchecked=True)
         return Checked(document=document, problems=list(error.problems), standing=unknown, unchecked=True).shown()
@@ -170,19 +203,24 @@ def solved_again(document: PlanDocument, catalog: Catalog | None = None) -> tupl
     from planner.api.solving import solve
     from planner.plan.again import differences
 
-    scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
-    allow_suspect = _allows_suspect(document)
-    made = document["provenance"]
-    catalog = catalog or catalog_of_plan(document)
-    return differences(
-        document,
-        solve(scenario, catalog, allow_suspect=allow_suspect, seed=made["seed"], threads=made["threads"]).document,
+    made, others = document["provenance"], document.get("others")
+    best = others["decisions"]["asked"] if others and others["decisions"] else 0
+    within = others["near_optimal"]["share"] if others and others["near_optimal"] else None
+    again = solve(
+        scenario_in(document),
+        catalog or catalog_of_plan(document),
+        allow_suspect=_allows_suspect(document),
+        seed=made["seed"],
+        threads=made["threads"],
+        best=best,
+        within=within,
     )
+    return differences(document, again.document)
 
 
 def case_problems(document: PlanDocument, catalog: Catalog) -> list[Problem]:
     """What is wrong with the cases of an uncertain plan; nothing for any other."""
-    scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
+    scenario = scenario_in(document)
     if not scenario.uncertainty and document.get("uncertainty") is None:
         return []
     from planner.plan.checks.uncertain import uncertainty_problems

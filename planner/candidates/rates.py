@@ -6,8 +6,10 @@ and what it costs an hour. A unit is one replica on one shape, which counts as o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -141,10 +143,12 @@ def _units_needed(
     fleet: ServingFleet, demands: Sequence[int], planned: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Units of each row that carry the fleet alone (`NEVER` where they cannot), and the most that can help it."""
-    wanted = np.asarray(demands)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        loads = np.where(wanted > 0, wanted / planned, 0.0)
-    served = np.isfinite(loads)
-    total = np.where(served, loads, 0.0).sum(axis=1) + fleet.spare_replicas
-    most = np.maximum(np.ceil(total * (1 + 1e-12)).astype(np.int64), max(fleet.min_replicas, 1))
-    return np.where(served.all(axis=1), most, NEVER), most
+    loads = [
+        [Fraction(demand, rate) if rate else None for demand, rate in zip(demands, rates) if demand]
+        for rates in planned.tolist()
+    ]
+    least = max(fleet.min_replicas, 1)
+    most = np.array(
+        [max(math.ceil(sum(filter(None, load))) + fleet.spare_replicas, least) for load in loads], dtype=np.int64
+    )
+    return np.where([None not in load for load in loads], most, NEVER), most

@@ -50,6 +50,7 @@ class Candidates:
     whole_rows: NDArray[np.int64]  # row of each column of `whole` in its workload's table
     program: Program  # without the columns that no best plan needs
     rows: NDArray[np.int64]  # (columns,) row of each column of `program` in its workload's table
+    pruned: int  # columns of which no best plan needs any, when the ways were listed
     median_tables: Mapping[str, Table]  # what would hold at the median of the error bands
     pools: tuple[Pool, ...] = ()  # what may be reserved
     calendar: Calendar | None = None  # of `program`; None: everything runs at once
@@ -184,6 +185,7 @@ def enumerate_candidates(
         whole_rows=built.rows,
         program=restrict(whole, np.isin(np.arange(whole.column_count), kept))[0],
         rows=built.rows[kept],
+        pruned=whole.column_count - len(kept),
         median_tables={name: one.median for name, one in ways.items()},
         pools=pools,
         whole_calendar=built.calendar,

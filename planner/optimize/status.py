@@ -93,11 +93,14 @@ class Solution:
         return self.status in (Status.OPTIMAL, Status.FEASIBLE)
 
 
+LISTING_ENDED = "the time limit ended the listing of ways to run"
+
+
 def as_far_as_listed(solution: Solution, cut: Sequence[str]) -> Solution:
     """The solution of a program that lacks ways to run some workloads, for lack of time: it proves nothing."""
     if not cut or solution.status is Status.FAILED:
         return solution
-    message = f"the time limit ended the listing of ways to run {', '.join(cut)}: what was not listed may cost less"
+    message = f"{LISTING_ENDED} {', '.join(cut)}: what was not listed may cost less"
     known = replace(solution, bound_microusd=None, gap=None, stopped_by=solution.stopped_by or "time-limit")
     status = Status.FEASIBLE if solution.has_plan else Status.STOPPED
     return replace(known, status=status, messages=(*solution.messages, message))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.errors import Problem
 from planner.plan.checks.findings import Finding, problems_of
-from planner.plan.proof import WITH_PLAN, slack
+from planner.plan.checks.leaves import TOLD, read, spelled
+from planner.plan.proof import SLACK_PARTS, WITH_PLAN, slack
 from planner.units import format_money
 
 Document = Mapping[str, Any]
+SEARCHED = ("infeasible", "others", "uncertainty")  # parts that further searches fill
+MISSING = object()
 
 
 def differences(document: Document, again: Document) -> tuple[list[Problem], str, bool]:
@@ -18,6 +22,37 @@ def differences(document: Document, again: Document) -> tuple[list[Problem], str
 
     Values of the first criterion agree to a millionth, or a cent or ten grams; a finish to a millionth.
     """
+    wrong = problems_of(searched_findings(document, again))
+    problems, words, agree = _answers(document, again)
+    return [*problems, *wrong], words, agree and not wrong
+
+
+def searched_findings(document: Document, again: Document) -> Iterator[Finding]:
+    """What other searches gave for a plan: ways out of a conflict, other plans, bounds; they may claim less, not more.
+
+    Numbers agree to a millionth, as costs do.
+    """
+    stated, found = ({path: (leaf, value) for path, leaf, value in read(one)} for one in (document, again))
+    for path, (leaf, value) in stated.items():
+        if path[0] not in SEARCHED or path[:2] == ("others", "previous") or leaf is None or leaf.kind == TOLD:
+            continue
+        if "plan" not in path and not _claims_no_more(value, found.get(path, (None, MISSING))[1]):
+            yield Finding("wrong-search", f"{spelled(path)} is {value!r}; solved again it is not")
+    for path in found:
+        if path[0] in SEARCHED and path not in stated and "plan" not in path:
+            yield Finding("wrong-search", f"{spelled(path)} is missing; solved again it is there")
+
+
+def _claims_no_more(value: Any, found: Any) -> bool:
+    """Whether a value is what was found again; what was not proven for lack of time claims less."""
+    if value is False or value is None or found is MISSING:
+        return value == found or (found is not MISSING and (value is None or found is True))
+    if isinstance(value, bool | str) or not isinstance(found, int | float):
+        return bool(value == found)
+    return math.isclose(value, found, rel_tol=1 / SLACK_PARTS, abs_tol=1e-9)
+
+
+def _answers(document: Document, again: Document) -> tuple[list[Problem], str, bool]:
     claimed, found = document["status"], again["status"]
     if found not in (*WITH_PLAN, "infeasible"):
         return [], f"solved again: the solver ended as {found}, which decides nothing", False

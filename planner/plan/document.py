@@ -218,6 +218,6 @@ def _provenance(
         "gap_asked": gap,
         "solver_gap": solution.gap if solution.has_plan else None,
         "columns": candidates.columns_before,
-        "columns_pruned": candidates.columns_before - candidates.program.column_count,
+        "columns_pruned": candidates.pruned,
         "facts": facts_of(candidates, workloads, bought),
     }

@@ -7,7 +7,8 @@ bands. Pools of prefill and decode are not simulated.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
 from planner.plan.checks.facts import facts_of_row
+from planner.plan.checks.findings import Finding
 from planner.plan.rows.serving_point import ReplicaSite
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, ServingFleet
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
 
 REQUESTS = 20_000
+AGREES = 1e-3  # relative
 
 
 def simulated_rows(
@@ -65,6 +68,28 @@ def simulated_rows(
             )
             found.append(_simulated(one, fleet, row, point, seed))
     return found
+
+
+def simulation_findings(stated: Sequence[Simulated], again: Sequence[Simulated]) -> Iterator[Finding]:
+    """Where a simulation, run again with its seed, shows something else.
+
+    The last bit of a processor's logarithms may order two of 20,000 events otherwise: figures agree to a thousandth.
+    """
+    if len(again) != len(stated):
+        yield Finding("wrong-simulation", f"{len(stated)} replicas are simulated, the plan has {len(again)}")
+    for one, other in zip(stated, again):
+        for path, told, found in _pairs(one, other):
+            exact = not isinstance(found, float)
+            if told != found if exact else not math.isclose(told, found, rel_tol=AGREES):
+                yield Finding("wrong-simulation", f"{one['offer']}: {path} is {told!r}, simulated again {found!r}")
+
+
+def _pairs(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    for name, found in other.items():
+        if isinstance(found, Mapping):
+            yield from ((f"{name}.{path}", *both) for path, *both in _pairs(one[name], found))
+        else:
+            yield name, one[name], found
 
 
 def _simulated(one: ReplicaSite, fleet: ServingFleet, row: ServingAllocation, point: Point, seed: int) -> Simulated:

@@ -16,20 +16,21 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
-from planner.errors import InputError, Problem
+from planner.errors import Problem
 from planner.estimate.given import NO_MODEL, known
 from planner.estimate.market import market
 from planner.estimate.resolve import sequence_length_of
 from planner.estimate.serving_tiers import fleet_demand
 from planner.plan.checks.allocation import AllocationCheck
 from planner.plan.checks.bands import total_band_findings, workload_band_findings
+from planner.plan.checks.beside import other_plan_findings
 from planner.plan.checks.calendar import order_findings, schedule_findings
 from planner.plan.checks.cells import training_demand
 from planner.plan.checks.contracts import contract_findings
 from planner.plan.checks.data import data_findings
-from planner.plan.checks.findings import TOLERANCE, Finding, Memo, cell_findings, problems_of
+from planner.plan.checks.findings import TOLERANCE, Finding, Memo, cell_findings, gathered
 from planner.plan.checks.fleet import fleet_cells
-from planner.plan.checks.given import given_findings
+from planner.plan.checks.given import given_alternative_findings, given_findings
 from planner.plan.checks.leaves import leaf_findings
 from planner.plan.checks.limits import limit_findings, limit_table_findings
 from planner.plan.checks.others import alternative_findings, infeasible_findings, single_kind_findings
@@ -75,15 +76,7 @@ class Checker:
 
     def problems(self, document: PlanDocument) -> list[Problem]:
         """Every way in which a plan contradicts its scenario, the catalog or itself; empty when it holds."""
-        findings: list[Finding] = []
-        try:
-            for finding in self._findings(document):  # one by one: a later error loses none
-                findings.append(finding)
-        except InputError as error:
-            return [*problems_of(findings), *error.problems]
-        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
-            findings.append(Finding("malformed-plan", f"the document is not a plan: {type(error).__name__} {error}"))
-        return problems_of(findings)
+        return gathered(self._findings(document))
 
     def _findings(self, document: PlanDocument) -> Iterator[Finding]:
         yield from _seal(document)
@@ -109,7 +102,20 @@ class Checker:
         yield from limit_findings(document, scenario, catalog)
         yield from limit_table_findings(document, scenario, catalog)
         yield from single_kind_findings(document)
+        yield from other_plan_findings(document, scenario, self._checks(document, asked))
         yield from _totals(document, scenario)
+
+    def _checks(self, document: PlanDocument, asked: _Asked) -> dict[str, AllocationCheck]:
+        """What checks rows of each workload, for the other plans beside this one; none where rates are given."""
+        measured = {workload["name"]: workload.get("under_way") for workload in document["workloads"]}
+        return {
+            workload.name: AllocationCheck(
+                scenario=asked.scenario, catalog=asked.catalog, arch=self._load_model(workload.model),
+                under_way=measured[workload.name], memo=asked.memo,
+            )
+            for workload in (asked.scenario.workloads if document.get("others") else ())
+            if isinstance(workload, TrainingJob) or workload.profile is None
+        }  # fmt: skip
 
     def _of(self, document: PlanDocument) -> _Asked:
         """The scenario that a plan carries, read, with the market that it sees."""
@@ -238,6 +244,7 @@ def _workloads(document: PlanDocument, asked: _Asked, load_model: ModelLoader, *
         else:
             yield from cell_findings("wrong-run", workload.name, stated, {"under_way": None})
         if isinstance(workload, ServingFleet) and given:
+            yield from given_alternative_findings(workload, scenario, stated["alternatives"])
             if has_plan:
                 told = cast("ServingWorkload", stated)
                 yield from given_findings(workload, scenario, told["allocations"], told["fleet"])

@@ -41,7 +41,9 @@ def forged(plans: dict[str, Document], kind: str) -> Document:
         workloads = [{**told, **bare, **of_no_rows}]
         status = "stopped" if kind == "stopped" else "infeasible"
         changed = {"status": status, "certificate": None, "infeasible": None, "workloads": workloads}
-        return {**none, **asked, **changed, "rejected": plan["rejected"]}
+        made = {name: plan["provenance"][name] for name in ("columns", "columns_pruned")}
+        provenance = {**none["provenance"], **made}
+        return {**none, **asked, **changed, "rejected": plan["rejected"], "provenance": provenance}
     if kind == "infeasible, its choices tried":
         return {**none, **empty, "certificate": None}
     return plan if kind == "the plan" else none

@@ -67,7 +67,7 @@ class Plans:
         asked = self.asked()
         self.best = written(asked, world)
         fewer = replace(world, offers=tuple(one for one in world.offers if one.price_microusd_per_hour != 1_000_000))
-        self.dear = written(asked, fewer)  # proven, where there is less to choose from
+        self.dear = careful(written(asked, fewer), self.best)  # proven, where there is less to choose from
         self.doubted = json.loads(api.solve(asked, world, allow_suspect=True).to_json())
         self.none = written(self.asked(limits={"max_devices": 5}), world)
         self.early = written(self.asked(objective=["time", "cost"]), world)
@@ -77,6 +77,16 @@ class Plans:
         parts = {**PLAN, **changes}
         training, serving = parts.pop("training"), parts.pop("serving")
         return scenario(training, serving, **parts)  # type: ignore[arg-type]
+
+
+def careful(document: Document, best: Document) -> Document:
+    """A plan that tells of all the ways that there are, as another one does."""
+    made = {name: best["provenance"][name] for name in ("columns", "columns_pruned")}
+    document |= {"rejected": best["rejected"], "provenance": {**document["provenance"], **made}}
+    for mine, other in zip(document["workloads"], best["workloads"]):
+        paid = mine["cost_microusd"] if mine["kind"] == "training" else None
+        mine["alternatives"] = [{**one, "tie": one["cost_microusd"] == paid} for one in other["alternatives"]]
+    return document
 
 
 def written(asked: Scenario, world: Catalog) -> Document:
@@ -177,11 +187,11 @@ def without_plan(status: str, certificate: Callable[[Plans], Document | None] = 
         empty = copy.deepcopy(plans.none)
         changed = {"scenario": plans.best["scenario"], "status": status, "certificate": certificate(plans)}
         if status == "infeasible":
-            ways_out = {"ways_out": [], "combined": None}  # those known are from another limit
-            changed["infeasible"] = {**empty["infeasible"], **ways_out}
+            nothing = {"conflict": [], "ways_out": [], "combined": None}  # those known are of another limit
+            changed["infeasible"] = {**empty["infeasible"], **nothing}
         else:
             changed["infeasible"] = None
-        return {**empty, **changed}
+        return careful({**empty, **changed}, plans.best)
 
     return forge
 

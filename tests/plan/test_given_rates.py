@@ -72,6 +72,12 @@ def test_spares_of_each_kind_in_use(tmp_path: Path) -> None:
     assert errors(spared) == []
 
 
+def test_a_load_that_is_whole_needs_no_more(tmp_path: Path) -> None:
+    """Twelve of the small ones are fully busy; with the spare these are thirteen, not fourteen."""
+    document = solved(write(tmp_path, "shipped", 30, 1))
+    assert [one["count"] for one in document["workloads"][0]["alternatives"]] == [3, 13]
+
+
 CHANGES = {
     "price": lambda row: row.update(price_microusd_per_hour=row["price_microusd_per_hour"] - 1),
     "cost": lambda row: row.update(cost_microusd=row["cost_microusd"] - 1),
@@ -81,6 +87,30 @@ CHANGES = {
     "device": lambda row: row.update(device="H100"),
     "load": lambda row: row.update(load_at_peak=0.5),
 }
+
+
+ALTERNATIVES = {
+    "count": 2,
+    "devices": 2,
+    "replicas": 2,
+    "cost_microusd": 7_340_000,
+    "cost_usd": 7.34,
+    "hours": 2.0,
+    "layout": {"tp": 2, "pp": 1, "dp": 1, "ep": 1, "cp": 1},
+    "note": "whole run",
+    "tie": True,
+    "device": "H100",
+    "offer": "given:toy:A10G",
+}
+
+
+@pytest.mark.parametrize("name", ALTERNATIVES)
+def test_changed_alternative_is_found_out(name: str, tmp_path: Path) -> None:
+    """Three of the dear ones alone, one of them spare."""
+    document = solved(write(tmp_path, "shipped", 30, 1))
+    document["workloads"][0]["alternatives"][0][name] = ALTERNATIVES[name]
+    document["sha256"] = digest_of(document)
+    assert errors(document)
 
 
 @pytest.mark.parametrize("name", CHANGES)

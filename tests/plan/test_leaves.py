@@ -6,8 +6,9 @@ scenarios and each path once in the others, and prints the counts.
 
 from __future__ import annotations
 
+import copy
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,15 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.plan.checks.leaves import ANY, HELD, RECOMPUTED, TABLE, TOLD, Leaf, counts, read, told_paths, tree
+from planner.candidates.search import Candidates
+from planner.plan.again import searched_findings
+from planner.plan.checks.findings import Finding, gathered
+from planner.plan.checks.leaves import ANY, HELD, RECOMPUTED, SOLVED, TABLE, TOLD, Leaf, counts, read, told_paths, tree
+from planner.plan.document import resealed
+from planner.plan.listed import choice_findings, listing_findings
+from planner.plan.others.other_plans import Previous
 from planner.plan.references import load_model
+from planner.plan.simulated import simulation_findings
 from planner.plan.verify import Checker
 from tests.plan.forging import Forgery, forged, forgeries, without_indexes
 
@@ -37,9 +45,35 @@ def checker() -> Checker:
 @cache
 def planned(name: str) -> Document:
     """The plan of a shipped scenario, read again; it holds."""
-    found: Document = api.solve(api.load_scenario(ROOT / "scenarios" / f"{name}.yaml")).document
-    assert checker().problems(found) == []
-    return found
+    made: Document = api.solve(api.load_scenario(ROOT / "scenarios" / f"{name}.yaml")).document
+    assert checker().problems(made) == []
+    return made
+
+
+@cache
+def listed(name: str) -> Candidates:
+    """Every way of a shipped scenario, listed again."""
+    return api.enumerate_candidates(api.load_scenario(ROOT / "scenarios" / f"{name}.yaml"))
+
+
+@cache
+def wider(texts: tuple[str, ...]) -> Candidates:
+    """The ways of the infeasible scenario with other settings."""
+    scenario = api.load_scenario(ROOT / "scenarios" / "infeasible.yaml", settings=texts)
+    return api.enumerate_candidates(scenario, known=listed("infeasible"))
+
+
+def found(document: Document, whole: Document) -> bool:
+    """Whether `plan verify` finds what is wrong with a plan of a shipped scenario, beside what is whole."""
+    simulation = whole.get("simulation")
+
+    def compared() -> Iterator[Finding]:
+        yield from listing_findings(document, listed(whole["name"]))
+        yield from choice_findings(document, lambda asked: wider(tuple(asked.settings)))
+        if simulation is not None:
+            yield from simulation_findings(document["simulation"], simulation)
+
+    return bool(checker().problems(document) or gathered(compared()))
 
 
 def leaf_at(path: Sequence[str | int]) -> Leaf | None:
@@ -60,9 +94,17 @@ def _below(branch: Any) -> list[Any]:
 
 
 def missed(document: Document, made: Sequence[Forgery]) -> list[str]:
-    """Changes that nobody sees, of leaves that are not told."""
-    unseen = [one for one in made if not checker().problems(forged(document, one))]
-    return [one.name for one in unseen if (leaf := leaf_at(one.path)) is None or leaf.kind != TOLD]
+    """Changes that nobody sees, of leaves that are not told; of searched ones, those that claim more than they may."""
+    unseen = [one for one in made if not found(forged(document, one), document)]
+    return [one.name for one in unseen if not excused(document, one)]
+
+
+def excused(document: Document, one: Forgery) -> bool:
+    """Told; or found by solving again; or a proof that is given up."""
+    leaf = leaf_at(one.path)
+    if leaf is None or leaf.kind != SOLVED:
+        return leaf is not None and leaf.kind == TOLD
+    return one.value in (False, None) or bool(list(searched_findings(forged(document, one), document)))
 
 
 def of_verifier(document: Document) -> list[Forgery]:
@@ -72,7 +114,7 @@ def of_verifier(document: Document) -> list[Forgery]:
 def test_each_leaf_of_the_table_is_of_one_class() -> None:
     tree.cache_clear()
     assert tree()  # a leaf that is named twice raises
-    assert {kind for _, kind, _ in TABLE} == {RECOMPUTED, HELD, TOLD}
+    assert {kind for _, kind, _ in TABLE} == {RECOMPUTED, HELD, SOLVED, TOLD}
 
 
 @pytest.mark.parametrize("name", ["gpt2-xl", "mixed-job", "llama", "a100-rules", "infeasible"])
@@ -82,8 +124,8 @@ def test_every_leaf_of_a_plan_is_in_the_table(name: str) -> None:
     assert sum(counts(document).values()) == len(list(read(document)))
 
 
-def test_what_is_told_is_words_and_the_story_of_the_search() -> None:
-    """No figure of the plan: numbers that are told say how the answer was looked for."""
+def test_what_is_told_is_words_and_how_the_solver_was_asked() -> None:
+    """No figure of the plan."""
     numbers = {
         f"{prefix}.{word.partition(':')[0]}"
         for prefix, kind, words in TABLE
@@ -91,12 +133,8 @@ def test_what_is_told_is_words_and_the_story_of_the_search() -> None:
         for word in words.split()
         if not word.removesuffix("?").endswith(":str")
     }
-    assert numbers == {
-        *("provenance.seed", "provenance.threads", "provenance.gap_asked"),
-        *("provenance.columns", "provenance.columns_pruned", "provenance.solver_gap"),
-        *("rejected.*.columns", "rejected.*.offers_seen", "rejected.*.layouts_seen", "rejected.*.reasons.*.count"),
-        *("infeasible.minimal", "infeasible.ways_out.*.proven", "infeasible.combined.proven"),
-    }
+    asked = {f"provenance.{name}" for name in ("seed", "threads", "gap_asked", "solver_gap")}
+    assert numbers == {*asked, "others.previous.share", "others.previous.move_usd"}
     assert "workloads[].because[]" in told_paths()
 
 
@@ -132,10 +170,6 @@ def test_a_sample_of_leaves_changed_is_found() -> None:
     ],
 )
 def test_a_forged_leaf_names_its_finding(change: Callable[[Document], Any], finding: str) -> None:
-    import copy
-
-    from planner.plan.document import resealed
-
     document = copy.deepcopy(planned("gpt2-xl"))
     change(document)
     assert finding in {problem.reference for problem in checker().problems(resealed(document))}
@@ -155,16 +189,97 @@ def row_of(plan: Document) -> Document:
         (lambda told: told["combined"].update(loosening=0.4), "wrong-way-out"),
         (lambda told: told["combined"].update(cost_usd=1.0), "wrong-way-out"),
         (lambda told: told["conflict"][0].update(name="somebody"), "wrong-way-out"),
+        (lambda told: told["conflict"].pop(0), "wrong-way-out"),
+        (lambda told: told["conflict"].pop(), "wrong-way-out"),
+        (lambda told: told["conflict"].append(told["conflict"][0]), "wrong-way-out"),
+        (lambda told: told["ways_out"].pop(0), "wrong-way-out"),
+        (lambda told: told["ways_out"].append(told["ways_out"][-1]), "wrong-way-out"),
     ],
 )
 def test_a_forged_way_out_is_found(change: Callable[[Document], Any], finding: str) -> None:
-    import copy
-
-    from planner.plan.document import resealed
-
     document = copy.deepcopy(planned("infeasible"))
     change(document["infeasible"])
     assert finding in {problem.reference for problem in checker().problems(resealed(document))}
+
+
+@pytest.mark.parametrize(
+    ("change", "reference"),
+    [
+        (lambda plan: told_of(plan).update(layouts_seen=told_of(plan)["layouts_seen"] + 1), "wrong-columns"),
+        (lambda plan: told_of(plan).update(offers_seen=0), "wrong-columns"),
+        (lambda plan: told_of(plan)["reasons"].pop(), "wrong-columns"),
+        (lambda plan: told_of(plan)["reasons"][0].update(count=1), "wrong-columns"),
+        (lambda plan: plan["provenance"].update(columns_pruned=1), "wrong-columns"),
+        (lambda plan: plan["provenance"].update(columns=1), "wrong-columns"),
+        (lambda plan: plan["workloads"][0]["alternatives"][0].update(cost_microusd=1), "wrong-alternative"),
+        (lambda plan: plan["workloads"][0]["alternatives"].pop(0), "wrong-alternative"),
+    ],
+)
+def test_what_was_looked_at_is_what_is_listed_again(change: Callable[[Document], Any], reference: str) -> None:
+    document = copy.deepcopy(planned("gpt2-xl"))
+    assert list(listing_findings(document, listed("gpt2-xl"))) == []
+    change(document)
+    assert reference in {finding.reference for finding in listing_findings(document, listed("gpt2-xl"))}
+
+
+def told_of(plan: Document) -> Document:
+    told: Document = plan["rejected"]["gpt2-xl"]
+    return told
+
+
+def test_a_listing_that_a_time_limit_ended_has_no_more_than_all() -> None:
+    document = copy.deepcopy(planned("gpt2-xl"))
+    document["warnings"].append("the time limit ended the listing of ways to run gpt2-xl: what was not listed")
+    document["provenance"]["columns"] -= 1
+    assert list(listing_findings(document, listed("gpt2-xl"))) == []
+    document["provenance"]["columns"] += 2
+    assert [finding.reference for finding in listing_findings(document, listed("gpt2-xl"))] == ["wrong-columns"]
+
+
+def test_a_wider_choice_that_is_not_told_is_found() -> None:
+    document = copy.deepcopy(planned("infeasible"))
+    assert list(choice_findings(document, lambda asked: wider(tuple(asked.settings)))) == []
+    document["infeasible"]["ways_out"].pop()
+    assert [one.reference for one in choice_findings(document, lambda asked: wider(tuple(asked.settings)))] == [
+        "wrong-way-out"
+    ]
+
+
+@cache
+def with_others(name: str) -> Document:
+    """A plan with other plans beside it, and with one plan before that had one node more; it holds."""
+    scenario = api.load_scenario(ROOT / "scenarios" / f"{name}.yaml")
+    before = copy.deepcopy(planned(name))
+    before["workloads"][0]["allocations"][0]["count"] += 1
+    stays = Previous(document=before, share=0.02)  # type: ignore[arg-type]
+    made: Document = api.solve(scenario, best=3, within=0.02, previous=stays).document
+    assert api.verify(made) == []
+    return made
+
+
+def others_of(document: Document) -> list[Forgery]:
+    """Changes of the parts that no plan has unless asked, each path once."""
+    made = [one for one in of_verifier(document) if one.path[0] in ("others", "simulation") and len(one.path) > 1]
+    return list({(without_indexes(one.path), one.kind): one for one in made}.values())
+
+
+def test_a_sample_of_other_plans_changed_is_found() -> None:
+    document = with_others("gpt2-xl")
+    assert missed(document, random.Random(20261122).sample(others_of(document), 60)) == []
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", ["gpt2-xl", "a100-rules", "old-cards"])
+def test_every_leaf_of_other_plans_changed_is_found(name: str) -> None:
+    document = with_others(name)
+    assert missed(document, others_of(document)) == []
+
+
+@pytest.mark.campaign
+def test_every_leaf_of_a_simulation_changed_is_found() -> None:
+    document: Document = api.solve(ROOT / "scenarios" / "trace.yaml", simulate=True).document
+    assert api.verify(document) == []
+    assert missed(document, others_of(document)) == []
 
 
 @pytest.mark.campaign

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from planner.errors import Problem
+import numpy as np
+
+from planner.errors import InputError, Problem
 
 TOLERANCE = 1e-9  # relative, for what is printed as a float
 LOST = 1e-13  # of the largest number beside it, for what may be the rest of a difference
@@ -27,6 +29,20 @@ def problems_of(findings: Iterable[Finding]) -> list[Problem]:
         Problem(reference=finding.reference, message=finding.message, hint="solve the scenario again")
         for finding in findings
     ]
+
+
+def gathered(findings: Iterator[Finding]) -> list[Problem]:
+    """Findings as problems, those before an error and the error: what cannot be read is no plan."""
+    found: list[Finding] = []
+    try:
+        with np.errstate(divide="raise", over="raise", invalid="raise"):  # a row of no machines, say
+            for finding in findings:  # one by one: a later error loses none
+                found.append(finding)
+    except InputError as error:
+        return [*problems_of(found), *error.problems]
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
+        found.append(Finding("malformed-plan", f"the document is not a plan: {type(error).__name__} {error}"))
+    return problems_of(found)
 
 
 class Memo:

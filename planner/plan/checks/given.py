@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from planner.catalog.given import GIVEN
@@ -13,11 +14,13 @@ from planner.plan.checks.cells import place_cells
 from planner.plan.checks.exact import exact_cost
 from planner.plan.checks.findings import Finding, cell_findings
 from planner.plan.checks.fleet import fleet_cells, load_cells, price_cells
+from planner.plan.checks.others import ranking_findings
 from planner.plan.checks.routing import routing_findings
 from planner.scenario.schema import Scenario, ServingFleet
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import FleetFigures, ServingAllocation
+    from planner.plan.model.workloads import Alternative
 
 MICRO = 1_000_000
 
@@ -86,12 +89,53 @@ def given_findings(
         placed |= {"funding": one.offer.price_model, "reserved_pool": None, "runs": None}
         placed |= {"start_hours": 0.0, "end_hours": hours}
         yield from cell_findings("wrong-load", fleet.name, row, {**placed, **cells})
-        carried.append((row, [math.floor(rate * fleet.target_load * MICRO + 1e-6) for rate in each]))
+        carried.append((row, [_planned_micro_per_s(fleet, rate) for rate in each]))
     yield from routing_findings(fleet, bucket_demands(fleet), carried, spares)
     if sum(row["replicas"] for row in rows) < fleet.min_replicas:
         yield Finding("demand-unmet", f"{fleet.name}: fewer than {fleet.min_replicas} replicas")
     numbers = [_number(row) for row in rows]
     yield from cell_findings("wrong-fleet", fleet.name, stated, known(fleet_cells(fleet, numbers, spares, hours)))
+
+
+def given_alternative_findings(
+    fleet: ServingFleet, scenario: Scenario, told: Sequence[Alternative]
+) -> Iterator[Finding]:
+    """Everything wrong with the other ways of such a fleet: one offer alone, enough of it to carry the peak."""
+    rates = fleet.rates
+    assert rates is not None
+    yield from ranking_findings(fleet.name, told)
+    offers = {one.offer.id: (one, place) for place, one in enumerate(_own(scenario, fleet))}
+    hours = scenario.horizon_s / 3600.0
+    for other in told:
+        if other["offer"] not in offers:
+            yield Finding("unknown-offer", f"{fleet.name}: the table of rates has no offer {other['offer']!r}")
+            continue
+        one, place = offers[other["offer"]]
+        planned = [_planned_micro_per_s(fleet, float(rate)) for rate in rates.max_requests_per_s[place]]
+        pairs = [pair for pair in zip(bucket_demands(fleet), planned) if pair[0]]
+        if not all(rate for _, rate in pairs):
+            yield Finding("demand-unmet", f"{fleet.name}: {other['offer']} does not serve every bucket")
+            continue
+        load = math.ceil(sum(Fraction(demand, rate) for demand, rate in pairs))
+        units = max(load + fleet.spare_replicas, fleet.min_replicas, 1)
+        cost = exact_cost(1, one.price_microusd_per_hour, hours) * units
+        cells = {
+            "device": one.shape.device,
+            "count": units,
+            "devices": units,
+            "replicas": units,
+            "layout": dict.fromkeys(("tp", "pp", "dp", "ep", "cp"), 1),
+            "cost_microusd": cost,
+            "cost_usd": cost / 1e6,
+            "hours": hours,
+            "note": "over the horizon",
+            "tie": False,
+        }
+        yield from cell_findings("wrong-alternative", fleet.name, other, cells)
+
+
+def _planned_micro_per_s(fleet: ServingFleet, requests_per_s: float) -> int:
+    return math.floor(requests_per_s * fleet.target_load * MICRO + 1e-6)
 
 
 def _number(row: ServingAllocation) -> ServingAllocation:

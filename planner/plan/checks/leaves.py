@@ -2,8 +2,10 @@
 
 *Recomputed*: worked out again by code of `planner.plan.checks` alone, from the scenario, the catalog and the choices
 of the plan. *Held*: compared with the scenario, its file, the catalog or the certificate, or a choice (an offer, a
-count, a split) that these must allow and from which everything else is recomputed. *Told*: not checked, and nothing
-but words and where they are from. A leaf that no line names is a finding, and so is one of another type.
+count, a split) that these must allow and from which everything else is recomputed; counts of the ways that were looked
+at are held against all of them, listed again. *Solved*: what a search for other answers gave, held against solving the
+scenario again (`plan verify --solve`), otherwise against the figures beside it at most. *Told*: not checked, and
+nothing but words and where they are from. A leaf that no line names is a finding, and so is one of another type.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any, NamedTuple
 
 from planner.plan.checks.findings import Finding
 
-RECOMPUTED, HELD, TOLD = "recomputed", "held", "told"
+RECOMPUTED, HELD, SOLVED, TOLD = "recomputed", "held", "solved", "told"
 TYPES: Mapping[str, tuple[type, ...]] = {"int": (int,), "float": (float,), "str": (str,), "bool": (bool,)}
 ANY = "**"  # whatever lies below, of any type
 EACH = "*"  # any key, or any element
@@ -34,6 +36,7 @@ _BAND = f"{_QUANTILES} rows:int sources:int median_error:float mean_error:float 
 _TRAINING_SIZES = "dp:int tp:int pp:int vpp:int cp:int ep:int micro_batch:int sharding:str recompute:str"
 _TRAINING_SIZES += " global_batch_sequences:int micro_batches:int"
 _ROW = "workloads.*.allocations.*"
+_OTHER_ROW = "others.decisions.plans.*.workloads.*.allocations.*"
 _LATENCY = "mean:float? p50:float? p90:float? p95:float? p99:float?"
 _MONEY = "cost_microusd:int cost_usd:float"
 _PLACE = "provider:str region:str zone:str shape:str"
@@ -127,18 +130,20 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("workloads.*.term_sources.time.*", TOLD, "source:str"),
     ("limits.*", RECOMPUTED, "name:str label:str bound:float used:float unit:str binding:bool"),
     ("single_kind", RECOMPUTED, f"device:str {_MONEY} dearer:float"),
-    ("rejected.*", HELD, "devices:int"),
-    ("rejected.*", TOLD, "columns:int offers_seen:int layouts_seen:int"),  # what the search looked at
-    ("rejected.*.reasons.*", TOLD, "reason:str what:str count:int nearest:str"),
-    ("infeasible", TOLD, "workloads.*.*:str minimal:bool"),
+    ("rejected.*", HELD, "devices:int columns:int offers_seen:int layouts_seen:int"),
+    ("rejected.*.reasons.*", HELD, "reason:str what:str count:int"),
+    ("rejected.*.reasons.*", TOLD, "nearest:str"),
+    ("infeasible", TOLD, "workloads.*.*:str"),
+    ("infeasible", SOLVED, "minimal:bool"),
     ("infeasible", RECOMPUTED, "median_cost_microusd:int? median_cost_usd:float?"),
     ("infeasible.conflict.*", HELD, "name:str"),
     ("infeasible.conflict.*", TOLD, "label:str place:str"),
     ("infeasible.ways_out.*", RECOMPUTED, "limit:str unit:str from:int to:int? setting:str cost_microusd:int?"),
     ("infeasible.ways_out.*", RECOMPUTED, "cost_usd:float?"),
-    ("infeasible.ways_out.*", TOLD, "place:str from_text:str to_text:str more_text:str proven:bool"),
+    ("infeasible.ways_out.*", TOLD, "place:str from_text:str to_text:str more_text:str"),
+    ("infeasible.ways_out.*", SOLVED, "proven:bool"),
     ("infeasible.combined", RECOMPUTED, f"{_MONEY} loosening:float"),
-    ("infeasible.combined", TOLD, "proven:bool"),
+    ("infeasible.combined", SOLVED, "proven:bool"),
     ("infeasible.combined.changes.*", RECOMPUTED, "limit:str unit:str from:int to:int? setting:str"),
     ("infeasible.combined.changes.*", TOLD, "from_text:str to_text:str more_text:str"),
     ("contracts.*", HELD, f"kind:str offer:str pool:str {_PLACE} device:str count:int first_period:int {_PRICE}"),
@@ -161,22 +166,38 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("spend", RECOMPUTED, "workloads_microusd:int topped_up_microusd:int copies_microusd:int"),
     ("spend", RECOMPUTED, "committed_microusd:int variable_microusd:int sunk_microusd:int"),
     ("provenance", TOLD, "planner:str solver:str modelling:str seed:int threads:int gap_asked:float solver_gap:float?"),
-    ("provenance", TOLD, "columns:int columns_pruned:int"),  # what the search looked at
+    ("provenance", HELD, "columns:int columns_pruned:int"),
     ("provenance", RECOMPUTED, "prices_as_of:str"),
     ("provenance.catalog", HELD, "name:str as_of:str sha256:str own_prices.*:str"),
     ("provenance.facts.*", HELD, "subject:str fact:str value:str source:str as_of:str status:str"),
-    ("uncertainty", RECOMPUTED, "expected_usd:float? at_risk_usd:float? bound_usd:float?"),
+    ("uncertainty", RECOMPUTED, "expected_usd:float? at_risk_usd:float?"),
+    ("uncertainty", SOLVED, "bound_usd:float?"),
     ("uncertainty", RECOMPUTED, "perfect_information_usd:float? stochastic_solution_usd:float?"),
     ("uncertainty.risk", HELD, "level:float weight:float"),
     ("uncertainty.cases.*", HELD, "name:str probability:float"),
-    ("uncertainty.cases.*", RECOMPUTED, "cost_microusd:int? cost_usd:float? known_beforehand_usd:float?"),
-    ("uncertainty.cases.*", RECOMPUTED, "contracts_of_written_usd:float?"),
+    ("uncertainty.cases.*", RECOMPUTED, "cost_microusd:int? cost_usd:float?"),
+    ("uncertainty.cases.*", HELD, "known_beforehand_usd:float? contracts_of_written_usd:float?"),
     ("simulation.*", RECOMPUTED, "workload:str offer:str device:str requests:int requests_per_s:float sequences:float"),
     ("simulation.*", HELD, "seed:int"),
     ("simulation.*.ttft_s", RECOMPUTED, "mean:float p50:float p95:float p99:float"),
     ("simulation.*.tpot_s", RECOMPUTED, "mean:float p50:float p95:float p99:float"),
     ("simulation.*.e2e_s", RECOMPUTED, "mean:float p50:float p95:float p99:float"),
-    ("others", HELD, ANY),
+    ("others.decisions", HELD, "asked:int"),
+    ("others.decisions", SOLVED, "ended:str plans.*.proven:bool"),
+    ("others.decisions.plans.*", RECOMPUTED, f"{_MONEY} dearer_usd:float dearer:float devices:int"),
+    ("others.decisions.plans.*.workloads.*", RECOMPUTED, f"name:str kind:str {_MONEY} devices:int finish_hours:float?"),
+    (_OTHER_ROW, HELD, "offer:str count:int jobs:int replicas:int"),
+    (_OTHER_ROW, RECOMPUTED, f"{_PLACE} device:str price_model:str funding:str devices_per_shape:int devices:int"),
+    (_OTHER_ROW, RECOMPUTED, f"start_hours:float hours:float finish_hours:float {_MONEY}"),
+    (f"{_OTHER_ROW}.layout", HELD, _TRAINING_SIZES),
+    ("others.near_optimal", HELD, "share:float cost_microusd:int devices.*.device:str"),
+    ("others.near_optimal", RECOMPUTED, "most_microusd:int most_usd:float"),
+    ("others.near_optimal.devices.*", SOLVED, "fewest:int? most:int? best:int"),
+    ("others.previous", HELD, "changes.*.workload:str changes.*.offer:str"),
+    ("others.previous", RECOMPUTED, "changed_nodes:int changes.*.before:int changes.*.after:int"),
+    ("others.previous", RECOMPUTED, "cheapest_microusd:int? cheapest_usd:float? staying_usd:float?"),
+    ("others.previous", TOLD, "sha256:str share:float? move_usd:float?"),  # what was asked, of a file not at hand
+    ("others.previous", SOLVED, "proven:bool"),
 )
 NESTED = ("uncertainty.cases.*.plan",)  # plans within a plan, of the same leaves
 NULL = (
@@ -184,6 +205,7 @@ NULL = (
     *(f"{_ROW}.{name}" for name in ("runs", "error_band", "error_band.time", "error_band.memory", "point")),
     *(f"{_ROW}.tier.{name}" for name in ("tpot", "ttft")),
     *("workloads.*.fleet.availability", "workloads.*.fleet.api", "single_kind", "infeasible", "infeasible.combined"),
+    *("others.decisions", "others.near_optimal", "others.previous"),
     *("schedule", "spend", "certificate", "uncertainty", "uncertainty.risk", "uncertainty.cases.*.plan"),
 )  # what may be null in place of all that lies below
 
@@ -272,7 +294,7 @@ def leaf_findings(document: Mapping[str, Any]) -> Iterator[Finding]:
 def counts(document: Mapping[str, Any]) -> dict[str, int]:
     """How many leaves of a plan are of each class."""
     found = Counter(leaf.kind for _, leaf, _ in read(document) if leaf is not None)
-    return {kind: found[kind] for kind in (RECOMPUTED, HELD, TOLD)}
+    return {kind: found[kind] for kind in (RECOMPUTED, HELD, SOLVED, TOLD) if found[kind] or kind != SOLVED}
 
 
 def told_paths() -> list[str]:

@@ -7,9 +7,9 @@ A way is worked out again from its offer and its split. That no other is cheaper
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from planner.catalog.model import Band, Catalog
 from planner.estimate.bands import ErrorBand
@@ -31,11 +31,13 @@ from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
-    from planner.plan.model.others import Change, Combined, WayOut
+    from planner.plan.model.others import Change, Combined, Infeasible, WayOut
     from planner.plan.model.plan import PlanDocument
-    from planner.plan.model.workloads import Allocation, ServingAlternative, TrainingAlternative, Workload
+    from planner.plan.model.rows import TrainingLayout
+    from planner.plan.model.workloads import Allocation, Alternative, ServingAlternative, TrainingAlternative, Workload
 
 MOST = 8
+_CHOICES = {"hardware.allow", "hardware.regions", "hardware.pricing"}
 BOTH = "; "  # between two texts of one setting
 
 
@@ -44,10 +46,7 @@ def alternative_findings(
 ) -> Iterator[Finding]:
     """Everything wrong with the other ways of a workload: one for each device, cheapest first."""
     told = stated["alternatives"]
-    devices = [one["device"] for one in told]
-    order = [(one["cost_microusd"], one["device"]) for one in told]
-    if len(set(devices)) < len(devices) or order != sorted(order) or len(told) > MOST:
-        yield Finding("wrong-alternative", f"{asked.name}: not one way for each device, cheapest first: {devices}")
+    yield from ranking_findings(asked.name, told)
     for one in told:
         facts = facts_of_offer(one["offer"], check.scenario, check.catalog)
         if facts is None:
@@ -64,42 +63,70 @@ def alternative_findings(
             yield from _serving(check, asked, cast("ServingAlternative", one), facts)
 
 
-def _training(
-    check: AllocationCheck, job: TrainingJob, one: TrainingAlternative, facts: OfferFacts, rows: Sequence[Allocation]
-) -> Iterator[Finding]:
-    """A job as often as it is asked for, each on equally many shapes."""
-    nodes, rest = divmod(one["count"], job.count)
-    if nodes < 1 or rest or not facts.device.peak_flop_per_s.get(job.precision):
-        yield Finding("wrong-alternative", f"{job.name}: {one['count']} shapes for {job.count} jobs")
-        return
-    arch, devices = check.arch, nodes * facts.shape.devices
-    problems = list(training_layout_findings(job, arch, one["layout"], facts.shape, devices))
-    yield from problems
-    if problems or (nodes > 1 and facts.inter_node_bytes_per_s is None):
-        if not problems:
-            yield Finding("network-unknown", f"{job.name}: {one['offer']} may run only what fits one shape")
-        return
+def ranking_findings(name: str, told: Sequence[Alternative]) -> Iterator[Finding]:
+    """One way for each device, cheapest first, no more than are told."""
+    devices = [one["device"] for one in told]
+    order = [(one["cost_microusd"], one["device"]) for one in told]
+    if len(set(devices)) < len(devices) or order != sorted(order) or len(told) > MOST:
+        yield Finding("wrong-alternative", f"{name}: not one way for each device, cheapest first: {devices}")
 
-    def predicted() -> tuple[float, float]:
+
+class Way(NamedTuple):
+    """A job alone on some shapes of one offer: median time, and memory of a device with the margin of its error."""
+
+    hours: float
+    needed_bytes: float
+
+
+def training_way(
+    check: AllocationCheck, job: TrainingJob, offer: str, nodes: int, sizes: Mapping[str, Any], facts: OfferFacts
+) -> Way | Finding:
+    """One job on so many shapes of an offer, or why it cannot run so."""
+    arch, devices = check.arch, nodes * facts.shape.devices
+    if not facts.device.peak_flop_per_s.get(job.precision):
+        return Finding("wrong-alternative", f"{job.name}: {facts.device.id} has no {job.precision}")
+    split = cast("TrainingLayout", sizes)
+    problem = next(training_layout_findings(job, arch, split, facts.shape, devices), None)
+    if problem is not None:
+        return problem
+    if nodes > 1 and facts.inter_node_bytes_per_s is None:
+        return Finding("network-unknown", f"{job.name}: {offer} may run only what fits one shape")
+
+    def predicted() -> Way:
         ratio = ratio_on(check.under_way, facts.device.id)
         margins = margins_on(job, arch, facts.device, check.catalog, ratio)
         scaled = ratio if margins.erring == 1.0 else (ratio or 1.0) * margins.erring
         spot = check.scenario.hardware.spot if facts.offer.price_model == "spot" else None
         spec = training_spec(job, arch, facts.device, facts.shape, scaled, spot)
         machine = training_machine(facts.device, facts.shape, job, arch, check.catalog, facts.inter_node_bytes_per_s)
-        layout = layout_of(one["layout"], devices)
+        layout = layout_of(split, devices)
         needed = float(training_memory(arch, training_spec(job, arch), layout).total) * margins.memory
-        return float(training_time(arch, spec, layout, machine).total) / 3600.0, needed
+        return Way(float(training_time(arch, spec, layout, machine).total) / 3600.0, needed)
 
-    split = tuple(sorted(one["layout"].items(), key=itemgetter(0)))
+    key = tuple(sorted(sizes.items(), key=itemgetter(0)))
     ratio = check.under_way["ratio"] if check.under_way else None
-    hours, needed = check.memo.of(("way", job.name, one["offer"], nodes, split, ratio), predicted)
-    cost = exact_cost(nodes, facts.offer.price_microusd_per_hour, hours) * job.count
-    cells: dict[str, object] = {"hours": hours, "cost_microusd": cost, "note": "whole run"}
+    way: Way = check.memo.of(("way", job.name, offer, nodes, key, ratio), predicted)
+    if way.needed_bytes > usable_bytes(facts.device, facts.shape) * (1 + 1e-12):
+        return Finding("does-not-fit", f"{job.name}: {offer} as another way needs {way.needed_bytes:.6g} B")
+    return way
+
+
+def _training(
+    check: AllocationCheck, job: TrainingJob, one: TrainingAlternative, facts: OfferFacts, rows: Sequence[Allocation]
+) -> Iterator[Finding]:
+    """A job as often as it is asked for, each on equally many shapes."""
+    nodes, rest = divmod(one["count"], job.count)
+    if nodes < 1 or rest:
+        yield Finding("wrong-alternative", f"{job.name}: {one['count']} shapes for {job.count} jobs")
+        return
+    way = training_way(check, job, one["offer"], nodes, cast("Mapping[str, Any]", one["layout"]), facts)
+    if isinstance(way, Finding):
+        yield way
+        return
+    cost = exact_cost(nodes, facts.offer.price_microusd_per_hour, way.hours) * job.count
+    cells: dict[str, object] = {"hours": way.hours, "cost_microusd": cost, "note": "whole run"}
     cells["tie"] = _ties(check, job, cost, facts, rows)
     yield from cell_findings("wrong-alternative", job.name, one, cells)
-    if needed > usable_bytes(facts.device, facts.shape) * (1 + 1e-12):
-        yield Finding("does-not-fit", f"{job.name}: {one['offer']} as another way needs {needed:.6g} B")
 
 
 def _ties(
@@ -193,9 +220,7 @@ def infeasible_findings(document: PlanDocument, scenario: Scenario, catalog: Cat
     if not set(told["workloads"]) <= names:
         yield Finding("wrong-way-out", f"misses are told of {sorted(told['workloads'])}")
     names |= {cap_name(offer) for offer in catalog.offers if offer.max_shapes is not None}
-    for one in told["conflict"]:
-        if one["name"] not in names | set(_values(scenario)) | _keys(scenario):
-            yield Finding("wrong-way-out", f"{one['name']}: the scenario has no such limit")
+    yield from _conflict(told, names, scenario)
     median = told["median_cost_microusd"]
     yield from cell_findings(
         "wrong-way-out", "at the median", told, {"median_cost_usd": None if median is None else median / 1e6}
@@ -212,6 +237,25 @@ def infeasible_findings(document: PlanDocument, scenario: Scenario, catalog: Cat
         more = sum((way["to"] or 0) / way["from"] - 1.0 for way in combined["changes"])
         if not math.isclose(more, combined["loosening"], rel_tol=1e-3, abs_tol=1e-5):  # in millionths, rounded up
             yield Finding("wrong-way-out", f"the limits are loosened by {more:.6g}, not by {combined['loosening']}")
+
+
+def _conflict(told: Infeasible, names: set[str], scenario: Scenario) -> Iterator[Finding]:
+    """What contradicts itself: each once; a way out for each limit of it that is a number, and for no other."""
+    members, movable = [one["name"] for one in told["conflict"]], set(_values(scenario))
+    for name in members:
+        if name not in names | movable | _keys(scenario):
+            yield Finding("wrong-way-out", f"{name}: the scenario has no such limit")
+    chosen = {f"hardware.{name}" for name in ("allow", "regions") if getattr(scenario.hardware, name) != ("*",)}
+    tried = [one["limit"] for one in told["ways_out"]]
+    wanted = [name for name in members if name in movable - _CHOICES]
+    if len(set(members)) < len(members) or [name for name in tried if name not in _CHOICES] != wanted:
+        yield Finding("wrong-way-out", f"the conflict is of {members}, the ways out of {tried}")
+    wider = [name for name in tried if name in _CHOICES]
+    if len(set(wider)) < len(wider) or not chosen.issuperset(wider):
+        yield Finding("wrong-way-out", f"wider choices of {wider}, the scenario restricts {sorted(chosen)}")
+    for index, job in enumerate(scenario.training):  # a deadline of a job that may be left out contradicts nothing
+        if f"training[{index}].deadline" in members and job.name not in members and told["minimal"]:
+            yield Finding("wrong-way-out", f"the deadline of {job.name} is in the conflict, and the job is not")
 
 
 def _moved(way: Change, scenario: Scenario) -> Iterator[Finding]:

@@ -148,6 +148,6 @@ class PlanDocument(Bought):
     sha256: str
     "over everything above, canonical JSON"
     simulation: NotRequired[list[Simulated]]
-    "replicas of fleets in a seeded simulation, when that was asked for; not part of what is verified"
+    "replicas of fleets in a seeded simulation, when that was asked for"
     others: NotRequired[Others]
-    "what else could be done, when that was asked for: each figure is a proven solve; not part of what is verified"
+    "what else could be done, when that was asked for: each figure is a proven solve"

@@ -34,17 +34,17 @@ MOST_ALTERNATIVES = 8
 
 def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Allocation] = ()) -> list[Alternative]:
     """The cheapest way on each device for this workload alone, cheapest first; ties with what is chosen marked."""
-    best = _cheapest(candidates, task)
+    best = cheapest_by_device(candidates, task)
     ranked = sorted((cost, device, row) for device, (cost, row) in best.items())
     return [_alternative(candidates, task, cost, row, allocations) for cost, _, row in ranked]
 
 
 def kinds_of(candidates: Candidates, task: Task) -> int:
     """Kinds of devices that a workload could run on alone."""
-    return len(_cheapest(candidates, task))
+    return len(cheapest_by_device(candidates, task))
 
 
-def _cheapest(candidates: Candidates, task: Task) -> dict[str, tuple[int, int]]:
+def cheapest_by_device(candidates: Candidates, task: Task) -> dict[str, tuple[int, int]]:
     """Cost and row of the cheapest way on each device."""
     table = candidates.tables[task.name]
     best: dict[str, tuple[int, int]] = {}

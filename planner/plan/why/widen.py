@@ -38,16 +38,17 @@ def wider_choices(scenario: Scenario, search: Search, asker: Asker) -> Iterator[
     """At most one way out for hardware.allow and one for hardware.regions."""
     hardware = scenario.hardware
     if hardware.allow != ("*",):
-        yield from _wider(scenario, "hardware.allow", hardware.allow, _device_of, _allowed, search, asker)
+        yield from _wider(scenario, "hardware.allow", hardware.allow, _device_of, allowed, search, asker)
     if hardware.regions != ("*",):
-        yield from _wider(scenario, "hardware.regions", hardware.regions, _region_of, _in_regions, search, asker)
+        yield from _wider(scenario, "hardware.regions", hardware.regions, _region_of, in_regions, search, asker)
 
 
 def _device_of(site: Site) -> str:
     return site.device.id
 
 
-def _allowed(site: Site, pattern: str) -> bool:
+def allowed(site: Site, pattern: str) -> bool:
+    """Whether a pattern of hardware.allow names the device of a site."""
     return device_matches(site.device, pattern)
 
 
@@ -55,7 +56,8 @@ def _region_of(site: Site) -> str:
     return site.offer.region
 
 
-def _in_regions(site: Site, pattern: str) -> bool:
+def in_regions(site: Site, pattern: str) -> bool:
+    """Whether a pattern of hardware.regions has the place of a site."""
     return site.owned is not None or region_matches(site.offer, pattern)
 
 
