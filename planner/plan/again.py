@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.errors import Problem
 from planner.plan.checks.findings import Finding, problems_of
-from planner.plan.checks.leaves import TOLD, read, spelled
+from planner.plan.checks.leaves import SOLVED, TOLD, read, spelled
 from planner.plan.proof import SLACK_PARTS, WITH_PLAN, slack
 from planner.units import format_money
 
@@ -28,25 +28,37 @@ def differences(document: Document, again: Document) -> tuple[list[Problem], str
 
 
 def searched_findings(document: Document, again: Document) -> Iterator[Finding]:
-    """What other searches gave for a plan: ways out of a conflict, other plans, bounds; they may claim less, not more.
+    """What other searches gave for a plan: ways out of a conflict, other plans, costs at the median or of one kind.
 
-    Numbers agree to a millionth, as costs do.
+    They may claim less than is found, not more. Numbers agree to a millionth, as costs do.
     """
-    stated, found = ({path: (leaf, value) for path, leaf, value in read(one)} for one in (document, again))
-    for path, (leaf, value) in stated.items():
-        if path[0] not in SEARCHED or path[:2] == ("others", "previous") or leaf is None or leaf.kind == TOLD:
-            continue
-        if "plan" not in path and not _claims_no_more(value, found.get(path, (None, MISSING))[1]):
+    if (document["infeasible"] or {"minimal": True})["minimal"] is False:
+        return  # for lack of time: other members, other ways out
+    stated, found = (dict(_searched(one)) for one in (document, again))
+    for path, value in stated.items():
+        if not _claims_no_more(value, found.get(path, MISSING)):
             yield Finding("wrong-search", f"{spelled(path)} is {value!r}; solved again it is not")
     for path in found:
-        if path[0] in SEARCHED and path not in stated and "plan" not in path:
+        left_out = any(stated.get(path[:length], MISSING) is None for length in range(1, len(path)))
+        if path not in stated and not left_out:
             yield Finding("wrong-search", f"{spelled(path)} is missing; solved again it is there")
+
+
+def _searched(document: Document) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Leaves that further searches give, null where they did not; not the plan before, which is not at hand."""
+    for path, leaf, value in read(document):
+        whole = path[0] in SEARCHED and path[:2] != ("others", "previous") and "plan" not in path
+        alone = leaf is not None and (leaf.kind == SOLVED or path == ("single_kind",)) and path[0] not in SEARCHED
+        if leaf is not None and leaf.kind != TOLD and (whole or alone):
+            yield path, value
 
 
 def _claims_no_more(value: Any, found: Any) -> bool:
     """Whether a value is what was found again; what was not proven for lack of time claims less."""
-    if value is False or value is None or found is MISSING:
-        return value == found or (found is not MISSING and (value is None or found is True))
+    if value is None:
+        return True
+    if value is False or found is MISSING:
+        return found is True or value == found
     if isinstance(value, bool | str) or not isinstance(found, int | float):
         return bool(value == found)
     return math.isclose(value, found, rel_tol=1 / SLACK_PARTS, abs_tol=1e-9)

@@ -17,10 +17,9 @@ from planner.plan.checks.allocation import AllocationCheck
 from planner.plan.checks.cells import place_cells
 from planner.plan.checks.exact import exact_cost
 from planner.plan.checks.facts import RESERVED, OfferFacts, facts_of_row
-from planner.plan.checks.findings import Finding, cell_findings, same
+from planner.plan.checks.findings import Finding, cell_findings, same, slack
 from planner.plan.checks.layout import serving_layout_findings
 from planner.plan.checks.others import training_way
-from planner.plan.proof import slack
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:

@@ -62,6 +62,11 @@ class Memo:
         return found
 
 
+def slack(microusd: int) -> int:
+    """How far two machines may be apart on the cost of one best plan: a millionth, or a cent.  [micro-USD]"""
+    return max(10_000, abs(microusd) // 1_000_000)
+
+
 def cell_findings(
     reference: str, where: str, stated: Mapping[str, object], computed: Mapping[str, object], *, scale: float = 0.0
 ) -> Iterator[Finding]:

@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.errors import Problem
-from planner.plan.checks.findings import Finding, cell_findings, problems_of
-from planner.plan.proof import slack
+from planner.plan.checks.findings import Finding, cell_findings, problems_of, slack
 from planner.scenario.schema import Scenario
 from planner.scenario.uncertain import cases_of
 
