@@ -7,6 +7,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 COMPILE := $(BIN)/python -m compileall -q planner
 JOBS ?= 2
 DIST ?= loadfile
+# files in the order of tests/conftest.py, the dear ones first; what was compiled is kept, wherever that is switched off
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --no-loadscope-reorder
 
 .PHONY: demo test install install-test lint types check campaign soak coverage calibrate validation docs clean
 
@@ -47,19 +49,20 @@ types:
 	$(BIN)/mypy
 
 check:
-	$(BIN)/python -m pytest -n $(JOBS) --dist $(DIST)
+	$(COMPILE)
+	$(PYTEST) --dist $(DIST)
 
 # the long tests (tests/tiers.py), none begun after so many seconds; `make soak` runs them to the end, with other random inputs each time
 CAMPAIGN_S ?= 900
 campaign: install-test
-	PLAN_TESTS=campaign PLAN_TESTS_SECONDS=$(CAMPAIGN_S) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	PLAN_TESTS=campaign PLAN_TESTS_SECONDS=$(CAMPAIGN_S) $(PYTEST) --dist worksteal
 
 soak: install-test
-	PLAN_TESTS=soak $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	PLAN_TESTS=soak $(PYTEST) --dist worksteal
 
 # the default tests with branches counted, and a floor for each room
 coverage: install-test
-	$(BIN)/python -m pytest -n $(JOBS) --dist $(DIST) --cov --cov-report=
+	$(PYTEST) --dist $(DIST) --cov --cov-report=
 	$(BIN)/python benchmarks/coverage_floors.py
 
 # the constants that ship, from the rows that ship; then the errors that they show, and what `make test` accepts

@@ -82,6 +82,12 @@ def list_files(folder: StrPath, pattern: str = "*") -> list[Path]:
     return sorted(path for path in Path(folder).glob(pattern) if path.is_file())
 
 
+def stamps_of(folder: StrPath) -> tuple[tuple[str, int, int], ...]:
+    """Path, time of the last change in ns and length in bytes of every file below a folder, sorted by path."""
+    seen = ((str(path), path.stat()) for path in Path(folder).rglob("*"))
+    return tuple(sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in seen))
+
+
 def data_folder(name: str) -> Path:
     """Folder of shipped data, "hardware" or "scenarios": in the package, else in the checkout around it."""
     packaged = _HOUSE / "_data" / name

@@ -5,13 +5,33 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 
 import pytest
 
 from tests import shipped, tiers
 
-_STARTED = time.monotonic()
+# files that take long and cannot be shared out: begun first, so that no process is left with one of them at the end
+FIRST = {
+    f"tests/{name}.py": place
+    for place, name in enumerate(
+        (
+            "cli/test_cli_examples",
+            "plan/test_fleet_plans",
+            "scenarios/test_shipped_scenarios",
+            "scenarios/test_second_processor",
+            "faults/test_solver_process",
+            "faults/test_mutated_plans",
+            "docs/test_tutorials",
+            "optimize/test_determinism",
+            "plan/test_verify",
+            "plan/test_calendar_plans",
+            "api/test_answers",
+            "api/test_session",
+            "report/test_workbook",
+            "house/test_wheel",
+        )
+    )
+}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,7 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     wanted = _long if tiers.LONG else lambda item: not _long_only(item)
     config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
-    items[:] = filter(wanted, items)
+    items[:] = sorted(filter(wanted, items), key=lambda item: FIRST.get(item.nodeid.partition("::")[0], len(FIRST)))
 
 
 def _long_only(item: pytest.Item) -> bool:
@@ -36,10 +56,13 @@ def _long_only(item: pytest.Item) -> bool:
 def _long(item: pytest.Item) -> bool:
     """Whether the long tier adds something to what the default one tries."""
     function, module = getattr(item, "function", None), getattr(item, "module", None)
-    counted = getattr(module, "cases", None) is tiers.cases
+    counted = any(getattr(module, one.__name__, None) is one for one in (tiers.cases, tiers.first_and_last))
     return _long_only(item) or counted or hasattr(function, "hypothesis")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if time.monotonic() - _STARTED > tiers.SECONDS:
+    if tiers.time_is_up():
         pytest.skip("the time of the campaign is over")
+
+
+listed_once, answered_once = shipped.listed_once, shipped.answered_once

@@ -1,15 +1,27 @@
-"""Plans of the shipped scenarios, each solved once in a run of the suite, whichever process asks first."""
+"""What the tests of answers ask again and again, worked out once.
+
+Plans of the shipped scenarios, each solved once in a run of the suite, whichever process asks first; and the ways to
+run a workload, each listed once in a process: by the rule by which a session takes them over, which tests/api holds.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
+import pickle
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from planner import api
+from planner.candidates import patience, search
+from planner.candidates.evaluated import Evaluated
 
 ROOT = Path(__file__).parents[1]
 NAMES = sorted(path.stem for path in (ROOT / "scenarios").glob("*.yaml"))
@@ -32,3 +44,93 @@ def plan(name: str, solver: str = "highs") -> dict[str, Any]:
     """Its document, to change at will."""
     document: dict[str, Any] = json.loads(plan_text(name, solver))
     return document
+
+
+_ANSWERS: dict[str, bytes] = {}
+
+
+def once(asked: tuple[Any, ...], work: Callable[[], Any]) -> Any:
+    """What work gives when it is asked so, worked out once in a run of the suite; each time an object of its own."""
+    key = hashlib.sha256(repr(asked).encode("utf-8", "backslashreplace")).hexdigest()
+    if key not in _ANSWERS:
+        file = Path(os.environ[FOLDER]) / f"{key}.pickle"
+        with file.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not file.exists():
+                file.write_bytes(pickle.dumps(work()))
+        _ANSWERS[key] = file.read_bytes()
+    return pickle.loads(_ANSWERS[key])
+
+
+@pytest.fixture
+def answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each question of a command is answered once for all the forms that the answer is printed in."""
+    from planner.api import checking
+    from planner.calibrate import result as fitted
+    from planner.calibrate import serving as fitted_serving
+    from planner.validate import serving, totals, training
+
+    def remember(room: Any, name: str, asked: Callable[..., tuple[Any, ...] | None]) -> None:
+        whole = getattr(room, name)
+
+        def known(*given: Any, **options: Any) -> Any:
+            key = asked(*given, **options)
+            work = partial(whole, *given, **options)
+            return work() if key is None else once((name, *key), work)
+
+        monkeypatch.setattr(room, name, known)
+
+    remember(api, "solve", _solved)
+    remember(checking, "check", _checked)
+    for room, name in (
+        (training, "predict_training"),
+        (serving, "predict_serving"),
+        (totals, "predict_totals"),
+        (fitted, "calibrate"),
+        (fitted_serving, "calibrate_serving"),
+    ):
+        remember(room, name, _fitted)
+
+
+def _fitted(rows: Any, catalog: Any, *more: Any, **options: Any) -> tuple[Any, ...]:
+    from planner.calibrate import fit, serving_fit
+
+    return rows, catalog.digest, more, options, fit._EVALUATIONS, serving_fit._ROUNDS
+
+
+def _solved(scenario: Any, catalog: Any = None, **options: Any) -> tuple[Any, ...] | None:
+    if catalog is None or isinstance(scenario, str | Path):
+        return None
+    resolved = json.dumps(scenario.resolved, sort_keys=True)
+    return resolved, scenario.file, scenario.case, catalog.digest, catalog.own_prices, options
+
+
+def _checked(document: Any, catalog: Any = None, **options: Any) -> tuple[Any, ...] | None:
+    """Of plans whose scenario is one that ships, as it ships: a check reads the files that a scenario names."""
+    given = Path(document["scenario_file"])
+    kept = ROOT / "scenarios" / given.name
+    if catalog is None or not kept.exists() or not given.exists() or given.read_bytes() != kept.read_bytes():
+        return None
+    return json.dumps(document), catalog.digest, catalog.own_prices, options
+
+
+_LISTED: dict[str, list[Evaluated]] = {}
+_MOST = 6  # listings of workloads of one name
+
+
+@pytest.fixture
+def listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ways to run a workload are listed once in a process, as long as nothing that they depend on differs."""
+    whole = search.evaluated
+
+    def known(workload: Any, arch: Any, around: Any, market: Any, waiting: patience.Patience) -> Evaluated:
+        before = _LISTED.setdefault(workload.name, [])
+        found = next((one for one in before if one.answers(workload, arch, around)), None)
+        if found is not None:
+            return found.asked_by(workload, around)
+        found = whole(workload, arch, around, market, waiting)
+        if waiting.spent is patience.endless:
+            before[:] = [*before[1 - _MOST :], found]
+        return found
+
+    monkeypatch.setattr(search, "evaluated", known)

@@ -8,8 +8,10 @@ many; the rest is left to `make test`, which ran it. ``PLAN_TESTS_SECONDS`` boun
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Any
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 import hypothesis
 import pytest
@@ -19,6 +21,7 @@ if TIER not in ("default", "campaign", "soak"):
     raise ValueError(f"PLAN_TESTS is default, campaign or soak, not {TIER}")
 LONG = TIER != "default"
 SECONDS = float(os.environ.get("PLAN_TESTS_SECONDS", "inf"))
+STARTED = time.monotonic()
 TIMES = 20  # as many random inputs in the long tier
 
 # the same inputs on every machine; `dev` looks for others on each run, and so does `make soak`
@@ -35,6 +38,34 @@ def cases(few: int, full: int) -> int:
     return full if LONG else few
 
 
+Case = TypeVar("Case")
+
+
+def time_is_up() -> bool:
+    """Whether the time of the campaign is over, when nothing more is begun."""
+    return time.monotonic() - STARTED > SECONDS
+
+
+def while_time_lasts(listed: Iterable[Case]) -> Iterator[Case]:
+    """The cases of a long loop until the time of the campaign is over; then it says how many there were."""
+    for done, one in enumerate(listed):
+        if time_is_up():
+            print(f"\nthe time of the campaign is over after {done:,} cases", file=sys.__stdout__)
+            return
+        yield one
+
+
+def first_and_last(paths: Iterable[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+    """Of paths into a document that differ in numbers of rows alone the first and the last; all in the long tier."""
+    listed = list(paths)
+    if LONG:
+        return set(listed)
+    alike: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for path in listed:
+        alike.setdefault(tuple("*" if isinstance(step, int) else step for step in path), []).append(path)
+    return {path for same in alike.values() for path in (same[0], same[-1])}
+
+
 def settings(max_examples: int = 100, **options: Any) -> hypothesis.settings:
     """Those of hypothesis, with twenty times the examples in the long tier."""
     return hypothesis.settings(max_examples=max_examples * (TIMES if LONG else 1), **options)
@@ -48,4 +79,6 @@ def sampled(values: Iterable[Any], few: int) -> list[Any]:
 
 
 def _long_only(one: Any) -> Any:
+    if hasattr(one, "marks"):  # made by pytest.param, as one value that is a tuple must be
+        return pytest.param(*one.values, marks=pytest.mark.campaign, id=one.id)
     return pytest.param(*one if isinstance(one, tuple) else (one,), marks=pytest.mark.campaign)

@@ -6,6 +6,7 @@ A folder stands alone, or `extends:` another catalog: then it holds only what it
 from __future__ import annotations
 
 import dataclasses
+from functools import lru_cache
 from pathlib import Path
 
 from planner.catalog.digest import digest_of
@@ -17,7 +18,7 @@ from planner.catalog.names import device_matches, find_device, find_shape, match
 from planner.catalog.own import read_changes
 from planner.catalog.reading import NOWHERE, Fields, Origin, Problems, is_date, open_yaml
 from planner.errors import InputError, Place
-from planner.files import StrPath, data_folder
+from planner.files import StrPath, data_folder, stamps_of
 
 __all__ = ["device_matches", "find_device", "find_shape", "load_catalog", "match_devices"]
 
@@ -41,8 +42,21 @@ def load_catalog(path: StrPath | None = None, *, prices_until: str = "") -> Cata
     InputError
         Everything that is wrong with the files at once, with file, line and column.
     """
+    if path is None:
+        shipped = data_folder("hardware")
+        return _known(shipped, prices_until, stamps_of(shipped))
+    return _loaded(Path(path), prices_until)
+
+
+@lru_cache(maxsize=4)
+def _known(folder: Path, prices_until: str, stamps: tuple[tuple[str, int, int], ...]) -> Catalog:
+    """What ships is read once in a process, and again when its files were changed."""
+    return _loaded(folder, prices_until)
+
+
+def _loaded(path: Path, prices_until: str) -> Catalog:
     problems = Problems()
-    catalog = _read(Path(path) if path is not None else data_folder("hardware"), prices_until, (), problems)
+    catalog = _read(path, prices_until, (), problems)
     problems.demand_none()
     if prices_until and not catalog.offers:
         message, hint = f"no price of catalog {catalog.name} is as old as {prices_until}", "name a later date"

@@ -82,7 +82,7 @@ def load_priced(path: StrPath | None = None, own: OwnPrices = NO_OWN_PRICES) -> 
         catalog = with_price_file(catalog, file, until=own.until)
     for text in own.devices:
         catalog = with_device_price(catalog, text)
-    return replace(catalog, own_prices=own.flags)
+    return replace(catalog, own_prices=own.flags) if own.flags else catalog
 
 
 def with_price_file(catalog: Catalog, path: StrPath, *, until: str = "") -> Catalog:

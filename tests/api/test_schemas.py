@@ -15,6 +15,8 @@ from planner.api.made_schemas import made_schemas
 from planner.api.schemas import FILES, shipped
 from planner.files import read_package_text
 from planner.plan.jsonschema import schema_text
+from tests.tiers import cases
+from tests.verified import follow_schema
 
 CLI = Path(__file__).parents[1] / "cli"
 PRINTED = {
@@ -58,7 +60,7 @@ def test_no_mapping_takes_keys_that_nobody_named(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "path"), SAMPLES, ids=lambda value: getattr(value, "stem", value))
 def test_it_takes_what_is_printed(name: str, path: Path) -> None:
-    jsonschema.validate(json.loads(path.read_text(encoding="utf-8")), shipped(name))
+    follow_schema(json.loads(path.read_text(encoding="utf-8")), name)
 
 
 def leaves(value: Any, above: tuple[Any, ...] = (), kind: str = "") -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -82,6 +84,6 @@ def test_a_leaf_of_another_type_is_refused(name: str, path: Path) -> None:
         for key in keys[:-1]:
             inner[key] = copy.copy(inner[key])
             inner = inner[key]
-        for wrong in ([], {"a": 1}):
+        for wrong in ([], {"a": 1})[: cases(1, 2)]:
             inner[keys[-1]] = wrong
             assert not validator.is_valid(spoilt), kind

@@ -41,6 +41,16 @@ def points(catalog: Catalog) -> list[Point]:
     return [point for mine in list(chosen.values())[:4] for point in mine]
 
 
+@pytest.fixture(scope="module")
+def constants(points: list[Point], catalog: Catalog) -> Any:
+    return fit_constants(points, catalog)
+
+
+@pytest.fixture(scope="module")
+def held_out(points: list[Point], constants: Any, catalog: Catalog) -> Any:
+    return hold_out(points, constants, catalog, lambda _: None)
+
+
 def made_by(points: list[Point], catalog: Catalog, **constants: float) -> list[Point]:
     """The points with the times that given constants make."""
     own = StepConstants(**{**priors("ampere", catalog), **constants})
@@ -99,11 +109,11 @@ def test_a_prediction_that_is_no_number_costs_but_does_not_break(points: list[Po
     assert np.isfinite(broken.loss(StepConstants(), {}))
 
 
-def test_what_is_left_out_is_not_seen(points: list[Point], catalog: Catalog) -> None:
+def test_what_is_left_out_is_not_seen(points: list[Point], held_out: Any, catalog: Catalog) -> None:
     """Doubling the measured times of a source changes nothing in what is predicted for that source."""
     source = points[0].source
     doubled = [replace(p, measured_s=2 * p.measured_s) if p.source == source else p for p in points]
-    before = hold_out(points, fit_constants(points, catalog), catalog, lambda _: None)
+    before = held_out
     after = hold_out(doubled, fit_constants(doubled, catalog), catalog, lambda _: None)
     mine = np.array([point.source == source for point in points])
     assert after.predicted_s[mine] == pytest.approx(before.predicted_s[mine], rel=1e-12)
@@ -122,15 +132,15 @@ def test_a_kind_of_one_source_is_left_out_by_model(points: list[Point], catalog:
     assert after.predicted_s[mine] == pytest.approx(before.predicted_s[mine], rel=1e-12)
 
 
-def test_rows_mind_what_they_decide_only(points: list[Point], catalog: Catalog) -> None:
-    mind = identifiability(points, fit_constants(points, catalog), catalog)["ampere"]
+def test_rows_mind_what_they_decide_only(points: list[Point], constants: Any, catalog: Catalog) -> None:
+    mind = identifiability(points, constants, catalog)["ampere"]
     assert mind["gemm"] > 0.003
     assert "experts" not in mind
 
 
-def test_the_file_is_what_the_catalog_reads(points: list[Point], catalog: Catalog, tmp_path: Path) -> None:
-    constants = fit_constants(points, catalog)
-    held_out = hold_out(points, constants, catalog, lambda _: None)
+def test_the_file_is_what_the_catalog_reads(
+    points: list[Point], constants: Any, held_out: Any, catalog: Catalog, tmp_path: Path
+) -> None:
     calibration = Calibration(
         constants=constants,
         held_out=held_out,

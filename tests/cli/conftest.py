@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import re
@@ -40,9 +39,23 @@ def without_price_age(err: str) -> str:
 
 
 @pytest.fixture(autouse=True)
+def asked_again(listed_once: None) -> None:
+    """Commands share the ways that they list."""
+
+
+@pytest.fixture(autouse=True)
 def same_day(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command line believes that it is TODAY."""
     monkeypatch.setattr(clock, "today", lambda: TODAY)
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search for constants that stops early: what is found matters less here than that it is told."""
+    from planner.calibrate import fit, serving_fit
+
+    monkeypatch.setattr(fit, "_EVALUATIONS", 60)
+    monkeypatch.setattr(serving_fit, "_ROUNDS", 3)
 
 
 @pytest.fixture
@@ -81,30 +94,3 @@ def check_golden(name: str, text: str) -> None:
     if os.environ.get("PLAN_UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
     assert path.read_text(encoding="utf-8") == text
-
-
-_KNOWN: dict[tuple[Any, ...], Any] = {}
-
-
-@pytest.fixture
-def answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each question is solved, and each table fitted, once for all the forms that it is printed in."""
-    from planner import api
-    from planner.calibrate import result, serving
-
-    def remember(room: Any, name: str, key_of: Callable[..., tuple[Any, ...]]) -> None:
-        inner = getattr(room, name)
-
-        def known(*arguments: Any, **options: Any) -> Any:
-            key = (name, *key_of(*arguments, **options))
-            if key not in _KNOWN:
-                _KNOWN[key] = inner(*arguments, **options)
-            return copy.deepcopy(_KNOWN[key])
-
-        monkeypatch.setattr(room, name, known)
-
-    remember(api, "solve", lambda scenario, catalog, **options: (
-        json.dumps(scenario.resolved, sort_keys=True), scenario.file, scenario.case, catalog.digest, repr(options)
-    ))  # fmt: skip
-    for room, name in ((result, "calibrate"), (serving, "calibrate_serving")):
-        remember(room, name, lambda rows, catalog, **options: (repr(rows), catalog.digest, repr(options)))

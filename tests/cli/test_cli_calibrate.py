@@ -14,16 +14,7 @@ from planner.catalog.serving_calibration import read_serving
 from planner.catalog.training_calibration import read_training
 from tests.cli.conftest import Run
 
-
-@pytest.fixture(autouse=True)
-def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search that stops early: what is found matters less here than that it is told."""
-    from planner.calibrate import fit, serving_fit
-
-    monkeypatch.setattr(fit, "_EVALUATIONS", 60)
-    monkeypatch.setattr(serving_fit, "_ROUNDS", 3)
-
-
+pytestmark = pytest.mark.usefixtures("brief")
 FAST = ("calibrate", "training", "--family", "tpu-v5p")
 
 

@@ -15,6 +15,9 @@ import pytest
 from planner.report.text import cells
 from tests import shipped
 from tests.cli.conftest import Run, without_price_age
+from tests.docs.test_inline_commands import mistake
+
+pytestmark = pytest.mark.usefixtures("answered_once", "brief")
 
 COMMANDS = [
     ("init",), ("help",),
@@ -51,6 +54,7 @@ def test_help_has_two_examples(run: Run, command: tuple[str, ...]) -> None:
     assert len(shown) == 2
     for example in shown:
         assert shlex.split(example)[1 : 1 + len(command)] == list(command)
+        assert mistake(example) == ""
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +65,18 @@ def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+DEAR = (("candidates",), ("compare",), ("catalog", "diff"))  # of two that take seconds the second, in the long tier
+
+
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [
+        pytest.param(command, number, marks=pytest.mark.campaign if number and command in DEAR else ())
+        for command in COMMANDS
+        for number in (0, 1)
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
 def test_example_runs(run: Run, here: Path, plan_file: Path, command: tuple[str, ...], number: int) -> None:
     (here / ".plan").mkdir()
     (here / ".plan/llama.plan.json").write_bytes(plan_file.read_bytes())
@@ -114,7 +128,6 @@ PRINTING = [
 ]
 
 
-@pytest.mark.usefixtures("answered_once")
 @pytest.mark.parametrize("form", ["table", "json", "csv", "md"])
 @pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
 def test_every_command_prints_every_format(

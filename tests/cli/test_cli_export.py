@@ -12,6 +12,8 @@ from planner.cli.export import Target
 from planner.export import FORMATS
 from tests.cli.conftest import ROOT, Run, without_price_age
 
+pytestmark = pytest.mark.usefixtures("answered_once")
+
 
 @pytest.fixture
 def plan(here: Path) -> Path:

@@ -11,7 +11,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from planner import api
@@ -20,6 +19,9 @@ from planner.report import text_plot
 from planner.report.frontier import plot_lines, render_frontier
 from planner.report.text import cells
 from tests.cli.conftest import HERE, Run, check_golden, without_price_age
+from tests.verified import follow_schema
+
+pytestmark = pytest.mark.usefixtures("answered_once")
 
 SWEEP = ("frontier", "scenarios/gpt2-xl.yaml", "--over", "budget")
 HOSTILE = ["<script>alert(1)</script>", "=1+1", "a|b", "\x1b[31mred", "</script><b>", "[x](http://evil)", "\"'&"]
@@ -35,7 +37,7 @@ def test_a_sweep_in_every_format(run: Run, here: Path, monkeypatch: pytest.Monke
     journal = (here / ".plan/gpt2-xl.frontier.jsonl").read_bytes()
     document = json.loads(run(*SWEEP, "-o", "json").out, parse_constant=pytest.fail)
     assert document["schema"] == "plan/frontier/v1"
-    jsonschema.validate(document, api.frontier_schema())
+    follow_schema(document, "frontier")
     rows = list(csv.DictReader(io.StringIO(run(*SWEEP, "-o", "csv").out)))
     assert [float(row["cost_usd"]) for row in rows] == [point["cost_usd"] for point in document["points"]]
     shown = run(*SWEEP, "-o", "md").out
@@ -111,7 +113,7 @@ def frontier_sample(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["deadline", "budget"])
 def test_golden_views(name: str) -> None:
     shown = frontier_sample(name)
-    jsonschema.validate(shown, api.frontier_schema())
+    follow_schema(shown, "frontier")
     rows = flat_rows(shown)
     for width in (80, 120):
         text = render_frontier(shown, "table", rows, width=width, journal=".plan/llama.frontier.jsonl")
@@ -212,7 +214,7 @@ def test_other_plans_of_a_scenario(run: Run, here: Path) -> None:
     answer = run("solve", "scenarios/gpt2-xl.yaml", "--best", "3", "--within", "5%", "-o", "json")
     assert answer.code == 0
     plan = json.loads(answer.out)
-    jsonschema.validate(plan, api.plan_schema())
+    follow_schema(plan)
     others = plan["others"]
     costs = [decision["cost_microusd"] for decision in others["decisions"]["plans"]]
     assert costs == sorted(costs)

@@ -16,6 +16,7 @@ import pytest
 
 from planner import __version__
 from tests.cli.conftest import ROOT, Run, sample, without_price_age
+from tests.tiers import sampled
 
 FAULTS = ROOT / "tests" / "faults"
 
@@ -45,7 +46,7 @@ def solved(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
     return become
 
 
-@pytest.mark.parametrize("name", sorted(BROKEN))
+@pytest.mark.parametrize("name", sampled(sorted(BROKEN), 40))  # what each says: tests/scenario
 def test_broken_scenario_through_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(ROOT)
     file = f"tests/faults/broken/{name}"

@@ -7,12 +7,13 @@ import io
 import json
 from pathlib import Path
 
-import jsonschema
 import openpyxl
 import pytest
 
-from planner import api
 from tests.cli.conftest import Run
+from tests.verified import follow_schema
+
+pytestmark = pytest.mark.usefixtures("answered_once")
 
 SCENARIO = """\
 schema: plan/v1
@@ -37,7 +38,7 @@ def test_every_format_of_a_plan_tells_the_same_money(run: Run, small: Path) -> N
     plan = json.loads(Path(".plan/small.plan.json").read_text(encoding="utf-8"))
     total = plan["summary"]["cost_microusd"]
     report = json.loads(run("report", ".plan/small.plan.json", "-o", "json").out)
-    jsonschema.validate(report, api.report_schema())
+    follow_schema(report, "report")
     budget = report["budget"]
     assert budget["totals"]["total_microusd"] == total
     assert (budget["fiscal_year_start"], budget["contingency"]) == ("december", 0.1)

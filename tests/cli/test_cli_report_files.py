@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.conftest import Run
 
+pytestmark = pytest.mark.usefixtures("answered_once")
+
 SCENARIO = """\
 schema: plan/v1
 name: small

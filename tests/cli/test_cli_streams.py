@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import ROOT
+from tests.tiers import sampled
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 
@@ -26,8 +27,7 @@ def plan(arguments: str, streams: str, folder: Path, **environment: str) -> tupl
     return ran.returncode, ran.stderr
 
 
-@pytest.mark.parametrize("streams", ODD)
-@pytest.mark.parametrize("arguments", PRINTING)
+@pytest.mark.parametrize(("arguments", "streams"), sampled([(one, odd) for one in PRINTING for odd in ODD], 14))
 def test_a_result_that_cannot_be_written_exits_8(arguments: str, streams: str, tmp_path: Path) -> None:
     code, said = plan(arguments, streams, tmp_path)
     assert code == 8

@@ -13,6 +13,8 @@ from planner import api
 from planner.plan.document import digest_of
 from tests.cli.conftest import ROOT, Run
 
+pytestmark = pytest.mark.usefixtures("answered_once")
+
 Document = dict[str, Any]
 UNPROVEN = {"bound_microusd": None, "bound_usd": None, "gap": None}
 

@@ -8,13 +8,13 @@ import json
 import re
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from planner.report.explanation import render_explanation
 from planner.report.plan import render_plan
 from planner.report.text import cells
-from tests.cli.conftest import HERE, ROOT, check_golden, sample
+from tests.cli.conftest import HERE, check_golden, sample
+from tests.verified import follow_schema
 
 SAMPLES = sorted(path.stem for path in (HERE / "samples").glob("*.json"))
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -26,8 +26,7 @@ def table(name: str, width: int, *, colour: bool = False) -> str:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_samples_follow_the_schema(name: str) -> None:
-    schema = json.loads((ROOT / "planner/plan/plan.schema.json").read_text(encoding="utf-8"))
-    jsonschema.validate(sample(name), schema)
+    follow_schema(sample(name))
 
 
 @pytest.mark.parametrize("width", [80, 120])

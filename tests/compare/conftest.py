@@ -36,3 +36,8 @@ def check_golden(name: str, text: str) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     assert path.read_text(encoding="utf-8") == text
+
+
+@pytest.fixture(autouse=True)
+def asked_again(listed_once: None) -> None:
+    """Commands share the ways that they list."""

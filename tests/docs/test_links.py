@@ -12,6 +12,8 @@ import pytest
 from planner.scenario.load import parse_scenario
 from tests.docs import console, links
 
+pytestmark = pytest.mark.usefixtures("answered_once")
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))

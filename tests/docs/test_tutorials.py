@@ -15,6 +15,8 @@ import pytest
 
 from tests.docs import console
 
+pytestmark = pytest.mark.usefixtures("answered_once")
+
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "```console" in page.read_text(encoding="utf-8"))
 WIDTH = 100

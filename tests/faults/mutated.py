@@ -26,6 +26,7 @@ from typing import Any
 from unittest import mock
 
 from planner.plan.document import digest_of
+from tests.tiers import while_time_lasts
 
 ROOT = Path(__file__).parents[2]
 SEEDS = ("gpt2-xl", "old-cards", "trace")
@@ -80,7 +81,7 @@ def run(count: int, seed: int = 0) -> tuple[Counter[tuple[str, int]], list[Crash
     crashes: list[Crash] = []
     with tempfile.TemporaryDirectory(prefix="plan-mutated-") as folder, contextlib.chdir(folder), _quick():
         shutil.copytree(ROOT / "scenarios", "scenarios")
-        for number in range(count):
+        for number in while_time_lasts(range(count)):
             dice = random.Random(f"{seed}:{number}")
             real = plan_of(dice.choice(SEEDS))
             changed, data = mutated(real, dice)
@@ -262,7 +263,8 @@ def _quick() -> Iterator[None]:
 def told(count: int, codes: Counter[tuple[str, int]], crashes: list[Crash]) -> str:
     """One line of counts, and one for each kind of crash."""
     by_code = Counter(code for (_, code), number in codes.items() for _ in range(number))
-    lines = [f"mutated plans: {count}, exit codes {dict(sorted(by_code.items()))}, {len(crashes)} crashes"]
+    what = f"exit codes {dict(sorted(by_code.items()))}, {len(crashes)} crashes"
+    lines = [f"mutated plans: {sum(by_code.values()):,} of {count:,}, {what}"]
     kinds: dict[str, list[Crash]] = {}
     for crash in crashes:
         kinds.setdefault("\n".join(crash.what.strip().splitlines()[-3:]), []).append(crash)

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -69,13 +70,24 @@ def room_of(path: Path) -> str:
     return path.relative_to(PLANNER).parts[0].removesuffix(".py")
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def calls_of(path: Path) -> list[ast.Call]:
+    return [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]
+
+
+@cache
 def imports_of(path: Path) -> set[str]:
-    return imported(ast.walk(ast.parse(path.read_text())), path)
+    return imported(ast.walk(tree_of(path)), path)
 
 
 def imports_at_once(path: Path) -> set[str]:
     """What a module imports when it is imported itself."""
-    return imported(ast.parse(path.read_text()).body, path)
+    return imported(tree_of(path).body, path)
 
 
 def imported(nodes: Iterable[ast.AST], path: Path) -> set[str]:
@@ -130,7 +142,7 @@ def test_only_files_opens_files() -> None:
     for path in modules():
         if path.name == "files.py":
             continue
-        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        calls = calls_of(path)
         names = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
         attributes = {call.func.attr for call in calls if isinstance(call.func, ast.Attribute)}
         assert "open" not in names, path
@@ -186,12 +198,10 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
 
 def test_no_unsafe_calls() -> None:
     for path in modules():
-        tree = ast.parse(path.read_text())
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                assert not (isinstance(node.func, ast.Name) and node.func.id in ("eval", "exec")), path
-                for keyword in node.keywords:
-                    assert not (keyword.arg == "shell" and getattr(keyword.value, "value", False)), path
+        for call in calls_of(path):
+            assert not (isinstance(call.func, ast.Name) and call.func.id in ("eval", "exec")), path
+            for keyword in call.keywords:
+                assert not (keyword.arg == "shell" and getattr(keyword.value, "value", False)), path
         assert not imports_of(path) & {"pickle", "marshal", "shelve"}, path
 
 

@@ -65,7 +65,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-@pytest.mark.parametrize("name", ["llama", "trace"])  # trace names a file beside it
+@pytest.mark.parametrize(
+    "name", [pytest.param("llama", marks=pytest.mark.campaign), "trace"]
+)  # trace names a file beside it
 def test_installed_wheel_solves_what_ships_as_the_checkout_does(installed: Run, name: str) -> None:
     found = json.loads(installed("-m", "planner.cli.main", "solve", name, "-o", "json"))
     assert found["status"] == "optimal"

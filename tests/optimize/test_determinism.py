@@ -13,16 +13,17 @@ from planner.optimize.pulp_adapter import Options, PulpAdapter
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
 from tests.optimize.ties import Facts, facts, shuffled, tied
+from tests.tiers import cases
 
 RUNS = (("highs", 0), ("highs", 7), ("cbc", 0), ("cbc", 3))  # solver and seed
 INSTANCES = 25
 Plans = dict[int, set[tuple[str, Facts]]]
 
 
-def plans_with(threads: int) -> Plans:
-    """Plans of every instance, found in several ways."""
+def plans_with(threads: int, step: int = 1) -> Plans:
+    """Plans of every instance, or of some, found in several ways."""
     plans: Plans = {}
-    for number in range(INSTANCES):
+    for number in range(0, INSTANCES, step):
         for solver, seed in RUNS:
             asked = shuffled(tied(number), (number, seed, threads))
             answer = optimize(asked, solver=solver, threads=threads, seed=seed)
@@ -42,7 +43,8 @@ def test_one_plan(with_one_thread: Plans) -> None:
 
 
 def test_the_same_with_two_threads(with_one_thread: Plans) -> None:
-    assert plans_with(2) == with_one_thread
+    found = plans_with(2, cases(5, 1))
+    assert found == {number: with_one_thread[number] for number in found}
 
 
 def test_ties_are_many() -> None:

@@ -16,7 +16,7 @@ from tests.optimize.brute_fleets import KINDS, best_fleet, random_fleet
 from tests.optimize.instances import permuted, within_tasks
 from tests.tiers import cases
 
-INSTANCES = cases(10, 100)
+INSTANCES = cases(6, 100)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -51,7 +51,7 @@ def test_equals_brute_force_by_learned_lines(kind: str, flows: bool, monkeypatch
     monkeypatch.setattr(fleet, "COPIES", -1)
     if not flows:
         monkeypatch.setattr(stage, "ROUTED", 0)
-    for seed in range(1000, 1000 + cases(6, 40)):
+    for seed in range(1000, 1000 + cases(4, 40)):
         question = random_fleet(kind, seed)
         expected, answer = best_fleet(question), optimize(question)
         assert answer.status == ("infeasible" if expected is None else "optimal"), (seed, answer.messages)

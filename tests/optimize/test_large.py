@@ -22,6 +22,7 @@ from planner.optimize.solve import optimize
 from planner.optimize.status import Ending, Outcome, Status
 from tests.optimize.brute_supplies import best_supplied, random_supplied
 from tests.optimize.instances import ints, program, row
+from tests.tiers import cases
 
 NEAR = 1e-6
 
@@ -342,7 +343,7 @@ def test_rows_with_most_of_a_job_do_not_join_pools() -> None:
 def test_other_questions_are_answered_with_as_many_threads_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts are solved with one thread each; HiGHS must still answer what comes before and after with two."""
     monkeypatch.setattr(large, "LARGE", 4)
-    for seed in range(6):
+    for seed in range(cases(2, 6)):
         answers = [optimize(random_supplied(seed), threads=threads) for threads in (2, 1)]
         assert answers[0].status is answers[1].status
         assert (answers[0].units == answers[1].units).all()

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 
@@ -21,6 +20,7 @@ from planner.report.plan import render_plan
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 from tests.tiers import cases
+from tests.verified import follow_schema
 from tests.worlds import PEAK_FLOP_PER_S, catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
@@ -39,7 +39,7 @@ def two_speeds() -> Catalog:
 
 def solved(plan: Scenario, world: Catalog) -> Document:
     document: Document = json.loads(api.solve(plan, world).to_json())
-    jsonschema.validate(document, api.plan_schema())
+    follow_schema(document)
     return document
 
 

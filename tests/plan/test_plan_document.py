@@ -24,7 +24,8 @@ from planner.plan.document import digest_of
 from planner.plan.exit_codes import EXIT_CODES
 from planner.report.plan import render_plan
 from planner.scenario.schema import Scenario
-from tests.verified import errors
+from tests.tiers import cases
+from tests.verified import errors, follow_schema
 from tests.worlds import GIB, catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
@@ -33,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 
 def solved(plan: Scenario, world: Catalog) -> Document:
     document: Document = json.loads(api.solve(plan, world).to_json())
-    jsonschema.validate(document, api.plan_schema())
+    follow_schema(document)
     return document
 
 
@@ -104,7 +105,7 @@ def test_the_schema_refuses_other_documents(spoil: Any) -> None:
     spoilt = copy.deepcopy(document)
     spoil(spoilt)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(spoilt, api.plan_schema())
+        follow_schema(spoilt)
 
 
 def test_the_schema_is_a_schema() -> None:
@@ -298,24 +299,32 @@ def permuted_catalog(folder: Path, seed: int) -> Path:
     return target
 
 
-def test_same_inputs_same_bytes(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("same")
+    (folder / "same.yaml").write_text(TEXT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def first(elsewhere: Path) -> bytes:
+    return run(elsewhere, "0")
+
+
+def test_same_inputs_same_bytes(first: bytes, tmp_path: Path) -> None:
     (tmp_path / "same.yaml").write_text(TEXT)
-    first = run(tmp_path, "0")
     assert len(json.loads(first)["workloads"]) == 2
-    assert {run(tmp_path, seed) for seed in ("1", "12345", "random")} == {first}
+    assert {run(tmp_path, seed) for seed in ("12345", "1", "random")[: cases(1, 3)]} == {first}
 
 
-def test_the_order_of_offers_does_not_matter(tmp_path: Path) -> None:
+def test_the_order_of_offers_does_not_matter(first: bytes, tmp_path: Path) -> None:
     (tmp_path / "same.yaml").write_text(TEXT)
-    ours = run(tmp_path, "0")
-    assert {run(tmp_path, "0", str(permuted_catalog(tmp_path, seed))) for seed in (1, 2)} == {ours}
+    assert {run(tmp_path, "0", str(permuted_catalog(tmp_path, seed))) for seed in range(cases(1, 2))} == {first}
 
 
-def test_the_clock_and_the_folder_are_not_in_the_document(tmp_path: Path) -> None:
-    (tmp_path / "same.yaml").write_text(TEXT)
-    document = run(tmp_path, "0").decode()
-    assert str(tmp_path) not in document
-    assert str(ROOT) not in document
+def test_the_clock_and_the_folder_are_not_in_the_document(first: bytes, elsewhere: Path) -> None:
+    assert str(elsewhere) not in first.decode()
+    assert str(ROOT) not in first.decode()
 
 
 def test_ties_are_broken_by_the_offer_id() -> None:

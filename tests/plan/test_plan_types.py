@@ -7,13 +7,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from planner.errors import InputError
 from planner.files import read_package_text
 from planner.plan.jsonschema import plan_json_schema, schema_text
 from planner.plan.reading import read_document
+from tests.verified import validator
 
 SAMPLES = Path(__file__).parents[1] / "cli" / "samples"
 
@@ -73,4 +73,4 @@ def test_types_and_schema_refuse_the_same(name: str, how: str) -> None:
     taken = how == "nothing"
     with nullcontext() if taken else pytest.raises(InputError, match="malformed-plan"):
         read_document(document)
-    assert jsonschema.Draft202012Validator(plan_json_schema()).is_valid(document) == taken
+    assert validator("plan").is_valid(document) == taken

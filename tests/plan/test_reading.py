@@ -17,6 +17,7 @@ from planner.plan.reading import read_document, read_frontier, read_plan
 from planner.report.explanation import render_explanation
 from planner.report.plan import render_plan
 from tests.export.conftest import GOLDEN, whole_plan
+from tests.tiers import cases, sampled
 
 Document = dict[str, Any]
 Path_ = tuple[str | int, ...]
@@ -81,7 +82,7 @@ def refused(document: object) -> list[str]:
     return [problem.message for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize("name", [SMALL, SERVING, MIX, CALENDAR])
+@pytest.mark.parametrize("name", sampled([SMALL, SERVING, MIX, CALENDAR], 2))
 def test_a_key_that_is_missing_is_told_by_its_path(name: str) -> None:
     document = plan_of(name)
     read_document(document)
@@ -109,13 +110,19 @@ READERS: dict[str, Callable[[Document], object]] = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_what_may_be_missing_hurts_no_reader(reader: str) -> None:
+@pytest.fixture(scope="module")
+def ways() -> list[Path_]:
+    """What may be missing from a plan."""
     document = plan_of(SMALL)
     told_apart = {path[:-1]: path for path in once(document) if path[0] != "scenario" and taken(document, path)}
-    ways = list(told_apart.values())
-    ways += [path for path in once(document) if path[0] == "scenario" and len(path) == 2]
-    for path in ways[:: 1 if reader in ("explain", "table") else 4]:
+    return [*told_apart.values(), *(path for path in once(document) if path[0] == "scenario" and len(path) == 2)]
+
+
+@pytest.mark.usefixtures("listed_once")
+@pytest.mark.parametrize("reader", READERS)
+def test_what_may_be_missing_hurts_no_reader(reader: str, ways: list[Path_]) -> None:
+    document = plan_of(SMALL)
+    for path in ways[:: cases(2, 1) if reader in ("explain", "table") else cases(8, 2)]:
         with suppress(InputError):
             READERS[reader](without(document, path))
 

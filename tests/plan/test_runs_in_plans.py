@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import jsonschema
 import pytest
 
 from planner import api
@@ -18,7 +17,7 @@ from planner.estimate.resolve import training_spec
 from planner.estimate.resolve_run import run_spec
 from planner.plan.document import digest_of
 from planner.scenario.schema import Scenario
-from tests.verified import errors
+from tests.verified import errors, follow_schema
 from tests.worlds import catalog, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
@@ -29,7 +28,7 @@ NOISY = {"mtbf_per_device": "100 h", "checkpoint_bandwidth": "14 GB/s", "restart
 def solved(plan: Scenario, world: Catalog) -> Document:
     """A verified plan as it is written to disk."""
     document: Document = json.loads(api.solve(plan, world).to_json())
-    jsonschema.validate(document, api.plan_schema())
+    follow_schema(document)
     return document
 
 

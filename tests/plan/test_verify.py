@@ -20,7 +20,7 @@ from planner.optimize.solve import optimize
 from planner.plan.document import build_document, digest_of
 from planner.plan.reading import read_document
 from planner.scenario.schema import Scenario
-from tests.tiers import settings
+from tests.tiers import first_and_last, sampled, settings
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
@@ -301,9 +301,9 @@ def test_tampering_is_caught_under_a_new_seal(
     assert "changed-plan" not in found
 
 
-@pytest.mark.parametrize(("name", "tamper", "expected"), TAMPERINGS, ids=[name for name, _, _ in TAMPERINGS])
+@pytest.mark.parametrize(("name", "tamper"), sampled([(name, tamper) for name, tamper, _ in TAMPERINGS], 10))
 def test_tampering_breaks_the_seal(
-    name: str, tamper: Callable[[Document], None], expected: set[str], plan: Document, world: Catalog
+    name: str, tamper: Callable[[Document], None], plan: Document, world: Catalog
 ) -> None:
     forged = copy.deepcopy(plan)
     tamper(forged)
@@ -335,8 +335,9 @@ def cells(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[s
 
 def test_every_number_of_every_row_and_of_the_summary_is_checked(plan: Document, world: Catalog) -> None:
     """One per cent on a float, one on an integer: nothing that people read can be changed alone."""
-    missed = []
-    for path, value in cells(plan):
+    missed, listed = [], dict(cells(plan))
+    for path in first_and_last(listed):
+        value = listed[path]
         numeric = isinstance(value, int | float) and not isinstance(value, bool)
         if not numeric or not (path[0] == "summary" or (path[0] == "workloads" and path[2] in READ)):
             continue

@@ -182,7 +182,7 @@ def read_all() -> tuple[Published, ...]:
 
 def read(path: Path) -> list[Published]:
     """The values of one file; keys that the format does not know are refused."""
-    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    document = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     if unknown := set(document) - FILE_KEYS:
         raise ValueError(f"{path.name}: unknown keys {sorted(unknown)}")
     return [_row(path, document, row) for row in document["values"]]

@@ -46,3 +46,8 @@ def golden() -> Any:
         assert path.read_text(encoding="utf-8") == text
 
     return check
+
+
+@pytest.fixture(autouse=True)
+def asked_again(listed_once: None) -> None:
+    """Commands share the ways that they list."""

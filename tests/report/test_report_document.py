@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import jsonschema
 import pytest
 
 from planner import api
@@ -15,6 +14,7 @@ from planner.equations.registry import REGISTRY
 from planner.report.accounting import RULES
 from planner.report.report_document import report_document
 from planner.report.trace import KINDS, leaves
+from tests.verified import follow_schema
 
 Document = dict[str, Any]
 SAMPLES = ("llama", "fleet", "feasible", "infeasible", "stopped", "too-big", "portfolio")
@@ -36,7 +36,7 @@ def report(request: pytest.FixtureRequest, sample: Callable[[str], Document], sh
 
 
 def test_a_report_is_as_its_schema_says(report: Document) -> None:
-    jsonschema.validate(report, api.report_schema())
+    follow_schema(report, "report")
 
 
 def above(path: str) -> Iterator[str]:

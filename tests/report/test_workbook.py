@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import jsonschema
 import openpyxl
 import pytest
 
@@ -30,6 +29,7 @@ from tests.plan.test_given_rates import solved as given_rates_plan
 from tests.plan.test_given_rates import write as write_given_rates
 from tests.properties.test_random_calendars import market, question
 from tests.report.sheet import Sheet
+from tests.verified import follow_schema
 from tests.worlds import catalog, device, fleet, offer, scenario, shape
 
 Document = dict[str, Any]
@@ -116,7 +116,7 @@ def test_a_fleet_of_given_rates_and_prices(tmp_path: Path, shipped: Catalog) -> 
     """No catalog offer, no model, a horizon of an hour: the price is the scenario's own."""
     plan = given_rates_plan(write_given_rates(tmp_path, "shipped", 30))
     report = report_document(plan, shipped)
-    jsonschema.validate(report, api.report_schema())
+    follow_schema(report, "report")
     sheet = Sheet(workbook(report))
     assert sheet.named("Total") == pytest.approx(plan["summary"]["cost_usd"], abs=CENT)
     assert {sheet.value("Prices", f"I{row}") for row in (4, 5)} == {"rates.csv"}

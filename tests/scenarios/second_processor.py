@@ -6,8 +6,9 @@ another order where vectors are wider. Modules of the planner's mathematics are 
 seed and of the result: as on a real processor, the same arguments give the same result. Whole numbers are those that
 every processor gets right.
 
-    python -m tests.scenarios.second_processor SEED FOLDER solve llama trace   # FOLDER/llama.plan.json, ...
-    python -m tests.scenarios.second_processor SEED FOLDER verify llama trace    # of those files
+    python -m tests.scenarios.second_processor SEED FOLDER llama trace
+
+verifies FOLDER/llama.plan.json and so on, which another processor made, and leaves its own plans in their place.
 """
 
 from __future__ import annotations
@@ -127,8 +128,8 @@ class Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def main(seed: int, folder: Path, what: str, names: Sequence[str]) -> None:
-    """Print how many results were moved, and for `verify` what is wrong with each plan."""
+def main(seed: int, folder: Path, names: Sequence[str]) -> None:
+    """Print how many results were moved, and what is wrong with each plan."""
     assert not any(name.startswith("planner") for name in sys.modules)
     Loader.processor = Processor(seed)
     sys.meta_path.insert(0, Finder())
@@ -137,13 +138,11 @@ def main(seed: int, folder: Path, what: str, names: Sequence[str]) -> None:
     found: dict[str, list[str]] = {}
     for name in names:
         file = folder / f"{name}.plan.json"
-        if what == "solve":
-            plan = api.solve(api.load_scenario(f"scenarios/{name}.yaml"))
-            file.write_text(plan.to_json(), encoding="utf-8")
-        else:
-            found[name] = [str(problem) for problem in api.verify(json.loads(file.read_text(encoding="utf-8")))]
+        found[name] = [str(problem) for problem in api.verify(json.loads(file.read_text(encoding="utf-8")))]
+        plan = api.solve(api.load_scenario(f"scenarios/{name}.yaml"))
+        file.write_text(plan.to_json(), encoding="utf-8")
     print(json.dumps({"moved": Loader.processor.moved, "found": found}))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4:])
+    main(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

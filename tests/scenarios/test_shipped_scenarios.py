@@ -11,13 +11,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from planner import api
 from planner.api.checking import check
 from tests import shipped
+from tests.verified import follow_schema
 
+pytestmark = pytest.mark.usefixtures("listed_once")
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 SCENARIOS = shipped.NAMES
@@ -72,7 +72,7 @@ def test_every_plan_is_proven_by_its_certificate_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_plan_follows_the_published_schema(name: str) -> None:
-    jsonschema.validate(shipped.plan(name), api.plan_schema())
+    follow_schema(shipped.plan(name))
 
 
 @pytest.mark.parametrize(

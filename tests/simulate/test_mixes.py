@@ -95,8 +95,7 @@ def both(name: str, load: float) -> tuple[OpenLoad, SimulatedLoad]:
     return load_at(replica, shape, rate, float(limit)), simulated
 
 
-@pytest.mark.parametrize("load", LOADS)
-@pytest.mark.parametrize("name", sampled(MIXES, 2))
+@pytest.mark.parametrize(("name", "load"), sampled([(name, load) for name in MIXES for load in LOADS], 4))
 def test_mixes(name: str, load: float) -> None:
     """The bar: time per token within 7 %, 95th percentile of the first token within 20 %, at loads up to 0.8."""
     predicted, simulated = both(name, load)
