@@ -65,10 +65,13 @@ def once(asked: tuple[Any, ...], work: Callable[[], Any]) -> Any:
 @pytest.fixture
 def answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each question of a command is answered once for all the forms that the answer is printed in."""
+    import planner
     from planner.api import checking
     from planner.calibrate import result as fitted
     from planner.calibrate import serving as fitted_serving
     from planner.validate import serving, totals, training
+
+    assert all(map(partial(getattr, planner), planner.__all__))  # it keeps what it is asked for first: the real ones
 
     def remember(room: Any, name: str, asked: Callable[..., tuple[Any, ...] | None]) -> None:
         whole = getattr(room, name)

@@ -43,12 +43,21 @@ def points(catalog: Catalog) -> list[Point]:
 
 @pytest.fixture(scope="module")
 def constants(points: list[Point], catalog: Catalog) -> Any:
-    return fit_constants(points, catalog)
+    with pytest.MonkeyPatch.context() as patch:
+        stop_early(patch)
+        return fit_constants(points, catalog)
 
 
 @pytest.fixture(scope="module")
 def held_out(points: list[Point], constants: Any, catalog: Catalog) -> Any:
-    return hold_out(points, constants, catalog, lambda _: None)
+    with pytest.MonkeyPatch.context() as patch:
+        stop_early(patch)
+        return hold_out(points, constants, catalog, lambda _: None)
+
+
+def stop_early(patch: pytest.MonkeyPatch) -> None:
+    """A search for constants that ends soon: what it saw matters more here than what it finds."""
+    patch.setattr("planner.calibrate.fit._EVALUATIONS", 60)
 
 
 def made_by(points: list[Point], catalog: Catalog, **constants: float) -> list[Point]:
@@ -109,8 +118,11 @@ def test_a_prediction_that_is_no_number_costs_but_does_not_break(points: list[Po
     assert np.isfinite(broken.loss(StepConstants(), {}))
 
 
-def test_what_is_left_out_is_not_seen(points: list[Point], held_out: Any, catalog: Catalog) -> None:
+def test_what_is_left_out_is_not_seen(
+    points: list[Point], held_out: Any, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Doubling the measured times of a source changes nothing in what is predicted for that source."""
+    stop_early(monkeypatch)
     source = points[0].source
     doubled = [replace(p, measured_s=2 * p.measured_s) if p.source == source else p for p in points]
     before = held_out
@@ -120,7 +132,10 @@ def test_what_is_left_out_is_not_seen(points: list[Point], held_out: Any, catalo
     assert not np.allclose(after.predicted_s[~mine], before.predicted_s[~mine], rtol=1e-6)
 
 
-def test_a_kind_of_one_source_is_left_out_by_model(points: list[Point], catalog: Catalog) -> None:
+def test_a_kind_of_one_source_is_left_out_by_model(
+    points: list[Point], catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop_early(monkeypatch)
     own = [point for point in points if point.source == points[0].source]
     models = {point.model for point in own}
     assert len(models) > 1

@@ -18,7 +18,7 @@ from planner.catalog.serving_calibration import read_serving
 from planner.errors import InputError
 from planner.validate.serving_points import Point
 from planner.validate.serving_rows import ServingRow, shipped_serving_rows
-from tests.tiers import sampled
+from tests.tiers import cases, sampled
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def catalog() -> Catalog:
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that stops early: what is found matters less here than what was seen."""
-    monkeypatch.setattr(serving_fit, "_ROUNDS", 3)
+    monkeypatch.setattr(serving_fit, "_ROUNDS", cases(1, 3))
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_what_is_left_out_is_not_seen(
     rows: list[ServingRow], catalog: Catalog, monkeypatch: pytest.MonkeyPatch, fold: str
 ) -> None:
     only(fold, monkeypatch)
-    found = seen(rows, catalog, fold)
+    found = seen(rows, catalog, fold, cases(2, 3))
     assert len(found) >= 2
     assert not any(found.values()), found
 
