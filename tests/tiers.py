@@ -66,9 +66,9 @@ def first_and_last(paths: Iterable[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
     return {path for same in alike.values() for path in (same[0], same[-1])}
 
 
-def settings(max_examples: int = 100, **options: Any) -> hypothesis.settings:
-    """Those of hypothesis, with twenty times the examples in the long tier."""
-    return hypothesis.settings(max_examples=max_examples * (TIMES if LONG else 1), **options)
+def settings(max_examples: int = 100, *, few: int = 0, **options: Any) -> hypothesis.settings:
+    """Those of hypothesis, with twenty times the examples in the long tier; in `make test` `few`, where given."""
+    return hypothesis.settings(max_examples=max_examples * TIMES if LONG else few or max_examples, **options)
 
 
 def sampled(values: Iterable[Any], few: int) -> list[Any]:

@@ -180,7 +180,7 @@ JSON_LIKE = st.recursive(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=200, few=100)
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,6}", fullmatch=True), JSON_LIKE, max_size=4))
 def test_reads_back_what_pyyaml_writes(data: dict[str, object]) -> None:
     text = yaml.safe_dump(data, allow_unicode=True)
