@@ -199,8 +199,8 @@ def supplies(program: Program, task: Task) -> bool:
     return False
 
 
-def fleet_rates(program: Program, task: Task) -> IntArray:
-    """Rate of one unit of each column of a task on the task's own traffic.  [micro-requests/s]
+def fleet_rates(program: Program, task: Task, columns: Sequence[int] | None = None) -> IntArray:
+    """Rate of one unit of each column of a task, or of some of them, on the task's own traffic.  [micro-requests/s]
 
     Of the buckets that the column can serve, in the proportions of the peak:
     sum of demands / sum of (demand / capacity), rounded down; 0 when it can serve none.
@@ -218,7 +218,8 @@ def fleet_rates(program: Program, task: Task) -> IntArray:
     array([6])
     """
     rates = []
-    for capacity in program.capacity_micro_per_s[task.first : task.stop].tolist():
+    part = slice(task.first, task.stop) if columns is None else list(columns)
+    for capacity in program.capacity_micro_per_s[part].tolist():
         able = [(d, c) for d, c in zip(task.demand_micro_per_s, capacity) if d > 0 and c > 0]
         load = sum((Fraction(d, c) for d, c in able), Fraction(0))
         rates.append(int(sum(d for d, _ in able) / load) if load else 0)

@@ -12,7 +12,7 @@ from planner.deadline import MORE_TIME, Deadline, TimeIsUp, is_parting
 from planner.errors import StoppedError
 
 OVERTIME_S = 0.7  # after its deadline that work has to come to an end by itself
-LAST_S = 1.2  # after the time limit: then what is made of what was found is broken off too
+LAST_S = 1.0  # after the time limit: then what is made of what was found is broken off too
 AGAIN_S = 0.1  # between two looks at whether what may not be broken off is done
 HEARD = b"interrupted: the best plan found so far is kept, if there is one; Ctrl-C again ends at once\n"
 

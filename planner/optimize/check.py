@@ -9,7 +9,7 @@ says of flows is not read, except for whole slices, whose loads are added in fra
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -116,7 +116,7 @@ def task_violations(program: Program, task: Task, units: IntArray) -> Iterator[s
     if sum(int(program.replicas[k]) * int(units[k]) for k in running) < task.min_replicas:
         yield f"{task.name}: fewer than {task.min_replicas} replicas"
     if task.max_spot_share is not None:
-        yield from _too_much_spot(program, task, units)
+        yield from _too_much_spot(program, task, units, used)
     if splits_simply(program, task) and task.demand_micro_per_s[0] > 0:
         sizes = [(int(program.capacity_micro_per_s[k, 0]), max(int(program.replicas[k]), 1)) for k in used]
         total = sum(size * int(units[k]) for (size, _), k in zip(sizes, used))
@@ -129,15 +129,15 @@ def task_violations(program: Program, task: Task, units: IntArray) -> Iterator[s
                 yield f"{task.name}: fewer than {task.spare_replicas} replicas of a type in use"
 
 
-def _too_much_spot(program: Program, task: Task, units: IntArray) -> Iterator[str]:
+def _too_much_spot(program: Program, task: Task, units: IntArray, used: Sequence[int]) -> Iterator[str]:
     """Levels and roles in which spot units have more than their share of the rates of all units that run."""
-    share, rates = decimal_share(task.max_spot_share or 0.0), fleet_rates(program, task)
+    share, rates = decimal_share(task.max_spot_share or 0.0), fleet_rates(program, task, used).tolist()
     for level in range(len(task.demands)):
         for role in (WHOLE, PREFILL, DECODE):
             whole = spot = 0
-            for k in range(task.first, task.stop):
+            for k, each in zip(used, rates):
                 if program.level[k] <= level and program.role[k] == role:
-                    rate = int(rates[k - task.first]) * int(units[k])
+                    rate = each * int(units[k])
                     whole, spot = whole + rate, spot + (rate if program.spot[k] else 0)
             if spot > share * whole:
                 yield f"{task.name}: {float(spot / whole):.3g} of the capacity on spot"
