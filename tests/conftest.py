@@ -65,4 +65,4 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("the time of the campaign is over")
 
 
-listed_once, answered_once = shipped.listed_once, shipped.answered_once
+listed_once, answered_once, rated_once = shipped.listed_once, shipped.answered_once, shipped.rated_once

@@ -22,6 +22,7 @@ import pytest
 from planner import api
 from planner.candidates import patience, search
 from planner.candidates.evaluated import Evaluated
+from planner.estimate import serving_fleet
 
 ROOT = Path(__file__).parents[1]
 NAMES = sorted(path.stem for path in (ROOT / "scenarios").glob("*.yaml"))
@@ -66,7 +67,7 @@ def once(asked: tuple[Any, ...], work: Callable[[], Any]) -> Any:
 def answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each question of a command is answered once for all the forms that the answer is printed in."""
     import planner
-    from planner.api import checking
+    from planner.api import checking, reporting
     from planner.calibrate import result as fitted
     from planner.calibrate import serving as fitted_serving
     from planner.validate import serving, totals, training
@@ -85,6 +86,7 @@ def answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     remember(api, "solve", _solved)
     remember(checking, "check", _checked)
+    remember(reporting, "tradeoffs", _traded)
     for room, name in (
         (training, "predict_training"),
         (serving, "predict_serving"),
@@ -108,13 +110,21 @@ def _solved(scenario: Any, catalog: Any = None, **options: Any) -> tuple[Any, ..
     return resolved, scenario.file, scenario.case, catalog.digest, catalog.own_prices, options
 
 
+def _traded(scenario: Any, catalog: Any, *, plan: Any, **options: Any) -> tuple[Any, ...]:
+    return json.dumps(scenario.resolved, sort_keys=True), catalog.digest, json.dumps(plan), options
+
+
 def _checked(document: Any, catalog: Any = None, **options: Any) -> tuple[Any, ...] | None:
     """Of plans whose scenario is one that ships, as it ships: a check reads the files that a scenario names."""
     given = Path(document["scenario_file"])
     kept = ROOT / "scenarios" / given.name
-    if catalog is None or not kept.exists() or not given.exists() or given.read_bytes() != kept.read_bytes():
+    if not kept.exists() or not given.exists() or given.read_bytes() != kept.read_bytes():
         return None
-    return json.dumps(document), catalog.digest, catalog.own_prices, options
+    own = document["provenance"]["catalog"].get("own_prices") or document["scenario"].get("hardware", {}).get("catalog")
+    if catalog is None and own:
+        return None
+    used = catalog or api.load_catalog()
+    return json.dumps(document), used.digest, used.own_prices, options
 
 
 _LISTED: dict[str, list[Evaluated]] = {}
@@ -137,3 +147,24 @@ def listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return found
 
     monkeypatch.setattr(search, "evaluated", known)
+
+
+_RATED: dict[tuple[str, bytes], Any] = {}
+
+
+@pytest.fixture
+def rated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a replica does at a rate, and the rate at which it keeps its targets, are worked out once in a process.
+
+    For plans that are verified again and again with one leaf changed, where nearly all replicas are what they were.
+    """
+    for name in ("slo_capacity", "load_at"):
+        whole = getattr(serving_fleet, name)
+
+        def known(*given: Any, _name: str = name, _whole: Any = whole, **options: Any) -> Any:
+            key = (_name, hashlib.sha256(pickle.dumps((given, options))).digest())
+            if key not in _RATED:
+                _RATED[key] = _whole(*given, **options)
+            return _RATED[key]
+
+        monkeypatch.setattr(serving_fleet, name, known)

@@ -41,6 +41,7 @@ def test_a_traceback_and_a_hang_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
         assert all(words in crash.what and planted.__name__ in crash.what for crash in crashes)
 
 
+@pytest.mark.usefixtures("rated_once")
 def test_some_mutated_plans() -> None:
     count = cases(80, 300)
     codes, crashes = mutated.run(count)
@@ -49,6 +50,7 @@ def test_some_mutated_plans() -> None:
 
 
 @pytest.mark.campaign
+@pytest.mark.usefixtures("rated_once")
 def test_ten_thousand_mutated_plans(capsys: pytest.CaptureFixture[str]) -> None:
     codes, crashes = mutated.run(10_000, seed=1)
     with capsys.disabled():

@@ -335,6 +335,7 @@ FORGED: list[tuple[str, Callable[[Any], Any]]] = [
 ]
 
 
+@pytest.mark.usefixtures("rated_once")
 @pytest.mark.parametrize(
     ("which", "path", "forge"),
     [("plan", *cell) for cell in FORGED] + sampled([("mix", *cell) for cell in FORGED], 3),

@@ -33,6 +33,7 @@ from planner.report.workbook import workbook
 from planner.scenario.schema import Scenario
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
+pytestmark = pytest.mark.usefixtures("listed_once", "rated_once")
 Document = dict[str, Any]
 Forge = Callable[[Document, "Plans"], Document]
 PLAN = {

@@ -28,6 +28,7 @@ from planner.plan.simulated import simulation_findings
 from planner.plan.verify import Checker
 from tests.plan.forging import Forgery, forged, forgeries, without_indexes
 
+pytestmark = pytest.mark.usefixtures("listed_once", "rated_once")
 ROOT = Path(__file__).parents[2]
 WHOLE = ("llama", "gpt2-xl", "trace", "mixed-job")
 SCENARIOS = sorted(path.stem for path in (ROOT / "scenarios").glob("*.yaml"))

@@ -118,7 +118,7 @@ def ways() -> list[Path_]:
     return [*told_apart.values(), *(path for path in once(document) if path[0] == "scenario" and len(path) == 2)]
 
 
-@pytest.mark.usefixtures("listed_once")
+@pytest.mark.usefixtures("listed_once", "rated_once")
 @pytest.mark.parametrize("reader", READERS)
 def test_what_may_be_missing_hurts_no_reader(reader: str, ways: list[Path_]) -> None:
     document = plan_of(SMALL)

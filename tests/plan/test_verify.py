@@ -290,6 +290,7 @@ def test_the_plan_to_tamper_with_is_sound(plan: Document, world: Catalog) -> Non
     assert row_of(plan, CHAT)["count"] > 1
 
 
+@pytest.mark.usefixtures("rated_once")
 @pytest.mark.parametrize(("name", "tamper", "expected"), TAMPERINGS, ids=[name for name, _, _ in TAMPERINGS])
 def test_tampering_is_caught_under_a_new_seal(
     name: str, tamper: Callable[[Document], None], expected: set[str], plan: Document, world: Catalog
@@ -333,6 +334,7 @@ def cells(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[s
         yield path, node
 
 
+@pytest.mark.usefixtures("rated_once")
 def test_every_number_of_every_row_and_of_the_summary_is_checked(plan: Document, world: Catalog) -> None:
     """One per cent on a float, one on an integer: nothing that people read can be changed alone."""
     missed, listed = [], dict(cells(plan))
