@@ -59,13 +59,13 @@ def _no_plan(section: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda u: u.update(expected_usd=1.0), "the expected cost is stated as 1.0"),
+        (lambda u: u.update(expected_usd=1.0), "expected_usd is 1.0 in the plan"),
         (lambda u: u.update(bound_usd=1e9), "is above it"),
         (lambda u: u["cases"][1].update(probability=0.2), "the scenario has the cases"),
         (lambda u: u["cases"].pop(), "the scenario has the cases"),
         (lambda u: u["cases"][1].update(cost_microusd=5), "busy: its cost is not that of its plan"),
         (lambda u: u["cases"][1]["plan"]["scenario"]["serving"][0].update(qpm=1700), "its plan is of another scenario"),
-        (_no_plan, "an expected cost is stated, but some case has no plan"),
+        (_no_plan, "None computed again"),
     ],
 )
 def test_a_changed_case_is_found(plan: Any, change: Any, words: str) -> None:
