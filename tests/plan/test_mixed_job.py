@@ -116,9 +116,16 @@ def _forbid(_: list[Document], document: Document) -> None:
     document["scenario"]["training"][0]["mix_within_job"] = False
 
 
+def _rename(rows: list[Document], _: Document) -> None:
+    """One name for all, of a mix that is another."""
+    for row in rows:
+        row["mix"]["name"] = row["mix"]["name"].replace("1 ×", "2 ×") + "x"
+
+
 @pytest.mark.parametrize(
     ("change", "reference"),
     [
+        (_rename, "wrong-mix"),
         (_set("mix.share", 0.4), "wrong-share"),
         (_set("mix.sequences", lambda value: value + 8), "wrong-share"),
         (_set("mix.batch_sequences", 520), "wrong-share"),

@@ -115,6 +115,9 @@ class MixCheck:
     def _shares(self, rows: Sequence[TrainingAllocation]) -> Iterator[Finding]:
         """Whole micro-batches that sum to the batch nearest to what was asked."""
         name, batch = self.job.name, rows[0]["mix"]["batch_sequences"]
+        groups = sorted(f"{row['count'] // max(row['jobs'], 1)} × {row['offer']}" for row in rows)
+        if sorted(rows[0]["mix"]["name"].split(" + ")) != groups:
+            yield Finding("wrong-mix", f"{name}: the mix of {groups} is called {rows[0]['mix']['name']!r}")
         common = {"name": rows[0]["mix"]["name"], "groups": len(rows), "batch_sequences": batch}
         for row in rows:
             share = row["layout"]["global_batch_sequences"]
