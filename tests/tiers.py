@@ -8,8 +8,8 @@ many; the rest is left to `make test`, which ran it. ``PLAN_TESTS_SECONDS`` boun
 from __future__ import annotations
 
 import os
-import sys
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -50,7 +50,7 @@ def while_time_lasts(listed: Iterable[Case]) -> Iterator[Case]:
     """The cases of a long loop until the time of the campaign is over; then it says how many there were."""
     for done, one in enumerate(listed):
         if time_is_up():
-            print(f"\nthe time of the campaign is over after {done:,} cases", file=sys.__stdout__)
+            warnings.warn(f"the time of the campaign is over after {done:,} cases", stacklevel=2)
             return
         yield one
 

@@ -27,6 +27,7 @@ from planner.plan.references import load_model
 from planner.plan.simulated import simulation_findings
 from planner.plan.verify import Checker
 from tests.plan.forging import Forgery, forged, forgeries, without_indexes
+from tests.tiers import while_time_lasts
 
 pytestmark = pytest.mark.usefixtures("listed_once", "rated_once")
 ROOT = Path(__file__).parents[2]
@@ -96,7 +97,7 @@ def _below(branch: Any) -> list[Any]:
 
 def missed(document: Document, made: Sequence[Forgery]) -> list[str]:
     """Changes that nobody sees, of leaves that are not told; of searched ones, those that claim more than they may."""
-    unseen = [one for one in made if not found(forged(document, one), document)]
+    unseen = [one for one in while_time_lasts(made) if not found(forged(document, one), document)]
     return [one.name for one in unseen if not excused(document, one)]
 
 
