@@ -34,7 +34,7 @@ def solved(scenario: Scenario, catalog: Catalog, *settings: str) -> dict[str, An
 def test_points_over_deadlines_are_what_solving_finds(apart: bool) -> None:
     """Also where a later deadline makes two jobs run at the same time, so that they share limits."""
     several = 0
-    for seed in range(7, 7 + cases(3, 5)):
+    for seed in range(7, 7 + cases(2, 5)):
         scenario, catalog = random_world(seed, fleets=seed % 2 == 0, apart=apart)
         found = api.frontier(scenario, catalog, over="deadline", low="1000 s", high="9000 s")
         assert found.status in ("optimal", "infeasible")
@@ -55,7 +55,7 @@ def test_points_over_deadlines_are_what_solving_finds(apart: bool) -> None:
 @pytest.mark.parametrize("over", ["budget", "carbon"])
 def test_points_over_budgets_and_carbon_are_what_solving_finds(over: str) -> None:
     several = 0
-    for seed in range(21, 21 + cases(3, 5)):
+    for seed in range(21, 21 + cases(2, 5)):
         scenario, catalog = random_world(seed)
         found = api.frontier(scenario, catalog, over=over)
         assert found.status in ("optimal", "infeasible")
@@ -91,7 +91,7 @@ OBJECTIVES = [("time", "cost"), ("time",), ("carbon", "cost"), ("cost", "carbon"
 def test_objectives_end_to_end_against_all_plans(objective: tuple[str, ...]) -> None:
     """From the scenario to the document: the best plan by the whole list, under a budget that binds or excludes."""
     infeasible = changed = 0
-    for seed in range(40, 40 + cases(3, 7)):
+    for seed in range(40, 40 + cases(2, 7)):
         scenario, catalog = random_world(seed, objective=list(objective))
         whole = api.enumerate_candidates(scenario, catalog).whole
         plans = all_plans(whole)
