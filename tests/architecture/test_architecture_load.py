@@ -270,7 +270,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, few=80)
 @given(st.sampled_from(list_presets()), st.data())
 def test_any_value_under_any_key_is_read_or_refused(name: str, data: st.DataObject) -> None:
     """Whatever stands in a config: an architecture, or an InputError; never another exception."""

@@ -452,14 +452,14 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, few=60)
 @given(garbage=JSON)
 def test_what_is_no_plan_is_an_input_error(garbage: Any) -> None:
     with pytest.raises(InputError, match="not-a-plan"):
         read_document(garbage)
 
 
-@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=250, few=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_random_changes_never_raise(data: st.DataObject, plan: Document, world: Catalog) -> None:
     forged = copy.deepcopy(plan)

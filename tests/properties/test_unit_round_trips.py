@@ -10,7 +10,7 @@ from planner.units import UnitError
 from tests.tiers import settings
 
 POSITIVE = st.floats(min_value=1e-12, max_value=1e24, allow_nan=False, allow_infinity=False)
-ROUNDS = settings(max_examples=2000)
+ROUNDS = settings(max_examples=2000, few=300)
 
 
 @ROUNDS
@@ -44,13 +44,13 @@ def test_shares(value: float) -> None:
     assert units.parse_fraction(units.format_percent(value, exact=True)) == value
 
 
-@settings(max_examples=500)
+@settings(max_examples=500, few=150)
 @given(POSITIVE)
 def test_for_people_to_three_digits(value: float) -> None:
     assert abs(units.parse_bytes(units.format_bytes(value).replace(",", "")) - value) <= 0.0051 * value
 
 
-@settings(max_examples=1000)
+@settings(max_examples=1000, few=200)
 @given(
     st.text(max_size=30) | st.from_regex(r"\$?[0-9]{1,5}\.?[0-9]{0,3}(e[0-9]{1,9})? ?[A-Za-z/%]{0,8}", fullmatch=True)
 )
