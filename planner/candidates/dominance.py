@@ -36,34 +36,55 @@ class Sheet:
     """Columns side by side, as dominance sees them; all arrays have one entry for each."""
 
     linear: tuple[IntArray, ...]  # linear criteria in chain order: less is better
+    cost: int  # which of them is the cost
+    tie_microusd: int  # the most by which costs may differ and be equal
     sizes: tuple[Numbers, ...]  # quantities that must all be <=
     rows: IntArray  # (layers, m) sparse joint rows touched, ascending; -1 = no more
     uses: IntArray  # (layers, m) coefficients there, all > 0
     family: IntArray  # only columns of one family are compared
-    provider: IntArray
     enough: Mask  # may stand in for others
 
     def only(self, kept: IntArray) -> Sheet:
         """Some of the columns."""
         return Sheet(
+            cost=self.cost,
+            tie_microusd=self.tie_microusd,
             linear=tuple(key[kept] for key in self.linear),
             sizes=tuple(size[kept] for size in self.sizes),
             rows=self.rows[:, kept],
             uses=self.uses[:, kept],
             family=self.family[kept],
-            provider=self.provider[kept],
             enough=self.enough[kept],
         )
 
     def covers(self, first: IntArray, second: IntArray) -> Mask:
-        """Given that `first` comes earlier: whether it is nowhere larger, apart from sparse rows."""
+        """Given that `first` comes earlier: whether it is nowhere larger, sparse rows apart, and no worse in a tie.
+
+        Coming earlier it is better at the first criterion that tells them apart, or equal and first in canonical order.
+        Where that is the cost, by so little that a plan may be as cheap, those after it must not say otherwise.
+        """
         fine = self.enough[first]
         for size in self.sizes:
             fine &= size[first] <= size[second]
-        tied = self.provider[first] != self.provider[second]
-        for key in self.linear:
-            tied &= key[first] == key[second]
-        return np.asarray(fine & ~tied)
+        if not self.tie_microusd:
+            return np.asarray(fine)
+        cost = self.linear[self.cost]
+        near = fine & (cost[first] < cost[second]) & (cost[second] - cost[first] <= self.tie_microusd)
+        for key in self.linear[: self.cost]:
+            near &= key[first] == key[second]
+        if near.any():
+            doubtful = np.flatnonzero(near)
+            better = self._better_in_a_tie(np.broadcast_to(first, near.shape)[doubtful], second[doubtful])
+            fine[doubtful] = better
+        return np.asarray(fine)
+
+    def _better_in_a_tie(self, first: IntArray, second: IntArray) -> Mask:
+        """Whether the first criterion after the cost that differs is better; no where none does."""
+        better, open_ = np.zeros(len(first), dtype=bool), np.ones(len(first), dtype=bool)
+        for key in self.linear[self.cost + 1 :]:
+            better |= open_ & (key[first] < key[second])
+            open_ &= key[first] == key[second]
+        return better
 
 
 @dataclass(slots=True, kw_only=True)
@@ -187,7 +208,8 @@ def _beaten(sheet: Sheet, segment: IntArray, weight: float) -> Mask:
     winners = np.flatnonzero(score == least[segment])
     champion[segment[winners]] = winners
     first = champion[segment]
-    beaten = (sheet.linear[0][first] < sheet.linear[0]) & sheet.enough[first]
+    margin = sheet.tie_microusd if sheet.cost == 0 else 0
+    beaten = (sheet.linear[0] - sheet.linear[0][first] > margin) & sheet.enough[first]
     for size in (*sheet.sizes, *sheet.uses):
         beaten &= size[first] <= size
     return np.asarray(beaten)

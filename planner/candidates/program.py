@@ -46,6 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.brief import brief, some
+from planner.candidates.ties import tolerance_microusd
 
 WHOLE, PREFILL, DECODE = 0, 1, 2  # roles
 IntArray = NDArray[np.int64]
@@ -101,7 +102,7 @@ class Units(NamedTuple):
     max_units: IntArray
 
 
-OPTIONAL = ("role", "level", "spot", "domain")
+OPTIONAL = ("role", "level", "spot", "domain", "devices", "plain", "undated")
 
 
 def _none() -> IntArray:
@@ -130,13 +131,20 @@ class Program:
     level: IntArray = field(default_factory=_none)  # runs at this level of its task and above
     spot: IntArray = field(default_factory=_none)  # 1 = counts towards the share on spot
     domain: IntArray = field(default_factory=_none)  # failure domain, by number
+    # for ties (`planner.candidates.ties`); arrays of length n
+    devices: IntArray = field(default_factory=_none)  # of one unit; left out: its nodes
+    plain: IntArray = field(default_factory=_none)  # how involved its layout is, times devices; left out: 0
+    undated: IntArray = field(default_factory=_none)  # devices at a price of an unknown day; left out: 0
+    tie_share: float = 0.0  # of the cost, within which costs are equal
+    most_tie_microusd: int = 0  # by which equal costs differ at most, however much the plan costs
 
     def __post_init__(self) -> None:
         """Fill what was left out, also when other columns replace those of a program without it."""
         for name in OPTIONAL:
             given = getattr(self, name)
             if len(given) != len(self.cost_microusd) and not given.any():
-                object.__setattr__(self, name, np.zeros(len(self.cost_microusd), dtype=np.int64))
+                plain = self.nodes if name == "devices" else np.zeros(len(self.cost_microusd), dtype=np.int64)
+                object.__setattr__(self, name, plain)
 
     def __repr__(self) -> str:
         tasks = some(task.name for task in self.tasks)
@@ -146,6 +154,10 @@ class Program:
     def column_count(self) -> int:
         """Number of columns n."""
         return len(self.cost_microusd)
+
+    def tie_microusd(self, cost_microusd: int) -> int:
+        """By how much a plan may be dearer than the cheapest and still be as cheap.  [micro-USD]"""
+        return min(tolerance_microusd(cost_microusd, self.tie_share), self.most_tie_microusd)
 
 
 def restrict(program: Program, column_mask: NDArray[np.bool_]) -> tuple[Program, IntArray]:

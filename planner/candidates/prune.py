@@ -1,19 +1,21 @@
 """Drop columns that no best plan needs: dominance, with the proof.
 
 Terms. A plan gives each column k of task t whole units u_k. The criteria are compared in
-order (`planner.optimize.criteria`): the objective list, then cost, finish, carbon, nodes,
-providers, canonical order. All but `time` (makespan), `providers` and the canonical order
-are *linear*: sums of weight times units.
+order (`planner.optimize.criteria`): the objective list, then cost, the tie rule
+(`planner.candidates.ties`), canonical order. All but `time` (makespan) and the canonical order
+are *linear*: sums of weight times units, no weight below zero. Costs that differ by no more than the
+tolerance are equal, so that criteria after the cost may decide between them.
 
 **Claim.** Column i of a task may remove column j of the same task when
 
 1. every joint row that can bind has coefficient a_i <= a_j, where a column that a row does not
    name has a = 0; so i touches no row that j leaves alone, unless i supplies it (a_i < 0), and
    supplies at least as much as j wherever j supplies;
-2. the linear criteria of i are lexicographically <= those of j, in the order of the chain;
+2. the linear criteria of i are lexicographically <= those of j, in the order of the chain, and so are those
+   after the cost by themselves, unless one before it differs or the cost differs by more than any tolerance;
 3. finish_i <= finish_j, when `time` is an objective;
-4. i and j have the same provider if there is a provider limit; and also if 2. is an
-   equality, in which case i must precede j in canonical order (then in column order);
+4. i and j have the same provider if there is a provider limit; and if all criteria after the cost are equal
+   (2.), the costs are too and i precedes j in canonical order (then in column order);
 5. i is not short of units: max_units_i >= `alone_units`_i, which is the job count for
    training and, for serving, the units with which i needs no help from any other column;
 6. (serving) i carries at least as much per unit on every bucket, and loses no more to
@@ -35,11 +37,11 @@ j could (6), in every situation in which its domain is there; where it is lost n
 stay whole. *Share on spot* (8): its left side, sum (spot - share) rate u, does not grow.
 *Criteria*: a linear sum changes by u_j times the difference
 of weights, so the sums become lexicographically smaller or stay equal (2), and the makespan
-does not grow (3). If some linear sum shrank, the plan is better at that criterion and
-no worse at those before it, so the plan taken was not best, whatever happens to providers
-further down the chain; at most the number of providers could grow against a *limit*, which 4 rules out. If
-all are equal, i and j share their provider, so the providers used do not change, and the
-canonical order improves since i precedes j. Either way a best plan without j exists, and
+does not grow (3). If a sum before the cost shrank, or the cost by more than the tolerance, the plan taken was
+not among the best. Else the new plan costs no more, so it is as cheap too, and of the sums after the cost, if
+any changed, the first that did shrank: it is better by the rule. If all are equal, the
+canonical order improves since i precedes j; the number of providers could grow against a *limit* only,
+which 4 rules out. Either way a best plan without j exists, and
 since every step moves units to an earlier column of the order (weights, place), which is a
 strict order, the steps end. The plan chosen by the whole tie rule uses no removed column,
 since otherwise the exchange would give a better one. *Duplicates* are the case of equality.
@@ -81,8 +83,9 @@ from planner.candidates.program import (
     supplies,
     task_of,
 )
+from planner.candidates.ties import TIE_RULE, tie_weights
 
-LINEAR_ORDER = ("cost", "finish", "carbon", "nodes")
+LINEAR_ORDER = ("cost", "carbon", *TIE_RULE)
 SAFE = 2**62
 
 
@@ -242,14 +245,15 @@ def _sheet(program: Program, within: IntArray | None) -> tuple[IntArray, Sheet]:
         labels.append(program.provider)
     columns: IntArray | slice = slice(None) if asked.all() else np.flatnonzero(asked)
     sizes: list[Numbers] = [*table.dense, *([program.finish_s] if "time" in program.objective else [])]
-    chain = [name for name in dict.fromkeys((*program.objective, *LINEAR_ORDER)) if name in LINEAR_ORDER]
+    chain = [name for name in dict.fromkeys((*program.objective, "cost", *TIE_RULE)) if name in LINEAR_ORDER]
     return np.flatnonzero(asked), Sheet(
-        linear=tuple(_linear(program, name)[columns] for name in chain),
+        linear=tuple(linear_weights(program, name)[columns] for name in chain),
+        cost=chain.index("cost"),
+        tie_microusd=program.most_tie_microusd,
         sizes=tuple(size[columns] for size in sizes if (size != size[:1]).any()),
         rows=table.rows[:, columns],
         uses=table.uses[:, columns],
         family=compressed(*(label[columns] for label in labels)),
-        provider=program.provider[columns],
         enough=enough[columns],
     )
 
@@ -261,10 +265,11 @@ def _prunable(program: Program, task: Task) -> bool:
     return task.kind == "training" or not supplies(program, task)
 
 
-def _linear(program: Program, name: str) -> IntArray:
-    if name == "finish":
-        return np.asarray(np.rint(program.finish_s * 1e3), dtype=np.int64)
-    return np.asarray({"cost": program.cost_microusd, "carbon": program.carbon_mg, "nodes": program.nodes}[name])
+def linear_weights(program: Program, criterion: str) -> IntArray:
+    """Integer weight >= 0 of one unit of each column in a linear criterion."""
+    if criterion in TIE_RULE:
+        return tie_weights(program, criterion)
+    return np.asarray({"cost": program.cost_microusd, "carbon": program.carbon_mg}[criterion], dtype=np.int64)
 
 
 def _kinds(program: Program, task: Task) -> Iterator[IntArray]:

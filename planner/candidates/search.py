@@ -23,6 +23,14 @@ from planner.candidates.patience import Patience, Spent, endless
 from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.prune import count_pruned, prune
 from planner.candidates.serving import ServingTable
+from planner.candidates.ties import (
+    SHARE,
+    alone_microusd,
+    is_undated,
+    most_tolerance_microusd,
+    plain_serving,
+    plain_training,
+)
 from planner.candidates.timetable import Timetable, Ways, timetable
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
@@ -58,6 +66,7 @@ class Candidates:
     spaces: Mapping[str, MixSpace] = field(default_factory=dict)  # of jobs that may be mixed: what of
     ways: Mapping[str, Evaluated] = field(default_factory=dict)  # of each workload as it was evaluated
     cut: tuple[str, ...] = ()  # workloads of which only some ways were looked at, for lack of time: nothing is proven
+    tie_share: float = SHARE  # of the cost, within which costs are equal
     unlisted: int | None = None  # bound of the criterion for mixes that are not among the ways; None: none matters
 
     @property
@@ -125,6 +134,7 @@ def enumerate_candidates(
     patience_s: float | None = None,
     known: Candidates | None = None,
     spent: Spent = endless,
+    tie_share: float = SHARE,
 ) -> Candidates:
     """Every legal way to run every workload on every allowed offer.
 
@@ -144,6 +154,8 @@ def enumerate_candidates(
     spent
         Share of the time for it that is gone. Each workload has an equal part: what it does not come to is left out,
         and `cut` names it.
+    tie_share
+        Of the cost, within which costs are equal.
     """
     patience = Patience(workloads=[workload.name for workload in scenario.workloads], spent=spent)
     base, catalog = catalog, market(scenario, catalog)
@@ -168,7 +180,7 @@ def enumerate_candidates(
     questions = {name: one.question for name, one in ways.items()}
     tables = {name: one.table for name, one in ways.items()}
     ledgers = {name: one.ledger.copy() for name, one in ways.items()}
-    built = program_of(scenario, catalog, tables, questions, pools)
+    built = program_of(scenario, catalog, tables, questions, pools, tie_share=tie_share)
     whole = built.program
     kept = prune(whole) if pruned else np.arange(whole.column_count)
     _note_pruned(whole, kept, ledgers)
@@ -193,6 +205,7 @@ def enumerate_candidates(
         spaces={name: one.space for name, one in ways.items() if one.space is not None},
         ways=ways,
         cut=tuple(patience.cut),
+        tie_share=tie_share,
     )
 
 
@@ -204,6 +217,7 @@ def program_of(
     pools: tuple[Pool, ...] = (),
     *,
     confidence: float | None = None,
+    tie_share: float = SHARE,
 ) -> Timetable:
     """All columns of all workloads, in canonical order, with the joint rows; with starts where a calendar is asked for.
 
@@ -213,6 +227,8 @@ def program_of(
         What may be reserved.
     confidence
         At which the columns of a calendar hold their machines; None: the one that each job asks for.
+    tie_share
+        Of the cost, within which costs are equal.
     """
     tasks: list[Task] = []
     facts: list[ColumnFacts] = []
@@ -222,7 +238,7 @@ def program_of(
         tasks.append(_task(workload, table, first, len(facts)))
     rows = np.concatenate([np.arange(len(table), dtype=np.int64) for table in tables.values()])
     if scenario.scheduled:
-        program = _assemble(scenario, tasks, facts, (), tables)
+        program = _tied(_assemble(scenario, tasks, facts, (), tables), tie_share)
         held = hold_times(scenario, questions, tables, confidence)
         late = {
             name: asked.latest_s
@@ -232,14 +248,21 @@ def program_of(
         ways = Ways(scenario=scenario, catalog=catalog, pools=pools, program=program, rows=rows, facts=facts, **held)
         return timetable(replace(ways, latest_s=late))
     windows = [_window(workload, scenario) for workload in scenario.workloads]
-    whole = _assemble(scenario, tasks, facts, joint_rows(scenario, windows, facts), tables)
+    whole = _tied(_assemble(scenario, tasks, facts, joint_rows(scenario, windows, facts), tables), tie_share)
     return Timetable(program=whole, rows=rows, calendar=None, late={}, thinned={})
 
 
 def with_tables(candidates: Candidates, tables: Mapping[str, Table], tasks: Mapping[str, int]) -> Candidates:
     """The same question with other figures of some workloads, and other spare replicas of some fleets."""
     merged = {**candidates.tables, **tables}
-    built = program_of(candidates.scenario, candidates.catalog, merged, candidates.questions, candidates.pools)
+    built = program_of(
+        candidates.scenario,
+        candidates.catalog,
+        merged,
+        candidates.questions,
+        candidates.pools,
+        tie_share=candidates.tie_share,
+    )
     spares = [replace(task, spare_replicas=tasks.get(task.name, task.spare_replicas)) for task in built.program.tasks]
     whole = replace(built.program, tasks=tuple(spares))
     kept = prune(whole)
@@ -327,17 +350,47 @@ def _assemble(
         replicas=np.concatenate([part.replicas for part in units]),
         capacity_micro_per_s=_padded([part.capacity_micro_per_s for part in units]),
         max_units=np.concatenate([part.max_units for part in units]),
-        **{
-            name: np.concatenate([_serving_only(table, name) for table in tables.values()])
-            for name in ("role", "level")
-        },
         spot=np.array([fact.site.spot for fact in facts], dtype=np.int64),
+        devices=np.array([_devices(fact) for fact in facts], dtype=np.int64),
+        plain=np.concatenate([_plain(table) for table in tables.values()]),
+        undated=np.array([_devices(fact) * is_undated(fact.site.offer) for fact in facts], dtype=np.int64),
         provider=_ranks([fact.site.offer.provider for fact in facts]),
         offer=_ranks([" + ".join(group.site.offer.id for group in fact.groups or (fact,)) for fact in facts]),
         rows=rows,
         max_providers=scenario.limits.max_providers,
         objective=scenario.objective,
+        role=_of_fleets(tables, "role"),
+        level=_of_fleets(tables, "level"),
     )
+
+
+def _of_fleets(tables: Mapping[str, Table], name: str) -> NDArray[np.int64]:
+    return np.concatenate([_serving_only(table, name) for table in tables.values()])
+
+
+def _tied(program: Program, share: float) -> Program:
+    """With the tolerance within which costs are equal."""
+    most = most_tolerance_microusd(alone_microusd(program), share)
+    return replace(program, tie_share=share, most_tie_microusd=most)
+
+
+def _devices(fact: ColumnFacts) -> int:
+    return sum(part.nodes * part.site.shape.devices for part in fact.groups or (fact,))
+
+
+def _plain(table: Table) -> NDArray[np.int64]:
+    """How involved the layout of each row is, times its devices; of a mix that of all groups together."""
+    devices = table.nodes * np.array([site.shape.devices for site in table.sites], dtype=np.int64)
+    if isinstance(table, ServingTable):
+        if table.evaluated is None:
+            return 0 * devices
+        involved = plain_serving(table.evaluated.layout)
+        return np.asarray(devices * (involved[table.places] if involved.ndim else involved))
+    plain = devices * plain_training(table.layout)
+    for row, mixed in table.mixes.items():
+        groups = [(group.nodes * group.site.shape.devices, plain_training(group.layout)) for group in mixed.groups]
+        plain[row] = sum(int(count) * int(np.max(involved)) for count, involved in groups)
+    return np.asarray(plain)
 
 
 def _serving_only(table: Table, name: str) -> NDArray[np.int64]:

@@ -234,6 +234,11 @@ def _program(ways: Ways, grid: Grid, slots: Slots, bought: Bought) -> Program:
         level=padded(old.level),
         spot=padded(old.spot),
         domain=padded(old.domain),
+        devices=padded(old.devices),
+        plain=padded(old.plain),
+        undated=padded(old.undated),
+        tie_share=old.tie_share,
+        most_tie_microusd=old.most_tie_microusd,
     )  # fmt: skip
 
 

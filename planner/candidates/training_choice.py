@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.candidates.ties import plain_training, six_digits
 from planner.estimate.layout import Layout
 from planner.estimate.run import TERMS as RUN_TERMS
 from planner.estimate.terms import Terms
@@ -46,19 +47,29 @@ def busy_s(time: Terms) -> NDArray[np.float64]:
 
 
 def fastest(layout: Layout, nodes: Rows, finish_s: NDArray[np.float64], chosen: Rows) -> Rows:
-    """Of the chosen layouts the fastest of each node count; the simplest one on a tie."""
+    """Of the chosen layouts the fastest of each node count, and plainer ones of a time that is as good as equal.
+
+    Of layouts of one time to ten digits the plainest, then the simplest. A plainer one of a later time that is the
+    same to six digits stays beside it: it may be as cheap in a plan, and then it is the better (`candidates.ties`).
+    """
     if not len(chosen):
         return chosen
-    mine, finish = nodes[chosen], ten_digits(finish_s[chosen] / 3600.0)
-    best = np.full(int(mine.max()) + 1, np.inf)
-    np.minimum.at(best, mine, finish)
-    ties = chosen[finish == best[mine]]
+    finish, rough = ten_digits(finish_s[chosen] / 3600.0), six_digits(finish_s[chosen] * 1e3)
+    least = np.full(int(nodes[chosen].max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(least, nodes[chosen], rough)
+    near = rough == least[nodes[chosen]]
+    ties, finish = chosen[near], finish[near]
+    involved = plain_training(layout)[ties]
     simplest = [np.asarray(getattr(layout, name))[ties] for name in _SIMPLEST_LAST_TO_FIRST]
-    order = np.lexsort((*simplest, nodes[ties]))
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = nodes[ties][order][1:] != nodes[ties][order][:-1]
-    kept: Rows = ties[order[first]]
-    return kept
+    order = np.lexsort((*simplest, involved, finish, nodes[ties]))
+    kept: list[int] = []
+    count, plainest = -1, 0
+    for place in order.tolist():
+        row = int(ties[place])
+        if int(nodes[row]) != count or int(involved[place]) < plainest:
+            count, plainest = int(nodes[row]), int(involved[place])
+            kept.append(row)
+    return np.array(kept, dtype=np.int64)
 
 
 def least_times(nodes: Rows, finish_s: NDArray[np.float64]) -> dict[int, float]:

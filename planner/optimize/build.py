@@ -44,7 +44,7 @@ from planner.optimize.scope import Scope
 
 
 def build(scope: Scope, criterion: str, weights: IntArray | None = None, *, flows: bool = True) -> Model:
-    """The model that minimises a criterion (linear, or ``providers``) over a scope.
+    """The model that minimises a linear criterion over a scope; no other has an objective.
 
     `weights` (one per column, of moderate size) replace those of the criterion. Columns
     stand in index order, so names follow the program: x_000001 is the first open column.
@@ -58,7 +58,7 @@ def build(scope: Scope, criterion: str, weights: IntArray | None = None, *, flow
         for task in tasks if kind == "serving" else ():
             _serving(model, scope, task, place, flows=flows)
     _limits(model, scope, place)
-    vendors = _vendors(model, scope, place, needed=criterion == "providers")
+    _vendors(model, scope, place)
     _holds(model, scope, place)
     for column, units in scope.fixed:
         if place[column] >= 0:
@@ -68,8 +68,6 @@ def build(scope: Scope, criterion: str, weights: IntArray | None = None, *, flow
             weights = weights_of(scope.program, criterion)
             model.scale = _scale(estimate(scope, weights), weights[model.columns])
         model.objective[: len(model.columns)] = weights[model.columns].astype(np.float64) * model.scale
-    if criterion == "providers":
-        model.objective[vendors] = 1.0
     return model
 
 
@@ -165,15 +163,13 @@ def _limits(model: Model, scope: Scope, place: IntArray) -> None:
         never(model, "limit")
 
 
-def _vendors(model: Model, scope: Scope, place: IntArray, *, needed: bool) -> IntArray:
-    """Provider flags, when a limit or the criterion asks for them."""
+def _vendors(model: Model, scope: Scope, place: IntArray) -> None:
+    """Provider flags, when a limit asks for them."""
     program = scope.program
     providers = np.unique(program.provider[model.columns])
     providers = providers[providers >= 0]
-    limited = program.max_providers is not None and program.max_providers < len(providers)
-    held = any(name == "providers" for name, _ in scope.settled)
-    if not (limited or needed or held):
-        return np.zeros(0, dtype=np.int64)
+    if program.max_providers is None or program.max_providers >= len(providers):
+        return
     flags = model.add("y", np.ones(len(providers)), integer=True)
     for task in program.tasks:
         columns = scope.of_task(task)
@@ -185,12 +181,7 @@ def _vendors(model: Model, scope: Scope, place: IntArray, *, needed: bool) -> In
                 pairs = np.column_stack([place[here], np.full(len(here), flag)])
                 values = np.column_stack([np.ones(len(here)), -scope.upper[here].astype(np.float64)])
                 model.add_lines("vendor", 2 * np.arange(len(here) + 1), pairs.ravel(), values.ravel(), high=0.0)
-    if limited:
-        model.line("most", flags, np.ones(len(flags)), high=float(program.max_providers or 0))
-    for name, value in scope.settled:
-        if name == "providers":
-            model.line("hold", flags, np.ones(len(flags)), high=float(value))
-    return flags
+    model.line("most", flags, np.ones(len(flags)), high=float(program.max_providers))
 
 
 def _holds(model: Model, scope: Scope, place: IntArray) -> None:

@@ -27,7 +27,7 @@ from planner.candidates.program import (
     fleet_rates,
     splits_simply,
 )
-from planner.optimize.criteria import value_of
+from planner.optimize.criteria import providers_of, value_of
 from planner.optimize.model import Model
 from planner.optimize.scope import Scope
 from planner.optimize.situations import ROUTED, Cut, flows_at, unmet
@@ -96,7 +96,7 @@ def violations(scope: Scope, units: IntArray, *, routed: bool = True) -> Iterato
         used = sum(a * u for a, u in zip(row.coefficients[some].tolist(), taken[some].tolist()))
         if used > row.bound:
             yield f"{row.name}: {used} of {row.bound}"
-    if program.max_providers is not None and value_of(program, units, "providers") > program.max_providers:
+    if program.max_providers is not None and len(providers_of(program, units)) > program.max_providers:
         yield "too many providers"
     for criterion, value in scope.settled:
         if value_of(program, units, criterion) > value:

@@ -1,10 +1,10 @@
 """The last step in integers: walk through every plan that can still be the answer.
 
 A solver proves in floating point that no plan is better than Z. Prices then say which ways
-to meet each task a plan of at most Z can be made of (`ways`). When these are few, all their
-combinations are tried here, in exact arithmetic, and compared by the whole chain of
-criteria; so neither the best cost nor the winner of a tie hangs on a tolerance. When they
-are many, the caller settles one criterion after another by solving.
+to meet each task a plan of at most Z, and what may be paid beside it in a tie, can be made of (`ways`). When these are
+few, all their combinations are tried here, in exact arithmetic: first for the least cost, then, among all that are as
+cheap, by what is left of the chain of criteria. So neither the best cost nor the winner of a tie hangs on the solver's
+tolerance. When they are many, the caller settles one criterion after another by solving.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from planner.candidates.program import IntArray, Program
 from planner.candidates.prune import canonical_order
 from planner.optimize import ways
 from planner.optimize.check import task_violations, violations
-from planner.optimize.criteria import LINEAR, weights_of
+from planner.optimize.criteria import LINEAR, value_of, weights_of
 from planner.optimize.relax import MARGIN
 from planner.optimize.scope import Scope
 from planner.optimize.ways import Prices, Steps, TooManyError, Way, cheapest_way, walkable, ways_within
@@ -112,6 +112,38 @@ class _Part:
     taken: tuple[_Choice, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walked:
+    """The best plan and the least cost of any, where that is among the criteria."""
+
+    units: IntArray
+    cheapest_microusd: int | None = None
+
+
+def walked(scope: Scope, options: list[list[Way]], floor: Floor, value: float, chain: tuple[str, ...]) -> Walked | None:
+    """The best plan by a chain of criteria, costs that are near enough being equal; None when there are too many.
+
+    Parameters
+    ----------
+    options, floor, value
+        Ways that plans of at most a scaled value can be made of, what may be dearer in a tie included.
+    """
+    if "cost" not in chain:
+        units = Walk(scope, options, floor, value, chain).best()
+        return None if units is None else Walked(units=units)
+    after = chain.index("cost") + 1
+    first = Walk(scope, options, floor, value, chain[:after]).best()
+    if first is None:
+        return None
+    for name in chain[:after]:
+        least = value_of(scope.program, first, name)
+        scope = scope.settle(name, least + scope.program.tie_microusd(int(least)) if name == "cost" else least)
+    open_ = [[way for way in choices if all(scope.upper[k] >= u for k, u in way[1])] for choices in options]
+    units = Walk(scope, open_, floor, value, chain[after:]).best()
+    cheapest = int(value_of(scope.program, first, "cost"))
+    return None if units is None else Walked(units=units, cheapest_microusd=cheapest)
+
+
 class Walk:
     """All plans made of the listed ways whose excesses fit the room, best first by the chain."""
 
@@ -185,7 +217,7 @@ class Walk:
             part = stack.pop()
             self.steps.take()
             depth = len(part.taken)
-            if best is not None and part.first + to_come[len(options) - depth] > best[0][0]:
+            if best is not None and self.linear and part.first + to_come[len(options) - depth] > best[0][0]:
                 continue
             if depth == len(options):
                 best = self._better(best, part.taken)
@@ -216,10 +248,8 @@ class Walk:
         return (key, order, taken) if best is None or (key, order) < best[:2] else best
 
     def _few_providers(self, taken: tuple[_Choice, ...]) -> bool:
-        caps = [value for name, value in self.scope.settled if name == "providers"]
-        if self.program.max_providers is not None:
-            caps.append(self.program.max_providers)
-        return not caps or len(frozenset[int]().union(*(c.providers for c in taken))) <= min(caps)
+        most = self.program.max_providers
+        return most is None or len(frozenset[int]().union(*(c.providers for c in taken)) - {-1}) <= most
 
     def _key(self, taken: tuple[_Choice, ...]) -> tuple[float, ...]:
         sums = dict(zip(self.linear, (sum(values) for values in zip(*(choice.sums for choice in taken)))))
@@ -229,8 +259,6 @@ class Walk:
                 key.append(sums[name])
             elif name == "time":
                 key.append(max(choice.finish_s for choice in taken))
-            elif name == "providers":
-                key.append(len(frozenset[int]().union(*(choice.providers for choice in taken))))
         return tuple(key)
 
 

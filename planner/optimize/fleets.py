@@ -12,7 +12,7 @@ few as a rule; it is routed exactly, cheapest first, and plans that break a loss
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +34,7 @@ SAFE = 1e-9  # relative, for sums in floating point
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """The least value of a criterion, and all plans that may have it, the routed one first."""
+    """The least value of a criterion, and all plans that may be as good, the routed one first."""
 
     value: int
     plans: IntArray  # (plans, columns of the program)
@@ -77,8 +77,15 @@ def listable(scope: Scope, criterion: str) -> bool:
     return task.kind == "serving" and not task.integer_slices and bool((weights > 0).all())
 
 
-def list_plans(scope: Scope, criterion: str, relaxation: Relaxation, weighed: FloatArray, most: int) -> Listed | None:
-    """All plans of least value, when no more than `most`; None when there are too many to look at.
+def list_plans(
+    scope: Scope,
+    criterion: str,
+    relaxation: Relaxation,
+    weighed: FloatArray,
+    most: int,
+    tie: Callable[[int], int] = lambda value: 0,
+) -> Listed | None:
+    """All plans as good as the best, when none is above `most`; None when there are too many to look at.
 
     Parameters
     ----------
@@ -86,6 +93,8 @@ def list_plans(scope: Scope, criterion: str, relaxation: Relaxation, weighed: Fl
         Of the lines of the scope; says which columns to take first.
     weighed
         One number >= 0 per line of the scope, to weigh them together.
+    tie
+        By how much a plan may be above a value and still be as good.
     """
     columns = scope.open
     cuts = [cut for cut in scope.cuts if cut.need > 0]
@@ -98,7 +107,7 @@ def list_plans(scope: Scope, criterion: str, relaxation: Relaxation, weighed: Fl
     units = _combined(_Lines.of(scope, columns, cuts), scope.upper[columns], weights, weighed, most)
     if units is None or not len(units):
         return None
-    return _cheapest(scope, columns, units, units @ weights)
+    return _cheapest(scope, columns, units, units @ weights, tie)
 
 
 def _combined(lines: _Lines, upper: IntArray, weights: IntArray, weighed: FloatArray, most: int) -> IntArray | None:
@@ -127,8 +136,10 @@ def _combined(lines: _Lines, upper: IntArray, weights: IntArray, weighed: FloatA
     return units
 
 
-def _cheapest(scope: Scope, columns: IntArray, units: IntArray, values: IntArray) -> Listed | None:
-    """The first plan that is routed, by value, with all others of its value that no line rules out."""
+def _cheapest(
+    scope: Scope, columns: IntArray, units: IntArray, values: IntArray, tie: Callable[[int], int]
+) -> Listed | None:
+    """The first plan that is routed, by value, with all others as good that no line rules out."""
     order = np.argsort(values, kind="stable")
     units, values = units[order], values[order]
     for _ in range(MOST_ROUTED):
@@ -139,8 +150,8 @@ def _cheapest(scope: Scope, columns: IntArray, units: IntArray, values: IntArray
         if missed is None:
             return None
         if not missed and next(violations(scope, whole, routed=False), "") == "":
-            ties = values == values[0]
-            return Listed(value=int(values[0]), plans=_whole(scope, columns, units[ties]))
+            value = int(values[0])
+            return Listed(value=value, plans=_whole(scope, columns, units[values <= value + tie(value)]))
         scope.cuts.extend(missed)
         kept = np.arange(len(units)) > 0
         usable = [cut for cut in missed if cut.need > 0]

@@ -18,19 +18,21 @@ import numpy as np
 
 from planner.candidates.program import IntArray
 from planner.candidates.prune import canonical_order
+from planner.candidates.ties import NAMES
 from planner.deadline import TimeIsUp
 from planner.optimize.criteria import value_of, weights_of
-from planner.optimize.enumerate import Walk
+from planner.optimize.enumerate import Walked, walked
 from planner.optimize.fleets import first_of
 from planner.optimize.scope import Scope, decided, hopeless
 from planner.optimize.stage import Answer, Found, Run
 from planner.optimize.status import Ending
 
+TIES_S, TIES_SHARE = 1.0, 0.5  # for ties, at most: the larger of both, the share of what the cost took
 RADIX = 10**6  # weights of one block of the canonical order stay below this
 MOST_BLOCKS = 400
 LARGE, MOST_LARGE = 1500, 2  # of so many open columns only so many blocks are asked about: each may take seconds
 QUIET, MANY = 2, 100  # blocks that change nothing before so many columns are asked about at once
-UNTOLD = "plans of equal value were not told apart by {}"
+UNTOLD = "plans of equal cost were not told apart by {}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,7 @@ class Ended:
     units: IntArray | None = None
     proven: bool = False  # the objective's own criteria and the cost are at their best
     bound: int | None = None  # of the cost
+    untold: str = ""  # the first criterion by which plans of equal value were not told apart, for lack of time
     ending: Ending = Ending.OPTIMAL
     stopped_by: str = ""
     detail: str = ""
@@ -59,9 +62,12 @@ def settle_all(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
 
 
 def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
-    state = Ended()
+    state, begun = Ended(), time.monotonic()
     important = max(chain.index(name) for name in {"cost", *scope.program.objective} if name in chain)
     for at, criterion in enumerate(chain):
+        if at == important + 1:
+            most = time.monotonic() + max(run.ties_s, TIES_SHARE * (time.monotonic() - begun))
+            run.stop_at = most if run.stop_at is None else min(run.stop_at, most)
         if criterion == "time":
             scope, units, proven = _least_makespan(run, scope, state.units)
             stopped_by = state.stopped_by if proven else "time-limit"
@@ -70,10 +76,11 @@ def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
         if state.units is not None and decided(scope):
             return replace(state, proven=not state.stopped_by)
         if criterion == "offers":
-            return replace(state, units=_first_in_order(run, scope, state.units))
+            units, told = _first_in_order(run, scope, state.units)
+            return replace(state, units=units) if told else _untold(run, replace(state, units=units), criterion)
         known = _value_without_solving(scope, criterion, state.units)
         if known is not None:
-            scope = scope.settle(criterion, known)
+            scope = scope.settle(criterion, known + (run.tie(scope, known) if criterion == "cost" else 0))
             bound = known if criterion == "cost" else state.bound
             state = replace(state, proven=not state.stopped_by, bound=bound)
             continue
@@ -85,15 +92,17 @@ def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
             return _cut_short(run, state, found.answer, criterion, late=late)
         state = _after(state, found, criterion, late=late)
         if not found.proven or state.stopped_by:
-            if late:
-                run.messages.append(UNTOLD.format(criterion))
-            return state
+            return _untold(run, state, criterion) if late else state
+        value = int(value_of(scope.program, found.answer.units, criterion))
+        if criterion == "cost":
+            state = replace(state, bound=value)
         best = _walk(found, chain[at:])
         if best is not None:
-            return replace(state, units=best)
+            cheapest = best.cheapest_microusd
+            return replace(state, units=best.units, bound=state.bound if cheapest is None else cheapest)
         if at + 1 == len(chain):
             break
-        scope = found.scope.settle(criterion, value_of(scope.program, found.answer.units, criterion))
+        scope = found.scope.settle(criterion, value + (run.tie(scope, value) if criterion == "cost" else 0))
         scope = _without_rivals(run, scope, found.answer.units)
     return state
 
@@ -122,17 +131,25 @@ def _cut_short(run: Run, state: Ended, answer: Answer, criterion: str, *, late: 
         infeasible = answer.ending is Ending.INFEASIBLE
         ending = answer.ending if infeasible or by_limit else Ending.ERROR
         return replace(state, ending=ending, stopped_by="" if infeasible else stopped_by, detail=answer.detail)
-    run.messages.append(UNTOLD.format(criterion))
-    return state if late else replace(state, proven=False, stopped_by=stopped_by)
+    return _untold(run, state, criterion) if late else replace(state, proven=False, stopped_by=stopped_by)
 
 
-def _walk(found: Found, chain: tuple[str, ...]) -> IntArray | None:
+def _untold(run: Run, state: Ended, criterion: str) -> Ended:
+    """The plan stays as it is: it is as cheap as any."""
+    late = run.stop_at is not None and time.monotonic() >= run.stop_at
+    text = UNTOLD.format(f"{NAMES.get(criterion, criterion)} and what comes after it")
+    run.messages.append(f"{text}: the time for that was over" if late else text)
+    return replace(state, untold=criterion)
+
+
+def _walk(found: Found, chain: tuple[str, ...]) -> Walked | None:
     """Settle everything that is left in integers, when it is little."""
     if found.plans is not None:
-        return first_of(found.scope, found.plans, chain)
+        units = first_of(found.scope, found.plans, chain[1:])  # all are as good by the first
+        return None if units is None else Walked(units=units)
     if found.options is None or found.floor is None:
         return None
-    return Walk(found.scope, found.options, found.floor, found.value, chain).best()
+    return walked(found.scope, found.options, found.floor, found.value, chain)
 
 
 def _without_rivals(run: Run, scope: Scope, units: IntArray) -> Scope:
@@ -149,8 +166,6 @@ def _value_without_solving(scope: Scope, criterion: str, units: IntArray | None)
     if units is None:
         return None
     value = value_of(scope.program, units, criterion)
-    if criterion == "providers":
-        return int(value) if value <= 1 else None
     weights = weights_of(scope.program, criterion)
     for task in scope.program.tasks:
         here = weights[scope.of_task(task)]
@@ -189,14 +204,14 @@ def _try(run: Run, scope: Scope) -> Answer:
     return run.any_plan(scope)
 
 
-def _first_in_order(run: Run, scope: Scope, units: IntArray | None) -> IntArray | None:
-    """Among equal plans the one first in canonical order, block by block of columns.
+def _first_in_order(run: Run, scope: Scope, units: IntArray | None) -> tuple[IntArray | None, bool]:
+    """Among equal plans the one first in canonical order, block by block of columns; whether it is known to be.
 
     Where blocks stay as they are, many columns to come are asked about at once: most often no equal
     plan uses any of those that this plan does not use.
     """
     if units is None:
-        return None
+        return None, True
     ahead, unchanged, many = canonical_order(scope.program, scope.open).tolist(), 0, MANY
     large = 0
     for _ in range(MOST_BLOCKS):
@@ -205,7 +220,7 @@ def _first_in_order(run: Run, scope: Scope, units: IntArray | None) -> IntArray 
             break
         ahead = [k for k in ahead if scope.upper[k] > 0]
         if not ahead or decided(scope):
-            return units
+            return units, True
         if unchanged >= QUIET:
             narrower = _without(run, scope, units, ahead[:many])
             unchanged, many = (unchanged, 2 * many) if narrower else (0, MANY)
@@ -220,8 +235,7 @@ def _first_in_order(run: Run, scope: Scope, units: IntArray | None) -> IntArray 
         units = answer.units
         scope = scope.fix_all({column: int(units[column]) for column in block})
         ahead = ahead[len(block) :]
-    run.messages.append(UNTOLD.format("offers"))
-    return units
+    return units, False
 
 
 def _block(scope: Scope, columns: list[int]) -> list[int]:

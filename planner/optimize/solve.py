@@ -13,11 +13,11 @@ from planner.candidates.program import IntArray, Program
 from planner.deadline import Deadline, TimeIsUp, left_s
 from planner.optimize.check import flows_of, violations
 from planner.optimize.child import most_threads
-from planner.optimize.criteria import criteria_of, value_of
+from planner.optimize.criteria import criteria_of, told_value, value_of
 from planner.optimize.greedy import greedy_plan
 from planner.optimize.incumbent import at_most
 from planner.optimize.kept import Kept
-from planner.optimize.lexicographic import Ended, settle_all
+from planner.optimize.lexicographic import TIES_S, Ended, settle_all
 from planner.optimize.pulp_adapter import SOLVERS, Options, PulpAdapter
 from planner.optimize.scope import Scope, hopeless, scope_of
 from planner.optimize.stage import Adapter, Run
@@ -42,6 +42,7 @@ def optimize(
     seed: int = 0,
     adapters: Sequence[Adapter] | None = None,
     first: IntArray | None = None,
+    ties_s: float = TIES_S,
 ) -> Solution:
     """The best plan of a program by its objective and the tie rule.
 
@@ -70,6 +71,8 @@ def optimize(
         What to run models with, in order (for tests); default PuLP with the solver and the other one.
     first
         A plan from elsewhere, kept for when the run ends early, if it stands up to the check.
+    ties_s
+        Plans of equal cost are told apart for so long, or half of what the cost took, if that is longer.  [s]
 
     Raises
     ------
@@ -89,6 +92,8 @@ def optimize(
     run = Run(
         adapters=adapters,
         options=options,
+        ties=not cost_only,
+        ties_s=ties_s,
         stop_at=None if limit_s is None else time.monotonic() + limit_s,
     )
     if threads > most:
@@ -114,7 +119,7 @@ def optimize(
         detail = ended.detail if ended.ending is Ending.ERROR else ""
         return _without_plan(run, main, program, status, detail, ended.stopped_by)
     status = Status.OPTIMAL if ended.proven else Status.FEASIBLE
-    plan = (run, main, scope, ended.units, ended.bound, status, ended.stopped_by)
+    plan = (run, main, scope, ended.units, ended.bound, status, ended.stopped_by, ended.untold)
     try:
         return _with_plan(*plan)
     except TimeIsUp:  # once, for work that did not end by itself: this does
@@ -174,14 +179,22 @@ def _without_plan(
 
 
 def _with_plan(
-    run: Run, adapter: Adapter, scope: Scope, units: IntArray, bound: int | None, status: Status, stopped_by: str
+    run: Run,
+    adapter: Adapter,
+    scope: Scope,
+    units: IntArray,
+    bound: int | None,
+    status: Status,
+    stopped_by: str,
+    untold: str = "",
 ) -> Solution:
     program = scope.program
     broken = next(violations(scope, units), "")
     if broken:  # cannot happen: every way here was checked; kept as the last line of defence
         return _without_plan(run, adapter, program, Status.FAILED, broken, "solver-failure")
     cost = int(value_of(program, units, "cost"))
-    bound = cost if status is Status.OPTIMAL else bound
+    if status is Status.OPTIMAL and bound is None:
+        bound = cost
     routed = run.routed
     same = routed is not None and bool((routed[0] == units).all())
     flows = flows_of(program, units, routed[1] if routed and same else None, routed[2] if routed and same else None)
@@ -192,10 +205,11 @@ def _with_plan(
         level_flows=flows,
         cost_microusd=cost,
         bound_microusd=bound,
-        gap=None if bound is None else (cost - bound) / cost if cost else 0.0,
+        gap=None if bound is None else (cost - bound) / cost if cost and status is not Status.OPTIMAL else 0.0,
+        untold=untold,
         stopped_by=stopped_by,
         solver=adapter.name,
         modelling=adapter.modelling,
-        stages=tuple((name, value_of(program, units, name)) for name in criteria_of(program) if name != "offers"),
+        stages=tuple((name, told_value(program, units, name)) for name in criteria_of(program) if name != "offers"),
         messages=tuple(run.messages),
     )

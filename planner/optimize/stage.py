@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +58,8 @@ class Found:
     bound: float = -math.inf  # unscaled
     floor: Floor | None = None
     options: list[list[Way]] | None = None  # ways that plans of this value are made of
-    value: float = math.inf  # scaled as floor and options are
-    plans: IntArray | None = None  # all that may have this value
+    value: float = math.inf  # of all plans as good, in a tie as well; scaled as floor and options are
+    plans: IntArray | None = None  # all that may be as good
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,11 +112,14 @@ class Run:
     messages: list[str] = field(default_factory=list)
     routed: tuple[IntArray, Model, FloatArray] | None = None  # last plan that came with flows
     kept: Kept | None = None  # the best plan so far, for when the run ends early
+    ties: bool = False  # plans that are as cheap as the cheapest are asked about afterwards
+    ties_s: float = 1.0  # for that, at least
 
     def minimise(self, scope: Scope, criterion: str) -> Found:
-        """Best value of a linear criterion (or of ``providers``) over a scope."""
+        """Best value of a linear criterion over a scope; of the cost with all that is left of plans as cheap."""
         known = known_value(scope, criterion) if _any_split(scope) else None
         if known is not None:
+            known += self._tie(scope, criterion, known)
             scope = at_most(scope, criterion, known)
         model = build(scope, criterion)
         if model.unfit():
@@ -136,6 +140,7 @@ class Run:
         if guess is not None and is_plan(scope, guess):
             self.keep(guess)
             value = value_of(scope.program, guess, criterion)
+            value += self._tie(scope, criterion, value)
             first = priced.within(value, priced.ways(value))
         elif priced.relaxation is not None and len(model.columns) > WHOLE:
             first = scope.only(_most_promising(scope, model, priced.relaxation, BEST))
@@ -149,8 +154,18 @@ class Run:
             return Found(answer=answer, scope=scope)
         return self._prove(priced, criterion, first, answer)
 
+    def tie(self, scope: Scope, cost_microusd: float) -> int:
+        """By how much plans may be dearer than a cost and still be as cheap.  [micro-USD]"""
+        return scope.program.tie_microusd(int(cost_microusd)) if self.ties else 0
+
+    def _tie(self, scope: Scope, criterion: str, value: float) -> int:
+        return self.tie(scope, value) if criterion == "cost" else 0
+
     def _list(self, priced: Priced, criterion: str, most: int) -> Found | None:
-        """The plans of least value of a single fleet, when they can be listed; the solver has the last word on them."""
+        """The plans of least value of a single fleet, when they can be listed; the solver has the last word on them.
+
+        `most` = value that all of them are within, a tie included.
+        """
         if not priced.scope.cuts or not listable(priced.scope, criterion):
             return None
         scope = priced.within(most, None)
@@ -162,7 +177,8 @@ class Run:
         lines = [number for number, kind in enumerate(table.kinds) if kind == "price"]
         needs = table.low[lines]
         weighed = np.maximum(relaxation.multipliers[lines] * needs, 0.0)
-        listed = list_plans(scope, criterion, relaxation, weighed, most)
+        as_good = partial(self._tie, scope, criterion)
+        listed = list_plans(scope, criterion, relaxation, weighed, most, as_good)
         if listed is None:
             return None
         left = replace(scope, upper=listed.upper)
@@ -213,14 +229,19 @@ class Run:
         return relaxation
 
     def _prove(self, priced: Priced, criterion: str, first: Scope, answer: Answer) -> Found:
-        """Make sure of the answer of a part: whatever can be as good must have been in the model."""
+        """Make sure of the answer of a part: whatever can be as good must have been in the model.
+
+        What is left, and the ways, are those of all plans that are as good, in a tie as well.
+        """
         program = priced.scope.program
         value = value_of(program, _units(answer), criterion)
-        options = priced.ways(value)
-        left = priced.within(value, options)
-        missed = bool((left.upper > first.upper).any())
+        as_good = value + self._tie(priced.scope, criterion, value)
+        options = priced.ways(as_good)
+        left = priced.within(as_good, options)
+        better = left if as_good == value else priced.within(value, priced.ways(value))
+        missed = bool((better.upper > first.upper).any())
         if missed:
-            second = self.ask(left, criterion)
+            second = self.ask(better, criterion)
             if second.units is not None and value_of(program, second.units, criterion) <= value:
                 answer, value = second, value_of(program, second.units, criterion)
             elif second.units is not None:  # stopped short of what is known
@@ -236,7 +257,7 @@ class Run:
             bound=min(bound, float(value)),
             floor=priced.floor,
             options=options,
-            value=value * priced.model.scale,
+            value=as_good * priced.model.scale,
         )
 
     def ask(self, scope: Scope, criterion: str, weights: IntArray | None = None, model: Model | None = None) -> Answer:

@@ -82,6 +82,7 @@ class Solution:
     modelling: str = ""  # modelling layer and version, e.g. "PuLP 4.2.0"
     stages: tuple[tuple[str, int | float], ...] = ()  # (criterion, value) in the order of importance
     messages: tuple[str, ...] = ()
+    untold: str = ""  # the first criterion by which plans of equal cost were not told apart, for lack of time
 
     def __repr__(self) -> str:
         cost = format_money(self.cost_microusd) if self.has_plan else ""

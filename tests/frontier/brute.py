@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.candidates.program import Program
 from planner.candidates.prune import alone_units
-from tests.optimize.brute import CHAIN, reading_order, value, ways, within_limits
+from tests.optimize.brute import ways, within_limits
 from tests.optimize.instances import ints
 
 Plan = tuple[int, ...]  # units of every column
@@ -33,13 +33,6 @@ def all_plans(question: Program) -> Iterator[Plan]:
                 units[column] = amount
         if within_limits(question, units):
             yield tuple(units)
-
-
-def key_of(question: Program, units: Plan) -> tuple[Any, ...]:
-    """By the whole chain of the program's objective and the tie rule: less is better."""
-    chain = dict.fromkeys((*question.objective, *CHAIN))
-    order = reading_order(question)
-    return (*(value(question, list(units), name) for name in chain), tuple(-units[k] for k in order))
 
 
 def small(question: Program, most: int = 20_000) -> bool:
@@ -65,4 +58,4 @@ def with_times(question: Program, ends_s: Any) -> Program:
     return replace(question, finish_s=np.asarray(ends_s, dtype=np.float64))
 
 
-__all__ = ["Plan", "all_plans", "ints", "key_of", "pareto", "small", "with_times"]
+__all__ = ["Plan", "all_plans", "ints", "pareto", "small", "with_times"]

@@ -10,8 +10,8 @@ import numpy as np
 from planner.candidates.program import Program
 from planner.optimize.solve import optimize
 from planner.plan.frontier.sweep import TOO_CLOSE, Point, Trade, best_under, columns_for, narrowed, steps, undominated
-from tests.frontier.brute import all_plans, key_of, pareto, small, with_times
-from tests.optimize.brute import random_program, value
+from tests.frontier.brute import all_plans, pareto, small, with_times
+from tests.optimize.brute import key_of, random_program, value
 
 PAIRS = [("time", "cost"), ("cost", "time"), ("carbon", "cost"), ("cost", "carbon"), ("time", "carbon")]
 SWEEPS = 100

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +14,7 @@ import numpy as np
 from planner.candidates.program import Program, Task
 from tests.optimize.instances import ints, program, row
 
-CHAIN = ("cost", "finish", "carbon", "nodes", "providers")
+CHAIN = ("cost", "devices", "capacity", "finish", "replicas", "plain", "undated", "bought")
 
 
 def random_program(seed: int) -> Program:
@@ -69,15 +71,21 @@ def random_program(seed: int) -> Program:
         rows=tuple(rows),
         max_providers=int(rng.integers(1, 3)) if rng.random() < 0.4 else None,
         objective=objectives[int(rng.integers(len(objectives)))],
+        plain=nodes * rng.integers(0, 2, n),
+        undated=nodes * rng.integers(0, 2, n),
     )
+
+
+def with_ties(seed: int) -> Program:
+    """A program in which costs a little apart may be equal: never, or within 1 or 10,000 micro-dollars, or more."""
+    question = random_program(seed)
+    return replace(question, tie_share=1e-6, most_tie_microusd=(0, 1, 10**9)[seed % 3])
 
 
 def best(question: Program) -> tuple[tuple[Any, ...], Any] | None:
     """Key and units of the best plan by the whole tie rule; None when there is none."""
-    order = reading_order(question)
-    chain = tuple(dict.fromkeys((*question.objective, *CHAIN)))
     options = [list(ways(question, task)) for task in question.tasks]
-    found: tuple[tuple[Any, ...], Any] | None = None
+    found = []
     for combination in itertools.product(*options):
         units = [0] * question.column_count
         for way in combination:
@@ -85,10 +93,33 @@ def best(question: Program) -> tuple[tuple[Any, ...], Any] | None:
                 units[column] = amount
         if not within_limits(question, units):
             continue
-        key = (*(value(question, units, name) for name in chain), tuple(-units[k] for k in order))
-        if found is None or key < found[0]:
-            found = (key, ints(units))
-    return found
+        found.append(tuple(units))
+    units = first_of(question, found)
+    return None if units is None else (key_of(question, units), ints(units))
+
+
+def key_of(question: Program, units: Sequence[int]) -> tuple[Any, ...]:
+    """By the whole chain of the program's objective and the tie rule: less is better."""
+    chain = dict.fromkeys((*question.objective, *CHAIN))
+    return (*(value(question, units, name) for name in chain), tuple(-units[k] for k in reading_order(question)))
+
+
+def tolerance(question: Program, cost: int) -> int:
+    """By how much a plan may be dearer than the cheapest and be as cheap: a share of it, a cent at least."""
+    share = Fraction(question.tie_share)
+    return min(max(int(share * cost), 10_000), question.most_tie_microusd) if share else 0
+
+
+def first_of(question: Program, plans: Iterable[Sequence[int]]) -> Any:
+    """The best of all plans by the whole rule, costs that are near enough being equal; None when there is none."""
+    keys = {tuple(units): key_of(question, units) for units in plans}
+    after = list(dict.fromkeys((*question.objective, *CHAIN))).index("cost")
+    if not keys:
+        return None
+    least = min(key[: after + 1] for key in keys.values())
+    most = least[after] + tolerance(question, least[after])
+    as_good = {units: key for units, key in keys.items() if key[:after] == least[:after] and key[after] <= most}
+    return min(as_good, key=lambda units: as_good[units][after + 1 :])
 
 
 def reading_order(question: Program) -> list[int]:
@@ -164,13 +195,38 @@ def within_limits(question: Program, units: list[int]) -> bool:
     return question.max_providers is None or len(used) <= question.max_providers
 
 
-def value(question: Program, units: list[int], name: str) -> Any:
+def value(question: Program, units: Sequence[int], name: str) -> Any:
     used = [(k, u) for k, u in enumerate(units) if u]
     if name == "time":
         return max((float(question.finish_s[k]) for k, _ in used), default=0.0)
-    if name == "providers":
-        return len({int(question.provider[k]) for k, _ in used} - {-1})
-    if name == "finish":
-        return sum(round(float(question.finish_s[k]) * 1000) * u for k, u in used)
-    array = {"cost": question.cost_microusd, "carbon": question.carbon_mg, "nodes": question.nodes}[name]
+    array = weights(question, name)
     return sum(int(array[k]) * u for k, u in used)
+
+
+def weights(question: Program, name: str) -> Any:
+    """What one unit of each column counts, less being better."""
+    if name == "finish":
+        return ints([six_digits(round(float(each) * 1000)) for each in question.finish_s])
+    if name == "capacity":
+        return -ints([share for task in question.tasks for share in _shares(question, task)])
+    if name == "replicas":
+        return -question.replicas
+    if name == "bought":
+        return ints([task.kind == "optional" for task in question.tasks for _ in range(task.first, task.stop)])
+    arrays = {"cost": question.cost_microusd, "carbon": question.carbon_mg, "devices": question.devices}
+    return {**arrays, "plain": question.plain, "undated": question.undated}[name]
+
+
+def six_digits(value: Any) -> int:
+    """A number with six significant digits, none after the point."""
+    return int(Decimal(f"{float(value):.5e}").to_integral_value()) if value else 0
+
+
+def _shares(question: Program, task: Task) -> Iterator[int]:
+    """Millionths of a fleet's own traffic that a unit of each column carries, of the buckets that it can serve."""
+    for k in range(task.first, task.stop):
+        demand = task.demands[-1] if task.kind == "serving" else ()
+        able = [(d, int(c)) for d, c in zip(demand, question.capacity_micro_per_s[k]) if d and c]
+        load = sum((Fraction(d, c) for d, c in able), Fraction(0))
+        whole = max(sum(demand), 1)
+        yield six_digits(Fraction(10**6 * sum(d for d, _ in able), whole) / load) if load else 0

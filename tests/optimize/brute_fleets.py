@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from planner.candidates.program import Program, Task
-from tests.optimize.brute import CHAIN, routes, value, within_limits
+from tests.optimize.brute import key_of, routes, within_limits
 from tests.optimize.instances import program, row
 
 KINDS = ("spares", "levels", "roles", "roles2", "spot", "slices", "domains", "all")
@@ -78,12 +78,10 @@ def random_fleet(kind: str, seed: int) -> Program:
 
 def best_fleet(question: Program) -> tuple[int, ...] | None:
     """Units of the best plan by the whole tie rule; None when there is none."""
-    order = sorted(range(question.column_count), key=lambda k: int(question.offer[k]))
     found = []
     for units in itertools.product(*(range(int(most) + 1) for most in question.max_units)):
         if within_limits(question, list(units)):
-            key = (*(value(question, list(units), name) for name in CHAIN), tuple(-units[k] for k in order))
-            found.append((key, units))
+            found.append((key_of(question, units), units))
     seen: dict[Any, bool] = {}
     return next((units for _, units in sorted(found) if lives(question, units, seen)), None)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from planner.candidates.program import Program, Row, Task
-from tests.optimize.brute import CHAIN, meets, reading_order
+from tests.optimize.brute import CHAIN, meets, reading_order, weights
 from tests.optimize.instances import ints, program
 
 MOST_PLANS = 60_000  # of one instance
@@ -277,10 +277,6 @@ def _providers(question: Program, units: Any) -> Any:
 
 
 def _values(question: Program, units: Any, name: str) -> Any:
-    if name == "providers":
-        return _providers(question, units)
     if name == "time":
         return np.where(units > 0, question.finish_s, 0.0).max(axis=1)
-    if name == "finish":
-        return units @ np.rint(question.finish_s * 1000).astype(np.int64)
-    return units @ {"cost": question.cost_microusd, "carbon": question.carbon_mg, "nodes": question.nodes}[name]
+    return units @ weights(question, name)

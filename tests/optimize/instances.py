@@ -32,6 +32,7 @@ def program(tasks: list[Task], *, cost: Any, **more: Any) -> Program:
         "provider": ints(np.zeros(n)),
         "offer": ints(np.arange(n)),
         **{name: ints(np.zeros(n)) for name in OPTIONAL},
+        "devices": ints(more.get("nodes", np.ones(n))),
     }
     given = {name: ints(value) for name, value in more.items() if name in arrays}
     rest = {name: value for name, value in more.items() if name not in arrays and name != "finish"}

@@ -65,7 +65,6 @@ FAMILIES = {
     "route": (fleet((10, 5)), "cost"),
     "route-spares": (fleet((10, 5), spares=1), "cost"),
     "hold": (training(), "finish"),
-    "providers": (training(), "providers"),
     "offers-fix": (training(), "offers"),
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,17 @@ def serving(cost: list[int], capacity: list[int], demand: int, **more: object) -
     )
 
 
+def with_purchases(cost: list[int], needs: list[int], **more: object) -> Program:
+    """One job, each way of which needs so many units of what is bought for nothing."""
+    tasks = [Task(name="job", kind="training", first=0, stop=2), Task(name="~bought", kind="optional", first=2, stop=3)]
+    return program(tasks, cost=[*cost, 0], rows=(row("~pool", 0, [*needs, -1]),), nodes=[1, 1, 0], **more)
+
+
+def within(question: Program) -> Program:
+    """Costs within a millionth or a cent are equal, whatever the plan costs."""
+    return replace(question, tie_share=1e-6, most_tie_microusd=10**12)
+
+
 HAND_SOLVED = {
     # argmin of a single job
     "cheapest column": (one_task([5, 3, 4]), [0, 1, 0]),
@@ -77,14 +90,35 @@ HAND_SOLVED = {
     "least replicas": (serving([5], [20], 10, min_replicas=3), [3]),
     # nobody needs more than covers the demand although units are free
     "free units": (serving([0], [5], 10), [2]),
-    # same cost: earlier finish wins
-    "tie on cost": (one_task([5, 5], finish=[20.0, 10.0]), [0, 1]),
-    # same cost and finish: less carbon, although its offer comes later
-    "tie on finish": (one_task([5, 5], carbon_mg=[2, 1]), [0, 1]),
-    # then fewer nodes
-    "tie on carbon": (one_task([5, 5], nodes=[2, 1]), [0, 1]),
+    # same cost: fewer devices, though they take longer
+    "tie: devices": (one_task([5, 5], nodes=[2, 1], finish=[10.0, 20.0]), [0, 1]),
+    # then more capacity, though in fewer replicas
+    "tie: capacity": (serving([5, 5], [10, 11], 10, replicas=[2, 1]), [0, 1]),
+    # of two units each: two of 6 carry more than one of 6 and one of 5
+    "tie: capacity of several": (serving([5, 5], [5, 6], 10), [0, 2]),
+    # then the earlier finish, though the layout is more involved
+    "tie: finish": (one_task([5, 5], finish=[20.0, 10.0], plain=[0, 1]), [0, 1]),
+    # a ten-millionth earlier is no earlier
+    "tie: finish to six digits": (one_task([5, 5], finish=[1e5, 1e5 - 0.01], plain=[0, 1]), [1, 0]),
+    # then more replicas
+    "tie: replicas": (serving([5, 5], [10, 10], 10, replicas=[1, 2], plain=[0, 1]), [0, 1]),
+    # then the plainer layout, though its price is of no known day
+    "tie: plain": (one_task([5, 5], plain=[1, 0], undated=[0, 1]), [0, 1]),
+    # then prices of a known day, though something more is bought
+    "tie: undated": (with_purchases([5, 5], [1, 2], undated=[1, 0, 0]), [0, 1, 2]),
+    # then fewer purchases, though the offer comes later
+    "tie: bought": (with_purchases([5, 5], [2, 1]), [0, 1, 1]),
     # then the offer that comes first
-    "tie on nodes": (one_task([5, 5], offer=[7, 3]), [0, 1]),
+    "tie: names": (one_task([5, 5], offer=[7, 3]), [0, 1]),
+    # ten micro-dollars of $10,000 are nothing: 32 devices in place of 96
+    "as cheap": (within(one_task([10**10, 10**10 + 10], nodes=[96, 32])), [0, 1]),
+    "as cheap within a cent": (within(one_task([10**9, 10**9 + 10_000], nodes=[96, 32])), [0, 1]),
+    "dearer than a cent": (within(one_task([10**9, 10**9 + 10_001], nodes=[96, 32])), [1, 0]),
+    "as cheap within a millionth": (within(one_task([10**11, 10**11 + 10**5], nodes=[96, 32])), [0, 1]),
+    "dearer than a millionth": (within(one_task([10**11, 10**11 + 10**5 + 1], nodes=[96, 32])), [1, 0]),
+    "told apart exactly": (one_task([10**10, 10**10 + 10], nodes=[96, 32]), [1, 0]),
+    # each of three jobs may be as cheap, all of them together may not
+    "as cheap in all": (within(one_task([10**9, 10**9 + 5000], count=3, nodes=[9, 3])), [1, 2]),
     # fastest: makespan first, whatever the cost
     "time first": (one_task([5, 9], finish=[20.0, 10.0], objective=("time",)), [0, 1]),
     "carbon first": (one_task([5, 9], carbon_mg=[2, 1], objective=("carbon",)), [0, 1]),
@@ -98,14 +132,6 @@ def test_hand_solved(name: str, solver: str) -> None:
     answer = optimize(question, solver=solver)
     assert answer.status == "optimal"
     assert answer.units.tolist() == units
-
-
-@BOTH
-def test_two_jobs_share_a_provider_when_costs_tie(solver: str) -> None:
-    """Each job costs the same at two providers; together at one provider counts as fewer."""
-    tasks = [Task(name=n, kind="training", first=f, stop=f + 2) for n, f in (("a", 0), ("b", 2))]
-    question = program(tasks, cost=[5, 5, 7, 7], provider=[0, 1, 1, 2], offer=[0, 3, 1, 2])
-    assert optimize(question, solver=solver).units.tolist() == [0, 1, 1, 0]
 
 
 @BOTH

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from planner.candidates.program import Program, Task, restrict
+from planner.candidates.program import OPTIONAL, Program, Task, restrict
 from planner.candidates.prune import prune
 from planner.optimize.build import build
 from planner.optimize.check import judge
@@ -142,7 +142,7 @@ def with_copy(question: Program, column: int, **changed: int) -> Program:
     copied = np.sort(np.append(np.arange(question.column_count), column))
     place = np.searchsorted(copied, np.arange(question.column_count))
     arrays = ["cost_microusd", "finish_s", "carbon_mg", "nodes", "replicas", "capacity_micro_per_s", "max_units"]
-    arrays += ["provider", "offer", "role", "level", "spot", "domain"]
+    arrays += ["provider", "offer", *OPTIONAL]
     new = {name: getattr(question, name)[copied] for name in arrays}
     for name, value in changed.items():
         new[name][column + 1] = value
@@ -295,7 +295,7 @@ def test_no_slack_means_feasible(seed: int) -> None:
         "max_units",
         "provider",
     ]
-    names += ["offer", "role", "level", "spot", "domain"]
+    names += ["offer", *OPTIONAL]
     longer = {
         name: np.concatenate([getattr(question, name), 0 * getattr(question, name)[[0] * limits]]) for name in names
     }

@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from planner.candidates.program import Program
+from planner.candidates.program import OPTIONAL, Program
 from planner.plan.frontier.model import Record
 
 SCHEMA = "plan/frontier/journal/v1"
@@ -71,7 +71,7 @@ def program_digest(program: Program) -> str:
     for task in program.tasks:
         digest.update(repr(task).encode())
     arrays = ("cost_microusd", "finish_s", "carbon_mg", "nodes", "replicas", "capacity_micro_per_s", "max_units")
-    for name in (*arrays, "provider", "offer", "role", "level", "spot", "domain"):
+    for name in (*arrays, "provider", "offer", *OPTIONAL):
         array = np.ascontiguousarray(getattr(program, name))
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
@@ -79,7 +79,8 @@ def program_digest(program: Program) -> str:
         digest.update(f"{row.name} {row.bound} {len(row.columns)}".encode())
         digest.update(np.ascontiguousarray(row.columns, dtype=np.int64).tobytes())
         digest.update(np.ascontiguousarray(row.coefficients, dtype=np.int64).tobytes())
-    digest.update(repr((program.max_providers, program.objective)).encode())
+    told = (program.max_providers, program.objective, program.tie_share, program.most_tie_microusd)
+    digest.update(repr(told).encode())
     return digest.hexdigest()
 
 

@@ -238,7 +238,8 @@ def _as_asked(candidates: Candidates, scenario: Scenario) -> Candidates:
 
 def _under(part: Candidates) -> Candidates:
     """With the limits of its scenario on every column."""
-    built = program_of(part.scenario, part.catalog, part.tables, part.questions, part.pools)
+    asked = (part.scenario, part.catalog, part.tables, part.questions, part.pools)
+    built = program_of(*asked, tie_share=part.tie_share)
     return replace(part, whole=built.program, whole_rows=built.rows)
 
 

@@ -86,7 +86,7 @@ def best_under(program: Program, trade: Trade, limit: Value | None, solve: Solve
         return Point(limit=limit, over=over, against=against, solution=found, solves=1)
     # both are at their best; the tie rule speaks of when jobs finish, not of the deadline's margins
     time_s, linear = (over, trade.against) if trade.over == "time" else (against, trade.over)
-    settled = solve(replace(program, objective=(linear,)), columns=trade.ends_s <= time_s)
+    settled = solve(replace(program, objective=(linear,), most_tie_microusd=0), columns=trade.ends_s <= time_s)
     chosen = settled if settled.has_plan else found
     return Point(limit=limit, over=over, against=against, solution=chosen, solves=2)
 
@@ -102,7 +102,9 @@ def _untold(found: Solution) -> bool:
 
 def _least(program: Program, trade: Trade, limit: Value | None, solve: Solve) -> Solution:
     rows, columns = _held(program, trade, trade.over, limit)
-    asked = replace(program, rows=(*program.rows, *rows), objective=(trade.against, trade.over))
+    rows = (*program.rows, *rows)
+    # to the micro-dollar: a point a little dearer would hide those next to it
+    asked = replace(program, rows=rows, objective=(trade.against, trade.over), most_tie_microusd=0)
     return solve(trade.timed(asked), columns=columns)
 
 

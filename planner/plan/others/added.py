@@ -28,7 +28,8 @@ def with_columns(program: Program, name: str, most: Iterable[int]) -> tuple[Prog
         [program.capacity_micro_per_s, np.zeros((count, width), dtype=np.int64)]
     )
     task = Task(name=name, kind="optional", first=first, stop=first + count)
-    grown = replace(program, tasks=(*program.tasks, task) if count else program.tasks, **arrays)
+    tasks = (*program.tasks, task) if count else program.tasks
+    grown = replace(program, tasks=tasks, most_tie_microusd=0, **arrays)  # what they count is exact
     return grown, np.arange(first, first + count)
 
 

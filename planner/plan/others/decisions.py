@@ -71,7 +71,8 @@ def best_decisions(program: Program, labels: IntArray, count: int, solve: Callab
 
 
 def unlike(program: Program, labels: IntArray, taken: list[Decision]) -> Program:
-    """The program in which every plan gives up something of each decision taken."""
+    """The program in which every plan gives up something of each decision taken, costs told apart exactly."""
+    program = replace(program, most_tie_microusd=0)
     single = all(task.kind == "optional" or _one_job(task) for task in program.tasks)
     for number, decision in enumerate(taken):
         choices = [_columns(program, labels, choice) for choice in sorted(decision)]

@@ -1,0 +1,152 @@
+"""Which of several equally cheap plans is the answer: one written rule, as whole numbers of each column.
+
+Two plans cost the same when their costs differ by no more than a millionth, or a cent where that is more
+(`tolerance_microusd`): hours and rates are rounded floats, and nobody buys 96 machines instead of 32 to save ten
+micro-dollars. What else the scenario's objective names is settled after that; then, most important first:
+
+=========  =======================================================================
+devices    fewer devices
+capacity   fleets that carry more requests, each by its own demand
+finish     jobs that end earlier
+replicas   more replicas: no single point of failure
+plain      the plainer layout: fewer kinds of parallelism; then data before tensor,
+           context and experts before pipeline
+undated    prices of a known day
+bought     fewer purchases ahead
+=========  =======================================================================
+
+and last the names of the offers (`planner.candidates.prune.canonical_order`). Times and rates are told apart by six
+significant digits. Every weight is >= 0 and less is better: what is to be large is counted from the most that a device
+brings, which orders plans of equally many devices in the same way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from planner.candidates.program import IntArray, Program, Task
+    from planner.catalog.model import Offer
+    from planner.estimate.layout import Layout
+    from planner.estimate.serving import ReplicaLayout
+
+TIE_RULE = ("devices", "capacity", "finish", "replicas", "plain", "undated", "bought")
+GAINED = ("capacity", "replicas")  # more is better
+NAMES = {  # for people
+    "devices": "fewer devices",
+    "capacity": "more capacity",
+    "finish": "an earlier finish",
+    "replicas": "more replicas",
+    "plain": "a plainer layout",
+    "undated": "prices of a known day",
+    "bought": "fewer purchases",
+    "offers": "names",
+}
+SHARE, MOST_SHARE = 1e-6, 1e-3  # of the cost, within which costs are equal: by default; at most
+CENT = 10_000  # micro-USD: the least that costs may differ by and be equal
+AMPLE = 4  # times what every workload costs alone: plans that cost more have the tolerance of that
+MILLION = 1e6
+KIND = 16  # weighs more than any order among kinds
+UNDATED = ("date-unknown", "recalled")
+
+
+def tolerance_microusd(cost_microusd: int, share: float = SHARE) -> int:
+    """By how much two costs may differ and still be equal: a share of the lower one, a cent at least; 0 with no share.
+
+    Examples
+    --------
+    >>> tolerance_microusd(80_000_000), tolerance_microusd(48_806_000_000), tolerance_microusd(10**12, 0.0)
+    (10000, 48806, 0)
+    """
+    return max(int(cost_microusd * share), CENT) if share > 0 else 0
+
+
+def most_tolerance_microusd(alone_microusd: int, share: float) -> int:
+    """The most that costs may differ by: of a plan that costs `AMPLE` times what every workload costs alone.
+
+    Dominance has to know it before any plan is known (`planner.candidates.prune`).
+    """
+    return tolerance_microusd(AMPLE * alone_microusd, share)
+
+
+def alone_microusd(program: Program) -> int:
+    """Sum over the workloads of the cheapest column that does all of one alone; ways that others pay for left out."""
+    from planner.candidates.prune import alone_units
+
+    total = 0
+    for task in program.tasks:
+        cost = program.cost_microusd[task.first : task.stop].astype(np.float64) * alone_units(program, task)
+        total += int(cost[cost > 0].min(initial=np.inf)) if task.kind != "optional" and (cost > 0).any() else 0
+    return total
+
+
+def tie_weights(program: Program, criterion: str) -> IntArray:
+    """Integer weight >= 0 of one unit of each column in a criterion of the rule; less is better."""
+    if criterion in ("devices", "plain", "undated"):
+        return np.asarray(getattr(program, criterion), dtype=np.int64)
+    if criterion == "finish":
+        return six_digits(program.finish_s * 1e3)
+    if criterion in GAINED:
+        gained, devices = gained_of(program, criterion), program.devices
+        most = int((-(-gained // np.maximum(devices, 1))).max(initial=0))  # that a device brings
+        return np.asarray(most * np.maximum(devices, gained > 0) - gained, dtype=np.int64)
+    bought = np.zeros(program.column_count, dtype=np.int64)
+    for task in program.tasks:
+        bought[task.first : task.stop] = task.kind == "optional"
+    return bought
+
+
+def gained_of(program: Program, criterion: str) -> IntArray:
+    """What one unit of each column adds to what is to be large."""
+    if criterion == "replicas":
+        return np.asarray(program.replicas, dtype=np.int64)
+    carried = np.zeros(program.column_count, dtype=np.int64)
+    for task in program.tasks:
+        if task.kind == "serving":
+            carried[task.first : task.stop] = _share_carried(program, task)
+    return carried
+
+
+def _share_carried(program: Program, task: Task) -> IntArray:
+    """Of a fleet's own traffic what one unit carries, in millionths to six digits."""
+    demand = np.asarray(task.demands[-1], dtype=np.float64)
+    each = program.capacity_micro_per_s[task.first : task.stop, : len(demand)].astype(np.float64)
+    able = (each > 0) & (demand > 0)
+    load = np.where(able, demand / np.maximum(each, 1.0), 0.0).sum(axis=1)
+    served = np.where(able, demand, 0.0).sum(axis=1)
+    whole = max(float(demand.sum()), 1.0)
+    return six_digits(np.where(load > 0, MILLION * served / np.where(load > 0, load, 1.0) / whole, 0.0))
+
+
+def six_digits(values: NDArray[np.float64]) -> IntArray:
+    """Whole numbers of six significant digits.
+
+    >>> six_digits(np.array([0.4, 2592000123.0, 999999.7])).tolist()
+    [0, 2592000000, 1000000]
+    """
+    known = np.where(np.isfinite(values), values, 0.0)
+    step = 10.0 ** np.maximum(np.floor(np.log10(np.maximum(known, 1.0))) - 5.0, 0.0)
+    return np.asarray(np.rint(np.rint(known / step) * step), dtype=np.int64)
+
+
+def plain_training(layout: Layout) -> IntArray:
+    """How involved a split of a job is: kinds of parallelism first, data before others."""
+    return _involved({"dp": 0, "tp": 1, "cp": 2, "ep": 2, "pp": 3}, layout)
+
+
+def plain_serving(layout: ReplicaLayout) -> IntArray:
+    """How involved a replica is: kinds of parallelism first, tensor before pipeline."""
+    return _involved({"tp": 1, "dp": 2, "cp": 2, "ep": 2, "pp": 3}, layout)
+
+
+def _involved(order: dict[str, int], layout: Layout | ReplicaLayout) -> IntArray:
+    parts = [np.where(np.asarray(getattr(layout, name)) > 1, KIND + place, 0) for name, place in order.items()]
+    return np.asarray(sum(parts), dtype=np.int64)
+
+
+def is_undated(offer: Offer) -> bool:
+    """Whether nobody knows from which day the price of an offer is."""
+    return offer.provenance.status in UNDATED
