@@ -19,6 +19,7 @@ from planner.brief import brief
 from planner.candidates.patience import Spent, endless
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
+from planner.candidates.ties import MOST_SHARE, SHARE
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline, TimeIsUp, is_up
 from planner.errors import PlanError, UsageError
@@ -54,6 +55,7 @@ def enumerate_candidates(
     every_layout: bool = False,
     known: Candidates | None = None,
     spent: Spent = endless,
+    tie_tolerance: float = SHARE,
 ) -> Candidates:
     """Every legal way to run every workload, with memory, time and cost; drops are in its ledgers.
 
@@ -63,6 +65,8 @@ def enumerate_candidates(
         Candidates of another scenario: what they have in common with this one is not worked out again.
     spent
         Share of the time for it that is gone: at 1 what is not listed yet is left out.
+    tie_tolerance
+        Share of the cost within which costs are equal: what else is as cheap is kept.
 
     Raises
     ------
@@ -73,7 +77,22 @@ def enumerate_candidates(
     catalog = catalog or catalog_of(scenario)
     check_references(scenario, catalog)
     asked: dict[str, Any] = {"allow_suspect": allow_suspect, "every_layout": every_layout, "known": known}
+    asked["tie_share"] = checked_share(tie_tolerance)
     return _enumerate(scenario, catalog, loader_of(scenario), spent=spent, **asked)
+
+
+def checked_share(share: float) -> float:
+    """The share of the cost within which costs are equal.
+
+    Raises
+    ------
+    UsageError
+        It is below 0, or so large that a plan would not be the cheapest any more.
+    """
+    if not 0 <= share <= MOST_SHARE:
+        text = f"the tie tolerance is {share:g}; it must be at least 0 and at most {MOST_SHARE:g}"
+        raise UsageError.of("out-of-range", text, hint="1e-6 is a millionth of the cost; 0 tells all costs apart")
+    return share
 
 
 class Session:
@@ -90,6 +109,8 @@ class Session:
     solver, gap, time_limit_s, threads, seed
         As for `planner.solve`. The time limit is that of each call, of making the session too; a deadline in place of
         seconds is one of all calls together.
+    tie_tolerance
+        As for `planner.solve`.
 
     Raises
     ------
@@ -108,11 +129,12 @@ class Session:
         time_limit_s: float | Deadline | None = None,
         threads: int = 1,
         seed: int = 0,
+        tie_tolerance: float = SHARE,
         candidates: Candidates | None = None,
     ) -> None:
         self.scenario: Scenario = scenario_of(scenario)
         self.catalog: Catalog = catalog or catalog_of(self.scenario)
-        self.allow_suspect = allow_suspect
+        self.allow_suspect, self.tie_tolerance = allow_suspect, tie_tolerance
         self.options: dict[str, Any] = {"solver": solver, "gap": gap, "threads": threads, "seed": seed}
         self._time_limit, self._slowness = time_limit_s, 1.0
         self._listing: Deadline | None = None
@@ -153,7 +175,7 @@ class Session:
         own = self.scenario.hardware.catalog
         catalog = self.catalog if scenario.hardware.catalog == own else catalog_of(scenario)
         listed = self._listed(scenario, 1, catalog, known=self.candidates)
-        asked: dict[str, Any] = {**self.options, "time_limit_s": self._time_limit}
+        asked: dict[str, Any] = {**self.options, "time_limit_s": self._time_limit, "tie_tolerance": self.tie_tolerance}
         return Session(scenario, catalog, allow_suspect=self.allow_suspect, candidates=listed, **asked)
 
     def solve(
@@ -295,6 +317,7 @@ class Session:
     def search(self, scenario: Scenario, *, patience_s: float | None = None) -> Candidates:
         """The ways of another scenario, those past its deadlines too when there is patience."""
         asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "patience_s": patience_s}
+        asked["tie_share"] = self.tie_tolerance
         limit = self.options["time_limit_s"]
         asked["spent"] = limit.spent if isinstance(limit, Deadline) else endless
         return _enumerate(scenario, self.catalog, loader_of(scenario), known=self.candidates, **asked)
@@ -348,6 +371,7 @@ class Session:
         limit, cases = self._listing, 1 + len(self.scenario.uncertainty)
         spent = endless if limit is None else (lambda: limit.spent() * cases - (number - 1))
         asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "known": known, "spent": spent}
+        asked["tie_tolerance"] = self.tie_tolerance
         return enumerate_candidates(scenario, catalog, **asked)
 
     def _staying(self, previous: Previous | None) -> Staying | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers import Plan, Rows
 from planner.api.sessions import Session, enumerate_candidates
 from planner.api.taking import ScenarioLike
+from planner.candidates.ties import SHARE
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline
 
@@ -25,6 +26,7 @@ def session(
     time_limit_s: float | Deadline | None = None,
     threads: int = 1,
     seed: int = 0,
+    tie_tolerance: float = SHARE,
 ) -> Session:
     """A scenario with every way to run it listed once, to be solved, asked and changed.
 
@@ -34,7 +36,7 @@ def session(
         A scenario, the path of its file, or the name of one that ships.
     catalog
         Default: the scenario's own, else the packaged one.
-    allow_suspect, solver, gap, time_limit_s, threads, seed
+    allow_suspect, solver, gap, time_limit_s, threads, seed, tie_tolerance
         As for `solve`; a time limit is that of each call: of making the session, of each answer, of each change.
 
     Raises
@@ -43,7 +45,7 @@ def session(
         The scenario names what the catalog or the presets do not have.
     """
     asked: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": time_limit_s, "threads": threads}
-    return Session(scenario, catalog, allow_suspect=allow_suspect, seed=seed, **asked)
+    return Session(scenario, catalog, allow_suspect=allow_suspect, seed=seed, tie_tolerance=tie_tolerance, **asked)
 
 
 def solve(
@@ -60,6 +62,7 @@ def solve(
     previous: Previous | None = None,
     best: int = 0,
     within: float | None = None,
+    tie_tolerance: float = SHARE,
 ) -> Plan:
     """The cheapest plan of a scenario, proven and verified.
 
@@ -86,6 +89,10 @@ def solve(
     best, within
         Also list that many of the best different decisions; and, for each device, the fewest and the most of it
         in plans that cost at most this share more than the cheapest.
+    tie_tolerance
+        Costs that differ by no more than this share, or a cent where that is more, are equal: fewer devices, more
+        capacity or an earlier finish, more replicas, a plainer layout, dated prices and names decide. 0 tells all
+        costs apart; at most 0.001.
 
     Raises
     ------
@@ -98,7 +105,7 @@ def solve(
     """
     limit = Deadline.of(time_limit_s)
     asked: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": limit, "threads": threads}
-    one = Session(scenario, catalog, allow_suspect=allow_suspect, seed=seed, **asked)
+    one = Session(scenario, catalog, allow_suspect=allow_suspect, seed=seed, tie_tolerance=tie_tolerance, **asked)
     return one.solve(simulate=simulate, previous=previous, best=best, within=within)
 
 

@@ -102,7 +102,7 @@ class Units(NamedTuple):
     max_units: IntArray
 
 
-OPTIONAL = ("role", "level", "spot", "domain", "devices", "plain", "undated")
+OPTIONAL = ("role", "level", "spot", "domain", "devices", "pipelined", "plain", "undated")
 
 
 def _none() -> IntArray:
@@ -133,6 +133,7 @@ class Program:
     domain: IntArray = field(default_factory=_none)  # failure domain, by number
     # for ties (`planner.candidates.ties`); arrays of length n
     devices: IntArray = field(default_factory=_none)  # of one unit; left out: its nodes
+    pipelined: IntArray = field(default_factory=_none)  # of a fleet, in replicas cut into a pipeline; left out: 0
     plain: IntArray = field(default_factory=_none)  # how involved its layout is, times devices; left out: 0
     undated: IntArray = field(default_factory=_none)  # devices at a price of an unknown day; left out: 0
     tie_share: float = 0.0  # of the cost, within which costs are equal

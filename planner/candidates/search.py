@@ -352,6 +352,7 @@ def _assemble(
         max_units=np.concatenate([part.max_units for part in units]),
         spot=np.array([fact.site.spot for fact in facts], dtype=np.int64),
         devices=np.array([_devices(fact) for fact in facts], dtype=np.int64),
+        pipelined=np.concatenate([_pipelined(table) for table in tables.values()]),
         plain=np.concatenate([_plain(table) for table in tables.values()]),
         undated=np.array([_devices(fact) * is_undated(fact.site.offer) for fact in facts], dtype=np.int64),
         provider=_ranks([fact.site.offer.provider for fact in facts]),
@@ -376,6 +377,15 @@ def _tied(program: Program, share: float) -> Program:
 
 def _devices(fact: ColumnFacts) -> int:
     return sum(part.nodes * part.site.shape.devices for part in fact.groups or (fact,))
+
+
+def _pipelined(table: Table) -> NDArray[np.int64]:
+    """Devices of each row of a fleet whose replicas are cut into a pipeline."""
+    devices = table.nodes * np.array([site.shape.devices for site in table.sites], dtype=np.int64)
+    if not isinstance(table, ServingTable) or table.evaluated is None:
+        return 0 * devices
+    cut = np.asarray(table.evaluated.layout.pp) > 1
+    return np.asarray(devices * (cut[table.places] if cut.ndim else cut))
 
 
 def _plain(table: Table) -> NDArray[np.int64]:

@@ -6,6 +6,8 @@ micro-dollars. What else the scenario's objective names is settled after that; t
 
 =========  =======================================================================
 devices    fewer devices
+pipelined  fleets: fewer of them in replicas that are cut into a pipeline; more than
+           what is asked for is not worth one
 capacity   fleets that carry more requests, each by its own demand
 finish     jobs that end earlier
 replicas   more replicas: no single point of failure
@@ -33,10 +35,11 @@ if TYPE_CHECKING:
     from planner.estimate.layout import Layout
     from planner.estimate.serving import ReplicaLayout
 
-TIE_RULE = ("devices", "capacity", "finish", "replicas", "plain", "undated", "bought")
+TIE_RULE = ("devices", "pipelined", "capacity", "finish", "replicas", "plain", "undated", "bought")
 GAINED = ("capacity", "replicas")  # more is better
 NAMES = {  # for people
     "devices": "fewer devices",
+    "pipelined": "no pipeline",
     "capacity": "more capacity",
     "finish": "an earlier finish",
     "replicas": "more replicas",
@@ -85,7 +88,7 @@ def alone_microusd(program: Program) -> int:
 
 def tie_weights(program: Program, criterion: str) -> IntArray:
     """Integer weight >= 0 of one unit of each column in a criterion of the rule; less is better."""
-    if criterion in ("devices", "plain", "undated"):
+    if criterion in ("devices", "pipelined", "plain", "undated"):
         return np.asarray(getattr(program, criterion), dtype=np.int64)
     if criterion == "finish":
         return six_digits(program.finish_s * 1e3)

@@ -235,6 +235,7 @@ def _program(ways: Ways, grid: Grid, slots: Slots, bought: Bought) -> Program:
         spot=padded(old.spot),
         domain=padded(old.domain),
         devices=padded(old.devices),
+        pipelined=padded(old.pipelined),
         plain=padded(old.plain),
         undated=padded(old.undated),
         tie_share=old.tie_share,

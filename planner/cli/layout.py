@@ -13,7 +13,7 @@ OPTION_GROUPS = {
     "Question and catalog": (
         "settings", "case", "hardware", "prices", "price", "allow_suspect", "allow_stale", "allow_outside",
     ),
-    "Solver": ("solver", "gap", "time_limit", "threads", "seed", "accept_incumbent"),
+    "Solver": ("solver", "gap", "tie_tolerance", "time_limit", "threads", "seed", "accept_incumbent"),
     "Output": ("output", "out", "color", "quiet", "verbose", "no_progress", "debug"),
     "Help": ("help", "version", "install_completion", "show_completion"),
 }  # fmt: skip

@@ -77,6 +77,10 @@ Price = Annotated[
 AllowSuspect = Annotated[bool, typer.Option("--allow-suspect", help="Use prices that look wrong, too.")]
 SolverName = Annotated[Solver, typer.Option("--solver", help="Solver of the integer program.")]
 Gap = Annotated[str, typer.Option("--gap", metavar="SHARE", help="Accept what is proven this close.")]
+TieTolerance = Annotated[
+    str,
+    typer.Option("--tie-tolerance", metavar="SHARE", help="Costs so close, or within a cent, are equal; at most 0.1%."),
+]
 TimeLimit = Annotated[
     str | None, typer.Option("--time-limit", metavar="TIME", help="For the whole command, as 60s: the best by then.")
 ]

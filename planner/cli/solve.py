@@ -33,6 +33,7 @@ def solve(
     allow_suspect: options.AllowSuspect = False,
     solver: options.SolverName = options.Solver.highs,
     gap: options.Gap = "0",
+    tie_tolerance: options.TieTolerance = "0.0001%",
     time_limit: options.TimeLimit = None,
     threads: options.Threads = 1,
     seed: options.Seed = 0,
@@ -59,6 +60,7 @@ def solve(
 
     deadline = deadline_of(time_limit)
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": deadline}
+    asked["tie_tolerance"] = share_of(tie_tolerance, "--tie-tolerance")
     asked |= _others(best, within, previous, move_cost)
     threads = options.within_cores(frame, threads)
     child.start_early(threads)  # it imports the solvers while the scenario is read

@@ -158,6 +158,8 @@ def _without_rivals(run: Run, scope: Scope, units: IntArray) -> Scope:
     One question in place of many: most often the plan has no rival, and all later stages are
     settled at a glance.
     """
+    if len(scope.open) > LARGE:  # as long as another criterion, and that has its own use
+        return scope
     return scope if _without(run, scope, units, scope.open.tolist()) is None else scope.only(units > 0)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from planner.errors import Problem
 from planner.plan.checks.findings import Finding, problems_of
 from planner.plan.checks.leaves import SOLVED, TOLD, read, spelled
-from planner.plan.proof import SLACK_PARTS, WITH_PLAN, slack
+from planner.plan.proof import SLACK_PARTS, WITH_PLAN, slack, tie_share_of
 from planner.units import format_money
 
 Document = Mapping[str, Any]
@@ -79,7 +79,7 @@ def _answers(document: Document, again: Document) -> tuple[list[Problem], str, b
     what, stated, best = _first(document), _value(document), _value(again)
     if found == "optimal" and stated < best - slack(best):
         return _wrong("wrong-proof", f"its {what} is below the least there is, solved again"), words, False
-    if abs(stated - best) <= slack(best):
+    if abs(stated - best) <= slack(best, tie_share_of(document)):
         return [], f"{words}, the same", found == "optimal"
     more = f"its {what} is {_more(stated, best)} above the least, solved again"
     claims = claimed == "optimal" and not _stays(document)

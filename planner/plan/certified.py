@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.program import DECODE, PREFILL, IntArray, Program, Task
 from planner.candidates.search import Candidates
+from planner.candidates.ties import SHARE
 from planner.optimize.bound import LINE_STEPS, prices_of, violated_line
 from planner.optimize.bound import Prices as RelaxedPrices
 from planner.optimize.bound import RequestPrices as LinePrices
@@ -62,17 +63,20 @@ def certificate_of(
     priced: Selection = {"criterion": criterion, "latest_s": latest_s, **_relaxed(candidates.program, found)}
     priced = {**priced, "requests": list(_best_parts(candidates, solution, priced))}
     value, bound = int(reached[criterion]), certified_bound(candidates, priced, int(reached[criterion]))
-    if not reaches(value, bound):
+    share = SHARE if criterion == "carbon" else candidates.tie_share
+    if not reaches(value, bound, share):
         finer: Selection = {**priced, "requests": list(_finer_parts(candidates, solution, priced))}
         better = certified_bound(candidates, finer, value)
         priced, bound = (finer, better) if better > bound else (priced, bound)
     earlier = None if latest_s is None else _of_earlier(candidates, latest_s, time_limit_s)
-    return _sealed(priced, allow_suspect, earlier, value, bound)
+    return _sealed(priced, allow_suspect, earlier, value, bound, share)
 
 
-def _sealed(priced: Selection, allow_suspect: bool, earlier: Prices | None, value: int, bound: int) -> Certificate:
+def _sealed(
+    priced: Selection, allow_suspect: bool, earlier: Prices | None, value: int, bound: int, share: float = SHARE
+) -> Certificate:
     witness: Witness = {**priced, "allow_suspect": allow_suspect, "earlier": earlier}
-    figures = {"value": value, "bound": min(bound, value), "gap": gap_of(value, bound)}
+    figures = {"value": value, "bound": min(bound, value), "gap": gap_of(value, bound, share)}
     if priced["criterion"] == "limits":
         figures = {"value": 0, "bound": SHOWN, "gap": 0.0}
     return cast("Certificate", {**witness, **figures, "sha256": digest_of_witness(witness)})

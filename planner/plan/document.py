@@ -26,6 +26,7 @@ from planner.plan.rows.limits import limits_of
 from planner.plan.rows.place import usd
 from planner.plan.rows.run import under_way_document
 from planner.plan.rows.term_sources import term_sources
+from planner.plan.rows.ties import ties_of
 from planner.plan.why.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, kinds_of
 
 if TYPE_CHECKING:
@@ -84,6 +85,9 @@ def build_document(
     }
     if scenario.settings:
         document["settings"] = list(scenario.settings)
+    ties = ties_of(candidates, solution)
+    if ties is not None:
+        document["ties"] = ties
     return resealed(document)
 
 

@@ -11,6 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner.candidates.ties import MOST_SHARE, SHARE
+
 if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, Witness
 
@@ -20,10 +22,11 @@ WITNESS = ("criterion", "latest_s", "allow_suspect", "rows", "requests", "earlie
 WITH_PLAN = ("optimal", "feasible")
 
 
-def slack(value: int) -> int:
-    """How far two bounds of one plan, or the costs of one optimum, may lie apart on two machines.
+def slack(value: int, share: float = SHARE) -> int:
+    """How far two bounds of one plan, or the costs of one optimum, may lie apart.
 
-    Costs and rates are whole millionths, rounded from floats whose last bit depends on the processor's exp and log.
+    Costs within the tie tolerance are equal (`planner.candidates.ties`), and costs and rates are whole millionths,
+    rounded from floats whose last bit depends on the processor's exp and log: never less than a millionth or a cent.
     [unit of the value: micro-USD or mg]
 
     Examples
@@ -33,23 +36,31 @@ def slack(value: int) -> int:
     >>> slack(20_000_000), slack(100_000_000_000)
     (10000, 100000)
     """
-    return max(SLACK_LEAST, abs(value) // SLACK_PARTS)
+    return max(SLACK_LEAST, abs(value) // SLACK_PARTS, int(abs(value) * share) if share > SHARE else 0)
 
 
-def reaches(value: int, bound: int) -> bool:
-    """Whether a bound proves a value best, as far as machines agree on it.
+def reaches(value: int, bound: int, share: float = SHARE) -> bool:
+    """Whether a bound proves a value best, as far as machines agree on it, or as good as the best in a tie.
 
     Examples
     --------
     >>> reaches(20_000_000, 19_990_000), reaches(20_000_000, 19_989_999)
     (True, False)
     """
-    return bound >= value - slack(value)
+    return bound >= value - slack(value, share)
 
 
-def gap_of(value: int, bound: int) -> float:
+def gap_of(value: int, bound: int, share: float = SHARE) -> float:
     """By which share of a value a better one may lie below it; 0 where the bound reaches it."""
-    return 0.0 if not value or reaches(value, bound) else (value - bound) / value
+    return 0.0 if not value or reaches(value, bound, share) else (value - bound) / value
+
+
+def tie_share_of(document: Mapping[str, Any]) -> float:
+    """The share of the cost within which a plan calls costs equal; of other criteria nothing is."""
+    ties = document.get("ties")
+    if ties is None or document["summary"]["objective"][0] == "carbon":
+        return SHARE
+    return min(float(ties["tolerance"]), MOST_SHARE)
 
 
 def digest_of_witness(certificate: Witness) -> str:

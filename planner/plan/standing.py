@@ -17,7 +17,7 @@ from planner.errors import Problem
 from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound
 from planner.plan.checks.findings import Finding, problems_of
 from planner.plan.cover import UNMET
-from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, slack
+from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, slack, tie_share_of
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, FleetPrices, Prices
@@ -116,11 +116,11 @@ def _of_infeasible(candidates: Candidates, certificate: Certificate | None) -> S
 
 def _of_plan(document: Mapping[str, Any], candidates: Candidates, certificate: Certificate | None) -> Standing:
     selected, columns = _selected(document, candidates), candidates.columns_before
-    findings = list[Finding]()
+    findings, share = list[Finding](), tie_share_of(document)
     if certificate is None:
         bound = certified_bound(candidates, {**selected, "rows": [], "requests": _even(candidates)})
         value = _value(document, selected["criterion"])
-        gap = gap_of(value, bound)
+        gap = gap_of(value, bound, share)
         words = f"feasible, not proven: it carries no certificate; without one it is shown to be {_within(gap)}"
         return Standing(
             proven=False,
@@ -134,12 +134,12 @@ def _of_plan(document: Mapping[str, Any], candidates: Candidates, certificate: C
     prices: Prices = {"rows": certificate["rows"], "requests": certificate["requests"]}
     value = certificate["value"]
     bound = certified_bound(candidates, {**selected, **prices}, value)
-    findings += _figures(certificate, value, bound)
+    findings += _figures(certificate, value, bound, share)
     latest_s, earlier = selected["latest_s"], certificate["earlier"]
     earliest = latest_s is None or (earlier is not None and bound_of_earlier(candidates, earlier, latest_s) > 0)
     if earlier is not None and (latest_s is None or not earliest):
         findings.append(Finding("wrong-certificate", "its prices do not show that no plan finishes earlier"))
-    gap = gap_of(value, bound)
+    gap = gap_of(value, bound, share)
     proven = document["status"] == "optimal" and gap == 0 and earliest and not findings
     return Standing(
         proven=proven,
@@ -231,7 +231,7 @@ def _witness(certificate: Certificate) -> Iterator[Finding]:
         yield Finding("changed-certificate", "its prices were changed after it was made")
 
 
-def _figures(certificate: Certificate, value: int, bound: int) -> Iterator[Finding]:
+def _figures(certificate: Certificate, value: int, bound: int, share: float) -> Iterator[Finding]:
     """What it states of itself follows from its prices."""
     stated = certificate["bound"]
     if bound >= UNMET:
@@ -241,7 +241,7 @@ def _figures(certificate: Certificate, value: int, bound: int) -> Iterator[Findi
         yield Finding("wrong-certificate", f"no plan can be below {bound}, this plan claims {value}")
     if abs(stated - min(bound, value)) > slack(value):
         yield Finding("wrong-certificate", f"its prices prove {bound}, not {stated}")
-    gap = gap_of(value, stated)
+    gap = gap_of(value, stated, share)
     if not math.isclose(certificate["gap"], gap, rel_tol=1e-6, abs_tol=1e-12):
         yield Finding("wrong-certificate", f"gap {certificate['gap']} is not ({value} − {stated}) / {value}")
 

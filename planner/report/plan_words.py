@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
 
 from planner import units
+from planner.candidates.ties import NAMES, SHARE
 from planner.plan.asked import currency_of
 from planner.plan.proof import is_proven
 
@@ -91,7 +92,9 @@ def proof(document: PlanDocument, elapsed_s: float | None) -> str:
     seconds = f", {elapsed_s:.1f} s" if elapsed_s is not None else ""
     proven, solver = is_proven(document), solver_of(document)
     if status == "optimal":
-        sure = f"optimal, proven (gap 0.00 %{seconds})"
+        share = document["ties"]["tolerance"] if "ties" in document else SHARE
+        within = f" within the tie tolerance of {100 * share:g} %" if share > SHARE else ""
+        sure = f"optimal{within}, proven (gap 0.00 %{seconds})"
         return sure if proven else f"optimal by {solver}; {certified(document)}{seconds}"
     if status == "feasible":
         gap = "gap unknown" if summary["gap"] is None else f"gap {100 * summary['gap']:.2f} %"
@@ -321,11 +324,22 @@ def _amount(document: PlanDocument, limit: Limit, value: float) -> str:
 def because_lines(document: PlanDocument) -> list[str]:
     """Why all workloads are done as they are; each sentence names its workload when there are several."""
     many = len(document["workloads"]) > 1
-    return [
+    said = [
         sentence if not many or workload["name"] in sentence else f"{workload['name']}: {sentence}"
         for workload in document["workloads"]
         for sentence in workload["because"]
     ]
+    return [*said, *_tie_lines(document, many=many)]
+
+
+def _tie_lines(document: PlanDocument, *, many: bool) -> Iterator[str]:
+    """Workloads of which other ways are as cheap, and what decided; a tie that names alone decide is not told."""
+    ties = document.get("ties")
+    for row in ties["rows"] if ties is not None else ():
+        by = [NAMES[name] for name in row["by"] if name != "offers"]
+        if by:
+            ways = "1 other way is" if row["others"] == 1 else f"{row['others']} other ways are"
+            yield f"{row['workload'] + ': ' if many else ''}a tie: {ways} as cheap; decided by {', '.join(by)}"
 
 
 def merged(document: PlanDocument, sentences: list[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from planner.candidates.program import Program, Task
 from tests.optimize.instances import ints, program, row
 
-CHAIN = ("cost", "devices", "capacity", "finish", "replicas", "plain", "undated", "bought")
+CHAIN = ("cost", "devices", "pipelined", "capacity", "finish", "replicas", "plain", "undated", "bought")
 
 
 def random_program(seed: int) -> Program:
@@ -71,6 +71,7 @@ def random_program(seed: int) -> Program:
         rows=tuple(rows),
         max_providers=int(rng.integers(1, 3)) if rng.random() < 0.4 else None,
         objective=objectives[int(rng.integers(len(objectives)))],
+        pipelined=np.where(kind, 0, nodes * rng.integers(0, 2, n)),
         plain=nodes * rng.integers(0, 2, n),
         undated=nodes * rng.integers(0, 2, n),
     )
@@ -214,6 +215,7 @@ def weights(question: Program, name: str) -> Any:
     if name == "bought":
         return ints([task.kind == "optional" for task in question.tasks for _ in range(task.first, task.stop)])
     arrays = {"cost": question.cost_microusd, "carbon": question.carbon_mg, "devices": question.devices}
+    arrays |= {"pipelined": question.pipelined}
     return {**arrays, "plain": question.plain, "undated": question.undated}[name]
 
 

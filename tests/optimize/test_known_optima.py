@@ -92,6 +92,8 @@ HAND_SOLVED = {
     "free units": (serving([0], [5], 10), [2]),
     # same cost: fewer devices, though they take longer
     "tie: devices": (one_task([5, 5], nodes=[2, 1], finish=[10.0, 20.0]), [0, 1]),
+    # then no pipeline, though it carries more
+    "tie: pipelined": (serving([5, 5], [11, 10], 10, pipelined=[1, 0]), [0, 1]),
     # then more capacity, though in fewer replicas
     "tie: capacity": (serving([5, 5], [10, 11], 10, replicas=[2, 1]), [0, 1]),
     # of two units each: two of 6 carry more than one of 6 and one of 5

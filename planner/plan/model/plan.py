@@ -14,6 +14,8 @@ from planner.plan.model.rows import Spread
 from planner.plan.model.workloads import Workload
 
 Status = Literal["optimal", "feasible", "infeasible", "stopped", "failed"]
+TieCriterion = Literal["devices", "pipelined", "capacity", "finish", "replicas", "plain", "undated", "bought", "offers"]
+Untold = Literal["", "devices", "pipelined", "capacity", "finish", "replicas", "plain", "undated", "bought", "offers"]
 
 
 class Margins(TypedDict):
@@ -68,6 +70,26 @@ class Fact(TypedDict):
     source: str
     as_of: str
     status: str
+
+
+class TieRow(TypedDict):
+    """A workload of which other ways are as cheap."""
+
+    workload: str
+    others: Count
+    "ways to run all of it alike that are as cheap, and within every limit"
+    by: list[TieCriterion]
+    "what decided between them, most important first"
+
+
+class Ties(TypedDict):
+    """Which of several equally cheap plans this one is."""
+
+    tolerance: Annotated[float, Field(ge=0, le=1e-3)]
+    "of the cost, within which costs are equal; one cent at least, where it is above 0"
+    rows: list[TieRow]
+    untold: Untold
+    "the first criterion by which plans of equal cost were not told apart, for lack of time; empty: by all"
 
 
 class Provenance(TypedDict):
@@ -144,6 +166,8 @@ class PlanDocument(Bought):
     scenario_file: str
     settings: NotRequired[list[str]]
     "the --set texts that made this scenario of its file"
+    ties: NotRequired[Ties]
+    "of a plan that is asked for by its cost: which of several equally cheap ones it is"
     case: str | None
     sha256: str
     "over everything above, canonical JSON"

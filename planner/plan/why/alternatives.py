@@ -100,7 +100,12 @@ def median_cost(candidates: Candidates, solution: Solution | None, **options: An
     whole = program_of(asked, catalog, median, candidates.questions, candidates.pools, confidence=MEDIAN).program
     small = restrict(whole, np.isin(np.arange(whole.column_count), prune(whole)))[0]
     answer = uninterrupted(optimize(replace(small, objective=("cost",)), cost_only=True, **options))
-    return answer.cost_microusd if answer.status == "optimal" else None
+    if answer.status != "optimal":
+        return None
+    cost = answer.cost_microusd
+    if solution is not None and 0 <= solution.cost_microusd - cost <= small.tie_microusd(cost):
+        return solution.cost_microusd  # as cheap
+    return cost
 
 
 def same_at_median(candidates: Candidates) -> bool:

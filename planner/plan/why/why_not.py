@@ -135,6 +135,8 @@ def _compared(
     price = _price(mine)
     share = None if found.share is None else float(found.share)
     regret = cost - solution.cost_microusd
+    if abs(regret) <= candidates.program.tie_microusd(solution.cost_microusd):
+        regret = 0  # as cheap
     return {
         **entry,
         "state": "dearer" if regret > 0 else "as cheap" if regret == 0 else "cheaper",

@@ -1,0 +1,108 @@
+"""Which of several equally cheap plans is the answer, what the plan says of it, and what may be called optimal."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner import api
+from planner.api.checking import check
+from planner.candidates.prune import alone_units
+from planner.candidates.ties import tolerance_microusd
+from planner.catalog.model import Catalog
+from planner.errors import UsageError
+from planner.plan.document import resealed
+from planner.scenario.load import parse_scenario
+from tests import frozen, worlds
+from tests.tiers import cases
+from tests.verified import errors
+
+MODELS = ("qwen2.5-1.5b", "qwen2.5-7b", "llama-3.1-8b", "llama-3.2-1b", "llama-3.2-3b")
+HARDWARE: tuple[dict[str, Any], ...] = (  # nodes of eight, cards alone, both
+    {"allow": ["h100-sxm-80gb"], "regions": "us-east-2"},
+    {"allow": ["l4"]},
+    {"allow": ["a100-*", "l4"], "regions": "us-*"},
+)
+
+
+def test_ten_micro_dollars_rent_no_64_machines() -> None:
+    document = frozen.plan("a100-rules").document
+    (row,) = document["workloads"][0]["allocations"]
+    assert row["devices"] <= 32
+    assert document["ties"]["rows"][0]["by"] == ["devices", "offers"]  # and zones of one price
+    exact = api.solve(frozen.scenario("a100-rules"), frozen.catalog(), tie_tolerance=0.0).document
+    dearer = (document["summary"]["cost_microusd"] or 0) - (exact["summary"]["cost_microusd"] or 0)
+    assert 0 < dearer <= 10
+    assert sum(one["devices"] for one in exact["workloads"][0]["allocations"]) > 32
+
+
+def test_no_pipeline_where_as_cheap_a_plan_without_one_exists() -> None:
+    told = 0
+    for seed in range(cases(6, 50)):
+        rng = random.Random(seed)
+        fleet = {"name": "f", "model": rng.choice(MODELS), "qpm": rng.choice([30, 60, 120, 300, 600])}
+        fleet |= {"input_tokens": rng.choice([200, 500, 1500]), "output_tokens": rng.choice([50, 200, 400])}
+        asked = {"schema": "plan/v1", "name": "small", "serving": [fleet], "hardware": HARDWARE[seed % 3]}
+        session = api.session(parse_scenario(json.dumps(asked), file="small.yaml"), frozen.catalog())
+        document = session.solve().document
+        rows, whole, table = (
+            document["workloads"][0]["allocations"],
+            session.candidates.whole,
+            session.candidates.tables["f"],
+        )
+        cost = document["summary"]["cost_microusd"] or 0
+        most = cost + tolerance_microusd(cost)
+        alone = whole.cost_microusd * alone_units(whole, whole.tasks[0])
+        plain = [table.layout_row(k)["pp"] == 1 for k in np.flatnonzero(alone <= most).tolist()]  # type: ignore[union-attr]
+        assert not any(plain) or all(row["layout"]["pp"] == 1 for row in rows), seed
+        told += "pipelined" in str(document["ties"]["rows"])
+    assert told >= cases(2, 15)  # equal prices are no rarity
+
+
+def two_sizes(dearer_microusd: int, dollars: float = 6.0) -> Catalog:
+    """One machine, and two of twice the price together, which is a little less in all when the first is dearer."""
+    shapes = [worlds.shape("north/one"), worlds.shape("north/two", devices=2)]
+    offers = [worlds.offer("north/one", dollars), worlds.offer("north/two", 2 * dollars)]
+    price = offers[0].price_microusd_per_hour + dearer_microusd
+    return worlds.catalog(shapes=shapes, offers=[replace(offers[0], price_microusd_per_hour=price), offers[1]])
+
+
+JOB = worlds.scenario([worlds.job(deadline="7000 s")])
+
+
+@pytest.mark.parametrize(("dearer_microusd", "devices"), [(0, 1), (5_000, 1), (7_000, 2)])
+def test_what_is_as_cheap(dearer_microusd: int, devices: int) -> None:
+    """6000 s at a price per hour: 5,000 micro-dollars an hour are 8,333 in all, 7,000 are 11,667, above a cent."""
+    catalog = two_sizes(dearer_microusd)
+    document = api.solve(JOB, catalog).document
+    assert document["summary"]["devices"] == devices
+    assert check(document, catalog).standing.proven
+
+
+def test_no_more_than_the_tolerance_is_called_optimal() -> None:
+    """The plan of a larger tolerance is proven at that one alone, and a larger one still is refused."""
+    catalog = two_sizes(60_000, dollars=600.0)  # ten cents of a thousand dollars
+    assert api.solve(JOB, catalog).document["summary"]["devices"] == 2
+    wide = api.solve(JOB, catalog, tie_tolerance=1e-3)
+    assert wide.document["summary"]["devices"] == 1
+    assert check(wide.document, catalog).standing.proven
+    claims = json.loads(wide.to_json())
+    claims["ties"]["tolerance"] = 1e-6
+    found = check(resealed(claims), catalog)
+    assert not found.standing.proven
+    claims["ties"]["tolerance"] = 0.5
+    assert [problem.reference for problem in errors(resealed(claims), catalog)] == ["malformed-plan"]
+    with pytest.raises(UsageError, match=r"at most 0\.001"):
+        api.solve(JOB, catalog, tie_tolerance=0.5)
+
+
+def test_a_tie_is_told_in_the_terminal() -> None:
+    from planner.report.plan import render_plan
+
+    text = render_plan(api.solve(JOB, two_sizes(0)).document, "table", width=200)
+    assert "other ways are as cheap; decided by fewer devices" in text
