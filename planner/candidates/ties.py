@@ -13,8 +13,8 @@ finish     jobs that end earlier
 replicas   more replicas: no single point of failure
 plain      the plainer layout: fewer kinds of parallelism; then data before tensor,
            context and experts before pipeline
+bought     fewer purchases ahead: who does not commit can still do so
 undated    prices of a known day
-bought     fewer purchases ahead
 =========  =======================================================================
 
 and last the names of the offers (`planner.candidates.prune.canonical_order`). Times and rates are told apart by six
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from planner.estimate.layout import Layout
     from planner.estimate.serving import ReplicaLayout
 
-TIE_RULE = ("devices", "pipelined", "capacity", "finish", "replicas", "plain", "undated", "bought")
+TIE_RULE = ("devices", "pipelined", "capacity", "finish", "replicas", "plain", "bought", "undated")
 GAINED = ("capacity", "replicas")  # more is better
 NAMES = {  # for people
     "devices": "fewer devices",

@@ -63,7 +63,7 @@ def certificate_of(
     priced: Selection = {"criterion": criterion, "latest_s": latest_s, **_relaxed(candidates.program, found)}
     priced = {**priced, "requests": list(_best_parts(candidates, solution, priced))}
     value, bound = int(reached[criterion]), certified_bound(candidates, priced, int(reached[criterion]))
-    share = SHARE if criterion == "carbon" else candidates.tie_share
+    share = SHARE if criterion == "carbon" else candidates.program.tie_share
     if not reaches(value, bound, share):
         finer: Selection = {**priced, "requests": list(_finer_parts(candidates, solution, priced))}
         better = certified_bound(candidates, finer, value)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from planner.candidates.search import Candidates
+from planner.candidates.ties import SHARE
 from planner.errors import Problem
 from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound
 from planner.plan.checks.findings import Finding, problems_of
@@ -231,7 +232,7 @@ def _witness(certificate: Certificate) -> Iterator[Finding]:
         yield Finding("changed-certificate", "its prices were changed after it was made")
 
 
-def _figures(certificate: Certificate, value: int, bound: int, share: float) -> Iterator[Finding]:
+def _figures(certificate: Certificate, value: int, bound: int, share: float = SHARE) -> Iterator[Finding]:
     """What it states of itself follows from its prices."""
     stated = certificate["bound"]
     if bound >= UNMET:

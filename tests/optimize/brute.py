@@ -14,7 +14,7 @@ import numpy as np
 from planner.candidates.program import Program, Task
 from tests.optimize.instances import ints, program, row
 
-CHAIN = ("cost", "devices", "pipelined", "capacity", "finish", "replicas", "plain", "undated", "bought")
+CHAIN = ("cost", "devices", "pipelined", "capacity", "finish", "replicas", "plain", "bought", "undated")
 
 
 def random_program(seed: int) -> Program:

@@ -104,12 +104,12 @@ HAND_SOLVED = {
     "tie: finish to six digits": (one_task([5, 5], finish=[1e5, 1e5 - 0.01], plain=[0, 1]), [1, 0]),
     # then more replicas
     "tie: replicas": (serving([5, 5], [10, 10], 10, replicas=[1, 2], plain=[0, 1]), [0, 1]),
-    # then the plainer layout, though its price is of no known day
-    "tie: plain": (one_task([5, 5], plain=[1, 0], undated=[0, 1]), [0, 1]),
-    # then prices of a known day, though something more is bought
-    "tie: undated": (with_purchases([5, 5], [1, 2], undated=[1, 0, 0]), [0, 1, 2]),
-    # then fewer purchases, though the offer comes later
-    "tie: bought": (with_purchases([5, 5], [2, 1]), [0, 1, 1]),
+    # then the plainer layout, though more is bought for it
+    "tie: plain": (with_purchases([5, 5], [1, 2], plain=[1, 0, 0]), [0, 1, 2]),
+    # then fewer purchases, though the price is of no known day
+    "tie: bought": (with_purchases([5, 5], [2, 1], undated=[0, 1, 0]), [0, 1, 1]),
+    # then prices of a known day, though the offer comes later
+    "tie: undated": (one_task([5, 5], undated=[1, 0]), [0, 1]),
     # then the offer that comes first
     "tie: names": (one_task([5, 5], offer=[7, 3]), [0, 1]),
     # ten micro-dollars of $10,000 are nothing: 32 devices in place of 96
