@@ -13,7 +13,7 @@ from planner.candidates.search import Candidates, enumerate_candidates
 from planner.errors import InputError, Place, PlanError, Problem
 from planner.plan.checks.findings import gathered, problems_of
 from planner.plan.made_with import catalog_of_plan
-from planner.plan.proof import WITH_PLAN
+from planner.plan.proof import WITH_PLAN, tie_share_of
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.stale import asks_the_same, changed_keys, scenario_of
 from planner.plan.standing import Standing, as_proven, standing_of, unknown_standing
@@ -91,7 +91,8 @@ def check(document: PlanDocument, catalog: Catalog | None = None, *, thorough: b
     allow_suspect = _allows_suspect(document)
     try:
         check_references(scenario, catalog)
-        listed = enumerate_candidates(scenario, catalog, loader_of(scenario), allow_suspect=allow_suspect)
+        asked: dict[str, Any] = {"allow_suspect": allow_suspect, "tie_share": tie_share_of(document)}
+        listed = enumerate_candidates(scenario, catalog, loader_of(scenario), **asked)
     except InputError as error:
         return Checked(document=document, problems=list(error.problems), standing=unknown_standing(document))
     problems = [*problems, *_told(document, catalog, listed, thorough=thorough)]

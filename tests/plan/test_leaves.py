@@ -136,7 +136,13 @@ def test_what_is_told_is_words_and_how_the_solver_was_asked() -> None:
         if not word.removesuffix("?").endswith(":str")
     }
     asked = {f"provenance.{name}" for name in ("seed", "threads", "gap_asked", "solver_gap")}
-    assert numbers == {*asked, "others.previous.share", "others.previous.move_usd", "ties.tolerance", "ties.rows.*.others"}
+    assert numbers == {
+        *asked,
+        "others.previous.share",
+        "others.previous.move_usd",
+        "ties.tolerance",
+        "ties.rows.*.others",
+    }
     assert "workloads[].because[]" in told_paths()
 
 
