@@ -128,10 +128,8 @@ def _told(document: PlanDocument, catalog: Catalog, listed: Candidates, *, thoro
 
 def _searched(document: PlanDocument, catalog: Catalog, listed: Candidates) -> Callable[[Scenario], Candidates]:
     """Every way of a scenario much like the one of a document."""
-    allow_suspect = _allows_suspect(document)
-    return lambda asked: enumerate_candidates(
-        asked, catalog, loader_of(asked), allow_suspect=allow_suspect, known=listed
-    )
+    chosen: dict[str, Any] = {"allow_suspect": _allows_suspect(document), "tie_share": tie_share_of(document)}
+    return lambda asked: enumerate_candidates(asked, catalog, loader_of(asked), known=listed, **chosen)
 
 
 def only_claims(document: PlanDocument, problems: Sequence[Problem]) -> bool:

@@ -73,7 +73,7 @@ def simulated_rows(
 def simulation_findings(stated: Sequence[Simulated], again: Sequence[Simulated]) -> Iterator[Finding]:
     """Where a simulation, run again with its seed, shows something else.
 
-    Figures agree to a millionth: the last bit of a processor's logarithms orders no two events otherwise, or hardly ever.
+    Figures agree to a millionth: the last bit of a logarithm hardly ever orders two events otherwise.
     """
     if len(again) != len(stated):
         yield Finding("wrong-simulation", f"{len(stated)} replicas are simulated, the plan has {len(again)}")
