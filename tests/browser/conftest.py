@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,35 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 HOSTILE = "".join(name for name in HAND_MADE if "<" in name or "&" in name)
 
 
+PATIENCE_S = 180  # a browser that no longer answers ends its test, not the whole run
+
+
+class NoAnswerError(Exception):
+    """The browser does not answer."""
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """A time that the browser has for what is asked of it; playwright waits for ever for one that is gone."""
+
+    def ring(*_: object) -> None:
+        raise NoAnswerError(f"no answer from the browser in {PATIENCE_S} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(PATIENCE_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(autouse=True)
+def in_time() -> Iterator[None]:
+    with answered():
+        yield
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     program = os.environ.get("PLAN_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -33,7 +64,8 @@ def chromium() -> Iterator[Any]:
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         yield browser
-        browser.close()
+        with answered():
+            browser.close()
 
 
 @pytest.fixture(scope="session")
