@@ -113,10 +113,6 @@ def _usd(microusd: Fraction | int | None) -> float | None:
     return None if microusd is None else float(Fraction(microusd) / 1_000_000)
 
 
-def _less(one: Fraction | None, other: Fraction | None) -> float | None:
-    return None if one is None or other is None else _usd(one - other)
-
-
 def _mean(shares: Sequence[Fraction], costs: Sequence[int | None]) -> Fraction | None:
     """Expected cost; None when some case has none.  [micro-USD]"""
     if None in costs:
