@@ -214,7 +214,13 @@ def test_shares_of_a_mix_make_the_batch(shares: tuple[int, int], found: int) -> 
     )
     rows = [
         {
-            "mix": {"name": "3 × a + 5 × b", "groups": 2, "batch_sequences": 64, "sequences": share, "share": share / 64},
+            "mix": {
+                "name": "3 × a + 5 × b",
+                "groups": 2,
+                "batch_sequences": 64,
+                "sequences": share,
+                "share": share / 64,
+            },
             "offer": offer,
             "count": count,
             "layout": {"dp": 1, "micro_batch": 1, "pp": 1, "vpp": 1, "global_batch_sequences": share},
