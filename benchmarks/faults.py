@@ -511,6 +511,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="faults of functions that have one of these in their names")
     parser.add_argument("--all", action="store_true", help="every fault, not a sample")
     parser.add_argument("--scenario", action="append", help="ask these only")
+    parser.add_argument("--json", type=Path, help="write down what becomes of each, too")
     options = parser.parse_args(words)
     import tempfile
 
@@ -523,16 +524,19 @@ def main(words: Sequence[str] | None = None) -> int:
     used = {name for one in known.values() for name in one.calls}
     print(f"{len(functions_of)} functions, {len(used)} called by {len(known)} plans, {len(called)} return something; "
           f"{len(todo)} faults; {_cpu_s() - begun:.0f} CPU s so far", flush=True)  # fmt: skip
-    chosen = [fault for fault in todo if not options.names or any(name in fault.function for name in options.names)]
+    chosen = [fault for fault in todo if not options.names or any(name in str(fault) for name in options.names)]
     if not options.names and not options.all:
         chosen = sorted(random.Random(20261122).sample(chosen, min(SAMPLE, len(chosen))))
-    judge, counts = Judge(), Counter[str]()
+    judge, counts, written = Judge(), Counter[str](), {}
     for fault in chosen:
         which = todo[fault]
         document = faulty(which, fault, known[which])
         verdict, why = judge.verdict(document, known[which].document)
         counts[verdict] += 1
+        written[str(fault)] = verdict, why
         print(f"{verdict:12} {fault} [{which}] {why[:160]}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(written), encoding="utf-8")
     used_s = _cpu_s() - begun + time.process_time()
     print(f"{len(chosen)} faults: {dict(counts.most_common())}; {used_s:.0f} CPU s")
     return int(bool(counts["missed"]))

@@ -24,6 +24,7 @@ _MOST = 10  # problems that are told; the first of them are enough to mend a fil
 _LIMIT_BYTES = 64_000_000
 _DIGITS = 100  # of a whole number that are read: Python reads no more than a few thousand, and far fewer are too many
 _LARGEST = 2**63 - 1  # of whole numbers: micro-dollars are 64 bits wide
+_FARTHEST = 1e100  # of others: in any smaller unit they are numbers still
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
 _HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: what no file can hold
 _SHOWN = 40  # characters of a value that is refused
@@ -128,6 +129,8 @@ def _unfit(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             waiting += ((f"{path}[{index}]", inner) for index, inner in enumerate(value))
         elif isinstance(value, float) and not math.isfinite(value):
             yield path, "is no finite number"
+        elif isinstance(value, float) and not -_FARTHEST <= value <= _FARTHEST:
+            yield path, f"is beyond {_FARTHEST:g}"
         elif isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
             yield path, "is a whole number of more than 63 bits"
         elif isinstance(value, str) and not value.isascii() and _HALF.search(value):

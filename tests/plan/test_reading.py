@@ -147,6 +147,7 @@ def test_every_function_that_takes_a_plan_tells_the_path(reader: str) -> None:
     [
         (("summary", "cost_usd"), float("nan"), "summary.cost_usd is no finite number"),
         (("summary", "cost_usd"), float("-inf"), "summary.cost_usd is no finite number"),
+        (("summary", "cost_usd"), -1e308, "summary.cost_usd is beyond 1e+100"),
         (("summary", "cost_microusd"), 2**63, "summary.cost_microusd is a whole number of more than 63 bits"),
         (("summary", "devices"), -1, "summary.devices is -1, should be greater than or equal to 0"),
         (("summary", "devices"), 2.0, "summary.devices is 2.0, should be a valid integer"),
