@@ -191,7 +191,8 @@ def leaf_counts(document: PlanDocument) -> list[str]:
     """How many leaves of a document are worked out again, held against what they are from, or told and not checked."""
     from planner.plan.checks.leaves import counts
 
-    return [", ".join(f"{number:,} leaves {kind}" for kind, number in counts(document).items())]
+    numbers = counts(document).items()
+    return [", ".join(f"{number:,} {'leaf' if number == 1 else 'leaves'} {kind}" for kind, number in numbers)]
 
 
 def solved_again(document: PlanDocument, catalog: Catalog | None = None) -> tuple[list[Problem], str, bool]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from planner.plan.why.model import BreakEvenRow, MarginalValue, WhyNot
 
 Answer = tuple[Candidates, Solution]
-LISTING_SHARE = 0.6  # of the time that is left until a deadline; what is not listed by then is left out
+LISTING_SHARE = 0.7  # of the time that is left until a deadline; what is not listed by then is left out
 TELLING_S = 0.05  # of a processor, from which on it tells how busy the machine is
 ASKED = ("solver", "time_limit_s", "threads", "seed")  # options of further programs
 

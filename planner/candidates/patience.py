@@ -15,7 +15,7 @@ def endless() -> float:
 
 @dataclass(slots=True, kw_only=True)
 class Patience:
-    """Time for listing, in equal parts for all workloads; what one leaves goes to those after it."""
+    """Time for listing, in equal parts for all workloads; what one leaves goes to those after it, then to those cut."""
 
     workloads: Sequence[str]
     spent: Spent = endless
@@ -27,3 +27,11 @@ class Patience:
         if up and workload not in self.cut:
             self.cut.append(workload)
         return up
+
+    def again(self) -> Patience | None:
+        """What is left, for those that were cut: if each has more of it than it had, since it begins anew."""
+        gone = self.spent()
+        left = 1 - gone
+        if not self.cut or left / len(self.cut) <= 1 / len(self.workloads):
+            return None
+        return Patience(workloads=self.cut, spent=lambda: (self.spent() - gone) / left)

@@ -152,8 +152,8 @@ def enumerate_candidates(
         Of another scenario: the ways of a workload that is as it was, where nothing else changed that they depend
         on, are taken from there.
     spent
-        Share of the time for it that is gone. Each workload has an equal part: what it does not come to is left out,
-        and `cut` names it.
+        Share of the time for it that is gone. Each workload has an equal part, those cut then what the others left:
+        what it does not come to is left out, and `cut` names it.
     tie_share
         Of the cost, within which costs are equal.
     """
@@ -177,6 +177,10 @@ def enumerate_candidates(
             ways[workload.name] = before.asked_by(workload, around)
         else:
             ways[workload.name] = evaluated(workload, arch, around, catalog, patience)
+    if (again := patience.again()) is not None:
+        for workload in [one for one in scenario.workloads if one.name in patience.cut]:
+            ways[workload.name] = evaluated(workload, ways[workload.name].arch, around, catalog, again)
+        patience = again
     questions = {name: one.question for name, one in ways.items()}
     tables = {name: one.table for name, one in ways.items()}
     ledgers = {name: one.ledger.copy() for name, one in ways.items()}

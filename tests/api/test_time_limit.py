@@ -48,6 +48,26 @@ def test_each_workload_has_its_part_of_the_time() -> None:
     assert len(part.tables["b"]) == len(listed(QUESTION, lambda: 0.0).tables["b"])
 
 
+def test_what_the_others_left_goes_to_those_that_were_cut() -> None:
+    """The first of three is cut at its third; the others need a tenth, and what is left lists the first from anew."""
+    question = scenario(training=[job("a"), job("b"), job("c")])
+    clock = {"spent": 0.35}
+
+    def spent() -> float:
+        clock["spent"] += 0.002
+        return clock["spent"]
+
+    part = listed(question, spent)
+    assert part.cut == ()
+    assert len(part.tables["a"]) == len(listed(question, lambda: 0.0).tables["a"])
+
+
+def test_nothing_is_listed_again_in_less_time_than_it_had() -> None:
+    part = listed(QUESTION, lambda: 0.9)
+    assert part.cut == ("a",)
+    assert len(part.tables["a"]) == 0
+
+
 def test_a_fleet_that_there_is_no_time_for_is_named() -> None:
     question = scenario(serving=[fleet("one"), fleet("two")])
     assert listed(question, lambda: 0.7).cut == ("one",)
@@ -63,7 +83,7 @@ def test_what_was_listed_in_time_gives_a_plan_that_claims_nothing() -> None:
     """After a few looks at the clock the time of the first job is up, and that of the second is not."""
     cheapest = api.solve(QUESTION, MANY)
     looks = iter([0.0] * 11)
-    plan = api.solve(QUESTION, MANY, time_limit_s=deadline(lambda: next(looks, 3.0)))
+    plan = api.solve(QUESTION, MANY, time_limit_s=deadline(lambda: next(looks, 3.5)))
     summary = plan.document["summary"]
     assert plan.status == "feasible"
     assert plan.exit_code == 5

@@ -87,6 +87,7 @@ def test_verbose_counts_the_leaves(plans: dict[str, Document], tmp_path: Path, r
     words = " ".join(answer.out.split())
     assert answer.code == 0
     assert all(f"leaves {kind}" in words for kind in ("recomputed", "held", "told"))
+    assert "1 leaf solved" in words
     assert "leaves told" not in " ".join(run("verify", str(file)).out.split())
 
 
