@@ -76,9 +76,10 @@ class Checker:
 
     def problems(self, document: PlanDocument) -> list[Problem]:
         """Every way in which a plan contradicts its scenario, the catalog or itself; empty when it holds."""
-        return gathered(self._findings(document))
+        return gathered(self.findings(document))
 
-    def _findings(self, document: PlanDocument) -> Iterator[Finding]:
+    def findings(self, document: PlanDocument) -> Iterator[Finding]:
+        """The same one by one, as they are found; what cannot be read raises."""
         yield from _seal(document)
         yield from leaf_findings(document)
         yield from _catalog(document, self._catalog)

@@ -72,12 +72,14 @@ def test_what_is_needed_with_its_margin_is_usable(
     needed = needed_gib * GIB
     terms = SimpleNamespace(total=needed, row=lambda _: {"weights": needed})
     monkeypatch.setattr(allocation, "training_memory", lambda *_: terms)
+    monkeypatch.setattr(allocation, "layout_of", lambda *_: None)
     memory = {"terms_bytes": {"weights": needed}, "needed_bytes": needed, "usable_bytes": 60.0 * GIB,
               "free_bytes": 60 * GIB - needed}  # fmt: skip
     one = check()
     margins: Any = SimpleNamespace(memory=margin)
-    layout: Any = SimpleNamespace()
-    findings = one._memory(one.scenario.training[0], {"memory": memory}, layout, facts(), margins)
+    layout: Any = SimpleNamespace(devices=2)
+    row: Any = {"memory": memory, "layout": {}}
+    findings = one._memory(one.scenario.training[0], row, layout, facts(), margins)
     assert told(findings) == ["does-not-fit"] * found
 
 

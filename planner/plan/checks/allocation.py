@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from planner.estimate.resolve import (
     usable_bytes,
 )
 from planner.estimate.run import checkpoint_bytes_of, preemption_margin
+from planner.estimate.terms import Terms
 from planner.estimate.training import TrainingSpec, training_memory, training_time
 from planner.estimate.training_memory import host_bytes
 from planner.plan.checks.bands import Margins, band_findings, margins_on
@@ -36,8 +37,22 @@ from planner.plan.checks.under_way import layout_of, ratio_on
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
-    from planner.plan.model.rows import TrainingAllocation
+    from planner.plan.model.rows import TrainingAllocation, TrainingLayout
     from planner.plan.model.workloads import Allocation, ServingWorkload, UnderWay, Workload
+
+
+class Way(NamedTuple):
+    """How long one job takes alone on some shapes, and what that was worked out of."""
+
+    spec: TrainingSpec
+    mfu: float
+    seconds: Mapping[str, float]  # by term
+    hours: float  # of all terms
+
+    @property
+    def busy_s(self) -> float:
+        """While it runs, without what its interruptions cost."""
+        return sum(seconds for name, seconds in self.seconds.items() if name not in RUN_TERMS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +88,29 @@ class AllocationCheck:
             yield from serving_findings(
                 asked, self.scenario, self.catalog, self.arch, pairs, served["fleet"], self.memo
             )
+
+    def memory(self, job: TrainingJob, split: TrainingLayout, devices: int) -> Terms:
+        """What a device holds of a job, worked out once for a split.  [B]"""
+        key = ("memory", job.name, devices, *sorted(split.items()))
+        spec = training_spec(job, self.arch)
+        return self.memo.of(key, lambda: training_memory(self.arch, spec, layout_of(split, devices)))
+
+    def way(self, job: TrainingJob, split: TrainingLayout, nodes: int, facts: OfferFacts, margins: Margins) -> Way:
+        """One job on so many shapes, worked out once for a split."""
+        spot = self.scenario.hardware.spot if facts.offer.price_model == "spot" else None
+        ratio = ratio_on(self.under_way, facts.device.id)
+        scaled = ratio if margins.erring == 1.0 else (ratio or 1.0) * margins.erring
+
+        def predicted() -> Way:
+            machine = training_machine(
+                facts.device, facts.shape, job, self.arch, self.catalog, facts.inter_node_bytes_per_s
+            )
+            spec = training_spec(job, self.arch, facts.device, facts.shape, scaled, spot)
+            time = training_time(self.arch, spec, layout_of(split, nodes * facts.shape.devices), machine)
+            return Way(spec, float(machine.mfu), time.row(0), float(time.total) / 3600.0)
+
+        key = ("way", job.name, facts.shape.id, spot is None, nodes, scaled, *sorted(split.items()))
+        return self.memo.of(key, predicted)
 
     def _offer(self, asked: TrainingJob | ServingFleet, row: Allocation, facts: OfferFacts) -> Iterator[Finding]:
         """Price, place and permission."""
@@ -135,7 +173,7 @@ class AllocationCheck:
         if not problems:
             yield from self._memory(job, row, layout, facts, margins)
         if not problems and not shared:
-            yield from self._time(job, row, layout, facts, per_job, margins)
+            yield from self._time(job, row, facts, per_job, margins)
 
     def _mixes(self, job: TrainingJob, rows: list[TrainingAllocation]) -> Iterator[Finding]:
         """Rows that share jobs among several offers, together."""
@@ -153,21 +191,18 @@ class AllocationCheck:
                 )
                 yield from check.findings(known)
 
-    def _chance(
-        self, job: TrainingJob, spec: TrainingSpec, facts: OfferFacts, layout: Layout, terms: Mapping[str, float]
-    ) -> float:
+    def _chance(self, job: TrainingJob, way: Way, facts: OfferFacts, devices: int) -> float:
         """What a run on machines that are taken away is longer than its mean at the confidence of the job."""
-        spot, run = self.scenario.hardware.spot, spec.run
+        spot, run = self.scenario.hardware.spot, way.spec.run
         if facts.offer.price_model != "spot" or spot is None or run is None:
             return 1.0
-        busy_s = sum(seconds for name, seconds in terms.items() if name not in RUN_TERMS)
-        size = checkpoint_bytes_of(self.arch, spec)
-        return float(np.max(preemption_margin(busy_s, layout.devices, size, run, job.confidence_share)))
+        size = checkpoint_bytes_of(self.arch, way.spec)
+        return float(np.max(preemption_margin(way.busy_s, devices, size, run, job.confidence_share)))
 
     def _memory(
         self, job: TrainingJob, row: TrainingAllocation, layout: Layout, facts: OfferFacts, margins: Margins
     ) -> Iterator[Finding]:
-        terms = training_memory(self.arch, training_spec(job, self.arch), layout)
+        terms = self.memory(job, row["layout"], layout.devices)
         needed, usable = float(terms.total), usable_bytes(facts.device, facts.shape)
         cells = memory_cells(terms.row(0), usable)
         yield from cell_findings("wrong-memory", job.name, row["memory"], cells, scale=usable)
@@ -188,26 +223,14 @@ class AllocationCheck:
             yield Finding("does-not-fit", f"{job.name}: offloads {asked:.6g} B a device, hosts hold {most or 0:.6g} B")
 
     def _time(
-        self,
-        job: TrainingJob,
-        row: TrainingAllocation,
-        layout: Layout,
-        facts: OfferFacts,
-        per_job: int,
-        margins: Margins,
+        self, job: TrainingJob, row: TrainingAllocation, facts: OfferFacts, per_job: int, margins: Margins
     ) -> Iterator[Finding]:
-        machine = training_machine(
-            facts.device, facts.shape, job, self.arch, self.catalog, facts.inter_node_bytes_per_s
-        )
-        ratio = ratio_on(self.under_way, facts.device.id)
+        way, devices = self.way(job, row["layout"], per_job, facts, margins), per_job * facts.shape.devices
+        spec, hours = way.spec, way.hours
         spot = self.scenario.hardware.spot if facts.offer.price_model == "spot" else None
-        scaled = ratio if margins.erring == 1.0 else (ratio or 1.0) * margins.erring
-        spec = training_spec(job, self.arch, facts.device, facts.shape, scaled, spot)
-        time = training_time(self.arch, spec, layout, machine)
-        hours = float(time.total) / 3600.0
         yield from cell_findings("wrong-time", job.name, row, {"hours": hours})
         restart_s = spec.run.restart_s if spec.run is not None else 0.0
-        margin = margins.time * self._chance(job, spec, facts, layout, time.row(0))
+        margin = margins.time * self._chance(job, way, facts, devices)
         yield from cell_findings("wrong-time", job.name, row, {"held_hours": hours * margin})
         yield from running_findings(job, row, facts, self.scenario, hours * margin, restart_s)
         if hours * 3600.0 * margin > job.deadline_s * (1 + 1e-12):
@@ -215,11 +238,11 @@ class AllocationCheck:
             when = f"{hours * margin:.6g} h{at}"
             yield Finding("late", f"{job.name}: {when} is after the deadline of {job.deadline_s / 3600:.6g} h")
         yield from band_findings(job, row, margins, hours)
-        yield from cell_findings("wrong-time", job.name, row, training_cells(job, row, time.row(0), hours))
+        yield from cell_findings("wrong-time", job.name, row, training_cells(job, row, way.seconds, hours))
+        ratio = ratio_on(self.under_way, facts.device.id)
         yield from cell_findings("wrong-time", job.name, row, {"step_time_ratio": ratio})
-        yield from run_findings(job, self.arch, spec, facts.shape, row, time.row(0), spot)
-        busy_s = sum(seconds for name, seconds in time.row(0).items() if name not in RUN_TERMS)
-        speed = speed_cells(job, self.arch, self.catalog, facts, float(machine.mfu), busy_s, layout.devices)
+        yield from run_findings(job, self.arch, spec, facts.shape, row, way.seconds, spot)
+        speed = speed_cells(job, self.arch, self.catalog, facts, way.mfu, way.busy_s, devices)
         yield from cell_findings("wrong-time", job.name, row, speed)
         yield from cell_findings("wrong-time", job.name, row["work"], speed["work"])  # each by its own size
         yield from cell_findings("wrong-energy", job.name, row, energy_cells(self.catalog, facts, row["count"], hours))

@@ -159,13 +159,13 @@ def _row(
     if jobs < 1 or row["count"] % jobs:
         yield Finding(WRONG, f"{asked.name}: {row['count']} shapes for {jobs} jobs")
     elif not asked.mix_within_job and not scenario.scheduled:
-        way = training_way(check, asked, row["offer"], row["count"] // jobs, row["layout"], facts)
-        if isinstance(way, Finding):
-            yield way
+        hours = training_way(check, asked, row["offer"], row["count"] // jobs, row["layout"], facts)
+        if isinstance(hours, Finding):
+            yield hours
             return
         begin = asked.start_s / 3600.0
-        when: dict[str, object] = {"hours": way.hours, "start_hours": begin, "finish_hours": begin + way.hours}
-        when["cost_microusd"] = exact_cost(row["count"] // jobs, facts.offer.price_microusd_per_hour, way.hours) * jobs
+        when: dict[str, object] = {"hours": hours, "start_hours": begin, "finish_hours": begin + hours}
+        when["cost_microusd"] = exact_cost(row["count"] // jobs, facts.offer.price_microusd_per_hour, hours) * jobs
         yield from cell_findings(WRONG, asked.name, row, when)
 
 

@@ -47,7 +47,7 @@ def memory_cells(terms: dict[str, float], usable_bytes: float) -> Memory:
 
 
 def training_cells(
-    job: TrainingJob, row: TrainingAllocation, terms: dict[str, float], hours: float
+    job: TrainingJob, row: TrainingAllocation, terms: Mapping[str, float], hours: float
 ) -> Mapping[str, object]:
     """When a job is done, and of what its time is made."""
     others = dict.fromkeys(row["time_terms_s"], 0.0)  # terms of another tier, in a plan that mixes tiers

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from planner.catalog.load import device_matches
@@ -39,6 +40,7 @@ class Holding:
     row: Allocation | Contract
     facts: OfferFacts
     shapes: int
+    quotas: frozenset[int]  # of the scenario, that count it
     bought: bool = False  # under a contract or for whole periods: counts against quotas and spend alone
 
     def active(self, moment_s: float) -> bool:
@@ -113,7 +115,8 @@ def limit_table_findings(document: PlanDocument, scenario: Scenario, catalog: Ca
         active = [holding for holding in holdings if holding.active(moment)]
         limits += _of_offers(active, _capped(holdings if scenario.scheduled else active))
     if scenario.scheduled:
-        every = [[*limits, *_of_contracts(document, scenario, catalog, at)] for at, limits in enumerate(every)]
+        own = _of_contracts(document, scenario, catalog, len(moments))
+        every = [[*limits, *more] for limits, more in zip(every, own)]
     wanted = {(limit.name, limit.label): [limit] for limit in of_plan}
     for at, limits in enumerate(every):
         for limit in limits:
@@ -164,20 +167,19 @@ def _moments(scenario: Scenario) -> list[float]:
     return [moment for running, moment in sets.items() if running and not any(running < other for other in sets)]
 
 
-def _of_contracts(document: PlanDocument, scenario: Scenario, catalog: Catalog, period: int) -> Iterator[Limit]:
-    """How many nodes of each of the scenario's own contracts are held in a period."""
+def _of_contracts(document: PlanDocument, scenario: Scenario, catalog: Catalog, periods: int) -> list[list[Limit]]:
+    """How many nodes of each of the scenario's own contracts are held in each period."""
+    every: list[list[Limit]] = [[] for _ in range(periods)]
     for index, contract in enumerate(scenario.hardware.contracts):
-        if contract.max_shapes is None:
-            continue
-        for offer in catalog.offers:
-            if offer.id.startswith(f"{OWN_CONTRACT}{index}:"):
-                held = [
-                    (one["count"], one["count"])
-                    for one in document["contracts"]
-                    if one["offer"] == offer.id and one["first_period"] <= period < one["end_period"]
-                ]
-                name, label = f"hardware.contracts[{index}].max_shapes", f"at most {contract.max_shapes} shapes of "
-                yield Limit(name, label + offer.id, "shapes", 1.0, contract.max_shapes, held)
+        mine = [one.id for one in catalog.offers if one.id.startswith(f"{OWN_CONTRACT}{index}:")]
+        for offer in mine if contract.max_shapes is not None else ():
+            bought = [one for one in document["contracts"] if one["offer"] == offer]
+            name, label = f"hardware.contracts[{index}].max_shapes", f"at most {contract.max_shapes} shapes of {offer}"
+            for period, limits in enumerate(every):
+                held = [one["count"] for one in bought if one["first_period"] <= period < one["end_period"]]
+                pairs = [(count, count) for count in held]
+                limits.append(Limit(name, label, "shapes", 1.0, contract.max_shapes or 0, pairs))
+    return every
 
 
 def _holdings(document: PlanDocument, scenario: Scenario, catalog: Catalog, *, once: bool = False) -> Iterator[Holding]:
@@ -188,15 +190,19 @@ def _holdings(document: PlanDocument, scenario: Scenario, catalog: Catalog, *, o
             facts = facts_of_row(row, scenario, catalog)
             if facts is None or workload["name"] not in asked:
                 continue
+            made = partial(Holding, row=row, facts=facts, quotas=_quotas_of(facts, scenario))
             if once:
-                end_s, shapes = scenario.horizon_s, int(row["count"])
-                yield Holding(start_s=0.0, end_s=end_s, row=row, facts=facts, shapes=shapes)
+                yield made(start_s=0.0, end_s=scenario.horizon_s, shapes=int(row["count"]))
             else:
-                yield from _held(asked[workload["name"]], row, facts, scenario)
+                yield from _held(asked[workload["name"]], row, facts, scenario, made)
 
 
 def _held(
-    asked: TrainingJob | ServingFleet, row: Allocation, facts: OfferFacts, scenario: Scenario
+    asked: TrainingJob | ServingFleet,
+    row: Allocation,
+    facts: OfferFacts,
+    scenario: Scenario,
+    made: Callable[..., Holding],
 ) -> Iterator[Holding]:
     """The whole window of a workload; with a calendar the periods that the row touches."""
     grid, shapes = grid_of(scenario), int(row["count"])
@@ -204,13 +210,11 @@ def _held(
         edges, per_job = grid.edges_s(), shapes // max(jobs_of(row), 1)
         for held in held_by(asked, row, facts, scenario):
             count = per_job * held.jobs if isinstance(asked, TrainingJob) else shapes
-            yield Holding(start_s=edges[held.first], end_s=edges[held.stop], row=row, facts=facts, shapes=count)
+            yield made(start_s=edges[held.first], end_s=edges[held.stop], shapes=count)
     elif isinstance(asked, TrainingJob):
-        yield Holding(
-            start_s=asked.start_s, end_s=asked.start_s + asked.deadline_s, row=row, facts=facts, shapes=shapes
-        )
+        yield made(start_s=asked.start_s, end_s=asked.start_s + asked.deadline_s, shapes=shapes)
     else:
-        yield Holding(start_s=0.0, end_s=scenario.horizon_s, row=row, facts=facts, shapes=shapes)
+        yield made(start_s=0.0, end_s=scenario.horizon_s, shapes=shapes)
 
 
 def _bought(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Holding]:
@@ -225,7 +229,10 @@ def _bought(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Ite
                 edges[max(0, min(period, grid.periods))]
                 for period in (contract["first_period"], contract["end_period"])
             )
-            yield Holding(start_s=begin, end_s=end, row=contract, facts=facts, shapes=contract["count"], bought=True)
+            yield Holding(
+                start_s=begin, end_s=end, row=contract, facts=facts, shapes=contract["count"],
+                quotas=_quotas_of(facts, scenario), bought=True,
+            )  # fmt: skip
 
 
 def _providers(holdings: Sequence[Holding], scenario: Scenario) -> Iterator[Finding]:
@@ -327,7 +334,7 @@ def _at_moment(active: Sequence[Holding], scenario: Scenario, moment_s: float | 
         bound = limits.spend_microusd_per_hour
         yield Limit("limits.spend", "spend per hour", "USD/h", 1e6, bound, _sums(active, _spend))
     for index, quota in enumerate(hardware.quotas):
-        mine = [holding for holding in active if _counts(quota, holding.facts)]
+        mine = [holding for holding in active if index in holding.quotas]
         scope = " ".join(filter(None, (quota.provider, quota.device, quota.region, quota.price_model))) or "all"
         both = (("devices", quota.max_devices, _devices), ("shapes", quota.max_shapes, _shapes))
         for noun, bound_or_none, amount in both:
@@ -390,6 +397,11 @@ def _milliwatts(holding: Holding) -> int:
     if device.tdp_w is None:
         return UNKNOWN  # unknown power may not be used under a power limit
     return math.ceil(device.tdp_w * shape.devices * shape.compute_share * 1000) * holding.shapes
+
+
+def _quotas_of(facts: OfferFacts, scenario: Scenario) -> frozenset[int]:
+    """Quotas that count an offer."""
+    return frozenset(index for index, quota in enumerate(scenario.hardware.quotas) if _counts(quota, facts))
 
 
 def _counts(quota: Quota, facts: OfferFacts) -> bool:

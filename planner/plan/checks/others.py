@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.catalog.model import Band, Catalog
 from planner.estimate.bands import ErrorBand
 from planner.estimate.market import cap_name
-from planner.estimate.resolve import band_on, training_machine, training_spec, usable_bytes
+from planner.estimate.resolve import band_on, usable_bytes
 from planner.estimate.resolve_serving import bucket_demands, fleet_levels
 from planner.estimate.serving_fleet import WHOLE
 from planner.estimate.serving_tiers import fleet_engine
-from planner.estimate.training import training_memory, training_time
 from planner.plan.checks.allocation import AllocationCheck
 from planner.plan.checks.bands import margins_on
 from planner.plan.checks.exact import exact_cost
@@ -26,7 +24,7 @@ from planner.plan.checks.facts import OfferFacts, facts_of_offer, facts_of_row
 from planner.plan.checks.findings import Finding, cell_findings
 from planner.plan.checks.layout import serving_layout_findings, training_layout_findings
 from planner.plan.checks.serving import Copy, planned_micro_per_s
-from planner.plan.checks.under_way import layout_of, ratio_on
+from planner.plan.checks.under_way import ratio_on
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
@@ -71,17 +69,10 @@ def ranking_findings(name: str, told: Sequence[Alternative]) -> Iterator[Finding
         yield Finding("wrong-alternative", f"{name}: not one way for each device, cheapest first: {devices}")
 
 
-class Way(NamedTuple):
-    """A job alone on some shapes of one offer: median time, and memory of a device with the margin of its error."""
-
-    hours: float
-    needed_bytes: float
-
-
 def training_way(
     check: AllocationCheck, job: TrainingJob, offer: str, nodes: int, sizes: Mapping[str, Any], facts: OfferFacts
-) -> Way | Finding:
-    """One job on so many shapes of an offer, or why it cannot run so."""
+) -> float | Finding:
+    """Median time of one job on so many shapes of an offer, or why it cannot run so.  [h]"""
     arch, devices = check.arch, nodes * facts.shape.devices
     if not facts.device.peak_flop_per_s.get(job.precision):
         return Finding("wrong-alternative", f"{job.name}: {facts.device.id} has no {job.precision}")
@@ -92,23 +83,11 @@ def training_way(
     if nodes > 1 and facts.inter_node_bytes_per_s is None:
         return Finding("network-unknown", f"{job.name}: {offer} may run only what fits one shape")
 
-    def predicted() -> Way:
-        ratio = ratio_on(check.under_way, facts.device.id)
-        margins = margins_on(job, arch, facts.device, check.catalog, ratio)
-        scaled = ratio if margins.erring == 1.0 else (ratio or 1.0) * margins.erring
-        spot = check.scenario.hardware.spot if facts.offer.price_model == "spot" else None
-        spec = training_spec(job, arch, facts.device, facts.shape, scaled, spot)
-        machine = training_machine(facts.device, facts.shape, job, arch, check.catalog, facts.inter_node_bytes_per_s)
-        layout = layout_of(split, devices)
-        needed = float(training_memory(arch, training_spec(job, arch), layout).total) * margins.memory
-        return Way(float(training_time(arch, spec, layout, machine).total) / 3600.0, needed)
-
-    key = tuple(sorted(sizes.items(), key=itemgetter(0)))
-    ratio = check.under_way["ratio"] if check.under_way else None
-    way: Way = check.memo.of(("way", job.name, offer, nodes, key, ratio), predicted)
-    if way.needed_bytes > usable_bytes(facts.device, facts.shape) * (1 + 1e-12):
-        return Finding("does-not-fit", f"{job.name}: {offer} as another way needs {way.needed_bytes:.6g} B")
-    return way
+    margins = margins_on(job, arch, facts.device, check.catalog, ratio_on(check.under_way, facts.device.id))
+    needed = float(check.memory(job, split, devices).total) * margins.memory
+    if needed > usable_bytes(facts.device, facts.shape) * (1 + 1e-12):
+        return Finding("does-not-fit", f"{job.name}: {offer} as another way needs {needed:.6g} B")
+    return check.way(job, split, nodes, facts, margins).hours
 
 
 def _training(
@@ -119,12 +98,12 @@ def _training(
     if nodes < 1 or rest:
         yield Finding("wrong-alternative", f"{job.name}: {one['count']} shapes for {job.count} jobs")
         return
-    way = training_way(check, job, one["offer"], nodes, cast("Mapping[str, Any]", one["layout"]), facts)
-    if isinstance(way, Finding):
-        yield way
+    hours = training_way(check, job, one["offer"], nodes, cast("Mapping[str, Any]", one["layout"]), facts)
+    if isinstance(hours, Finding):
+        yield hours
         return
-    cost = exact_cost(nodes, facts.offer.price_microusd_per_hour, way.hours) * job.count
-    cells: dict[str, object] = {"hours": way.hours, "cost_microusd": cost, "note": "whole run"}
+    cost = exact_cost(nodes, facts.offer.price_microusd_per_hour, hours) * job.count
+    cells: dict[str, object] = {"hours": hours, "cost_microusd": cost, "note": "whole run"}
     cells["tie"] = _ties(check, job, cost, facts, rows)
     yield from cell_findings("wrong-alternative", job.name, one, cells)
 

@@ -6,7 +6,7 @@ Shares the equations with the search, not the way they are put together.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from planner.architecture.model import Architecture
@@ -177,7 +177,7 @@ def run_findings(
     spec: TrainingSpec,
     shape: Shape,
     row: TrainingAllocation,
-    terms: dict[str, float],
+    terms: Mapping[str, float],
     spot: Spot | None,
 ) -> Iterator[Finding]:
     """Everything wrong with what a row says of failures and checkpoints, given the terms computed again."""
