@@ -10,6 +10,7 @@ flag negated, a word replaced. The scenario is planned with the fault, in a proc
     python benchmarks/faults.py                    # a sample of 300 faults, the same each time
     python benchmarks/faults.py --all              # each of them
     python benchmarks/faults.py rows.serving bound # those whose names have one of these in them
+    python benchmarks/faults.py --all --further    # what changes nothing in one scenario is asked in the next, too
 
 What becomes of a fault: *no matter*: the plan is as it was, save for what is only told; *refused*: the planner gives
 no plan, or says that its solver failed; *found* by the verifier; *claims less*: the plan is called not proven, by
@@ -494,14 +495,14 @@ def _choices(document: Any) -> Any:
     return json.dumps([rows, held], sort_keys=True)
 
 
-def faults_of(known: Mapping[str, Asked]) -> dict[Fault, str]:
-    """Every fault with the scenario that is cheapest to ask."""
-    found: dict[Fault, str] = {}
+def faults_of(known: Mapping[str, Asked]) -> dict[Fault, list[str]]:
+    """Every fault with the scenarios that call its function, the cheapest to ask first."""
+    found: dict[Fault, list[str]] = {}
     for which, one in sorted(known.items(), key=lambda pair: pair[1].cpu_s):
         for name, modes in one.calls.items():
             for mode in MODES:
                 if mode in modes:
-                    found.setdefault(Fault(name, mode), which)
+                    found.setdefault(Fault(name, mode), []).append(which)
     return dict(sorted(found.items()))
 
 
@@ -511,6 +512,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="faults of functions that have one of these in their names")
     parser.add_argument("--all", action="store_true", help="every fault, not a sample")
     parser.add_argument("--scenario", action="append", help="ask these only")
+    parser.add_argument("--further", action="store_true", help="what does not matter in one is asked in the next, too")
     parser.add_argument("--json", type=Path, help="write down what becomes of each, too")
     options = parser.parse_args(words)
     import tempfile
@@ -529,9 +531,11 @@ def main(words: Sequence[str] | None = None) -> int:
         chosen = sorted(random.Random(20261122).sample(chosen, min(SAMPLE, len(chosen))))
     judge, counts, written = Judge(), Counter[str](), {}
     for fault in chosen:
-        which = todo[fault]
-        document = faulty(which, fault, known[which])
-        verdict, why = judge.verdict(document, known[which].document)
+        for which in todo[fault] if options.further else todo[fault][:1]:
+            document = faulty(which, fault, known[which])
+            verdict, why = judge.verdict(document, known[which].document)
+            if verdict != "no matter":
+                break
         counts[verdict] += 1
         written[str(fault)] = verdict, why
         print(f"{verdict:12} {fault} [{which}] {why[:160]}", flush=True)

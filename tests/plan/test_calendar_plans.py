@@ -95,6 +95,16 @@ def topped() -> Scenario:
     return scenario([], [fleet("chat")], horizon="12 days", periods="1 day", hardware={"contracts": [block]})
 
 
+def test_other_plans_may_run_on_nodes_of_a_pool() -> None:
+    found = api.solve(topped(), world(), best=2).document
+    others = found["others"]
+    assert others is not None
+    assert others["decisions"] is not None
+    rows = [row for plan in others["decisions"]["plans"] for one in plan["workloads"] for row in one["allocations"]]
+    assert [row["offer"] for row in rows] == ["reserved:north/r1/one", "north/one:r1:on_demand"]
+    assert references(json.loads(json.dumps(found)), world()) == set()
+
+
 # ---- by hand
 
 
@@ -418,6 +428,10 @@ FORGERIES: list[tuple[str, Callable[[Document], None], set[str]]] = [
     ("more jobs at once than there are", twice_at_once, {"wrong-count"}),
     ("no pauses told", without_pauses, {"wrong-start"}),
     ("on demand what runs under contract", not_reserved, {"wrong-funding"}),
+    ("another name of a pool", edit("workloads", 2, "allocations", 0, "offer", to="reserved:x"), {"unknown-offer"}),
+    ("a date of what a pool costs", edit("workloads", 2, "allocations", 0, "price_as_of", to="2026"), {"wrong-offer"}),
+    ("who told what a pool costs", edit("workloads", 2, "allocations", 0, "price_source", to="x"), {"wrong-offer"}),
+    ("how well it is known", edit("workloads", 2, "allocations", 0, "price_status", to="seen"), {"wrong-offer"}),
     ("less power at a site", edit("scenario", "limits", "sites", 0, "power", to="0.9 kW"), {"limit-exceeded"}),
     ("fewer devices at once", edit("scenario", "limits", "max_devices", to=3), {"limit-exceeded"}),
     ("longer periods", edit("scenario", "periods", to="2 days"), {"wrong-schedule"}),

@@ -68,9 +68,9 @@ def _owned_index(identifier: str, scenario: Scenario, catalog: Catalog) -> int |
 
 
 def _reserved(row: Place, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
-    """Nodes of a pool: some contract must be sold there; what they cost is the contract's."""
+    """Nodes of a pool, which bear its name: some contract must be sold there; what they cost is the contract's."""
     sold = [offer for offer in catalog.offers if offer.price_model in CONTRACTS and _same_place(row, offer)]
-    if not sold:
+    if not sold or row["offer"] != f"{RESERVED}:{pool_of_row(row)}":
         return None
     shape = catalog.shapes[sold[0].shape]
     offer = Offer(
@@ -82,7 +82,7 @@ def _reserved(row: Place, scenario: Scenario, catalog: Catalog) -> OfferFacts | 
         shape=shape.id,
         price_model=RESERVED,
         price_microusd_per_hour=0,
-        provenance=Provenance(source=row["price_source"], as_of=row["price_as_of"], status=row["price_status"]),
+        provenance=Provenance(source="contracts of the plan", as_of="", status="user"),
     )
     rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
     return OfferFacts(offer, shape, catalog.devices[shape.device], None, rate)
