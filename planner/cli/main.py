@@ -8,9 +8,12 @@ import gc
 import os
 import signal
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from planner import __version__
 from planner.cli import (
@@ -102,6 +105,12 @@ for room in (
     room.register(app)
 
 
+@cache
+def command() -> Callable[..., Any]:
+    """The commands with their options, read from the signatures of their functions once in a process."""
+    return get_command(app)
+
+
 def main(began_s: float | None = None) -> None:
     """Run the command line, since then or now; exit codes are those of planner/errors.py."""
     clock.begin(began_s)
@@ -124,7 +133,7 @@ def _answer() -> None:
     asked_by_shell = "_PLAN_COMPLETE" in os.environ or not _COMPLETION.isdisjoint(sys.argv)
     try:
         try:
-            app(prog_name="plan")
+            command()(prog_name="plan")
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:  # before the command began, or when it had ended

@@ -24,7 +24,7 @@ from tests import shipped
 from tests.report.test_notebook_views import HOSTILE, INERT, Page
 from tests.tiers import sampled
 
-pytestmark = pytest.mark.usefixtures("answered_once", "listed_once")
+pytestmark = pytest.mark.usefixtures("answered_once", "listed_once", "rated_once")
 MOST = 2_000  # characters of a repr
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests import tiers
 from tests.tiers import sampled
 
 Open = Callable[..., Any]
@@ -46,7 +47,7 @@ COLOURS = """() => {
 @pytest.mark.parametrize("name", sampled(SAMPLES, 1))
 def test_drawn_and_readable_at_every_width_in_light_and_dark(name: str, opened: Open) -> None:
     it = opened(name)
-    for width, scheme in EVERY if name == "llama" else LOOKED_AT:
+    for width, scheme in EVERY if tiers.LONG and name == "llama" else LOOKED_AT:
         it.look(width, scheme)
         where = f"{name} at {width} px, {scheme}"
         for figure in it.page.evaluate(DRAWN):
@@ -82,6 +83,7 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+@pytest.mark.campaign
 def test_on_paper_figures_stand_still_keep_their_colours_and_fit(opened: Open) -> None:
     it = opened("llama", color_scheme="dark")
     it.look(1600, "dark")
@@ -100,6 +102,7 @@ def test_on_paper_figures_stand_still_keep_their_colours_and_fit(opened: Open) -
     assert it.page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
 
 
+@pytest.mark.campaign
 def test_hostile_names_stay_text(opened: Open) -> None:
     it = opened("hostile")
     it.page.wait_for_timeout(300)
@@ -110,6 +113,7 @@ def test_hostile_names_stay_text(opened: Open) -> None:
     assert it.said == []
 
 
+@pytest.mark.campaign
 def test_the_policy_stops_what_is_not_ours(opened: Open) -> None:
     """Even if a name became an element, it would not run and would not be fetched."""
     it = opened("llama")
@@ -129,6 +133,7 @@ def test_the_policy_stops_what_is_not_ours(opened: Open) -> None:
     assert all("Content Security Policy" in line for line in it.said)
 
 
+@pytest.mark.campaign
 def test_without_scripts_the_tables_say_it_all(opened: Open) -> None:
     it = opened("llama", java_script_enabled=False)
     assert it.page.locator("noscript p").is_visible()
@@ -136,6 +141,7 @@ def test_without_scripts_the_tables_say_it_all(opened: Open) -> None:
     assert it.said == []
 
 
+@pytest.mark.campaign
 def test_the_keyboard_finds_its_way(opened: Open) -> None:
     it = opened("llama")
     it.page.keyboard.press("Tab")

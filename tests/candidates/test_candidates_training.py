@@ -16,6 +16,7 @@ from planner.candidates.training_question import resolve_training
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.scenario.schema import Scenario
+from tests.tiers import sampled
 from tests.worlds import (
     GIB,
     SECONDS_PER_BILLION_SQUARED,
@@ -355,7 +356,7 @@ def shipped(number: int) -> Scenario:
     return scenario([job(**{**changes, **SHIPPED[number]})], hardware={"allow": devices}, limits={"max_devices": MOST})
 
 
-@pytest.fixture(scope="module", params=range(len(SHIPPED)))
+@pytest.fixture(scope="module", params=sampled(range(len(SHIPPED)), 2))
 def pair(request: pytest.FixtureRequest) -> tuple[Scenario, Any, Any]:
     plan, world = shipped(request.param), load_catalog()
     return plan, table(plan, world), table(plan, world, every_layout=True)

@@ -15,6 +15,7 @@ from planner import api  # noqa: F401 - parts of it are replaced
 from planner.optimize import child, process
 from tests.cli.conftest import Run
 from tests.faults import stand_in
+from tests.tiers import sampled
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sessions and signals are those of POSIX")
 
@@ -81,10 +82,10 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize("way", ALONE)
+@pytest.mark.parametrize("way", sampled(ALONE, 6))
 def test_each_ending_has_its_exit_code_and_words(way: str, behaves: Behaves, run: Run) -> None:
     code, said = ALONE[way]
-    limit = ["--time-limit", "5s"] if way == "hang" else []
+    limit = ["--time-limit", "3s"] if way == "hang" else []
     answer = run("solve", str(behaves(way, "alone")), "-v", *limit)
     assert answer.code == code, answer.out + answer.err
     assert said in words(answer.out)

@@ -27,7 +27,7 @@ def plan(arguments: str, streams: str, folder: Path, **environment: str) -> tupl
     return ran.returncode, ran.stderr
 
 
-@pytest.mark.parametrize(("arguments", "streams"), sampled([(one, odd) for one in PRINTING for odd in ODD], 14))
+@pytest.mark.parametrize(("arguments", "streams"), sampled([(one, odd) for one in PRINTING for odd in ODD], 7))
 def test_a_result_that_cannot_be_written_exits_8(arguments: str, streams: str, tmp_path: Path) -> None:
     code, said = plan(arguments, streams, tmp_path)
     assert code == 8

@@ -43,7 +43,7 @@ def test_a_traceback_and_a_hang_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.usefixtures("rated_once")
 def test_some_mutated_plans() -> None:
-    count = cases(80, 300)
+    count = cases(50, 300)
     codes, crashes = mutated.run(count)
     assert sum(codes.values()) == count or time_is_up()
     assert not crashes, mutated.told(count, codes, crashes)

@@ -13,14 +13,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and devi
 
 SAMPLE = (
     ("solve", "stdout full"),
-    ("page", "stdout closed"),
     ("offers", "stdout a pipe that is closed early"),
     ("explain", "five files"),
-    ("solve", "one process"),
     ("solve", "a folder one may not write"),
-    ("solve", "a pipe in place of a file"),
     ("solve to stdout", "no HiGHS"),
-    ("solve", "no large files"),
     ("memory", "a clock that goes backwards"),
     ("models", "plain ascii"),
 )

@@ -28,6 +28,7 @@ from tests.faults import stand_in
 from tests.faults.breaking import break_off, driver
 from tests.faults.hard import hard
 from tests.optimize.test_solver_endings import BEST, QUESTION
+from tests.tiers import sampled
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sessions and signals are those of POSIX")
 
@@ -221,14 +222,17 @@ def test_numbers_that_json_has_no_word_for_arrive() -> None:
 
 @pytest.mark.parametrize(
     ("solver", "how", "after_s"),
-    [
-        ("highs", "process", 1.2),
-        ("highs", "group", 0.6),
-        ("cbc", "process", 1.6),
-        ("cbc", "group", 0.9),
-        ("highs", "worker", 0.5),
-        ("cbc", "planner", 0.7),
-    ],
+    sampled(
+        [
+            ("highs", "process", 1.2),
+            ("cbc", "process", 1.6),
+            ("highs", "worker", 0.5),
+            ("highs", "group", 0.6),
+            ("cbc", "group", 0.9),
+            ("cbc", "planner", 0.7),
+        ],
+        3,
+    ),
 )
 def test_nothing_is_left_of_a_run_broken_off(solver: str, how: str, after_s: float, tmp_path: Path) -> None:
     """The plan that was known is kept; what a benchmark does at many moments is done here at one each."""

@@ -8,6 +8,7 @@ import pytest
 
 from planner import api
 
+pytestmark = pytest.mark.usefixtures("listed_once")
 ROOT = Path(__file__).parents[2]
 
 

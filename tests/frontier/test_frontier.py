@@ -87,7 +87,7 @@ def worth(document: dict[str, Any], over: str) -> float:
 OBJECTIVES = [("time", "cost"), ("time",), ("carbon", "cost"), ("cost", "carbon"), ("carbon", "time"), ("cost", "time")]
 
 
-@pytest.mark.parametrize("objective", sampled(map(pytest.param, OBJECTIVES), 3), ids=", ".join)
+@pytest.mark.parametrize("objective", sampled(map(pytest.param, OBJECTIVES), 2), ids=", ".join)
 def test_objectives_end_to_end_against_all_plans(objective: tuple[str, ...]) -> None:
     """From the scenario to the document: the best plan by the whole list, under a budget that binds or excludes."""
     infeasible = changed = 0
@@ -157,7 +157,7 @@ def test_a_calendar_is_swept_by_when_jobs_end(workload: str | None) -> None:
     assert found.status == "optimal"
     assert len(found.points) >= 4
     names = [workload] if workload else ["one", "two", "three"]
-    for before, point in itertools.pairwise(found.points):
+    for before, point in itertools.pairwise(found.points[: cases(3, 99)]):
         tightest = math.ceil(round(point["from"] * 3600, 6))
         costs = [
             solved(scenario, catalog, *(f"training.{name}.deadline={seconds} s" for name in names))["cost_microusd"]

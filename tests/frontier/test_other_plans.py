@@ -16,9 +16,10 @@ from planner.scenario.schema import Scenario
 from tests.frontier.random_worlds import random_world
 from tests.frontier.test_frontier import all_plans
 from tests.optimize.brute import value
+from tests.tiers import cases
 
 Units = list[int]
-SEEDS = range(70, 76)
+SEEDS = range(70, 70 + cases(4, 6))
 
 
 def listed(seed: int) -> tuple[Scenario, Catalog, Candidates, list[Units]]:

@@ -12,9 +12,10 @@ from planner.optimize.solve import optimize
 from planner.plan.frontier.sweep import TOO_CLOSE, Point, Trade, best_under, columns_for, narrowed, steps, undominated
 from tests.frontier.brute import all_plans, pareto, small, with_times
 from tests.optimize.brute import key_of, random_program, value
+from tests.tiers import cases
 
 PAIRS = [("time", "cost"), ("cost", "time"), ("carbon", "cost"), ("cost", "carbon"), ("time", "carbon")]
-SWEEPS = 100
+SWEEPS = cases(40, 100)
 
 
 def sweep(question: Program, trade: Trade, low: Any, high: Any) -> list[Point]:
@@ -107,7 +108,7 @@ def test_a_point_that_solvers_take_for_the_one_before_it() -> None:
 
 
 def test_both_anchors_are_contained() -> None:
-    for seed in seeds(9000, 20):
+    for seed in seeds(9000, cases(10, 20)):
         case = of_seed(seed)
         assert case is not None
         question, trade, points, _, _ = case
@@ -118,7 +119,7 @@ def test_both_anchors_are_contained() -> None:
 
 def test_ties_go_by_the_tie_rule() -> None:
     """A point is the plan that a solve under the same limit chooses: the first of its plans by the whole chain."""
-    for seed in seeds(20_000, 30):
+    for seed in seeds(20_000, cases(12, 30)):
         case = of_seed(seed)
         assert case is not None
         question, trade, _, low, high = case

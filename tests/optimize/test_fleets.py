@@ -51,7 +51,7 @@ def test_equals_brute_force_by_learned_lines(kind: str, flows: bool, monkeypatch
     monkeypatch.setattr(fleet, "COPIES", -1)
     if not flows:
         monkeypatch.setattr(stage, "ROUTED", 0)
-    for seed in range(1000, 1000 + cases(4, 40)):
+    for seed in range(1000, 1000 + cases(3, 40)):
         question = random_fleet(kind, seed)
         expected, answer = best_fleet(question), optimize(question)
         assert answer.status == ("infeasible" if expected is None else "optimal"), (seed, answer.messages)
@@ -73,19 +73,19 @@ def test_plans_are_listed_and_equal_brute_force(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(stage.Run, "_list", counted)
     for kind in ("spares", "domains", "levels", "roles"):
-        for seed in range(3000, 3000 + cases(12, 40)):
+        for seed in range(3000, 3000 + cases(7, 40)):
             question = replace(random_fleet(kind, seed), rows=())
             expected, answer = best_fleet(question), optimize(question)
             assert answer.status == ("infeasible" if expected is None else "optimal"), (kind, seed, answer.messages)
             if expected is not None:
                 assert answer.units.tolist() == list(expected), (kind, seed)
-    assert sum(listed) > cases(5, 20)
+    assert sum(listed) > cases(3, 20)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_plans_that_cost_too_much_are_not_looked_for(kind: str) -> None:
     """With the least cost as the most there is a plan, with a micro-dollar less there is none."""
-    for seed in range(4000, 4000 + cases(4, 20)):
+    for seed in range(4000, 4000 + cases(2, 20)):
         question = random_fleet(kind, seed)
         answer = optimize(question)
         if answer.status != "optimal" or question.objective[0] != "cost":
@@ -97,7 +97,7 @@ def test_plans_that_cost_too_much_are_not_looked_for(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_order_of_columns_does_not_matter(kind: str) -> None:
-    for seed in range(2000, 2000 + cases(3, 15)):
+    for seed in range(2000, 2000 + cases(2, 15)):
         question = random_fleet(kind, seed)
         order = within_tasks(question, np.random.default_rng(seed))
         first, second = optimize(question), optimize(permuted(question, order))

@@ -20,7 +20,7 @@ from tests.oracle.instances import Instance, write_instance
 from tests.tiers import sampled
 
 SEEDS = range(200)
-GROUPS = [range(first, first + 10) for first in range(0, len(SEEDS), 10)]
+GROUPS = [range(first, first + 4) for first in range(0, len(SEEDS), 4)]
 EXPECTED = Path(__file__).parent / "expected.csv"
 
 

@@ -15,7 +15,7 @@ from planner.catalog.model import Catalog, Provenance
 from planner.errors import InputError
 from planner.plan.document import digest_of
 from planner.scenario.schema import Scenario
-from tests.tiers import first_and_last
+from tests.tiers import cases, first_and_last
 from tests.verified import errors, follow_schema
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
@@ -466,11 +466,12 @@ def cells(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[s
 
 
 def test_every_number_of_the_calendar_is_checked(everything: Document) -> None:
-    """Nothing that people read of contracts, copies, schedule and spend can be changed alone."""
+    """Nothing that people read of contracts, copies, schedule and spend can be changed alone; a third by default."""
     missed = []
     for part in ("contracts", "copies", "schedule", "owned", "spend"):
         listed = dict(cells(everything[part], (part,)))
-        for path in first_and_last(listed):
+        kept = first_and_last(listed)
+        for path in [path for path in listed if path in kept][:: cases(3, 1)]:
             value = listed[path]
             changed: Any = "x" if isinstance(value, str) else not value if isinstance(value, bool) else None
             if isinstance(value, int | float) and not isinstance(value, bool):

@@ -21,6 +21,7 @@ from planner.plan.cover import UNMET, least_cover
 from planner.plan.proof import gap_of, reaches, slack
 from tests.optimize import brute
 from tests.optimize.instances import ints, program, row
+from tests.tiers import cases
 
 
 def around(question: Program) -> Candidates:
@@ -56,15 +57,15 @@ def feasible(seeds: range) -> list[tuple[Program, int]]:
 
 
 def test_no_plan_is_below_the_bound_of_the_relaxations_prices() -> None:
-    questions = feasible(range(120))
-    assert len(questions) > 40
+    questions = feasible(range(cases(50, 120)))
+    assert len(questions) > cases(15, 40)
     bounds = [certified_bound(around(question), relaxed(question)) for question, _ in questions]
     assert all(bound <= best for bound, (_, best) in zip(bounds, questions))
     assert sum(bound == best for bound, (_, best) in zip(bounds, questions)) > len(questions) / 2
 
 
 def test_a_certificate_made_for_a_plan_is_never_above_the_best_and_seldom_below_it() -> None:
-    questions = feasible(range(300, 420))
+    questions = feasible(range(300, 300 + cases(45, 120)))
     made = [certificate_of(around(question), optimize(question)) for question, _ in questions]
     assert all(one is not None and one["bound"] <= best for one, (_, best) in zip(made, questions))
     reached = sum(one is not None and one["bound"] == best for one, (_, best) in zip(made, questions))
@@ -89,7 +90,7 @@ def test_jobs_that_share_a_limit_are_tried_together(devices: int, best: int) -> 
 
 def test_any_prices_prove_something_true() -> None:
     rng = np.random.default_rng(5)
-    for question, best in feasible(range(200, 280)):
+    for question, best in feasible(range(200, 200 + cases(30, 80))):
         rows = {number: int(rng.integers(0, 10**6)) for number in range(len(question.rows))}
 
         def line(task: Task) -> list[dict[str, Any]]:

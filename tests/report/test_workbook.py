@@ -317,6 +317,7 @@ def calculated(tmp_path_factory: pytest.TempPathFactory, shipped: Catalog) -> Pa
     return folder / "out"
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", PLANS)
 def test_libreoffice_works_out_what_the_plan_costs(name: str, calculated: Path, sheets: dict[str, Sheet]) -> None:
     found, ours = openpyxl.load_workbook(calculated / f"{name}.xlsx", data_only=True), sheets[name]
@@ -326,6 +327,7 @@ def test_libreoffice_works_out_what_the_plan_costs(name: str, calculated: Path, 
     assert found[sheet][cell.replace("$", "")].value == pytest.approx(PLANS[name]["summary"]["cost_usd"], abs=CENT)
 
 
+@pytest.mark.campaign
 def test_libreoffice_follows_a_changed_price(calculated: Path, sheets: dict[str, Sheet]) -> None:
     found, ours = openpyxl.load_workbook(calculated / "changed.xlsx", data_only=True), sheets["portfolio"]
     before, price = ours.named("Total"), ours.value("Prices", "B4")

@@ -15,8 +15,8 @@ from planner import api
 from tests import shipped
 from tests.scenarios.test_shipped_scenarios import GOLDEN, LARGE, ROOT, SCENARIOS, differences, lasting
 
-# an open loop with targets on percentiles, pools with caches sent between them, a job with failures: what iterates most
-FEW = ("trace", "disaggregated", "gpt2-xl")
+# pools with caches sent between them, a job with failures: of what iterates most the quick ones
+FEW = ("disaggregated", "gpt2-xl")
 
 
 def elsewhere(seed: int, folder: Path, names: Sequence[str]) -> dict[str, Any]:
@@ -45,6 +45,6 @@ def test_another_processor_makes_the_same_plans(tmp_path: Path) -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("seed", range(2, 6))
+@pytest.mark.parametrize("seed", range(1, 6))
 def test_other_processors_make_all_the_same_plans(seed: int, tmp_path: Path) -> None:
     check_both_ways(seed, tmp_path, sorted({*SCENARIOS} - {*LARGE}))
