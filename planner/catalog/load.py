@@ -100,7 +100,12 @@ def _base(fields: Fields, folder: Path, until: str, chain: Chain, problems: Prob
         return NOTHING
     found = base_of(node, folder, chain, problems)
     problems.demand_none()
-    base = _read(found, until, chain, problems) if found else NOTHING
+    if found is None:
+        return NOTHING
+    shipped = data_folder("hardware")
+    if not until and found in (shipped, shipped / "catalog.yaml"):
+        return _known(shipped, until, stamps_of(shipped))
+    base = _read(found, until, chain, problems)
     problems.demand_none()
     return base
 

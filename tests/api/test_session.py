@@ -141,7 +141,7 @@ def test_a_session_answers_as_single_calls_do() -> None:
     assert plan.document == api.solve(ROOT.joinpath("scenarios/gpt2-xl.yaml").relative_to(ROOT)).document
     assert session.why_not("l40s") == api.why_not(session.scenario, "l40s")
     assert session.repairs() is None
-    sooner = session.with_({"training.gpt2-xl.deadline": "1 h"})
+    sooner = session.with_({"training.gpt2-xl.deadline": "1 h", "hardware.allow": ["h100-*"]})
     assert sooner.solve().status == "infeasible"
     assert sooner.repairs() is not None
 

@@ -318,7 +318,7 @@ def test_a_late_commitment_is_not_bought_by_the_week() -> None:
     st.lists(st.sampled_from([0, 1, 2, 4]), min_size=4, max_size=9).filter(any),
     st.integers(min_value=1, max_value=19),
 )
-@settings(max_examples=30)
+@settings(max_examples=30, few=12)
 def test_the_best_reservation_is_a_quantile_of_the_load(load: list[int], percent: int) -> None:
     """optimisation.md 4.8: with a fixed load the flat reservation is its (1 - fee / on demand)-quantile."""
     fee, hours, size = 50_000 * percent, STEP_S / HOUR_S, len(load)
@@ -461,7 +461,7 @@ def tiny_calendars(draw: st.DrawFn) -> Tiny:
 
 
 @given(tiny_calendars())
-@settings(max_examples=60)
+@settings(max_examples=60, few=25)
 def test_tiny_calendars_against_everything_tried(tiny: Tiny) -> None:
     assert cost(tiny.scenario, tiny.catalog) == tiny.best()
 
@@ -470,7 +470,7 @@ def test_tiny_calendars_against_everything_tried(tiny: Tiny) -> None:
 
 
 @given(tiny_calendars(), st.sampled_from(["quota", "most", "deadline", "order", "fee"]))
-@settings(max_examples=30)
+@settings(max_examples=30, few=12)
 def test_more_freedom_never_costs_more(tiny: Tiny, what: str) -> None:
     freer = {
         "quota": {"quota": tiny.quota + 1},
@@ -486,7 +486,7 @@ def test_more_freedom_never_costs_more(tiny: Tiny, what: str) -> None:
 
 
 @given(tiny_calendars())
-@settings(max_examples=15)
+@settings(max_examples=15, few=7)
 def test_finer_periods_never_cost_more_without_contracts(tiny: Tiny) -> None:
     """Halved periods keep every start and hold less: what fits in whole ones fits in halves."""
     own = catalog()
@@ -502,7 +502,7 @@ def plain(data: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(tiny_calendars(), st.randoms(use_true_random=False))
-@settings(max_examples=15)
+@settings(max_examples=15, few=7)
 def test_the_order_of_jobs_and_offers_changes_nothing(tiny: Tiny, random: Any) -> None:
     """Same cost, same jobs at the same time, same purchases."""
     data, own = plain(tiny.scenario.resolved), tiny.catalog
@@ -534,7 +534,7 @@ def test_the_shipped_portfolio_is_of_a_size_that_can_be_proven() -> None:
 
 
 @given(tiny_calendars(), st.integers(min_value=1, max_value=2))
-@settings(max_examples=25)
+@settings(max_examples=25, few=10)
 def test_a_job_that_may_pause_never_costs_more(tiny: Tiny, count: int) -> None:
     """Without restarts every plan of rigid jobs is one of jobs that may pause; also of several alike."""
     data = plain(tiny.scenario.resolved)

@@ -99,7 +99,7 @@ def test_pruned_equals_unpruned_by_brute_force() -> None:
     assert pruned > 0.8 * tried  # about a column of each question goes
 
 
-@settings(max_examples=80)
+@settings(max_examples=80, few=30)
 @given(st.integers(min_value=0, max_value=10**6))
 def test_pruned_equals_unpruned_solved(seed: int) -> None:
     question = with_ties(seed)
@@ -112,7 +112,7 @@ def test_pruned_equals_unpruned_solved(seed: int) -> None:
     assert whole.units[indices].tolist() == pruned.units.tolist()
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, few=25)
 @given(st.integers(min_value=0, max_value=10**6))
 def test_what_is_kept_does_not_depend_on_order(seed: int) -> None:
     """Up to copies that differ in nothing, of which any one may be kept."""

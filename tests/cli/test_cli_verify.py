@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.plan.document import digest_of
-from tests.cli.conftest import ROOT, Run
+from tests import shipped
+from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.usefixtures("answered_once")
 
@@ -21,10 +21,7 @@ UNPROVEN = {"bound_microusd": None, "bound_usd": None, "gap": None}
 
 @pytest.fixture(scope="module")
 def plans() -> dict[str, Document]:
-    return {
-        name: json.loads(api.solve(api.load_scenario(ROOT / "scenarios" / f"{name}.yaml")).to_json())
-        for name in ("gpt2-xl", "infeasible")
-    }
+    return {name: shipped.plan(name) for name in ("gpt2-xl", "infeasible")}
 
 
 def forged(plans: dict[str, Document], kind: str) -> Document:

@@ -7,11 +7,12 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from planner.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -31,24 +32,23 @@ def steps() -> list[tuple[str, str]]:
     return found
 
 
-def plan(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def plan(command: str) -> int:
+    """Exit code of a command, typed by somebody who answers nothing."""
     words = shlex.split(command)
     assert words[0] == "plan"
-    return subprocess.run(
-        [sys.executable, "-m", "planner.cli.main", *words[1:]],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        check=False,
-    )
+    with pytest.MonkeyPatch.context() as patch, Path(os.devnull).open() as nothing:
+        patch.setattr(sys, "argv", words)
+        patch.setattr(sys, "stdin", nothing)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return int(ended.value.code or 0)
 
 
-@pytest.fixture(scope="module")
-def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def walked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
     """The folder in which every step was taken: the clone, after `make demo`."""
-    folder = tmp_path_factory.mktemp("newcomer")
+    folder = tmp_path
+    monkeypatch.chdir(folder)
     shutil.copytree(ROOT / "scenarios", folder / "scenarios")
     (folder / ".plan").mkdir()
     (folder / ".plan/llama.plan.json").write_bytes((ROOT / "tests/cli/samples/llama.json").read_bytes())
@@ -59,9 +59,9 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert old in text
             (folder / "mine.yaml").write_text(text.replace(old, new), encoding="utf-8")
         elif step.split()[0] not in NOT_HERE:
-            answer = plan(step, folder)
-            assert answer.returncode == 0, f"{step}\n{answer.stderr}"
-            assert "Traceback" not in answer.stderr
+            code, said = plan(step), capsys.readouterr().err
+            assert code == 0, f"{step}\n{said}"
+            assert "Traceback" not in said
     return folder
 
 

@@ -126,7 +126,7 @@ def test_an_unknown_network_takes_forever_between_nodes_only() -> None:
     assert np.isfinite(seconds(machine=machine, devices=8, dp=8, global_batch=64))
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, few=30)
 @given(
     rate=st.sampled_from(
         ["peak_flop_per_s", "linear_flop_per_s", "memory_bandwidth_bytes_per_s", "all_bytes_per_s",

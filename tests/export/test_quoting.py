@@ -36,14 +36,14 @@ def printed(words: list[str], *, double: bool = False) -> list[str]:
     return answer.stdout.decode("utf-8").split("\0")[:-1]
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, few=40)
 @given(st.lists(TEXT, min_size=10, max_size=10))
 def test_a_shell_hands_on_what_was_quoted(words: list[str]) -> None:
     """1,000 texts, ten a shell."""
     assert printed(words) == [encodable(word).replace("\0", "") for word in words]
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, few=20)
 @given(st.lists(TEXT, min_size=10, max_size=10))
 def test_a_shell_expands_nothing_in_double_quotes(words: list[str]) -> None:
     assert printed(words, double=True) == [encodable(word).replace("\0", "") for word in words]
@@ -54,7 +54,7 @@ def test_hostile_names_through_a_shell() -> None:
     assert printed(names) == [encodable(name).replace("\0", "") for name in names]
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, few=60)
 @given(st.dictionaries(TEXT, TEXT | st.integers() | st.booleans() | st.lists(TEXT, max_size=3), max_size=4))
 def test_documents_come_back(document: dict[str, object]) -> None:
     wanted = json.loads(json.dumps({encodable(key): _plain(value) for key, value in document.items()}))

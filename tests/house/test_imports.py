@@ -76,13 +76,24 @@ def tree_of(path: Path) -> ast.Module:
 
 
 @cache
+def looked_at(path: Path) -> tuple[list[ast.Call], list[ast.AST]]:
+    """Calls and imports of a module, which is walked through once."""
+    calls, imports = [], []
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Call):
+            calls.append(node)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            imports.append(node)
+    return calls, imports
+
+
 def calls_of(path: Path) -> list[ast.Call]:
-    return [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]
+    return looked_at(path)[0]
 
 
 @cache
 def imports_of(path: Path) -> set[str]:
-    return imported(ast.walk(tree_of(path)), path)
+    return imported(looked_at(path)[1], path)
 
 
 def imports_at_once(path: Path) -> set[str]:

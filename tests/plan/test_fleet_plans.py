@@ -240,7 +240,9 @@ def test_slices_are_sent_whole(world: Catalog) -> None:
     def parted(document: Document) -> list[float]:
         """Slices of buckets that are sent in part."""
         buckets = [bucket["peak_requests_per_s"] for bucket in document["workloads"][0]["fleet"]["buckets"]]
-        slices = [8 * sent / peak for row in rows(document) for sent, peak in zip(row["routed_requests_per_s"], buckets)]
+        slices = [
+            8 * sent / peak for row in rows(document) for sent, peak in zip(row["routed_requests_per_s"], buckets)
+        ]
         return [each for each in slices if each != pytest.approx(round(each), abs=1e-4)]
 
     few = "hardware.allow=[l40s, h100-sxm-80gb]"

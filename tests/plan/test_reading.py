@@ -70,8 +70,12 @@ def inside(document: Any, path: Path_) -> Any:
 
 
 def without(document: Document, path: Path_) -> Document:
-    forged = copy.deepcopy(document)
-    del inside(forged, path[:-1])[path[-1]]
+    """The document lacking one thing; all that is not on its way there is shared."""
+    forged = here = copy.copy(document)
+    for part in path[:-1]:
+        here[part] = copy.copy(here[part])
+        here = here[part]
+    del here[path[-1]]
     return forged
 
 

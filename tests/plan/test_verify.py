@@ -23,6 +23,7 @@ from planner.scenario.schema import Scenario
 from tests.tiers import cases, first_and_last, sampled, settings
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
+pytestmark = pytest.mark.usefixtures("rated_once")
 Document = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 
@@ -290,7 +291,6 @@ def test_the_plan_to_tamper_with_is_sound(plan: Document, world: Catalog) -> Non
     assert row_of(plan, CHAT)["count"] > 1
 
 
-@pytest.mark.usefixtures("rated_once")
 @pytest.mark.parametrize(("name", "tamper", "expected"), TAMPERINGS, ids=[name for name, _, _ in TAMPERINGS])
 def test_tampering_is_caught_under_a_new_seal(
     name: str, tamper: Callable[[Document], None], expected: set[str], plan: Document, world: Catalog
@@ -334,7 +334,6 @@ def cells(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[s
         yield path, node
 
 
-@pytest.mark.usefixtures("rated_once")
 def test_every_number_of_every_row_and_of_the_summary_is_checked(plan: Document, world: Catalog) -> None:
     """One per cent on a float, one on an integer: nothing that people read can be changed alone; a third by default."""
     missed, listed = [], dict(cells(plan))

@@ -192,7 +192,7 @@ def _memory(arch: Architecture, spec: TrainingSpec, splits: list[Split]) -> np.n
     return np.asarray(training_memory(arch, spec, layout).total)
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, few=20)
 @given(
     name=st.sampled_from(MODELS),
     counts=st.lists(st.integers(min_value=1, max_value=96), min_size=1, max_size=4),
@@ -221,7 +221,7 @@ def test_laws_of_every_layout(
     assert len(set(rows(layout))) == len(size)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, few=12)
 @given(
     name=st.sampled_from(["llama-3.1-8b", "mixtral-8x7b"]),
     counts=st.lists(st.sampled_from([1, 2, 3, 4, 8, 12]), min_size=2, max_size=4, unique=True),

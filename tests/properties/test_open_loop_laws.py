@@ -36,7 +36,7 @@ def _shape(prompt: float, output: float, spread: float) -> RequestShape:
 engines = st.sampled_from(ENGINES)
 shapes = st.builds(_shape, st.floats(50, 8000), st.floats(2, 1500), st.floats(1, 1.6))
 limits = st.sampled_from([4.0, 32.0, 128.0, 512.0])
-settled = settings(max_examples=40)
+settled = settings(max_examples=40, few=20)
 
 
 def rate(engine: Any, shape: RequestShape, targets: Targets, limit: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ from planner.equations import reliability as rel
 from planner.estimate.run import TERMS, RunSpec, run_figures, run_overheads
 from tests.tiers import settings
 
-FEW = settings(max_examples=150)
+FEW = settings(max_examples=150, few=60)
 MANY_S = st.floats(1e4, 1e9)
 SIZES = st.floats(1e8, 2e13)
 DEVICES = st.integers(1, 100_000)

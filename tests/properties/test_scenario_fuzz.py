@@ -68,7 +68,7 @@ def judge(load) -> None:  # type: ignore[no-untyped-def]
         assert all(str(problem).encode("utf-8") for problem in problems)
 
 
-@settings(max_examples=600, few=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=600, few=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(EDIT, min_size=1, max_size=6))
 def test_mutated_bytes(tmp_path: Path, edits: list[tuple[int, int, bytes]]) -> None:
     data = SEED
@@ -151,7 +151,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=500, few=250)
+@settings(max_examples=500, few=120)
 @given(st.dictionaries(st.sampled_from(KEYS), TREES, max_size=8), st.lists(TREES, max_size=1), st.booleans())
 def test_any_tree_of_known_words(tree: dict[str, str], value: list[str], case: bool) -> None:
     text = "\n".join(f"{key}: {below}" for key, below in tree.items())
@@ -159,7 +159,7 @@ def test_any_tree_of_known_words(tree: dict[str, str], value: list[str], case: b
     judge(lambda: parse_scenario(text, settings=[f"{path}={v}" for v in value], case="a" if case else None))
 
 
-@settings(max_examples=300, few=200)
+@settings(max_examples=300, few=100)
 @given(st.text(max_size=40))
 def test_any_setting(text: str) -> None:
     judge(lambda: parse_scenario(SEED.decode(), settings=[text]))

@@ -60,7 +60,7 @@ models = st.sampled_from(sorted(MODELS))
 tiers = st.sampled_from([TEXTBOOK, FITTED])
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, few=60)
 @given(models, specs, layouts, machines, tiers, st.sampled_from(sorted(REAL)), st.floats(1, 4))
 def test_better_hardware_never_carries_less(model, spec, layout, machine, tier, field, factor):
     better = dataclasses.replace(machine, **{field: getattr(machine, field) * factor})
@@ -69,7 +69,7 @@ def test_better_hardware_never_carries_less(model, spec, layout, machine, tier, 
     assert float(after.requests_per_s) * SLACK >= float(before.requests_per_s)
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, few=40)
 @given(
     models,
     specs,
@@ -96,7 +96,7 @@ def test_a_step_never_shortens_with_batch_or_context(model, spec, layout, machin
     assert float(engine.prefill(context + longer).total) * SLACK >= float(engine.prefill(context).total)
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, few=40)
 @given(models, specs, layouts, machines)
 def test_memory_adds_up_and_what_is_planned_fits(model, spec, layout, machine):
     memory = serving_memory(MODELS[model], spec, layout, machine)
@@ -109,7 +109,7 @@ def test_memory_adds_up_and_what_is_planned_fits(model, spec, layout, machine):
     assert float(memory.batch) <= (spec.max_num_seqs or np.inf)
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, few=40)
 @given(models, specs, layouts, machines)
 def test_latency_at_full_load_obeys_little(model, spec, layout, machine):
     found = serving_capacity(MODELS[model], spec, layout, machine)
@@ -118,7 +118,7 @@ def test_latency_at_full_load_obeys_little(model, spec, layout, machine):
     assert float(found.tpot_s) * SLACK >= float(found.decode_step.total)
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, few=40)
 @given(st.integers(1, 60), st.floats(0.01, 0.99), st.floats(1, 1.5))
 def test_waiting_falls_with_servers_and_rises_with_load(servers, share, factor):
     load = servers * share
@@ -127,7 +127,7 @@ def test_waiting_falls_with_servers_and_rises_with_load(servers, share, factor):
     assert float(erlang_c(servers, load * factor)) * SLACK >= float(erlang_c(servers, load))
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, few=40)
 @given(st.floats(1e-6, 1e4), st.floats(0.01, 100), st.floats(0.1, 1), st.integers(0, 3), st.floats(1, 3))
 def test_replicas_carry_the_peak_and_one_fewer_does_not(peak, rate, load, spare, factor):
     needed = float(replicas_needed(peak, rate, load, spare))

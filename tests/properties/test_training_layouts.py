@@ -19,7 +19,7 @@ from tests.tiers import settings
 
 MODELS = {name: load_model(name) for name in ("gpt2-xl", "llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite")}
 POWERS = st.sampled_from([1, 2, 4, 8])
-FEW = settings(max_examples=60)
+FEW = settings(max_examples=60, few=30)
 
 
 @st.composite
@@ -147,7 +147,7 @@ def test_no_pipeline_no_bubble(arch: Architecture, spec: TrainingSpec, layout: L
 RATES = ("peak_flop_per_s", "mfu", "pair_bytes_per_s", "all_bytes_per_s", "host_bytes_per_s", "inter_node_bytes_per_s")
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, few=80)
 @given(models, specs(), layouts(), machines(), st.sampled_from(RATES), st.floats(0.05, 0.95))
 def test_time_never_falls_when_a_rate_falls(
     arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine, rate: str, share: float

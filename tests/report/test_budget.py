@@ -261,7 +261,7 @@ def test_a_fiscal_year_is_named_by_the_year_that_it_ends_in(first: datetime, sta
     assert Month(label="", begin=Fraction(0), end=Fraction(1), first=first).fiscal_year(start) == year
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, few=30)
 @given(
     st.none() | st.datetimes(datetime(1990, 1, 1), datetime(9999, 12, 1)),
     st.fractions(Fraction(1, 100), Fraction(24 * 366 * 4)),
@@ -274,7 +274,7 @@ def test_months_follow_each_other_without_a_gap(begin: datetime | None, end: Fra
     assert len({month.label for month in months}) == len(months)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, few=30)
 @given(st.integers(0, 10**15), st.lists(st.fractions(0, 1000), min_size=1, max_size=40))
 def test_money_spread_over_time_adds_up(cost: int, hours: list[Fraction]) -> None:
     parts = by_time(cost, hours)
@@ -285,7 +285,7 @@ def test_money_spread_over_time_adds_up(cost: int, hours: list[Fraction]) -> Non
         assert all(abs(one - two) < 1 for one, two in zip(parts, exact))
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, few=30)
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=12), st.data())
 def test_money_shared_two_ways_has_the_sums_of_both(amounts: list[int], data: st.DataObject) -> None:
     total = sum(amounts)
@@ -298,7 +298,7 @@ def test_money_shared_two_ways_has_the_sums_of_both(amounts: list[int], data: st
         assert all(abs(cell - Fraction(amount * share, total or 1)) < 2 for cell, share in zip(row, shares))
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, few=30)
 @given(st.lists(st.integers(0, 10**9), min_size=3, max_size=3), st.lists(st.integers(0, 10**9), min_size=3, max_size=3))
 def test_weighed_months_add_up_to_the_weighed_total(one: list[int], two: list[int]) -> None:
     weights = [Fraction(3, 10), Fraction(7, 10)]
