@@ -80,7 +80,7 @@ def test_a_question_for_completions_that_no_shell_asks(question: dict[str, str],
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits are those of Linux")
-@pytest.mark.parametrize("kilobytes", [100_000, 250_000, 300_000, 400_000])
+@pytest.mark.parametrize("kilobytes", sampled([100_000, 250_000, 300_000, 400_000], 2))
 def test_too_little_memory_is_said(kilobytes: int, tmp_path: Path) -> None:
     """Libraries end the process, or send it an interrupt, when they cannot have what they ask for."""
     line = f"--version; ulimit -v {kilobytes}; \"$PYTHON\" -c '{RUN}' models list"

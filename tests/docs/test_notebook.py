@@ -6,11 +6,11 @@ No Jupyter is needed: the cells are run in order in one process, in the notebook
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "docs" / "notebooks" / "example.ipynb"
-# runs each cell, and tells of the last expression what a notebook would show
-RUNNER = """
-import ast, json, sys
-cells, shown, space = json.load(sys.stdin), [], {}
-for cell in cells:
-    body = ast.parse(cell).body
-    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
-    exec(compile(ast.Module(body, []), "cell", "exec"), space)
-    value = eval(compile(ast.Expression(last.value), "cell", "eval"), space) if last else None
-    html = value._repr_html_() if hasattr(value, "_repr_html_") else None
-    plain = isinstance(value, (tuple, list, dict, str, int))
-    shown.append({"text": repr(value) if plain else None, "html": html})
-print(json.dumps(shown))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -46,20 +32,20 @@ def code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def shown(notebook: dict[str, Any]) -> list[dict[str, Any]]:
-    """What each code cell ends with."""
-    sources = ["".join(cell["source"]) for cell in code_cells(notebook)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    answer = subprocess.run(
-        [sys.executable, "-c", RUNNER],
-        input=json.dumps(sources),
-        capture_output=True,
-        text=True,
-        cwd=NOTEBOOK.parent,
-        env=environment,
-        check=False,
-    )
-    assert answer.returncode == 0, answer.stderr
-    results: list[dict[str, Any]] = json.loads(answer.stdout.splitlines()[-1])
+    """What a notebook would show of the expression that each code cell ends with."""
+    results: list[dict[str, Any]] = []
+    space: dict[str, Any] = {}
+    with contextlib.chdir(NOTEBOOK.parent):
+        for cell in code_cells(notebook):
+            body = ast.parse("".join(cell["source"])).body
+            last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+            exec(compile(ast.Module(body, []), "cell", "exec"), space)
+            value = (
+                eval(compile(ast.Expression(last.value), "cell", "eval"), space) if isinstance(last, ast.Expr) else None
+            )
+            html = value._repr_html_() if hasattr(value, "_repr_html_") else None
+            plain = isinstance(value, tuple | list | dict | str | int)
+            results.append({"text": repr(value) if plain else None, "html": html})
     return results
 
 
