@@ -25,6 +25,7 @@ from planner.validate.serving_points import points_of
 from planner.validate.serving_result import coverage_of, figures_of, memory_fit, said_of
 from planner.validate.serving_rows import MEASURED, UNREAD, ServingRow, blank_serving, shipped_serving_rows
 from planner.validate.serving_score import score_points
+from tests.tiers import cases
 
 ROOT = Path(__file__).parents[2]
 WAY_OUT = "if the change is meant: make calibrate validation, and commit what they write"
@@ -80,7 +81,8 @@ def test_left_out_says_what_the_rules_say(rows: tuple[ServingRow, ...], batch: S
 def test_blank_cells_change_no_prediction(
     rows: tuple[ServingRow, ...], predictions: list[ServingPrediction], catalog: Catalog
 ) -> None:
-    assert predict_serving([blank_serving(row) for row in rows], catalog) == predictions
+    some = slice(None, None, cases(3, 1))
+    assert predict_serving([blank_serving(row) for row in rows[some]], catalog) == predictions[some]
 
 
 def test_other_rows_cells_change_no_prediction(
@@ -92,7 +94,8 @@ def test_other_rows_cells_change_no_prediction(
     names = (*MEASURED, *UNREAD)
     dealt = [dataclasses.replace(row, **{n: getattr(donor, n) for n in names}) for row, donor in zip(rows, donors)]
     assert dealt != list(rows)
-    assert predict_serving(dealt, catalog) == predictions
+    some = slice(None, None, cases(3, 1))
+    assert predict_serving(dealt[some], catalog) == predictions[some]
 
 
 def test_a_prediction_depends_on_its_row_alone(

@@ -18,6 +18,7 @@ from planner.validate.fingerprint import fingerprint
 from planner.validate.rows import MEASURED, UNREAD, MeasuredRow, blank_measured, shipped_training_rows
 from planner.validate.score import score_memory, score_step_times
 from planner.validate.training import predict_training
+from tests.tiers import cases
 
 ROOT = Path(__file__).parents[2]
 WAY_OUT = "if the change is meant: make calibrate validation, and commit what they write"
@@ -41,7 +42,8 @@ def predictions(rows: tuple[MeasuredRow, ...], catalog: Catalog) -> list[Any]:
 def test_blank_cells_change_no_prediction(
     rows: tuple[MeasuredRow, ...], predictions: list[Any], catalog: Catalog
 ) -> None:
-    assert list(predict_training([blank_measured(row) for row in rows], catalog)) == predictions
+    some = slice(None, None, cases(3, 1))
+    assert list(predict_training([blank_measured(row) for row in rows[some]], catalog)) == predictions[some]
 
 
 def test_other_rows_cells_change_no_prediction(
@@ -55,7 +57,8 @@ def test_other_rows_cells_change_no_prediction(
         dataclasses.replace(row, **{name: getattr(donor, name) for name in names}) for row, donor in zip(rows, donors)
     ]
     assert dealt != list(rows)
-    assert list(predict_training(dealt, catalog)) == predictions
+    some = slice(None, None, cases(3, 1))
+    assert list(predict_training(dealt[some], catalog)) == predictions[some]
 
 
 def test_a_prediction_depends_on_its_row_alone(
