@@ -22,7 +22,8 @@ SKYPILOT = Target(
 Part = dict[str, Any]  # of a task of SkyPilot, whose types are its own
 MEETING = Meeting(rank=Expand('"$SKYPILOT_NODE_RANK"'), head=Expand('"$HEAD_ADDR"'))
 HEAD = "HEAD_ADDR"
-FIND_HEAD = HEAD + """="$(printf '%s\\n' "$SKYPILOT_NODE_IPS" | head -n 1)\""""
+# sed reads to the end: a reader that leaves early ends the writer, and under pipefail the task
+FIND_HEAD = HEAD + """="$(printf '%s\\n' "$SKYPILOT_NODE_IPS" | sed -n 1p)\""""
 TOKEN = "HF_TOKEN"
 PLAIN_DISK_GB = 256  # SkyPilot's own size of a disk
 SYSTEM_DISK_GB = 100  # images and packages beside the weights

@@ -71,7 +71,7 @@ def _clock(seconds: int) -> str:
 def _surroundings(launch: TrainingLaunch) -> Iterator[str]:
     """What Slurm knows and torchrun must be told."""
     if launch.nodes_per_job > 1:
-        yield 'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
+        yield 'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed -n 1p)'
         yield "MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))"
         yield "export MASTER_ADDR MASTER_PORT"
     if launch.jobs > 1:
