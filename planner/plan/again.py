@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.errors import Problem
+from planner.plan.beside import LEFT_OUT, NO_TIME
 from planner.plan.checks.findings import Finding, problems_of
 from planner.plan.checks.leaves import SOLVED, TOLD, read, spelled
 from planner.plan.proof import SLACK_PARTS, WITH_PLAN, slack, tie_share_of
@@ -14,6 +15,7 @@ from planner.units import format_money
 
 Document = Mapping[str, Any]
 SEARCHED = ("infeasible", "others", "uncertainty")  # parts that further searches fill
+KIND = ("single_kind",)
 MISSING = object()
 
 
@@ -35,20 +37,27 @@ def searched_findings(document: Document, again: Document) -> Iterator[Finding]:
     if (document["infeasible"] or {"minimal": True})["minimal"] is False:
         return  # for lack of time: other members, other ways out
     stated, found = (dict(_searched(one)) for one in (document, again))
+    given_up = {path for path, value in stated.items() if value is None and not (path == KIND and _owes_kind(document))}
     for path, value in stated.items():
         if not _claims_no_more(value, found.get(path, MISSING)):
             yield Finding("wrong-search", f"{spelled(path)} is {value!r}; solved again it is not")
     for path in found:
-        left_out = any(stated.get(path[:length], MISSING) is None for length in range(1, len(path)))
-        if path not in stated and not left_out:
+        if path not in stated and not any(path[:length] in given_up for length in range(1, len(path))):
             yield Finding("wrong-search", f"{spelled(path)} is missing; solved again it is there")
+
+
+def _owes_kind(document: Document) -> bool:
+    """Whether a plan on several kinds of device says without a reason that there is none on one kind."""
+    devices = {row["device"] for workload in document["workloads"] for row in workload["allocations"]}
+    reasons = (words in warning for warning in document["warnings"] for words in (NO_TIME, LEFT_OUT))
+    return document["status"] == "optimal" and len(devices) > 1 and not any(reasons)
 
 
 def _searched(document: Document) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """Leaves that further searches give, null where they did not; not the plan before, which is not at hand."""
     for path, leaf, value in read(document):
         whole = path[0] in SEARCHED and path[:2] != ("others", "previous") and "plan" not in path
-        alone = leaf is not None and (leaf.kind == SOLVED or path == ("single_kind",)) and path[0] not in SEARCHED
+        alone = leaf is not None and (leaf.kind == SOLVED or path == KIND) and path[0] not in SEARCHED
         if leaf is not None and leaf.kind != TOLD and (whole or alone):
             yield path, value
 

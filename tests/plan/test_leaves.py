@@ -19,6 +19,7 @@ import pytest
 from planner import api
 from planner.candidates.search import Candidates
 from planner.plan.again import searched_findings
+from planner.plan.beside import NO_TIME
 from planner.plan.checks.findings import Finding, gathered
 from planner.plan.checks.leaves import ANY, HELD, RECOMPUTED, SOLVED, TABLE, TOLD, Leaf, counts, read, told_paths, tree
 from planner.plan.document import resealed
@@ -255,6 +256,15 @@ def test_a_wider_choice_that_is_not_told_is_found() -> None:
     assert [one.reference for one in choice_findings(document, lambda asked: wider(tuple(asked.settings)))] == [
         "wrong-way-out"
     ]
+
+
+@pytest.mark.parametrize(("words", "count"), [("", 2), (f"{NO_TIME}: the best plan on one kind of device", 0)])
+def test_one_kind_of_device_is_left_out_for_a_reason(words: str, count: int) -> None:
+    document = copy.deepcopy(planned("mixed-job"))
+    document["single_kind"] = None
+    document["warnings"].append(words)
+    found = list(searched_findings(document, planned("mixed-job")))
+    assert [one.reference for one in found] == ["wrong-search"] * count
 
 
 @cache
