@@ -49,9 +49,10 @@ def test_a_shell_expands_nothing_in_double_quotes(words: list[str]) -> None:
     assert printed(words, double=True) == [encodable(word).replace("\0", "") for word in words]
 
 
-def test_hostile_names_through_a_shell() -> None:
+@pytest.mark.parametrize("double", [False, True])
+def test_hostile_names_through_a_shell(double: bool) -> None:
     names = [name for name in HOSTILE if name]
-    assert printed(names) == [encodable(name).replace("\0", "") for name in names]
+    assert printed(names, double=double) == [encodable(name).replace("\0", "") for name in names]
 
 
 @settings(max_examples=150, few=60)
