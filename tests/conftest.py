@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 
 import pytest
@@ -35,6 +36,9 @@ FIRST = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # what a shell starts in the background ignores Ctrl-C, and so would all that tests start and break off
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if shipped.FOLDER not in os.environ:  # processes of xdist are started with the folder of the one that starts them
         os.environ[shipped.FOLDER] = tempfile.mkdtemp(prefix="plan-tests-")
         config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(shipped.FOLDER), ignore_errors=True))

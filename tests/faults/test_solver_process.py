@@ -220,6 +220,17 @@ def test_numbers_that_json_has_no_word_for_arrive() -> None:
     assert (header["bound"], arrays["values"].tolist()) == (-math.inf, [math.inf])
 
 
+def test_ctrl_c_reaches_what_tests_start_in_the_background_too(tmp_path: Path) -> None:
+    test = tmp_path / "test_one.py"
+    test.write_text(
+        "import signal\ndef test_one():\n    assert signal.getsignal(signal.SIGINT) is not signal.SIG_IGN\n"
+    )
+    code = f"import pytest, sys; sys.exit(pytest.main(['-q', '-p', 'tests.conftest', '--rootdir', '.', {str(test)!r}]))"
+    own = [sys.executable, "-c", f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{code}"]
+    ran = subprocess.run(own, capture_output=True, text=True, cwd=stand_in.ROOT, timeout=100, check=False)
+    assert ran.returncode == 0, ran.stdout
+
+
 @pytest.mark.parametrize(
     ("solver", "how", "after_s"),
     sampled(
