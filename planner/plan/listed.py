@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from planner.candidates.search import Candidates
 from planner.optimize.status import LISTING_ENDED
 from planner.plan.checks.findings import Finding, cell_findings
-from planner.plan.why.reasons import cheapest_by_device
+from planner.plan.why.reasons import MOST_ALTERNATIVES, cheapest_by_device
 from planner.plan.why.widen import allowed, in_regions
 from planner.scenario.load import parse_scenario, with_settings
 from planner.scenario.schema import Scenario, ServingFleet
@@ -72,6 +72,9 @@ def _others(workload: Workload, listed: Candidates) -> Iterator[Finding]:
     asked = next(one for one in listed.scenario.workloads if one.name == name)
     cut = isinstance(asked, ServingFleet) and bool(asked.targets_s or asked.availability is not None)
     least = {device: cost for device, (cost, _) in cheapest_by_device(listed, task).items()}
+    if not cut and len(workload["alternatives"]) != min(len(least), MOST_ALTERNATIVES):
+        text = f"{len(workload['alternatives'])} ways are told, there are such on {len(least)} kinds of devices"
+        yield Finding("wrong-alternative", f"{name}: {text}")
     for one in workload["alternatives"]:
         cost, there = one["cost_microusd"], least.pop(one["device"], None)
         if there is None or cost < there or (cost > there and not cut):

@@ -235,6 +235,15 @@ def test_what_was_looked_at_is_what_is_listed_again(change: Callable[[Document],
     assert reference in {finding.reference for finding in listing_findings(document, listed("gpt2-xl"))}
 
 
+def test_as_many_ways_on_other_devices_are_told_as_there_are() -> None:
+    """The dearest left out, with its count: nothing that is told is dearer than it."""
+    document = copy.deepcopy(planned("gpt2-xl"))
+    document["workloads"][0]["alternatives"].pop()
+    told_of(document)["devices"] -= 1
+    findings = list(listing_findings(document, listed("gpt2-xl")))
+    assert [finding.reference for finding in findings] == ["wrong-alternative"]
+
+
 def told_of(plan: Document) -> Document:
     told: Document = plan["rejected"]["gpt2-xl"]
     return told
