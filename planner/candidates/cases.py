@@ -20,7 +20,7 @@ import numpy as np
 
 from planner.candidates.calendar import CONTRACT, Purchase
 from planner.candidates.program import OPTIONAL, IntArray, Program, Row, Task
-from planner.candidates.prune import alone_units
+from planner.candidates.prune import alone_units, carrying_units
 from planner.candidates.search import Candidates
 
 AHEAD = "bought ahead"  # the task of what all cases share
@@ -230,7 +230,8 @@ def _step_microusd(cases: Sequence[Case]) -> int:
         program, total = case.candidates.program, 0
         for task in program.tasks:
             part = slice(task.first, task.stop)
-            units = np.minimum(program.max_units[part], alone_units(program, task))
+            most = carrying_units if task.boxed else alone_units
+            units = np.minimum(program.max_units[part], most(program, task))
             total += int((program.cost_microusd[part].astype(object) * units).max(initial=0)) * AMPLE
         dearest = max(dearest, total)
     return max(dearest // MOST_STEPS + 1, 10_000)

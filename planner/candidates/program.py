@@ -31,6 +31,19 @@ of one unit, are at most its units. What else a fleet may ask for:
 * **slices**: in normal operation the flow of a bucket to a column is a whole number of equal
   slices of the bucket; after a loss requests are routed freely.
 
+A serving task is **boxed** (`Task.boxed`) where its columns are replicas at a fixed mix and rate of
+requests. One unit then brings its capacity C_kb of *every* bucket b at the same time: the rates
+that it can be sent are a box, flow_kb <= C_kb u_k for each b by itself, not sum_b flow_kb / C_kb <= u_k.
+There are no flows to decide. At every level a fleet carries its demand when sum_k C_kb u_k >= D_b for
+every bucket that is asked for, over the columns that run, and after a loss of k replicas of a type j in use
+
+    sum_i C_ib u_i - (k / R_j) C_jb  >=  D_b      for every such bucket b,
+
+also where u_j has fewer than k replicas: a mixture of losses is then carried by the weighted mean of
+these lines, and of one bucket they say what they say of any fleet. Boxed columns serve whole requests,
+and there are no slices. What else holds of a mix, such as how many of its requests may be late, stands
+in joint rows, with coefficients of either sign.
+
 Money, request rates and carbon are integers (micro-dollars, micro-requests/s, milligrams),
 so that sums are exact and an independent check can be exact too.
 """
@@ -40,7 +53,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +82,12 @@ class Task:
     max_spot_share: float | None = None  # read as the decimal number that it prints as
     integer_slices: int = 0  # equal slices of each bucket; 0 = any split
     survive_domain: bool = False  # carries its demand without any one failure domain
+    boxed: bool = False  # serving: a unit brings its capacity of every bucket at the same time
+
+    def __post_init__(self) -> None:
+        """Refuse what has no meaning."""
+        if self.boxed and self.integer_slices:
+            raise ValueError(f"{self.name}: a boxed task has no slices")
 
     @property
     def demands(self) -> tuple[tuple[int, ...], ...]:
@@ -119,7 +138,8 @@ class Program:
     carbon_mg: IntArray  # (n,) of one unit; 0 when carbon plays no part
     nodes: IntArray  # (n,) shapes of one unit
     replicas: IntArray  # (n,) serving: replicas of one unit; training: 0
-    capacity_micro_per_s: IntArray  # (n, buckets) serving: planned rate of one *unit* on each bucket alone
+    capacity_micro_per_s: IntArray  # (n, buckets) serving: planned rate of one *unit* on each bucket alone, or, of a
+    # boxed task, on each bucket beside all others
     max_units: IntArray  # (n,) upper bound of the unit variable, >= 1
     provider: IntArray  # (n,) index; -1 = nobody's
     offer: IntArray  # (n,) rank of the offer id in sorted order: the last tie-breaker
@@ -146,6 +166,9 @@ class Program:
             if len(given) != len(self.cost_microusd) and not given.any():
                 plain = self.nodes if name == "devices" else np.zeros(len(self.cost_microusd), dtype=np.int64)
                 object.__setattr__(self, name, plain)
+        for task in self.tasks:
+            if task.boxed and self.role[task.first : task.stop].any():
+                raise ValueError(f"{task.name}: columns of a boxed task serve whole requests")
 
     def __repr__(self) -> str:
         tasks = some(task.name for task in self.tasks)
@@ -212,11 +235,32 @@ def supplies(program: Program, task: Task) -> bool:
     return False
 
 
+def earnings(task: Task, rates: NDArray[Any], prices: Sequence[int]) -> NDArray[Any]:
+    """The most that one unit of each column earns at prices of the requests of each bucket.
+
+    A column serves the bucket that pays best; a boxed one brings its rates of all of them.
+
+    Parameters
+    ----------
+    rates
+        (columns, buckets) of one unit, as whole numbers of any size.  [micro-requests/s]
+
+    Examples
+    --------
+    >>> task, rates = Task(name="f", kind="serving", first=0, stop=1), np.array([[4, 12]], dtype=object)
+    >>> earnings(task, rates, [2, 1]), earnings(replace(task, boxed=True), rates, [2, 1])
+    (array([12], dtype=object), array([20], dtype=object))
+    """
+    each = rates * np.array(prices, dtype=object)
+    return np.asarray(each.sum(axis=1) if task.boxed else each.max(axis=1))
+
+
 def fleet_rates(program: Program, task: Task, columns: Sequence[int] | None = None) -> IntArray:
     """Rate of one unit of each column of a task, or of some of them, on the task's own traffic.  [micro-requests/s]
 
     Of the buckets that the column can serve, in the proportions of the peak:
     sum of demands / sum of (demand / capacity), rounded down; 0 when it can serve none.
+    Of a boxed task, the sum of what it brings of the buckets that are asked for.
 
     Examples
     --------
@@ -230,8 +274,11 @@ def fleet_rates(program: Program, task: Task, columns: Sequence[int] | None = No
     >>> fleet_rates(program, task)
     array([6])
     """
-    rates = []
     part = slice(task.first, task.stop) if columns is None else list(columns)
+    if task.boxed:
+        asked = np.array(task.demand_micro_per_s) > 0
+        return np.asarray(program.capacity_micro_per_s[part, : len(asked)][:, asked].sum(axis=1))
+    rates = []
     for capacity in program.capacity_micro_per_s[part].tolist():
         able = [(d, c) for d, c in zip(task.demand_micro_per_s, capacity) if d > 0 and c > 0]
         load = sum((Fraction(d, c) for d, c in able), Fraction(0))

@@ -51,12 +51,32 @@ are of what is bought. The exchange does not touch their units, and since no lef
 what they supply is still enough; so programs with purchases may be pruned in all other tasks. In
 **serving** tasks with a column that supplies a joint row (a < 0) nothing is removed, and no column
 is short of units at `alone_units`: there the proof drops units of i and of others, which is only
-no worse while every unit takes room. Training moves exactly u_j units from j to i, so 1. is
+no worse while every unit takes room; but see *Boxed tasks*. Training moves exactly u_j units from j to i, so 1. is
 enough whatever the signs (a job that must end before another begins has a = end > 0 in one row and
 a = - start < 0 in the other). Rows that cannot bind (`binding_rows`: their left side is at most the
 bound even without any supply) are met by every plan.
 
-The claim never looks at the bounds of rows that can bind, so it stays true when limits are
+*Boxed tasks* (`Task.boxed`) are pruned also where columns supply rows. The exchange itself moves exactly
+u_j units, so 1. is enough whatever the signs; of each bucket the line of the module `program` stays
+met as that of one bucket does (6). It is units that are dropped, where u_i + u_j > max_units_i, that
+may be missed as supplies. So i has to be one of
+
+a. *no supplier*: a_i >= 0 in every row. Put max_units_i on i and leave the other columns as they are.
+   The left side of a row changes by u_j (a_i - a_j) <= 0 less a_i times the units dropped. With
+   `alone_units`_i or more, i carries every bucket that it brings, and the buckets that it does not
+   bring, j does not bring either, so their lines stand as before. The loss of another type l in use
+   takes k / R_l units of the u_l >= 1 that there are, so at most (k / R_l - 1) C_lb from what the others
+   bring; `alone_units` makes up for that too.
+b. *enough by itself*: i always runs (level 0) and brings every bucket that is asked for at any level, no
+   domain has to be survived and no share on spot kept, and of every row that the task supplies a_i <= 0,
+   the bound is >= 0 and no other task takes room in it. Drop every other column of the task and put
+   `alone_units`_i on i: rows that the task supplies have left sides <= 0, in others every unit takes
+   room, a_i <= a_j, and i has fewer units than i and j had. The linear sums shrink or stay.
+
+Columns of neither kind remove none and are bounded by what is there. Bounds matter here in that they are not below
+zero, which they stay when a limit is loosened.
+
+The claim never looks otherwise at the bounds of rows that can bind, so it stays true when limits are
 dropped (conflict sets) or loosened. It compares across devices: who wants to re-solve with
 one kind of device only must pass labels in ``within``, so that a column is removed only by
 one with the same label.
@@ -163,20 +183,61 @@ def alone_units(program: Program, task: Task) -> IntArray:
     column runs; so more units never help. Where a share on spot is limited, firm units beyond
     that can make room for others on spot that have to stay: those that serve other buckets, or
     are there for when the column's own domain is lost; and units that supply a joint row can be
-    wanted for that alone. Then the bound is what is there, as it is for what is optional.
+    wanted for that alone. Then the bound is what is there, as it is for what is optional. Of a boxed
+    task that is so for the columns only that are wanted as suppliers (*Boxed tasks* above).
     """
-    size = task.stop - task.first
-    if task.kind == "training" or not size:
-        return np.full(size, task.count, dtype=np.int64)
+    units = carrying_units(program, task)
+    if task.kind == "training" or task.stop == task.first:
+        return units
+    there = np.asarray(program.max_units[task.first : task.stop], dtype=np.int64)
     many = task.survive_domain or len(task.demand_micro_per_s) > 1
-    if task.kind == "optional" or (task.max_spot_share is not None and many) or supplies(program, task):
-        return np.asarray(program.max_units[task.first : task.stop], dtype=np.int64)
+    supplied = task.kind == "optional" or supplies(program, task)
+    if (supplied and not task.boxed) or (task.max_spot_share is not None and (many or supplied)):
+        return there
+    if task.boxed and (supplied or not splits_simply(program, task)):
+        units = np.maximum(units, _units_beside_losses(program, task))
+    return np.where(_wanted_as_supplies(program, task), there, units) if supplied else units
+
+
+def carrying_units(program: Program, task: Task) -> IntArray:
+    """Units with which each column needs no help from any other, whatever joint rows say; see `alone_units`."""
+    size = task.stop - task.first
+    if task.kind != "serving" or not size:
+        return np.full(size, task.count, dtype=np.int64)
     replicas = np.maximum(program.replicas[task.first : task.stop], 1)
     capacity = program.capacity_micro_per_s[task.first : task.stop, : len(task.demand_micro_per_s)]
     by_replicas = -(-task.min_replicas // replicas)
     carrying = [_units_to_carry(task, demand, replicas, capacity) for demand in task.demands]
     units = np.maximum(np.max(carrying, axis=0), by_replicas)
     return np.asarray(np.maximum(units, 1), dtype=np.int64)
+
+
+def _units_beside_losses(program: Program, task: Task) -> IntArray:
+    """Of a boxed task: units that carry what a column brings while another type in use lacks its spare replicas."""
+    part, demands = slice(task.first, task.stop), np.array(task.demands, dtype=np.int64)
+    capacity, replicas = program.capacity_micro_per_s[part, : demands.shape[1]], np.maximum(program.replicas[part], 1)
+    beyond = np.maximum(task.spare_replicas - replicas, 0)[:, None]
+    taken = -(-capacity * beyond // replicas[:, None])  # more than one unit of it brings
+    needed = demands.max(axis=0) + taken.max(axis=0)
+    return np.asarray(np.where(capacity > 0, -(-needed // np.maximum(capacity, 1)), 0).max(axis=1, initial=0))
+
+
+def _wanted_as_supplies(program: Program, task: Task) -> NDArray[np.bool_]:
+    """Columns of a boxed task that supply a row and are not enough by themselves; see *Boxed tasks*."""
+    part, size = slice(task.first, task.stop), task.stop - task.first
+    suppliers, enough = np.zeros(size, dtype=bool), program.level[part] == 0
+    asked = np.array(task.demands).max(axis=0) > 0
+    enough &= (program.capacity_micro_per_s[part, : len(asked)][:, asked] > 0).all(axis=1)
+    enough &= not task.survive_domain and task.max_spot_share is None
+    for row in program.rows:
+        inside = (row.columns >= task.first) & (row.columns < task.stop)
+        if not (row.coefficients[inside] < 0).any():
+            continue
+        uses = np.zeros(size, dtype=np.int64)
+        np.add.at(uses, row.columns[inside] - task.first, row.coefficients[inside])
+        suppliers |= uses < 0
+        enough &= (uses <= 0) & (row.bound >= 0) & (not (row.coefficients[~inside] > 0).any())
+    return np.asarray(suppliers & ~enough)
 
 
 def can_bind(program: Program, row: Row) -> bool:
@@ -207,6 +268,9 @@ def binding_rows(program: Program) -> list[Row]:
 
 
 def _units_to_carry(task: Task, demand: tuple[int, ...], replicas: IntArray, capacity: IntArray) -> IntArray:
+    if task.boxed and len(demand) > 1:
+        alone = [_units_to_carry(task, (rate,), replicas, capacity[:, [b]]) for b, rate in enumerate(demand) if rate]
+        return np.asarray(np.max([np.zeros(len(replicas), dtype=np.int64), *alone], axis=0))
     if len(demand) == 1:
         each = capacity[:, 0]
         biggest = demand[0] * float(replicas.max()) + task.spare_replicas * float(each.max())
@@ -262,7 +326,7 @@ def _prunable(program: Program, task: Task) -> bool:
     """Whether columns of the task may stand in for each other; see *What is left alone*."""
     if task.stop - task.first < 2 or task.kind == "optional":
         return False
-    return task.kind == "training" or not supplies(program, task)
+    return task.kind == "training" or task.boxed or not supplies(program, task)
 
 
 def linear_weights(program: Program, criterion: str) -> IntArray:
@@ -288,8 +352,9 @@ def _kinds(program: Program, task: Task) -> Iterator[IntArray]:
 def _enough(program: Program, task: Task) -> NDArray[np.bool_]:
     """Whether a column has the units to stand in for another; see 5. and 8. of the claim."""
     alone = alone_units(program, task)
+    wanted = _wanted_as_supplies(program, task) if task.boxed else np.zeros(len(alone), dtype=bool)
     more = int(alone.max()) if task.max_spot_share is not None and task.kind != "training" and len(alone) else 0
-    return np.asarray(program.max_units[task.first : task.stop] >= alone + more)
+    return np.asarray((program.max_units[task.first : task.stop] >= alone + more) & ~wanted)
 
 
 def _serving_sizes(program: Program, task: Task) -> Iterator[IntArray]:
@@ -302,6 +367,7 @@ def _serving_sizes(program: Program, task: Task) -> Iterator[IntArray]:
     C_i (R_i - k) / R_i >= C_j (R_j - k) / R_j (when i's replicas are no larger than j's,
     nothing more is lost at all). With several buckets each type is re-routed on its own:
     u_i + u_j units of i less k / R_i are at least the units left before, when R_i >= R_j.
+    A boxed task is as one bucket in each of its buckets.
     R is also what counts towards a least number of replicas.
     """
     if task.kind != "serving":
@@ -310,9 +376,10 @@ def _serving_sizes(program: Program, task: Task) -> Iterator[IntArray]:
     replicas = program.replicas[part]
     for bucket in range(buckets):
         yield -program.capacity_micro_per_s[part, bucket]
-    if spares and splits_simply(program, task):
-        yield _less_spares(program.capacity_micro_per_s[part, 0], np.maximum(replicas, 1), spares)
-    if task.min_replicas or (spares and not splits_simply(program, task)):
+    adds_up = task.boxed or splits_simply(program, task)
+    for bucket in range(buckets) if spares and adds_up else ():
+        yield _less_spares(program.capacity_micro_per_s[part, bucket], np.maximum(replicas, 1), spares)
+    if task.min_replicas or (spares and not adds_up):
         yield -replicas
     if task.max_spot_share is not None:
         rates = fleet_rates(program, task)

@@ -19,7 +19,9 @@ scaled by a greatest common divisor where that is small, else by a power of ten.
 * price_   else, after losses: sum W_k u_k - z >= need, loss_: z >= (k / R_k) W_k w_k, where W_k
            is what a unit can earn at some prices of requests (`situations`). Such lines come
            from relaxations and from plans that turn out not to carry a loss. With many columns
-           they stand for the routings as well (`stage.Run.ask`).
+           they stand for the routings as well (`stage.Run.ask`). Of a boxed task they are all lines of
+           its buckets, at every level and after every loss, and are there from the start; there are
+           no flows, and a type in use may have fewer replicas than spares.
 * spot_    sum (spot_k - share) rate_k u_k <= 0, at every level, in every role
 * least_   sum R_k u_k >= least number of replicas, of level 0
 * limit_   joint rows
@@ -86,7 +88,8 @@ def estimate(scope: Scope, weights: IntArray) -> float:
         elif task.demand_micro_per_s:
             demand = np.asarray(task.demand_micro_per_s, dtype=np.float64)
             capacity = scope.program.capacity_micro_per_s[columns, : len(demand)].astype(np.float64)
-            needed = (demand / np.maximum(capacity, 1.0)).sum(axis=1)
+            loads = demand / np.maximum(capacity, 1.0)
+            needed = loads.max(axis=1) if task.boxed else loads.sum(axis=1)
             total += float((here * np.maximum(needed, 1.0)).min())
     return max(total, bought) or float(weights[scope.open].max(initial=0))
 
@@ -114,7 +117,8 @@ def _serving(model: Model, scope: Scope, task: Task, place: IntArray, *, flows: 
         _carry(model, scope, task, columns, place)
     elif any(map(any, task.demands)):
         routings(model, scope, task, place, flows=flows or task.integer_slices > 0)
-        learn(model, scope, [cut for cut in scope.cuts if cut.task == task.name and not (flows and cut.lossless)])
+        routed = flows and not task.boxed
+        learn(model, scope, [cut for cut in scope.cuts if cut.task == task.name and not (routed and cut.lossless)])
 
 
 def _carry(model: Model, scope: Scope, task: Task, columns: IntArray, place: IntArray) -> None:

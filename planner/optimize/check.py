@@ -3,7 +3,8 @@
 Training counts, joint rows, provider limits, replicas, the share on spot and fleets with one
 bucket are checked in Python integers and fractions. Fleets with several buckets, levels, roles
 or failure domains are routed anew here, situation by situation (`situations`): what the solver
-says of flows is not read, except for whole slices, whose loads are added in fractions.
+says of flows is not read, except for whole slices, whose loads are added in fractions. What a boxed
+fleet brings is added up likewise.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def task_violations(program: Program, task: Task, units: IntArray) -> Iterator[s
         largest = max((Fraction(size, replicas) for size, replicas in sizes), default=Fraction(0))
         if total - task.spare_replicas * largest < task.demand_micro_per_s[0]:
             yield f"{task.name}: demand unmet"
-    elif any(map(any, task.demands)) and not splits_simply(program, task):
+    elif any(map(any, task.demands)) and not (splits_simply(program, task) or task.boxed):
         for k in used:
             if int(units[k]) * int(program.replicas[k]) < task.spare_replicas:
                 yield f"{task.name}: fewer than {task.spare_replicas} replicas of a type in use"

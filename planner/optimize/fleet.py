@@ -55,16 +55,19 @@ def spot_shares(model: Model, scope: Scope, task: Task, place: IntArray) -> None
 
 
 def routings(model: Model, scope: Scope, task: Task, place: IntArray, *, flows: bool) -> None:
-    """With spares what says which types are in use; with `flows` a routing for every level of load."""
+    """With spares what says which types are in use; with `flows` a routing for every level of load.
+
+    Of a boxed task nothing is routed.
+    """
     program, columns = scope.program, scope.of_task(task)
     if task.spare_replicas:
         for column, flag in zip(columns.tolist(), model.add("w", np.ones(len(columns)), integer=True).tolist()):
             model.used[column] = flag
             model.line("used", [place[column], flag], [1.0, -float(scope.upper[column])], high=0.0)
             replicas = float(program.replicas[column])
-            if replicas < task.spare_replicas:
+            if replicas < task.spare_replicas and not task.boxed:
                 model.line("enough", [place[column], flag], [replicas, -float(task.spare_replicas)], low=0.0)
-    for level, demand in enumerate(task.demands) if flows else ():
+    for level, demand in enumerate(task.demands) if flows and not task.boxed else ():
         running = columns[program.level[columns] <= level]
         _routing(model, scope, task, running, place, level, demand)
         if task.spare_replicas and _few(task):
@@ -152,7 +155,7 @@ def cuts_of_point(scope: Scope, model: Model, point: FloatArray) -> Iterator[Cut
     program = scope.program
     for task in program.tasks:
         columns = np.array([k for k in scope.of_task(task) if k in model.used], dtype=np.int64)
-        if not len(columns) or _few(task):
+        if not len(columns) or task.boxed or _few(task):
             continue
         units = point[np.searchsorted(model.columns, columns)]
         lost = (

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.candidates.program import WHOLE, IntArray, Task
-from planner.candidates.prune import alone_units
+from planner.candidates.prune import carrying_units
 from planner.optimize.criteria import LINEAR, value_of, weights_of
 from planner.optimize.enumerate import is_plan
 from planner.optimize.scope import Scope
@@ -49,11 +50,23 @@ def lone_plan(scope: Scope, criterion: str) -> IntArray | None:
 def _needed(scope: Scope, task: Task) -> IntArray:
     """Units with which each column needs no other; 0 where it cannot do all or there are too few."""
     program, part = scope.program, slice(task.first, task.stop)
-    alone = alone_units(program, task)
-    able = alone <= scope.upper[part]
+    alone = carrying_units(program, task)
+    able = (alone <= scope.upper[part]) & _within_own_rows(scope, task, alone)
     if task.kind != "training":
         asked = np.array(task.demands).max(axis=0) > 0 if task.demand_micro_per_s else np.zeros(0, dtype=bool)
         rates = program.capacity_micro_per_s[part, : len(asked)]
         able &= (rates[:, asked] > 0).all(axis=1)
         able &= (program.role[part] == WHOLE) & (program.level[part] == 0)
     return np.where(able, alone, 0)
+
+
+def _within_own_rows(scope: Scope, task: Task, units: IntArray) -> NDArray[np.bool_]:
+    """Whether so many units of each column keep the rows in which a boxed task alone takes room."""
+    fine = np.ones(len(units), dtype=bool)
+    for row in scope.program.rows if task.boxed else ():
+        inside = (row.columns >= task.first) & (row.columns < task.stop)
+        used = np.zeros(len(units))
+        np.add.at(used, row.columns[inside] - task.first, row.coefficients[inside].astype(np.float64))
+        if not (row.coefficients[~inside] != 0).any():
+            fine &= used * units <= row.bound
+    return fine

@@ -8,9 +8,20 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Program, Row, Task, task_of
+from planner.candidates.program import (
+    DECODE,
+    PREFILL,
+    WHOLE,
+    IntArray,
+    Program,
+    Row,
+    Task,
+    splits_simply,
+    supplies,
+    task_of,
+)
 from planner.candidates.prune import alone_units, binding_rows
-from planner.optimize.situations import Cut
+from planner.optimize.situations import Cut, box_lines
 
 FAR = 2**62  # no sum of a row comes near
 
@@ -51,7 +62,7 @@ class Scope:
     joint: Joint  # the rows that can bind
     settled: tuple[tuple[str, int | float], ...] = ()
     fixed: tuple[tuple[int, int], ...] = ()  # (column, units) already decided
-    cuts: list[Cut] = field(default_factory=list)  # learned on the way, true of every plan; shared by all scopes
+    cuts: list[Cut] = field(default_factory=list)  # of boxed tasks, or learned on the way; shared by all scopes
 
     @property
     def open(self) -> IntArray:
@@ -98,7 +109,8 @@ def scope_of(program: Program, columns: NDArray[np.bool_] | None = None) -> Scop
         upper[part] = np.minimum(upper[part], alone_units(program, task))
         if task.kind == "serving" and any(task.demand_micro_per_s):
             helps = (program.capacity_micro_per_s[part, : len(task.demand_micro_per_s)] > 0).any(axis=1)
-            upper[part] = np.where(helps | (task.min_replicas > 0), upper[part], 0)
+            wanted = task.min_replicas > 0 or supplies(program, task)
+            upper[part] = np.where(helps | wanted, upper[part], 0)
     of = task_of(program)
     for row in program.rows:
         positive = row.coefficients > 0
@@ -107,7 +119,9 @@ def scope_of(program: Program, columns: NDArray[np.bool_] | None = None) -> Scop
         upper[used] = np.minimum(upper[used], max(row.bound + supplied, -1) // each)
     upper = np.maximum(upper, 0)
     open_units = upper if columns is None else np.where(columns, upper, 0)
-    return Scope(program=program, upper=open_units, joint=Joint.of(binding_rows(program)))
+    boxes = [task for task in program.tasks if task.boxed and not splits_simply(program, task)]
+    cuts = [line for task in boxes for line in box_lines(program, task)]
+    return Scope(program=program, upper=open_units, joint=Joint.of(binding_rows(program)), cuts=cuts)
 
 
 def _most_supplied(program: Program, row: Row, task: IntArray) -> int:

@@ -13,18 +13,22 @@ where W_k is the most that a unit of a whole | prefill | decode column can earn.
 for one plan rule out others too (`Cut`). Floating point only proposes: flows are accepted when
 their loads, added in integers and rounded up, stay within `ROUTED` of the units; prices are rounded to
 integers and the inequality is then tested in integers.
+
+Of a boxed task there is nothing to route: what is left brings sum_k C_kb u_k of every bucket, and a
+bucket that is short is its own line, at a price of one for its requests and none for others. These
+lines are few (`box_lines`), so models have all of them from the start, and nothing is learned.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Program, Task
+from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Program, Task, earnings
 from planner.optimize.balance import Balanced, balance
 from planner.optimize.status import FloatArray
 
@@ -44,14 +48,15 @@ class Situation:
     lost_domain: int = -1
 
     def left(self, program: Program, task: Task, units: IntArray) -> dict[int, Fraction]:
-        """Units that run, by column; never negative."""
+        """Units that run, by column; never negative, but of a boxed task."""
         left: dict[int, Fraction] = {}
         for column in range(task.first, task.stop):
             gone = program.level[column] > self.level
             gone |= self.lost_domain >= 0 and int(program.domain[column]) == self.lost_domain
             if units[column] and not gone:
                 lost = self.lost_units if column == self.lost_column else 0
-                left[column] = max(int(units[column]) - Fraction(lost), Fraction(0))
+                here = int(units[column]) - Fraction(lost)
+                left[column] = here if task.boxed else max(here, Fraction(0))
         return left
 
 
@@ -85,7 +90,13 @@ def situations(program: Program, task: Task, units: IntArray) -> Iterator[Situat
 
 
 def unmet(program: Program, task: Task, units: IntArray) -> Iterator[Cut | Situation]:
-    """Lines that the units break, one a situation at most; a situation when no proof stands either way."""
+    """Lines that the units break, of a boxed task all of them, else one a situation at most.
+
+    A situation when no proof stands either way.
+    """
+    if task.boxed:
+        yield from _short(program, task, units)
+        return
     ample: dict[int, dict[int, Fraction]] = {}  # loads of the routing without losses, by level
     for situation in situations(program, task, units):
         left = situation.left(program, task, units)
@@ -102,6 +113,51 @@ def unmet(program: Program, task: Task, units: IntArray) -> Iterator[Cut | Situa
             continue
         cut = cut_of(program, task, situation, found)
         yield cut if cut is not None and _broken(cut, task, left) else situation
+
+
+def box_lines(program: Program, task: Task) -> Iterator[Cut]:
+    """All lines of a boxed task: of every bucket at every level, after every loss."""
+    for situation in _of_boxes(program, task):
+        yield from (_of_bucket(program, task, situation, b) for b, rate in enumerate(situation.demand) if rate > 0)
+
+
+def _of_boxes(program: Program, task: Task) -> Iterator[Situation]:
+    """A loss of spares stands for no loss and for that of every type: see `Cut.spares`."""
+    lost = task.first if task.spare_replicas else -1
+    domains = np.unique(program.domain[task.first : task.stop]).tolist() if task.survive_domain else []
+    for level, demand in enumerate(task.demands):
+        yield Situation(level=level, demand=demand, lost_column=lost)
+        yield from (Situation(level=level, demand=demand, lost_domain=domain) for domain in domains)
+
+
+def _of_bucket(program: Program, task: Task, situation: Situation, bucket: int) -> Cut:
+    alone = tuple(float(other == bucket) for other in range(len(situation.demand)))
+    cut = cut_of(program, task, situation, Balanced(routed=False, prefill=alone, decode=(0.0,) * len(alone)))
+    assert cut is not None
+    return cut
+
+
+def _short(program: Program, task: Task, units: IntArray) -> Iterator[Cut]:
+    """Lines of buckets that units of a boxed task do not carry in some situation."""
+    broken: dict[tuple[int, int, int], Situation] = {}
+    for situation in situations(program, task, units):
+        rates = _brought(program, situation, situation.left(program, task, units))
+        for bucket, demand in enumerate(situation.demand):
+            if rates[bucket] * (1 + ROUTED) < demand:
+                broken.setdefault((situation.level, bucket, situation.lost_domain), situation)
+    for (_, bucket, _), situation in broken.items():
+        if task.spare_replicas and situation.lost_domain < 0:
+            situation = replace(situation, lost_column=task.first)
+        yield _of_bucket(program, task, situation, bucket)
+
+
+def _brought(program: Program, situation: Situation, left: dict[int, Fraction]) -> list[Fraction]:
+    """Rate of each bucket that units of a boxed task bring."""
+    rates = [Fraction(0)] * len(situation.demand)
+    for column, amount in left.items():
+        for bucket, rate in enumerate(program.capacity_micro_per_s[column, : len(rates)].tolist()):
+            rates[bucket] += rate * amount
+    return rates
 
 
 def balanced(program: Program, situation: Situation, left: dict[int, Fraction]) -> Balanced:
@@ -158,15 +214,15 @@ def cut_of(program: Program, task: Task, situation: Situation, found: Balanced) 
         runs &= program.domain[part] != situation.lost_domain
     # whole numbers of any size: objects; a bucket without demand has no price
     rates = program.capacity_micro_per_s[part, : len(both)].astype(object)
-    earnings = np.zeros(task.stop - task.first, dtype=object)
+    earned = np.zeros(task.stop - task.first, dtype=object)
     for role, prices in ((WHOLE, both), (PREFILL, prefill), (DECODE, decode)):
         here = runs & (program.role[part] == role)
         if here.any() and any(prices):
-            earnings[here] = (rates[here] * np.array(prices, dtype=object)).max(axis=1)
+            earned[here] = earnings(task, rates[here], prices)
     return Cut(
         task=task.name,
         columns=np.arange(task.first, task.stop),
-        earnings=tuple(earnings.tolist()),
+        earnings=tuple(earned.tolist()),
         need=sum(price * demand for price, demand in zip(both, situation.demand)),
         spares=task.spare_replicas if situation.lost_column >= 0 else 0,
         lossless=situation.lost_column < 0 and situation.lost_domain < 0,
@@ -178,9 +234,18 @@ def _broken(cut: Cut, task: Task, left: dict[int, Fraction]) -> bool:
 
 
 def flows_at(program: Program, task: Task, units: IntArray, level: int) -> FloatArray:
-    """Requests/s in micro-units to each column of the program at a level, nothing lost: loads as even as can be."""
+    """Requests/s in micro-units to each column of the program at a level, nothing lost: loads as even as can be.
+
+    Of a boxed task, of each bucket in proportion to what is brought.
+    """
     flows = np.zeros(program.capacity_micro_per_s.shape)
     situation = Situation(level=level, demand=task.demands[level])
+    if task.boxed:
+        runs = np.where(program.level[task.first : task.stop] <= level, units[task.first : task.stop], 0)
+        brought = program.capacity_micro_per_s[task.first : task.stop, : len(situation.demand)] * runs[:, None]
+        shares = brought / np.maximum(brought.sum(axis=0), 1)
+        flows[task.first : task.stop, : len(situation.demand)] = shares * situation.demand
+        return flows
     found = balanced(program, situation, situation.left(program, task, units))
     for (column, bucket), (share, whole) in exact_shares(program, found.flows).items():
         flows[column, bucket] = share * situation.demand[bucket] / whole

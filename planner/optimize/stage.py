@@ -117,7 +117,7 @@ class Run:
 
     def minimise(self, scope: Scope, criterion: str) -> Found:
         """Best value of a linear criterion over a scope; of the cost with all that is left of plans as cheap."""
-        known = known_value(scope, criterion) if _any_split(scope) else None
+        known = known_value(scope, criterion) if _any_split(scope) or _any_boxed(scope) else None
         if known is not None:
             known += self._tie(scope, criterion, known)
             scope = at_most(scope, criterion, known)
@@ -384,9 +384,16 @@ def _least(left: float | None, patience_s: float) -> float | None:
 def _any_split(scope: Scope) -> bool:
     """Whether a fleet's flows can be left out of the model."""
     return any(
-        task.kind == "serving" and not task.integer_slices and not splits_simply(scope.program, task)
+        task.kind == "serving"
+        and not (task.boxed or task.integer_slices)
+        and not splits_simply(scope.program, task)
         for task in scope.program.tasks
     )
+
+
+def _any_boxed(scope: Scope) -> bool:
+    """Whether a fleet is told by lines alone."""
+    return any(task.boxed and not splits_simply(scope.program, task) for task in scope.program.tasks)
 
 
 def _ending(outcome: Outcome, options: Options) -> Ending:
