@@ -7,6 +7,7 @@ They are the multipliers of one linear program over all columns,
          sum_k a_rk u_k <= b_r                    for every joint row,
          sum_k f_bk = 1 (prefill and decode)      for every bucket of a fleet at every level of its load,
          sum_b (D_b / C_bk) f_bk <= u_k           for every column that runs at the level,
+         sum_k (C_bk / D_b) u_k >= 1              in their place for every bucket of a boxed fleet,
 
 rounded to integers. Whoever holds them can prove a bound without any solver
 (`planner.plan.certificate`), however they were found.
@@ -94,6 +95,7 @@ def violated_line(
         in a pool of one role),   sum_b (p_b + q_b) D_b = 1,
 
     is above 0 where that is not possible; v_k are the units that are left. The level and loss with the most is taken.
+    Of a boxed fleet the z_k are sums over the buckets, so the bucket that is shortest is priced alone.
 
     Parameters
     ----------
@@ -112,7 +114,11 @@ def violated_line(
             left = [
                 units[k] - (task.spare_replicas / max(int(program.replicas[k]), 1) if k == lost else 0.0) for k in runs
             ]
-            missing = _missing(program, np.array(runs, dtype=np.int64), left, demand, sides)
+            here = np.array(runs, dtype=np.int64)
+            if task.boxed:
+                missing = _shortest(program, here, left, demand)
+            else:
+                missing = _missing(program, here, left, demand, sides)
             if missing is not None and missing[0] > MISSING:
                 found.append((missing[0], level, missing[1]))
     if not found:
@@ -157,6 +163,18 @@ def _missing(
     return None if found is None else (-float(cost @ found[0]), found[0][: 2 * width])
 
 
+def _shortest(
+    program: Program, columns: IntArray, left: Sequence[float], demand: Sequence[int]
+) -> tuple[float, FloatArray] | None:
+    """Of a boxed fleet: what a share of the shortest bucket's demand is not brought, and a price of it alone."""
+    asked = np.array(demand, dtype=np.float64)
+    brought = np.array(left) @ program.capacity_micro_per_s[columns, : len(demand)]
+    missing = np.where(asked > 0, 1.0 - brought / np.maximum(asked, 1.0), 0.0)
+    prices = np.zeros(2 * len(demand))
+    prices[int(np.argmax(missing))] = 1.0
+    return float(missing.max()), prices
+
+
 class _Matrix:
     """Lines of the relaxation as (line, variable, coefficient), with their sides."""
 
@@ -198,6 +216,9 @@ class _Matrix:
             self.line(running, program.replicas[running].astype(np.float64), low=task.min_replicas)
         for level, demand in enumerate(task.demands):
             running = columns[program.level[columns] <= level]
+            if task.boxed:
+                self._boxes(task, running, level)
+                continue
             role = program.role[running]
             load: list[tuple[IntArray, IntArray, FloatArray]] = []
             for bucket, rate in enumerate(demand):
@@ -215,6 +236,15 @@ class _Matrix:
                 load.append((flows, able, rate / program.capacity_micro_per_s[running[able], bucket]))
             if load:
                 self._loads(running, load)
+
+    def _boxes(self, task: Task, running: IntArray, level: int) -> None:
+        """One line for every bucket that is asked for: what the units bring is all of it."""
+        for bucket, rate in enumerate(task.demands[level]):
+            brought = self.program.capacity_micro_per_s[running, bucket]
+            if rate > 0 and brought.any():
+                self.routes[task.name, level, bucket, False] = self.line(
+                    running[brought > 0], brought[brought > 0] / rate, low=1.0
+                )
 
     def _loads(self, running: IntArray, load: list[tuple[IntArray, IntArray, FloatArray]]) -> None:
         """One line for every column that runs: its loads, less its units, are at most 0."""

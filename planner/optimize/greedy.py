@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Task, splits_simply
-from planner.candidates.prune import alone_units
+from planner.candidates.prune import carrying_units
 from planner.optimize.check import task_violations, violations
 from planner.optimize.criteria import value_of
+from planner.optimize.incumbent import covers
 from planner.optimize.scope import Scope
 from planner.optimize.status import FloatArray
 
@@ -201,7 +202,7 @@ def _bundles(scope: Scope, task: Task, stop: Callable[[], bool]) -> list[Bundle]
     if not any(map(any, task.demands)) and task.min_replicas <= 0:
         return [()]
     part = slice(first, task.stop)
-    alone = np.asarray(alone_units(program, task))
+    alone = np.asarray(carrying_units(program, task))
     asked = np.array(task.demands).max(axis=0) > 0
     able = (program.capacity_micro_per_s[part, : len(asked)][:, asked] > 0).all(axis=1)
     able &= (alone <= scope.upper[part]) & (program.level[part] == 0)
@@ -216,6 +217,8 @@ def _bundles(scope: Scope, task: Task, stop: Callable[[], bool]) -> list[Bundle]
         found += _filled(scope, task)
     if task.survive_domain:
         found = list(_twice(scope, found))
+    if task.boxed and not splits_simply(program, task):
+        found += [_sparse(units) for units in covers(scope, task, program.cost_microusd)]
     found.sort(key=lambda bundle: sum(units * float(program.cost_microusd[k]) for k, units in bundle))
     standing: list[Bundle] = []
     for bundle in found:  # the cheapest first: what there is no time to look at is dearer
@@ -224,6 +227,10 @@ def _bundles(scope: Scope, task: Task, stop: Callable[[], bool]) -> list[Bundle]
         if next(task_violations(program, task, _dense(scope, bundle)), None) is None:
             standing.append(bundle)
     return standing
+
+
+def _sparse(units: IntArray) -> Bundle:
+    return tuple((int(k), int(units[k])) for k in np.flatnonzero(units))
 
 
 def _dense(scope: Scope, bundle: Bundle) -> IntArray:
@@ -266,7 +273,7 @@ def _filled(scope: Scope, task: Task) -> Iterator[Bundle]:
                 else:
                     low = int(units[column]) + 1
             units[column] = high
-            yield tuple((int(k), int(units[k])) for k in np.flatnonzero(units))
+            yield _sparse(units)
             break
 
 

@@ -384,9 +384,7 @@ def _least(left: float | None, patience_s: float) -> float | None:
 def _any_split(scope: Scope) -> bool:
     """Whether a fleet's flows can be left out of the model."""
     return any(
-        task.kind == "serving"
-        and not (task.boxed or task.integer_slices)
-        and not splits_simply(scope.program, task)
+        task.kind == "serving" and not (task.boxed or task.integer_slices) and not splits_simply(scope.program, task)
         for task in scope.program.tasks
     )
 

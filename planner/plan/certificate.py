@@ -11,11 +11,12 @@ where each minimum is over the ways to meet that task alone:
 * what is optional: every unit with w < 0;
 * a fleet: whole units that earn what its demand is worth, on several lines at once. At prices p_b of a request's
   prefill and q_b of its decode a unit earns at most E_k = max_b C_kb (p_b + q_b), or p_b, or q_b alone in such a
-  pool, and the units that run must earn N = sum_b (p_b + q_b) D_b. With k spares they must do so after the loss of
-  any k replicas of a type in use: sum E u >= N + k max (E / R) over the types in use. Each price vector gives such
-  a line; the least cover of all of them is found in whole units (`planner.plan.cover`). Lines of several levels may
-  be added up to one. Where the lines of a fleet come in several parts, the weight of a column is shared out among
-  the parts in which it earns anything, and the least covers of the parts add up.
+  pool, or sum_b C_kb (p_b + q_b) where it brings its rates of all buckets at once (a boxed task), and the units that
+  run must earn N = sum_b (p_b + q_b) D_b. With k spares they must do so after the loss of any k replicas of a type in
+  use: sum E u >= N + k max (E / R) over the types in use. Each price vector gives such a line; the least cover of all
+  of them is found in whole units (`planner.plan.cover`). Lines of several levels may be added up to one. Where the
+  lines of a fleet come in several parts, the weight of a column is shared out among the parts in which it earns
+  anything, and the least covers of the parts add up.
 
 With c = 0 the bound is 0 for any limits that can be met: where it is above that, nothing meets them all.
 
@@ -35,7 +36,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.mixed_prices import prices_of_mixes
 from planner.candidates.mixed_search import cheapest
-from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task
+from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task, earnings
 from planner.candidates.search import Candidates
 from planner.plan.choices import Open, least_choice, open_jobs
 from planner.plan.cover import UNMET, least_cover
@@ -268,6 +269,6 @@ def line_of(program: Program, task: Task, entries: Sequence[RequestPrices]) -> t
         for role, prices in ((WHOLE, both), (PREFILL, prefill), (DECODE, decode)):
             runs = (program.level[part] <= level) & (program.role[part] == role)
             if runs.any():
-                earned[runs] = earned[runs] + (rates[runs] * np.array(prices, dtype=object)).max(axis=1)
+                earned[runs] = earned[runs] + earnings(task, rates[runs], prices)
         need += sum(price * rate for price, rate in zip(both, demand))
     return [int(each) for each in earned], int(need)

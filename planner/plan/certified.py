@@ -155,7 +155,8 @@ def _other_prices(program: Program, task: Task, solution: Solution) -> Iterator[
     for bucket in range(len(demand)) if len(demand) > 1 else ():
         alone = [int(place == bucket) for place in range(len(demand))]
         yield [{"level": peak, "prefill": alone, "decode": alone}]
-    for column in np.flatnonzero(_units(program, solution)[task.first : task.stop]) + task.first:
+    used = np.flatnonzero(_units(program, solution)[task.first : task.stop]) + task.first
+    for column in used if not task.boxed else ():
         rates = program.capacity_micro_per_s[column, : len(demand)].tolist()
         least = min((rate for rate in rates if rate > 0), default=0)
         worth = [round(LINE_STEPS * least / rate) if rate > 0 else 0 for rate in rates]

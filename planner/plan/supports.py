@@ -112,7 +112,8 @@ def _alone(candidates: Candidates, task: Task, column: int) -> _Alone | None:
     if program.role[column] != WHOLE or program.level[column] or task.levels or not all(rates[: len(peak)]):
         return None
     spare = Fraction(task.spare_replicas, max(int(program.replicas[column]), 1))
-    load = sum((Fraction(demand, rate) for demand, rate in zip(peak, rates)), start=spare)
+    loads = [Fraction(demand, rate) for demand, rate in zip(peak, rates)]
+    load = spare + (max(loads) if task.boxed else sum(loads))
     units[column] = max(-(-load.numerator // load.denominator), 1)
     flows[column, : len(peak)] = peak
     return _Alone(units=units, flows=flows, level_flows=(flows,))

@@ -27,6 +27,7 @@ def random_boxed(seed: int) -> Program:
     rng = np.random.default_rng((14, seed))
     n, buckets = int(rng.integers(2, 5)), int(rng.integers(1, 5))
     peak = rng.integers(0 if rng.random() < 0.1 else 1, 13, buckets)
+    peak[0] = max(peak[0], 1)
     count = int(rng.integers(2, 4)) if rng.random() < 0.25 else 1
     levels = tuple(tuple(int(-(-d * (m + 1) // count)) for d in peak) for m in range(count)) if count > 1 else ()
     task = Task(

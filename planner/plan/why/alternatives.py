@@ -81,7 +81,8 @@ def _floor(program: Program, mask: NDArray[np.bool_]) -> int | None:
             least = np.minimum(whole, prefill + decode)
             if not np.isfinite(least).all():
                 return None
-            total += int(least @ np.asarray(task.demand_micro_per_s) * (1 - 1e-9))
+            paid = least * np.asarray(task.demand_micro_per_s)  # boxed: the units that bring one bucket may bring all
+            total += int((paid.max() if task.boxed else paid.sum()) * (1 - 1e-9))
     return total
 
 
