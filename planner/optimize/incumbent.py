@@ -7,7 +7,7 @@ shortens the ranges of others, which a relaxation cannot see, since it takes par
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from planner.candidates.prune import carrying_units
 from planner.optimize.criteria import LINEAR, value_of, weights_of
 from planner.optimize.enumerate import is_plan
 from planner.optimize.scope import Scope
+from planner.optimize.situations import Cut
 from planner.optimize.status import FloatArray
 
 SAFE = 1e-9  # of a line's need
@@ -89,39 +90,39 @@ def covers(scope: Scope, task: Task, weights: IntArray) -> Iterator[IntArray]:
 
     Once of all columns, and once of those alone that take no room in a row which others of the task supply.
     """
-    part = slice(task.first, task.stop)
-    able = scope.upper[part] > 0
-    modest = able.copy()
-    for uses, _ in own_rows(scope, task):
+    part, rows = slice(task.first, task.stop), list(own_rows(scope, task))
+    lines = [cut for cut in scope.cuts if cut.task == task.name and cut.need > 0]
+    modest = np.ones(task.stop - task.first, dtype=bool)
+    for uses, _ in rows:
         modest &= (uses <= 0) | (not (uses < 0).any())
-    for usable in (able, *([modest] if (modest != able).any() else [])):
-        units = _cover(scope, task, weights[part].astype(np.float64), np.where(usable, scope.upper[part], 0))
-        if units is not None and all(uses @ units <= bound for uses, bound in own_rows(scope, task)):
+    for usable in ([modest | True] if modest.all() else [modest | True, modest]) if lines else ():
+        units = _cover(scope, task, lines, weights[part], np.where(usable, scope.upper[part], 0))
+        if units is not None and all(uses @ units <= bound for uses, bound in rows):
             whole = np.zeros(scope.program.column_count, dtype=np.int64)
             whole[part] = units
             yield whole
 
 
-def _cover(scope: Scope, task: Task, weights: FloatArray, most: IntArray) -> IntArray | None:
+def _cover(scope: Scope, task: Task, lines: Sequence[Cut], weights: IntArray, most: IntArray) -> IntArray | None:
     """Columns in as many units as finish the first of the lines that they help with; None when some line stays open."""
-    lines = [line for line in scope.cuts if line.task == task.name and line.need > 0]
     replicas = scope.program.replicas[task.first : task.stop]
     counted = np.where(scope.program.level[task.first : task.stop] == 0, replicas, 0) / max(task.min_replicas, 1)
     earned = np.array([*([each / line.need for each in line.earnings] for line in lines), counted])
-    lost = earned * np.array([[line.spares] for line in lines] + [[0]]) / np.maximum(replicas, 1)
+    lost = earned * np.array([*([line.spares] for line in lines), [0]]) / np.maximum(replicas, 1)
     needs = np.array([*(1.0 for _ in lines), float(task.min_replicas > 0)])
     units = np.zeros(len(most), dtype=np.int64)
     for _ in range(len(needs) * (len(most) + 1)):
         gone = np.where(units > 0, lost, 0.0).max(axis=1, initial=0.0)
         missing = needs - (earned @ units - gone)
-        if (missing <= SAFE).all():
+        missing[missing <= SAFE] = 0.0
+        if not missing.any():
             return units
-        gain = np.minimum(earned, np.maximum(missing, 0.0)[:, None]).sum(axis=0)
-        rates = np.where((units < most) & (gain > 0), gain / np.maximum(weights, 1e-9), 0.0)
+        gain = np.minimum(earned, missing[:, None]).sum(axis=0)
+        rates = np.where(units < most, gain / np.maximum(weights, 1), 0.0)
         best = int(np.argmax(rates))
         if rates[best] <= 0:
             return None
-        here = (earned[:, best] > 0) & (missing > SAFE)
-        steps = np.ceil(missing[here] / earned[here, best] - SAFE).min()
+        here = (earned[:, best] > 0) & (missing > 0)
+        steps = float(np.ceil(missing[here] / earned[here, best] - SAFE).min())
         units[best] += int(min(max(steps, 1), most[best] - units[best]))
     return None

@@ -6,7 +6,6 @@ bucket by bucket, in whole numbers. Rows have coefficients of either sign, as ta
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -80,8 +79,7 @@ def _rows(rng: np.random.Generator, n: int, capacity: Any, replicas: Any) -> tup
 
 def best_boxed(question: Program) -> list[int] | None:
     """Units of the best plan by the whole tie rule; None when there is none."""
-    ranges = [range(int(most) + 1) for most in question.max_units]
-    units = ints(list(itertools.product(*ranges)))
+    units = np.indices(question.max_units + 1).reshape(question.column_count, -1).T
     for limit in question.rows:
         units = units[units[:, limit.columns] @ limit.coefficients <= limit.bound]
     if question.max_providers is not None:

@@ -1,0 +1,245 @@
+"""Boxed fleets, whose units bring every bucket at once, against trying everything; see `tests.optimize.brute_boxed`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.candidates.program import Program, Row, Task, earnings, fleet_rates, restrict
+from planner.candidates.prune import alone_units, prune
+from planner.optimize import stage
+from planner.optimize.build import build
+from planner.optimize.check import violations
+from planner.optimize.greedy import greedy_plan
+from planner.optimize.incumbent import lone_plan
+from planner.optimize.pulp_adapter import Options, PulpAdapter
+from planner.optimize.scope import scope_of
+from planner.optimize.solve import optimize
+from planner.plan.certificate import certified_bound
+from planner.plan.certified import certificate_of
+from tests.optimize.brute_boxed import best_boxed, for_cost, random_boxed
+from tests.optimize.instances import ints, program, row
+from tests.plan.test_certificate import around, priced, relaxed
+from tests.tiers import cases
+
+
+def boxed(cost: list[int], capacity: Any, demand: tuple[int, ...], rows: tuple[Row, ...] = (), **more: Any) -> Program:
+    """One fleet; what is of the task or of the program by name."""
+    own = {name: more.pop(name) for name in ("spare_replicas", "min_replicas", "survive_domain") if name in more}
+    own |= {name: more.pop(name) for name in ("levels", "max_spot_share") if name in more}
+    task = Task(name="fleet", kind="serving", first=0, stop=len(cost), demand_micro_per_s=demand, boxed=True, **own)
+    more.setdefault("replicas", np.ones(len(cost)))
+    return program([task], cost=cost, capacity_micro_per_s=capacity, rows=rows, **more)
+
+
+def test_equals_brute_force() -> None:
+    """With HiGHS, and without the columns that are dominated: the very same plan by the whole tie rule."""
+    tried, infeasible, dropped = cases(60, 2000), 0, 0
+    for seed in range(tried):
+        question = random_boxed(seed)
+        expected, kept = best_boxed(question), prune(question)
+        small, _ = restrict(question, np.isin(np.arange(question.column_count), kept))
+        dropped += question.column_count - len(kept)
+        answers = [optimize(question), optimize(small)]
+        if expected is None:
+            infeasible += 1
+            assert [answer.status for answer in answers] == ["infeasible"] * 2, (seed, answers)
+            continue
+        assert answers[0].units.tolist() == expected, (seed, answers[0].messages)
+        assert answers[1].units.tolist() == [expected[k] for k in kept], (seed, answers[1].messages)
+        assert [(answer.status, answer.messages) for answer in answers] == [("optimal", ())] * 2, seed
+    assert 0.2 * tried < infeasible < 0.6 * tried
+    assert dropped > 0.15 * tried
+
+
+def test_equals_brute_force_with_cbc() -> None:
+    for seed in range(5000, 5000 + cases(15, 500)):
+        question = random_boxed(seed)
+        expected, answer = best_boxed(question), optimize(question, solver="cbc")
+        assert answer.status == ("infeasible" if expected is None else "optimal"), (seed, answer.messages)
+        if expected is not None:
+            assert answer.units.tolist() == expected, seed
+
+
+def test_small_models_are_put_to_cbc_as_they_are() -> None:
+    """Preprocessed by CBC 2.10.3, this is said to cost 10 at least."""
+    question = boxed(
+        [2, 1], [[8, 10, 8], [0, 4, 6]], (3, 1, 7), replicas=[2, 2], spare_replicas=3, max_units=[3, 1],
+        rows=(row("target[0]", 0, [0, -4]), row("target[1]", 0, [-3, 0])),
+    )  # fmt: skip
+    model = build(scope_of(question), "cost")
+    found = [PulpAdapter(solver=solver).run(model, Options()).objective for solver in ("highs", "cbc")]
+    assert found[0] == pytest.approx(found[1])
+
+
+def test_plans_are_listed_and_equal_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the plans that the lines allow are walked through: the very same plan, and that way is taken."""
+    listed = []
+    inner = stage.Run._list
+
+    def counted(*arguments: Any) -> Any:
+        found = inner(*arguments)
+        listed.append(found is not None)
+        return found
+
+    monkeypatch.setattr(stage.Run, "_list", counted)
+    tried = cases(20, 200)
+    for seed in range(9000, 9000 + tried):
+        question = random_boxed(seed)
+        expected, answer = best_boxed(question), optimize(question)
+        assert answer.status == ("infeasible" if expected is None else "optimal"), (seed, answer.messages)
+        assert expected is None or answer.units.tolist() == expected, seed
+    assert sum(listed) > tried / 10
+
+
+@pytest.mark.parametrize(("demand", "units"), [((8, 6), [2, 0]), ((9, 6), [3, 0]), ((8, 7), [3, 0])])
+def test_every_bucket_is_met_at_its_own_bound(demand: tuple[int, int], units: list[int]) -> None:
+    """Units of 4 and 3 together: all of both is brought, where routing would halve them."""
+    question = boxed([3, 99], [[4, 3], [9, 9]], demand, max_units=[5, 5])
+    assert optimize(question).units.tolist() == units
+
+
+@pytest.mark.parametrize(("demand", "units"), [((7, 8), [3]), ((8, 8), [3]), ((9, 8), [4]), ((8, 9), [4])])
+def test_every_bucket_is_met_after_a_loss(demand: tuple[int, int], units: list[int]) -> None:
+    """Units of two replicas bring (4, 4): with two spares a unit more."""
+    question = boxed([3], [[4, 4]], demand, replicas=[2], spare_replicas=2, max_units=[9])
+    assert optimize(question).units.tolist() == units
+
+
+def test_a_type_may_have_fewer_replicas_than_spares() -> None:
+    """Beside four of the first two replicas of the second are counted as lost, as if that many were there."""
+    question = boxed([3, 1], [[4, 0], [1, 4]], (10, 4), spare_replicas=2, max_units=[9, 9])
+    assert optimize(question).units.tolist() == [4, 3]
+    assert optimize(replace(question, max_units=ints([9, 2]))).status == "infeasible"
+
+
+def test_what_is_routed_is_in_proportion_to_what_is_brought() -> None:
+    levels = ((2, 2), (4, 8))
+    question = boxed([3, 3], [[3, 6], [1, 2]], (4, 8), levels=levels, level=[0, 1], max_units=[1, 1])
+    answer = optimize(question)
+    assert [flows.tolist() for flows in answer.level_flows] == [[[2, 2], [0, 0]], [[3, 6], [1, 2]]]
+
+
+def test_targets_are_kept_by_quick_replicas_beside_slow_ones() -> None:
+    """The slow one is cheap and has one late request more than it may, the quick one is dear and has two fewer."""
+    question = boxed([2, 9], [[4, 4], [4, 4]], (12, 12), rows=(row("target", 0, [1, -2]),), max_units=[9, 9])
+    assert optimize(question).units.tolist() == [2, 1]
+    assert optimize(replace(question, rows=())).units.tolist() == [3, 0]
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+def test_looser_rows_and_smaller_demands_never_cost_more(solver: str) -> None:
+    def cost_of(question: Program) -> float:
+        answer = optimize(question, cost_only=True, solver=solver)
+        return answer.cost_microusd if answer.status == "optimal" else np.inf
+
+    dearer = 0
+    for seed in range(7200, 7200 + cases(8, 150)):
+        question = for_cost(random_boxed(seed))
+        fleet, *others = question.tasks
+        before, where = cost_of(question), seed % len(fleet.demand_micro_per_s)
+        fewer = tuple(tuple(d // 2 if b == where else d for b, d in enumerate(demand)) for demand in fleet.demands)
+        less = replace(fleet, demand_micro_per_s=fewer[-1], levels=fewer if fleet.levels else ())
+        firm = replace(less, max_spot_share=fleet.max_spot_share if all(fewer[-1]) else None)
+        rows = tuple(replace(each, bound=each.bound + 4) for each in question.rows)
+        after = [cost_of(replace(question, rows=rows)), cost_of(replace(question, tasks=(firm, *others)))]
+        assert max(after) <= before, seed
+        dearer += sum(cost < before for cost in after)
+    assert dearer > cases(2, 60)
+
+
+def test_no_plan_is_below_a_bound_and_lines_alone_prove_the_best() -> None:
+    """The certificate of the answer, and prices of the relaxation: never above, and equal where nothing else binds."""
+    rng = np.random.default_rng(3)
+    plain = reached = tried = 0
+    for seed in range(11_000, 11_000 + cases(40, 700)):
+        drawn = for_cost(random_boxed(seed))
+        question = replace(drawn, cost_microusd=drawn.cost_microusd * 1_000_003)
+        if seed % 2:  # nothing but the lines of the buckets
+            fleet = replace(question.tasks[0], min_replicas=0, survive_domain=False, max_spot_share=None)
+            question = replace(question, rows=(), max_providers=None, tasks=(fleet, *question.tasks[1:]))
+        units = best_boxed(question)
+        if units is None:
+            continue
+        best, fleet, tried = int(ints(units) @ question.cost_microusd), question.tasks[0], tried + 1
+        made = certificate_of(around(question), optimize(question, cost_only=True))
+        assert made is not None
+        prices = {number: int(rng.integers(0, 10**6)) for number in range(len(question.rows))}
+        lines = [[{"level": 0, "prefill": rng.integers(0, 9, len(fleet.demand_micro_per_s)).tolist(),
+                   "decode": [0] * len(fleet.demand_micro_per_s)}] for _ in range(2)]  # fmt: skip
+        anything = priced(question, prices, [{"workload": "fleet", "share": 1, "lines": lines}])
+        for selection in (made, relaxed(question), anything):
+            assert certified_bound(around(question), selection) <= best, seed
+        plain += seed % 2
+        reached += seed % 2 and made["bound"] == best
+    assert reached == plain > tried / 2 > cases(8, 150)
+
+
+def test_a_plan_without_a_solver_is_a_plan() -> None:
+    """What is seen at a glance and what is put together stand up to the check, and are there as a rule."""
+    found = tried = covered = 0
+    for seed in range(13_000, 13_000 + cases(40, 400)):
+        question = for_cost(random_boxed(seed))
+        units = best_boxed(question)
+        if units is None:
+            continue
+        scope, tried = scope_of(question), tried + 1
+        lone, greedy = lone_plan(scope, "cost"), greedy_plan(scope)
+        for plan in (lone, greedy):
+            assert plan is None or not list(violations(scope, plan)), seed
+        found += greedy is not None
+        covered += lone is not None and int((lone[: question.tasks[0].stop] > 0).sum()) > 1
+    assert found > 0.4 * tried
+    assert covered > 0.05 * tried
+
+
+SLOW_QUICK = (row("target", 0, [3, -1, -1]),)
+PRUNED = {
+    "brings less of one bucket": (boxed([5, 7], [[4, 4], [4, 5]], (9, 9)), [0, 1]),
+    "brings no more for more": (boxed([5, 7], [[4, 5], [4, 5]], (9, 9)), [0]),
+    "loses more of one bucket": (boxed([5, 7], [[4, 4], [4, 4]], (9, 9), replicas=[1, 2], spare_replicas=1), [0, 1]),
+    "loses no more": (boxed([5, 7], [[4, 4], [4, 4]], (9, 9), replicas=[2, 1], spare_replicas=1), [0]),
+    "enough by itself, and quicker": (boxed([5, 7], [[4, 4], [4, 4]], (9, 9), (row("t", 0, [-2, -1]),)), [0]),
+    "cheaper, but slower": (boxed([5, 7], [[4, 4], [4, 4]], (9, 9), (row("t", 0, [2, -1]),)), [0, 1]),
+    "quicker, but not of every bucket": (
+        boxed([5, 7, 1], [[4, 0], [4, 0], [0, 4]], (9, 9), (row("t", 0, [-2, -1, 3]),)), [0, 1, 2],
+    ),
+    "quicker, but short of units": (
+        boxed([5, 7, 1], [[4, 4], [4, 4], [4, 4]], (9, 9), (row("t", 0, [-2, -1, 3]),), max_units=[2, 9, 9]), [0, 1, 2],
+    ),
+    "slow, among those that supply": (boxed([5, 7, 8], [[4, 4], [4, 4], [4, 4]], (9, 9), SLOW_QUICK), [0, 1]),
+    "no supplier, among those that are": (
+        boxed([5, 7, 8], [[4, 4], [4, 4], [4, 4]], (9, 9), (row("t", 0, [1, 2, -1]),)), [0, 2],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRUNED)
+def test_what_is_dominated(name: str) -> None:
+    question, kept = PRUNED[name]
+    assert prune(question).tolist() == kept
+
+
+def test_suppliers_are_bounded_by_what_is_there_unless_enough_by_themselves() -> None:
+    question = boxed([5, 7, 1], [[4, 4], [4, 4], [0, 4]], (9, 9), (row("t", 0, [-2, 1, -1]),))
+    assert alone_units(question, question.tasks[0]).tolist() == [3, 3, 1000]
+    below = replace(question, rows=(replace(question.rows[0], bound=-1),))
+    assert alone_units(below, below.tasks[0]).tolist() == [1000, 3, 1000]
+
+
+def test_what_a_unit_brings() -> None:
+    question = boxed([1, 1], [[4, 12], [3, 0]], (5, 5))
+    assert fleet_rates(question, question.tasks[0]).tolist() == [16, 3]
+    rates = question.capacity_micro_per_s.astype(object)
+    assert earnings(question.tasks[0], rates, [1, 2]).tolist() == [28, 3]
+    assert earnings(replace(question.tasks[0], boxed=False), rates, [1, 2]).tolist() == [24, 3]
+
+
+def test_what_has_no_meaning_is_refused() -> None:
+    with pytest.raises(ValueError, match="no slices"):
+        Task(name="f", kind="serving", first=0, stop=1, boxed=True, integer_slices=4)
+    with pytest.raises(ValueError, match="whole requests"):
+        boxed([1, 1], [[4, 12], [3, 0]], (5, 5), role=[0, 1])
