@@ -68,13 +68,14 @@ a. *no supplier*: a_i >= 0 in every row. Put max_units_i on i and leave the othe
    takes k / R_l units of the u_l >= 1 that there are, so at most (k / R_l - 1) C_lb from what the others
    bring; `alone_units` makes up for that too.
 b. *enough by itself*: i always runs (level 0) and brings every bucket that is asked for at any level, no
-   domain has to be survived and no share on spot kept, and of every row that the task supplies a_i <= 0,
-   the bound is >= 0 and no other task takes room in it. Drop every other column of the task and put
-   `alone_units`_i on i: rows that the task supplies have left sides <= 0, in others every unit takes
-   room, a_i <= a_j, and i has fewer units than i and j had. The linear sums shrink or stay.
+   domain has to be survived, no share on spot is kept (8. then asks for more units), and of every row
+   that the task supplies a_i <= 0, the bound is >= 0 and no other task takes room in it. Drop every other
+   column of the task and put `alone_units`_i on i: rows that the task supplies have left sides <= 0, in
+   others every unit takes room, a_i <= a_j, and i has fewer units than i and j had. The linear sums
+   shrink or stay.
 
-Columns of neither kind remove none and are bounded by what is there. Bounds matter here in that they are not below
-zero, which they stay when a limit is loosened.
+Columns of neither kind remove none and are bounded by what is there. Bounds of rows matter here in
+that they are not below zero, which they stay when a limit is loosened.
 
 The claim never looks otherwise at the bounds of rows that can bind, so it stays true when limits are
 dropped (conflict sets) or loosened. It compares across devices: who wants to re-solve with
@@ -228,7 +229,7 @@ def _wanted_as_supplies(program: Program, task: Task) -> NDArray[np.bool_]:
     suppliers, enough = np.zeros(size, dtype=bool), program.level[part] == 0
     asked = np.array(task.demands).max(axis=0) > 0
     enough &= (program.capacity_micro_per_s[part, : len(asked)][:, asked] > 0).all(axis=1)
-    enough &= not task.survive_domain and task.max_spot_share is None
+    enough &= not task.survive_domain
     for row in program.rows:
         inside = (row.columns >= task.first) & (row.columns < task.stop)
         if not (row.coefficients[inside] < 0).any():

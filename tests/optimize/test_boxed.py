@@ -116,6 +116,59 @@ def test_a_type_may_have_fewer_replicas_than_spares() -> None:
     assert optimize(replace(question, max_units=ints([9, 2]))).status == "infeasible"
 
 
+def test_all_replicas_that_may_be_lost_are_counted_by_the_check() -> None:
+    """Two of the second are lost, one is there: (8, 8) less (3, 2) is short, (12, 12) less that is not."""
+    question = boxed([9, 1], [[4, 4], [3, 2]], (8, 8), replicas=[4, 1], spare_replicas=2, max_units=[9, 9])
+    scope = scope_of(question)
+    assert len(list(violations(scope, ints([2, 1])))) == 2
+    assert not list(violations(scope, ints([3, 1])))
+
+
+def test_more_units_than_alone_make_up_for_what_others_lose() -> None:
+    """One of the third saves a unit of the second and takes 3 more of the first bucket than it brings."""
+    question = boxed(
+        [5, 10, 1], [[4, 0], [0, 4], [3, 1]], (10, 9), replicas=[4, 1, 1], spare_replicas=2, max_units=[9, 9, 1]
+    )
+    assert optimize(question).units.tolist() == [4, 4, 1]
+    assert optimize(replace(question, max_units=ints([3, 9, 1]))).units.tolist() == [3, 5, 0]
+
+
+THREE = (row("target", 0, [-1, 3]),)
+BEYOND = {
+    "the other domain is needed": boxed([2, 1], [[4], [4]], (4,), THREE, survive_domain=True, domain=[0, 1]),
+    "it does not run at night": boxed([2, 1], [[4], [4]], (8,), THREE, levels=((4,), (8,)), level=[1, 0]),
+    "it brings nothing": boxed([2, 1], [[0], [4]], (4,), THREE),
+    "it lacks a bucket": boxed([2, 1], [[4, 0], [0, 4]], (4, 4), THREE),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_suppliers_are_taken_beyond_what_they_carry(name: str) -> None:
+    """One unit of the second takes what three of the first supply."""
+    assert optimize(BEYOND[name]).units.tolist() == [3, 1]
+
+
+def test_a_fleet_that_supplies_a_job_is_left_alone() -> None:
+    tasks = [
+        Task(name="f", kind="serving", first=0, stop=2, demand_micro_per_s=(4, 4), boxed=True),
+        Task(name="job", kind="training", first=2, stop=3),
+    ]
+    question = program(
+        tasks, cost=[3, 5, 1], replicas=[1, 1, 0], capacity_micro_per_s=[[4, 4], [4, 4], [0, 0]],
+        max_units=[9, 9, 1], rows=(row("power", 0, [-1, -2, 4]),),
+    )  # fmt: skip
+    assert prune(question).tolist() == [0, 1, 2]
+    assert optimize(question).units.tolist() == [0, 2, 1]
+
+
+def test_a_cover_is_seen_without_a_model() -> None:
+    """Neither brings both buckets; with a spare three of each do."""
+    question = boxed([3, 3], [[4, 0], [0, 4]], (8, 8), spare_replicas=1, min_replicas=5)
+    plan = lone_plan(scope_of(question), "cost")
+    assert plan is not None
+    assert plan.tolist() == [3, 3]
+
+
 def test_what_is_routed_is_in_proportion_to_what_is_brought() -> None:
     levels = ((2, 2), (4, 8))
     question = boxed([3, 3], [[3, 6], [1, 2]], (4, 8), levels=levels, level=[0, 1], max_units=[1, 1])
@@ -201,6 +254,9 @@ PRUNED = {
     "brings less of one bucket": (boxed([5, 7], [[4, 4], [4, 5]], (9, 9)), [0, 1]),
     "brings no more for more": (boxed([5, 7], [[4, 5], [4, 5]], (9, 9)), [0]),
     "loses more of one bucket": (boxed([5, 7], [[4, 4], [4, 4]], (9, 9), replicas=[1, 2], spare_replicas=1), [0, 1]),
+    "loses more of the second bucket": (
+        boxed([5, 7], [[8, 4], [4, 4]], (9, 9), replicas=[2, 4], spare_replicas=1), [0, 1],
+    ),
     "loses no more": (boxed([5, 7], [[4, 4], [4, 4]], (9, 9), replicas=[2, 1], spare_replicas=1), [0]),
     "enough by itself, and quicker": (boxed([5, 7], [[4, 4], [4, 4]], (9, 9), (row("t", 0, [-2, -1]),)), [0]),
     "cheaper, but slower": (boxed([5, 7], [[4, 4], [4, 4]], (9, 9), (row("t", 0, [2, -1]),)), [0, 1]),
