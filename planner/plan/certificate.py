@@ -14,9 +14,9 @@ where each minimum is over the ways to meet that task alone:
   pool, or sum_b C_kb (p_b + q_b) where it brings its rates of all buckets at once (a boxed task), and the units that
   run must earn N = sum_b (p_b + q_b) D_b. With k spares they must do so after the loss of any k replicas of a type in
   use: sum E u >= N + k max (E / R) over the types in use. Each price vector gives such a line; the least cover of all
-  of them is found in whole units (`planner.plan.cover`). Lines of several levels may be added up to one. Where the
-  lines of a fleet come in several parts, the weight of a column is shared out among the parts in which it earns
-  anything, and the least covers of the parts add up.
+  of them, and of the least number of replicas, is found in whole units (`planner.plan.cover`). Lines of several levels
+  may be added up to one. Where the lines of a fleet come in several parts, the weight of a column is shared out among
+  the parts in which it earns anything (all, where it earns nothing), and the least covers of the parts add up.
 
 With c = 0 the bound is 0 for any limits that can be met: where it is above that, nothing meets them all.
 
@@ -236,16 +236,21 @@ def _least_fleet(
     if not weights:
         return Least(UNMET, None)
     lines = [[line_of(program, task, entries) for entries in part.lines] for part in parts]
+    every = [True] * len(parts)  # for what earns nothing, but is a replica
     earns = [[any(earned[k] for earned, _ in part) for part in lines] for k in range(len(weights))]
+    earns = [mine if any(mine) else every for mine in earns]
     shares = [sum(part.share for part, any_ in zip(parts, mine) if any_) for mine in earns]
     replicas = [max(int(each), 1) for each in program.replicas[task.first : task.stop]]
+    counted = np.where(program.level[task.first : task.stop] == 0, program.replicas[task.first : task.stop], 0)
     total, units = 0, dict[int, int]()
     for number, (part, mine) in enumerate(zip(parts, lines)):
         own = [
             weight * part.share // shares[k] if earns[k][number] and shares[k] else 0
             for k, weight in enumerate(weights)
         ]
-        earned, needs = [one for one, _ in mine], [need for _, need in mine]
+        # the loss of spares takes as many from the replicas that are counted
+        earned = [*(one for one, _ in mine), counted.tolist()]
+        needs = [*(need for _, need in mine), task.min_replicas - task.spare_replicas]
         found = least_cover(own, upper, earned, needs, replicas=replicas, spare=task.spare_replicas)
         if found.bound >= UNMET:
             return Least(UNMET, None)

@@ -152,7 +152,7 @@ def _best_parts(candidates: Candidates, solution: Solution, priced: Selection) -
 def _other_prices(program: Program, task: Task, solution: Solution) -> Iterator[list[RequestPrices]]:
     """At the peak: of each bucket alone, and as the replicas in use tell."""
     peak, demand = len(task.demands) - 1, task.demands[-1]
-    for bucket in range(len(demand)) if len(demand) > 1 else ():
+    for bucket in range(len(demand)) if len(demand) > 1 or task.boxed else ():
         alone = [int(place == bucket) for place in range(len(demand))]
         yield [{"level": peak, "prefill": alone, "decode": alone}]
     used = np.flatnonzero(_units(program, solution)[task.first : task.stop]) + task.first

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from planner.candidates.program import Program, Row, Task, earnings, fleet_rates, restrict
-from planner.candidates.prune import alone_units, prune
+from planner.candidates.prune import alone_units, carrying_units, prune
 from planner.optimize import stage
 from planner.optimize.build import build
 from planner.optimize.check import violations
@@ -20,6 +20,8 @@ from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
 from planner.plan.certificate import certified_bound
 from planner.plan.certified import certificate_of
+from planner.plan.supports import _alone
+from planner.plan.why.alternatives import _floor
 from tests.optimize.brute_boxed import best_boxed, for_cost, random_boxed
 from tests.optimize.instances import ints, program, row
 from tests.plan.test_certificate import around, priced, relaxed
@@ -211,8 +213,8 @@ def test_no_plan_is_below_a_bound_and_lines_alone_prove_the_best() -> None:
     for seed in range(11_000, 11_000 + cases(40, 700)):
         drawn = for_cost(random_boxed(seed))
         question = replace(drawn, cost_microusd=drawn.cost_microusd * 1_000_003)
-        if seed % 2:  # nothing but the lines of the buckets
-            fleet = replace(question.tasks[0], min_replicas=0, survive_domain=False, max_spot_share=None)
+        if seed % 2:  # nothing but the lines of the buckets and the least number of replicas
+            fleet = replace(question.tasks[0], survive_domain=False, max_spot_share=None)
             question = replace(question, rows=(), max_providers=None, tasks=(fleet, *question.tasks[1:]))
         units = best_boxed(question)
         if units is None:
@@ -226,6 +228,9 @@ def test_no_plan_is_below_a_bound_and_lines_alone_prove_the_best() -> None:
         anything = priced(question, prices, [{"workload": "fleet", "share": 1, "lines": lines}])
         for selection in (made, relaxed(question), anything):
             assert certified_bound(around(question), selection) <= best, seed
+        floor = _floor(question, np.ones(question.column_count, dtype=bool))
+        assert floor is not None
+        assert floor <= best
         plain += seed % 2
         reached += seed % 2 and made["bound"] == best
     assert reached == plain > tried / 2 > cases(8, 150)
@@ -284,6 +289,14 @@ def test_suppliers_are_bounded_by_what_is_there_unless_enough_by_themselves() ->
     assert alone_units(question, question.tasks[0]).tolist() == [3, 3, 1000]
     below = replace(question, rows=(replace(question.rows[0], bound=-1),))
     assert alone_units(below, below.tasks[0]).tolist() == [1000, 3, 1000]
+
+
+def test_units_alone_are_those_of_the_shortest_bucket() -> None:
+    """Demands of 9 and 4 at (4, 4) and (6, 1) a unit of two replicas, one of which is lost."""
+    question = boxed([5, 7], [[4, 4], [6, 1]], (9, 4), replicas=[2, 2], spare_replicas=1, max_units=[9, 9])
+    assert carrying_units(question, question.tasks[0]).tolist() == [3, 5]
+    supported = [_alone(around(question), question.tasks[0], column) for column in (0, 1)]
+    assert [each and int(each.units.sum()) for each in supported] == [3, 5]
 
 
 def test_what_a_unit_brings() -> None:
