@@ -214,8 +214,12 @@ def _raised(
     parts: list[Part],
     sides: Sequence[tuple[bool, bool]],
 ) -> tuple[list[Part], Least]:
-    """Parts with the lines that their least covers do not meet, one after the other."""
+    """Parts with the lines that their least covers do not meet, one after the other, for as long as that proves more.
+
+    A bound falls where the search for the least cover is cut short, or where a line changes the parts' shares.
+    """
     least = least_of_task(program, task, weights, upper, parts)
+    best = parts, least
     for _ in range(ROUNDS):
         if not least.units:
             break
@@ -227,6 +231,8 @@ def _raised(
             for part, line in zip(parts, added)
         ]
         before, least = least, least_of_task(program, task, weights, upper, parts)
-        if least == before:
+        if least.weight > best[1].weight:
+            best = parts, least
+        if least == before or (len(parts) == 1 and least.weight < before.weight):
             break
-    return parts, least
+    return best

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +19,9 @@ from planner.optimize.incumbent import lone_plan
 from planner.optimize.pulp_adapter import Options, PulpAdapter
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
-from planner.plan.certificate import certified_bound
+from planner.plan.certificate import STEPS, certified_bound
 from planner.plan.certified import certificate_of
+from planner.plan.cover import Cover, least_cover
 from planner.plan.supports import _alone
 from planner.plan.why.alternatives import _floor
 from tests.optimize.brute_boxed import best_boxed, for_cost, random_boxed
@@ -234,6 +236,34 @@ def test_no_plan_is_below_a_bound_and_lines_alone_prove_the_best() -> None:
         plain += seed % 2
         reached += seed % 2 and made["bound"] == best
     assert reached == plain > tried / 2 > cases(8, 150)
+
+
+def test_the_best_of_all_bounds_is_kept_where_searches_are_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search with the last line ends early, with less than the one before."""
+    bounds: list[int] = []
+
+    def cut_short(*arguments: Any, **more: Any) -> Cover:
+        found = least_cover(*arguments, **more, steps=8)
+        bounds.append(found.bound)
+        return found
+
+    monkeypatch.setattr("planner.plan.certificate.least_cover", cut_short)
+    drawn = for_cost(random_boxed(11_407))
+    fleet = replace(drawn.tasks[0], min_replicas=0)
+    question = replace(drawn, cost_microusd=drawn.cost_microusd * 1_000_003, rows=(), tasks=(fleet,))
+    question, _ = restrict(question, np.arange(question.column_count) < fleet.stop)
+    made = certificate_of(around(question), optimize(question, cost_only=True))
+    assert made is not None
+    assert made["bound"] == -(-max(bounds) // STEPS)
+    assert any(later < before for before, later in itertools.pairwise(bounds))
+
+
+def test_replicas_that_bring_nothing_are_not_free_in_a_bound() -> None:
+    """Three replicas: two units of the third, cheaper than one of it beside one of the second, which brings nothing."""
+    question = boxed([3_000_000, 1_500_000, 1_000_000], [[15], [0], [6]], (1,), replicas=[3, 3, 2], min_replicas=3)
+    made = certificate_of(around(question), optimize(question))
+    assert made is not None
+    assert made["bound"] == 2_000_000
 
 
 def test_a_plan_without_a_solver_is_a_plan() -> None:
