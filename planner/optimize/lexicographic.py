@@ -113,7 +113,7 @@ def _after(state: Ended, found: Found, criterion: str, *, late: bool) -> Ended:
         stopped_by = {Ending.LIMIT: "time-limit", Ending.HANG: "hang"}.get(found.answer.ending, "gap")
     bound = state.bound
     if criterion == "cost":
-        bound = max(math.floor(found.bound * (1 - 1e-9)), 0)
+        bound = max(math.floor(found.bound * (1 - 1e-9)), 0) if math.isfinite(found.bound) else None
     return Ended(
         units=found.answer.units,
         proven=(found.proven or late) and not stopped_by,

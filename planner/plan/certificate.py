@@ -175,7 +175,7 @@ def parts_of(requests: Sequence[FleetPrices], task: Task) -> list[Part]:
 
 
 class Least(NamedTuple):
-    """The least weight of a task, and units by column of the program that have it; None where they are not known."""
+    """The least weight of a task, and units by column of a least cover of its lines; None where they are not known."""
 
     weight: int
     units: dict[int, int] | None
@@ -216,7 +216,7 @@ def least_of_task(
         level = program.level[task.first : task.stop].tolist()
         replicas = [int(r) if m == 0 else 0 for r, m in zip(program.replicas[task.first : task.stop], level)]
         least = least_cover(paid, most, [replicas], [task.min_replicas]).bound
-        found = found if found.weight >= least else Least(least, None)
+        found = found if found.weight >= least else Least(least, found.units)
     return Least(gained + found.weight if found.weight < UNMET else UNMET, found.units)
 
 

@@ -337,6 +337,14 @@ def test_what_a_unit_brings() -> None:
     assert earnings(replace(question.tasks[0], boxed=False), rates, [1, 2]).tolist() == [24, 3]
 
 
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+def test_without_requests_nothing_is_taken(solver: str) -> None:
+    """A model without a line, of which CBC tells no bound."""
+    question = boxed([6, 2], [[3], [4]], (0,), levels=((0,), (0,)), spare_replicas=2)
+    answer = optimize(question, solver=solver, cost_only=True)
+    assert (answer.status, answer.units.tolist(), answer.bound_microusd) == ("optimal", [0, 0], 0)
+
+
 def test_what_has_no_meaning_is_refused() -> None:
     with pytest.raises(ValueError, match="no slices"):
         Task(name="f", kind="serving", first=0, stop=1, boxed=True, integer_slices=4)
