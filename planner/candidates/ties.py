@@ -118,9 +118,11 @@ def _share_carried(program: Program, task: Task) -> IntArray:
     demand = np.asarray(task.demands[-1], dtype=np.float64)
     each = program.capacity_micro_per_s[task.first : task.stop, : len(demand)].astype(np.float64)
     able = (each > 0) & (demand > 0)
+    whole = max(float(demand.sum()), 1.0)
+    if task.boxed:
+        return six_digits(MILLION * np.where(able, each, 0.0).sum(axis=1) / whole)
     load = np.where(able, demand / np.maximum(each, 1.0), 0.0).sum(axis=1)
     served = np.where(able, demand, 0.0).sum(axis=1)
-    whole = max(float(demand.sum()), 1.0)
     return six_digits(np.where(load > 0, MILLION * served / np.where(load > 0, load, 1.0) / whole, 0.0))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import Program, Row, Task
-from tests.optimize.brute import CHAIN, reading_order
+from tests.optimize.brute import CHAIN, reading_order, six_digits, weights
 from tests.optimize.instances import ints, program, row
 
 PARTS = 6  # of a unit: replicas of a unit are 1, 2 or 3
@@ -126,11 +126,11 @@ def _providers(question: Program, units: Units) -> Units:
 
 
 def _value(question: Program, units: Units, name: str) -> Units:
-    if name == "providers":
-        return _providers(question, units)
-    zeros = 0 * question.nodes
-    arrays = {"cost": question.cost_microusd, "carbon": question.carbon_mg, "nodes": question.nodes, "finish": zeros}
-    return units @ arrays[name]
+    if name == "capacity":
+        (fleet, *_), capacity = question.tasks, question.capacity_micro_per_s
+        carried = (capacity * (ints(fleet.demand_micro_per_s) > 0)).sum(axis=1) / sum(fleet.demand_micro_per_s)
+        return -(units @ ints([six_digits(1e6 * each) for each in carried]))
+    return units @ ints(weights(question, name))
 
 
 def for_cost(question: Program) -> Program:
