@@ -49,7 +49,7 @@ class MixedDemand(Demand):
     """What a mix asks of a replica: moments of the engine time over the classes as they are."""
 
     classes: Demand  # arrays (classes, n)
-    shares: Values  # of the requests (classes, 1)
+    shares: Values  # of the requests (classes, 1), or (classes, n) where rows have mixes of their own
 
     def mean(self, of_classes: Any) -> Values:
         """Mean over requests; that of classes that are all alike is theirs to the last digit."""
@@ -95,7 +95,7 @@ class MixedDemand(Demand):
             {name: _columns(value, index) for name, value in _parts(part).items() if name != "replica"}
             for part in (self, self.classes)
         )
-        return MixedDemand(replica=rows, **whole, classes=Demand(replica=rows, **each), shares=self.shares)
+        return MixedDemand(replica=rows, **whole, classes=Demand(replica=rows, **each), shares=_columns(self.shares, index))
 
 
 def _parts(demand: Demand) -> dict[str, Any]:
@@ -266,7 +266,7 @@ def mixture_percentile(at_level: Values, at_grid: Values, shares: Values, share:
     at_grid
         The same at the shares of `GRID`, (scores, classes, n).
     shares
-        Share of each class, (classes, 1).
+        Share of each class, (classes, 1) or (classes, n).
     share
         Share of the whole.
 
@@ -277,9 +277,9 @@ def mixture_percentile(at_level: Values, at_grid: Values, shares: Values, share:
     low, high = at_level.min(axis=0), at_level.max(axis=0)
     if not np.isfinite(high).all() or (low == high).all():
         return np.asarray(high)
-    weights = shares[:, 0]
+    each = np.broadcast_to(shares, at_level.shape)
     rows = range(len(low))
-    return np.array([_quantile(at_grid[:, :, i], weights, float(low[i]), float(high[i]), share) for i in rows])
+    return np.array([_quantile(at_grid[:, :, i], each[:, i], float(low[i]), float(high[i]), share) for i in rows])
 
 
 def _quantile(grid: Values, weights: Values, low: float, high: float, share: float) -> float:
