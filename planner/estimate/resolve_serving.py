@@ -41,7 +41,7 @@ class Requests:
     resident_tokens: Values  # mean length in the cache, weighted by how long a request stays
     longest_tokens: Values
     classes: Requests | None = None  # of a mix: the buckets that it is made of
-    share: Values | None = None  # and how many of the requests are of each
+    share: Values | None = None  # and how many of the requests are of each: (classes,), or (n, classes)
 
     def take(self, buckets: NDArray[np.int64]) -> Requests:
         """The requests of some buckets, in any order and as often as named."""
@@ -53,22 +53,32 @@ class Requests:
         return tuple(field.name for field in fields(cls) if field.name not in ("classes", "share"))
 
     def mixed(self, weights: Values) -> Requests:
-        """One class of requests that mixes the buckets by their rates; arrays (1,)."""
-        share = weights / weights.sum()
+        """One class of requests that mixes the buckets by their rates.
+
+        Parameters
+        ----------
+        weights
+            Rate of each bucket, (b,); or of several mixes side by side, (n, b).
+
+        Returns
+        -------
+        Arrays (1,), of the buckets that are asked for; or (n,), of all buckets.
+        """
+        share = np.atleast_2d(weights / weights.sum(axis=-1, keepdims=True))
         stays = share * self.output_tokens
         mean = {
-            name: np.array([float(share @ getattr(self, name))])
+            name: share @ getattr(self, name)
             for name in self.measures()
             if name not in ("resident_tokens", "longest_tokens")
         }
-        served = np.flatnonzero(share > 0)
+        served = np.arange(share.shape[1]) if weights.ndim > 1 else np.flatnonzero(share[0] > 0)
         several = len(served) > 1
         return Requests(
             **mean,
-            resident_tokens=np.array([float(stays @ self.resident_tokens / stays.sum())]),
-            longest_tokens=np.array([float(self.longest_tokens[weights > 0].max())]),
+            resident_tokens=stays @ self.resident_tokens / stays.sum(axis=1),
+            longest_tokens=np.where(share > 0, self.longest_tokens, 0.0).max(axis=1),
             classes=self.take(served) if several else None,
-            share=share[served] if several else None,
+            share=(share if weights.ndim > 1 else share[0, served]) if several else None,
         )
 
 

@@ -20,7 +20,8 @@ from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.machine import Machine
 from planner.estimate.resolve_serving import Requests, RowLimits
 from planner.estimate.serving import ServingMemory, ServingSpec, serving_memory
-from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, load_at, slo_capacity
+from planner.estimate.serving_mix import late_shares
+from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, load_at, point_at, slo_capacity
 from planner.estimate.serving_pools import decode_pool_capacity, prefill_pool_capacity
 from planner.estimate.serving_requests import Mix
 from planner.estimate.serving_step import Replica, ReplicaLayout, sequence_cache_bytes
@@ -146,7 +147,8 @@ def request_shape(requests: Requests) -> RequestShape:
     if requests.classes is None or requests.share is None:
         return shape
     classes = RequestShape(**{name: getattr(requests.classes, name)[:, None] for name in names})
-    return replace(shape, mix=Mix(share=requests.share[:, None], classes=classes))
+    share = requests.share[:, None] if requests.share.ndim == 1 else requests.share.T
+    return replace(shape, mix=Mix(share=share, classes=classes))
 
 
 WHOLE, PREFILL, DECODE = 0, 1, 2  # what a replica does of a request
@@ -202,6 +204,52 @@ def load_of(
         arrival_variability=ask.arrival_variability,
         max_batched_tokens=replicas.limits.max_batched_tokens,
     )
+
+
+def late_requests(
+    ask: FleetAsk,
+    replicas: Replicas,
+    requests: Requests,
+    batch: FloatOrArray,
+    *,
+    requests_per_s: FloatOrArray | None = None,
+    decoding: FloatOrArray = 0.0,
+    times: float = 1.0,
+    at_confidence: bool = True,
+) -> tuple[Values, dict[str, Values]]:
+    """Requests of each class that miss each target on replicas that serve a mix of their own.
+
+    Parameters
+    ----------
+    requests
+        Mixes, one a replica (`Requests.mixed` of several).
+    requests_per_s
+        Rate of each replica, (n,); else `decoding` says how many sequences decode beside one.
+    times
+        The targets are so many times those that are asked for.
+
+    Returns
+    -------
+    Rate of each replica, (n,) [1/s], and by target the late requests of each class, (n, classes) [1/s].
+    """
+    margins = replicas.margins if at_confidence else Margins()
+    point = point_at(
+        Slowed(replica=replicas.replica, factor=margins.engine),
+        request_shape(requests),
+        batch,
+        requests_per_s=requests_per_s,
+        decoding=decoding,
+        arrival_variability=ask.arrival_variability,
+        max_batched_tokens=replicas.limits.max_batched_tokens,
+    )
+    rate = point.rate if requests_per_s is None else as_float(requests_per_s) * np.ones(np.shape(point.rate))
+    share = np.ones((len(rate), 1)) if requests.share is None else np.broadcast_to(requests.share, (len(rate), requests.share.shape[-1]))
+    late = {}
+    with np.errstate(all="ignore"):
+        for name, limit in ask.targets(margins).asked.items():
+            shares = np.atleast_2d(late_shares(point, name.split("_")[0], times * limit))
+            late[name] = rate[:, None] * share * shares.T
+    return rate, late
 
 
 def network_rate_per_s(ask: FleetAsk, replicas: Replicas, requests: Requests) -> Values:

@@ -256,6 +256,43 @@ class MixedPoint(Point):
         return mixture_percentile(np.atleast_2d(at_level), at_grid, self.demand.shares, level.share)
 
 
+def late_shares(point: Point, metric: str, limit_s: Any) -> Values:
+    """Share of the requests that take longer than a limit; of a mix of each class, (classes, n).
+
+    Parameters
+    ----------
+    metric
+        ``ttft``, ``tpot`` or ``e2e``.
+    limit_s
+        Numbers that go with the rows, (n,), or one for all.  [s]
+    """
+    if isinstance(point, MixedPoint):
+        grid: Values = getattr(point, f"{metric}_grid")
+        return shares_above(grid, np.broadcast_to(as_float(limit_s), grid.shape[1:]))
+    plain = Level(share=GRID.share[:, :, 0], score=GRID.score[:, :, 0])
+    times = np.asarray(getattr(point, f"{metric}_at")(plain))
+    return shares_above(times, np.broadcast_to(as_float(limit_s), times.shape[1:]))
+
+
+def shares_above(grid: Values, limits: Values) -> Values:
+    """Share above a limit, where times are known at the shares of `GRID` and straight in between.
+
+    Parameters
+    ----------
+    grid
+        Times that rise with the share, (scores, ...).
+    limits
+        One each, (...).
+    """
+    last = len(CLASS_SHARES) - 1
+    place = np.clip((grid <= limits).sum(axis=0) - 1, 0, last - 1)
+    left, right = (np.take_along_axis(grid, at[None], axis=0)[0] for at in (place, place + 1))
+    wide = np.isfinite(right) & (right > left)
+    part = np.where(wide, (limits - np.where(wide, left, 0.0)) / np.where(wide, right - np.where(wide, left, 0.0), 1.0), 0)
+    below = CLASS_SHARES[place] + np.clip(part, 0.0, 1.0) * (CLASS_SHARES[place + 1] - CLASS_SHARES[place])
+    return np.asarray(np.where(limits < grid[0], 1.0, np.where(limits >= grid[-1], 0.0, 1.0 - below)))
+
+
 def mixture_percentile(at_level: Values, at_grid: Values, shares: Values, share: float) -> Values:
     """The value that a share of a mixture stays below, between the classes' own.
 
@@ -275,11 +312,10 @@ def mixture_percentile(at_level: Values, at_grid: Values, shares: Values, share:
     The value, (n,); never outside those of the classes, and theirs where all classes have the same.
     """
     low, high = at_level.min(axis=0), at_level.max(axis=0)
-    if not np.isfinite(high).all() or (low == high).all():
-        return np.asarray(high)
-    each = np.broadcast_to(shares, at_level.shape)
-    rows = range(len(low))
-    return np.array([_quantile(at_grid[:, :, i], each[:, i], float(low[i]), float(high[i]), share) for i in rows])
+    each, found = np.broadcast_to(shares, at_level.shape), np.array(high)
+    for i in np.flatnonzero(np.isfinite(high) & (low < high)):
+        found[i] = _quantile(at_grid[:, :, i], each[:, i], float(low[i]), float(high[i]), share)
+    return found
 
 
 def _quantile(grid: Values, weights: Values, low: float, high: float, share: float) -> float:

@@ -19,7 +19,7 @@ from planner.estimate.serving_requests import OpenLoad, RequestShape, Targets
 from planner.estimate.serving_root import Function, crossing, crossing_of_rows
 from planner.estimate.serving_step import StepTimes
 
-__all__ = ["OpenLoad", "RequestShape", "Targets", "load_at", "slo_capacity"]
+__all__ = ["OpenLoad", "RequestShape", "Targets", "load_at", "point_at", "slo_capacity"]
 
 Values = NDArray[np.float64]
 BLOCK = 16384  # rows worked on at a time: an array of them takes 128 kB
@@ -79,21 +79,45 @@ def slo_capacity(
 
 def solved(kind: type[Point], demand: Demand, asked: Mapping[str, Values], requests_per_s: Values | None) -> OpenLoad:
     """The load at given rates, or at the largest that keep the asked targets."""
-    goals = dict(asked) if requests_per_s is None else {"rate": requests_per_s}
     with np.errstate(all="ignore"):
-        ones = np.ones(np.broadcast_shapes(demand.shape, *(goal.shape for goal in goals.values())))
-        least = LEAST * np.minimum(demand.later, 1.0) * ones
-        most = MANY * np.maximum(demand.limit, 1.0) * ones
-        low, high = _over(kind.at(demand, least), goals), _over(kind.at(demand, most), goals)
-        decoding = np.where(high <= 0, most, least)
-        (open_rows,) = np.nonzero(np.atleast_1d((low <= 0) & (high > 0)))
-        if len(open_rows):
-            bounds = (np.log(least), low, np.log(most), high)
-            decoding = _between(kind, demand, goals, bounds, open_rows, decoding)
-        point = kind.at(demand, decoding)
         if requests_per_s is not None:
-            return _load(point, ones * requests_per_s, np.full(ones.shape, ""))
-        return _load(point, np.where(low <= 0, point.rate, 0.0), _binding(point, goals))
+            point, low = _point(kind, demand, {"rate": requests_per_s})
+            return _load(point, np.ones(low.shape) * requests_per_s, np.full(low.shape, ""))
+        point, low = _point(kind, demand, asked)
+        return _load(point, np.where(low <= 0, point.rate, 0.0), _binding(point, asked))
+
+
+def point_at(
+    replica: StepTimes,
+    shape: RequestShape,
+    batch_limit: FloatOrArray,
+    *,
+    requests_per_s: FloatOrArray | None = None,
+    decoding: FloatOrArray = 0.0,
+    arrival_variability: FloatOrArray = 1.0,
+    max_batched_tokens: FloatOrArray = 8192,
+) -> Point:
+    """Replicas at given rates, or with so many sequences that decode beside one: everything that is known of them."""
+    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
+    kind = kind_of(demand)
+    if requests_per_s is None:
+        return kind.at(demand, as_float(decoding) * np.ones(demand.shape))
+    with np.errstate(all="ignore"):
+        return _point(kind, demand, {"rate": as_float(requests_per_s)})[0]
+
+
+def _point(kind: type[Point], demand: Demand, goals: Mapping[str, Values]) -> tuple[Point, Values]:
+    """Where the tightest goal is reached, and how far above it the least load is."""
+    ones = np.ones(np.broadcast_shapes(demand.shape, *(goal.shape for goal in goals.values())))
+    least = LEAST * np.minimum(demand.later, 1.0) * ones
+    most = MANY * np.maximum(demand.limit, 1.0) * ones
+    low, high = _over(kind.at(demand, least), goals), _over(kind.at(demand, most), goals)
+    decoding = np.where(high <= 0, most, least)
+    (open_rows,) = np.nonzero(np.atleast_1d((low <= 0) & (high > 0)))
+    if len(open_rows):
+        bounds = (np.log(least), low, np.log(most), high)
+        decoding = _between(kind, demand, goals, bounds, open_rows, decoding)
+    return kind.at(demand, decoding), low
 
 
 def _between(

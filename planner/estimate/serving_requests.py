@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -54,15 +54,20 @@ class RequestShape:
 
     def take(self, index: NDArray[np.intp]) -> RequestShape:
         """The rows of `index`, where there are rows."""
-        return taken(self, index)  # type: ignore[no-any-return]
+        rows: RequestShape = taken(self, index)
+        return rows if self.mix is None else replace(rows, mix=self.mix.take(index))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mix:
     """Classes of requests that come in one stream; arrays (classes, 1), the same for every row."""
 
-    share: Values  # of the requests; adds up to 1
+    share: Values  # of the requests; adds up to 1; (classes, n) where rows have mixes of their own
     classes: RequestShape
+
+    def take(self, index: NDArray[np.intp]) -> Mix:
+        """The mixes of these rows."""
+        return self if self.share.shape[1] == 1 else replace(self, share=self.share[:, index])
 
     @property
     def alike(self) -> bool:
