@@ -26,6 +26,7 @@ from planner.traffic.levels import LoadLevels, load_levels
 
 Values = NDArray[np.float64]
 MICRO = 1_000_000
+MOST_CLASSES = 6  # of requests, to which replicas of their own may be given
 LONGEST_SPREADS = 3.0  # standard deviations above the mean that the longest request is taken to have
 
 
@@ -157,6 +158,17 @@ def bucket_demands(fleet: ServingFleet) -> tuple[int, ...]:
     """Peak request rate of each bucket, rounded up.  [micro-requests/s]"""
     traffic = fleet.traffic
     return tuple(math.ceil(share * traffic.peak_requests_per_s * MICRO - 1e-6) for share in traffic.share)
+
+
+def mixes_of(traffic: Traffic) -> Values:
+    """Which buckets the replicas of each mix serve together, in the proportions of the traffic; ones, (mixes, b).
+
+    All of them; and, where they are classes that can be told apart and few enough, each by itself.
+    """
+    asked = np.asarray(traffic.share) > 0
+    alone = np.eye(len(asked))[asked]
+    apart = traffic.classes and len(alone) <= MOST_CLASSES
+    return np.concatenate([asked[None, :].astype(float), alone if apart else alone[:0]])
 
 
 def fleet_levels(fleet: ServingFleet, horizon_s: float) -> LoadLevels | None:

@@ -20,8 +20,7 @@ from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.machine import Machine
 from planner.estimate.resolve_serving import Requests, RowLimits
 from planner.estimate.serving import ServingMemory, ServingSpec, serving_memory
-from planner.estimate.serving_mix import late_shares
-from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, load_at, point_at, slo_capacity
+from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, keeps, largest_rate, load_at, slo_capacity
 from planner.estimate.serving_pools import decode_pool_capacity, prefill_pool_capacity
 from planner.estimate.serving_requests import Mix
 from planner.estimate.serving_step import Replica, ReplicaLayout, sequence_cache_bytes
@@ -85,14 +84,16 @@ class FleetAsk:
     kv_cache: str
     targets_s: Mapping[str, float]  # "ttft_p95" -> seconds
     arrival_variability: float = 1.0
+    spread: float = np.inf  # no class of requests is served worse than so many times a target
 
     def targets(self, margins: Margins) -> Targets:
         """The targets as predictions must keep them, less what the first token may take beyond the engine."""
         return Targets(
+            spread=self.spread,
             **{
                 f"{name}_s": value / as_float(margins.first_token) if name.startswith("ttft") else value
                 for name, value in self.targets_s.items()
-            }
+            },
         )
 
 
@@ -182,6 +183,29 @@ def capacity_within_targets(
     )
 
 
+def full_requests_per_s(
+    ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, role: int = WHOLE
+) -> Values:
+    """The rate that fills each replica at the confidence asked for, whatever that does to latencies.  [1/s]"""
+    return rate_within_targets(replace(ask, targets_s={}), replicas, requests, batch, role)
+
+
+def rate_within_targets(
+    ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, role: int = WHOLE
+) -> Values:
+    """The rate of `capacity_within_targets` alone.  [1/s]"""
+    if role != WHOLE:
+        return capacity_within_targets(ask, replicas, requests, batch, role).requests_per_s
+    return largest_rate(
+        Slowed(replica=replicas.replica, factor=replicas.margins.engine),
+        request_shape(requests),
+        ask.targets(replicas.margins),
+        batch,
+        arrival_variability=ask.arrival_variability,
+        max_batched_tokens=replicas.limits.max_batched_tokens,
+    )
+
+
 def load_of(
     ask: FleetAsk,
     replicas: Replicas,
@@ -206,50 +230,19 @@ def load_of(
     )
 
 
-def late_requests(
-    ask: FleetAsk,
-    replicas: Replicas,
-    requests: Requests,
-    batch: FloatOrArray,
-    *,
-    requests_per_s: FloatOrArray | None = None,
-    decoding: FloatOrArray = 0.0,
-    times: float = 1.0,
-    at_confidence: bool = True,
-) -> tuple[Values, dict[str, Values]]:
-    """Requests of each class that miss each target on replicas that serve a mix of their own.
-
-    Parameters
-    ----------
-    requests
-        Mixes, one a replica (`Requests.mixed` of several).
-    requests_per_s
-        Rate of each replica, (n,); else `decoding` says how many sequences decode beside one.
-    times
-        The targets are so many times those that are asked for.
-
-    Returns
-    -------
-    Rate of each replica, (n,) [1/s], and by target the late requests of each class, (n, classes) [1/s].
-    """
-    margins = replicas.margins if at_confidence else Margins()
-    point = point_at(
-        Slowed(replica=replicas.replica, factor=margins.engine),
+def keeps_targets(
+    ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, requests_per_s: FloatOrArray
+) -> NDArray[np.bool_]:
+    """Whether each replica keeps every target at a rate at the confidence asked for; see `serving_open.keeps`."""
+    return keeps(
+        Slowed(replica=replicas.replica, factor=replicas.margins.engine),
         request_shape(requests),
+        ask.targets(replicas.margins),
         batch,
-        requests_per_s=requests_per_s,
-        decoding=decoding,
+        requests_per_s,
         arrival_variability=ask.arrival_variability,
         max_batched_tokens=replicas.limits.max_batched_tokens,
     )
-    rate = point.rate if requests_per_s is None else as_float(requests_per_s) * np.ones(np.shape(point.rate))
-    share = np.ones((len(rate), 1)) if requests.share is None else np.broadcast_to(requests.share, (len(rate), requests.share.shape[-1]))
-    late = {}
-    with np.errstate(all="ignore"):
-        for name, limit in ask.targets(margins).asked.items():
-            shares = np.atleast_2d(late_shares(point, name.split("_")[0], times * limit))
-            late[name] = rate[:, None] * share * shares.T
-    return rate, late
 
 
 def network_rate_per_s(ask: FleetAsk, replicas: Replicas, requests: Requests) -> Values:

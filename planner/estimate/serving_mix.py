@@ -95,7 +95,9 @@ class MixedDemand(Demand):
             {name: _columns(value, index) for name, value in _parts(part).items() if name != "replica"}
             for part in (self, self.classes)
         )
-        return MixedDemand(replica=rows, **whole, classes=Demand(replica=rows, **each), shares=_columns(self.shares, index))
+        return MixedDemand(
+            replica=rows, **whole, classes=Demand(replica=rows, **each), shares=_columns(self.shares, index)
+        )
 
 
 def _parts(demand: Demand) -> dict[str, Any]:
@@ -288,7 +290,9 @@ def shares_above(grid: Values, limits: Values) -> Values:
     place = np.clip((grid <= limits).sum(axis=0) - 1, 0, last - 1)
     left, right = (np.take_along_axis(grid, at[None], axis=0)[0] for at in (place, place + 1))
     wide = np.isfinite(right) & (right > left)
-    part = np.where(wide, (limits - np.where(wide, left, 0.0)) / np.where(wide, right - np.where(wide, left, 0.0), 1.0), 0)
+    part = np.where(
+        wide, (limits - np.where(wide, left, 0.0)) / np.where(wide, right - np.where(wide, left, 0.0), 1.0), 0
+    )
     below = CLASS_SHARES[place] + np.clip(part, 0.0, 1.0) * (CLASS_SHARES[place + 1] - CLASS_SHARES[place])
     return np.asarray(np.where(limits < grid[0], 1.0, np.where(limits >= grid[-1], 0.0, 1.0 - below)))
 

@@ -7,6 +7,7 @@ queue of its own with its share of the arrivals: no gain from pooling is counted
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,23 @@ from numpy.typing import NDArray
 
 from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.serving_latency import Demand, Point
-from planner.estimate.serving_mix import demand_of, kind_of
-from planner.estimate.serving_requests import OpenLoad, RequestShape, Targets
+from planner.estimate.serving_levels import SHARE
+from planner.estimate.serving_mix import MixedPoint, demand_of, kind_of, late_shares
+from planner.estimate.serving_requests import EACH, OpenLoad, RequestShape, Targets
 from planner.estimate.serving_root import Function, crossing, crossing_of_rows
 from planner.estimate.serving_step import StepTimes
 
-__all__ = ["OpenLoad", "RequestShape", "Targets", "load_at", "point_at", "slo_capacity"]
+__all__ = ["OpenLoad", "RequestShape", "Targets", "keeps", "largest_rate", "load_at", "slo_capacity"]
 
 Values = NDArray[np.float64]
+Bounds = tuple[Values, Values, Values, Values]  # where a function is below zero, its value, above zero, its value
 BLOCK = 16384  # rows worked on at a time: an array of them takes 128 kB
 LEAST = 1e-3  # others in the batch: a replica that misses its targets there misses them
 MANY = 64.0  # and most, in batches: a clump may hold more than there are slots
+NEAR = 1.3  # first step away from where the moments of a mix cross
+FEWEST = 1e-6  # share of requests that are late, as far as it is told
+CLOSE = 1e-6  # relative, of what is above a target
+FOLLOWED = 1e-3  # relative, of a rate: roots are that good, and rates that cannot be followed are farther away
 MOST = 1.0  # cap on how far a point is above a target, so that a steep queue does not hide the crossing
 
 
@@ -64,7 +71,7 @@ def slo_capacity(
     count = np.broadcast(shape.context_tokens, *map(np.asarray, limits)).size
     if count <= BLOCK or not hasattr(replica, "take"):
         demand = demand_of(replica, shape, *limits)
-        return solved(kind_of(demand), demand, targets.asked, None)
+        return solved(kind_of(demand), demand, targets.goals, None)
     parts = []
     for start in range(0, count, BLOCK):
         rows = np.arange(start, min(start + BLOCK, count))
@@ -73,7 +80,7 @@ def slo_capacity(
             shape.take(rows),
             *(np.asarray(part)[rows] if np.ndim(part) else part for part in limits),
         )
-        parts.append(solved(kind_of(demand), demand, targets.take(rows).asked, None))
+        parts.append(solved(kind_of(demand), demand, targets.take(rows).goals, None))
     return OpenLoad.joined(parts)
 
 
@@ -87,23 +94,38 @@ def solved(kind: type[Point], demand: Demand, asked: Mapping[str, Values], reque
         return _load(point, np.where(low <= 0, point.rate, 0.0), _binding(point, asked))
 
 
-def point_at(
+def largest_rate(
     replica: StepTimes,
     shape: RequestShape,
+    targets: Targets,
     batch_limit: FloatOrArray,
     *,
-    requests_per_s: FloatOrArray | None = None,
-    decoding: FloatOrArray = 0.0,
     arrival_variability: FloatOrArray = 1.0,
     max_batched_tokens: FloatOrArray = 8192,
-) -> Point:
-    """Replicas at given rates, or with so many sequences that decode beside one: everything that is known of them."""
+) -> Values:
+    """The rate of `slo_capacity` alone; without targets that at which all slots are taken.  [1/s]"""
     demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
-    kind = kind_of(demand)
-    if requests_per_s is None:
-        return kind.at(demand, as_float(decoding) * np.ones(demand.shape))
     with np.errstate(all="ignore"):
-        return _point(kind, demand, {"rate": as_float(requests_per_s)})[0]
+        point, low = _point(kind_of(demand), demand, targets.goals)
+        return np.asarray(np.where(low <= 0, point.rate, 0.0))
+
+
+def keeps(
+    replica: StepTimes,
+    shape: RequestShape,
+    targets: Targets,
+    batch_limit: FloatOrArray,
+    requests_per_s: FloatOrArray,
+    *,
+    arrival_variability: FloatOrArray = 1.0,
+    max_batched_tokens: FloatOrArray = 8192,
+) -> NDArray[np.bool_]:
+    """Whether each replica can follow a rate, and keeps every target there, those of each class of a mix too."""
+    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
+    rate = as_float(requests_per_s)
+    with np.errstate(all="ignore"):
+        point, _ = _point(kind_of(demand), demand, {"rate": rate})
+        return np.asarray((point.rate >= rate * (1 - FOLLOWED)) & (_over(point, targets.goals) <= CLOSE))
 
 
 def _point(kind: type[Point], demand: Demand, goals: Mapping[str, Values]) -> tuple[Point, Values]:
@@ -116,15 +138,44 @@ def _point(kind: type[Point], demand: Demand, goals: Mapping[str, Values]) -> tu
     (open_rows,) = np.nonzero(np.atleast_1d((low <= 0) & (high > 0)))
     if len(open_rows):
         bounds = (np.log(least), low, np.log(most), high)
+        if kind is MixedPoint and ones.size == 1 and "rate" not in goals:
+            bounds = _narrowed(demand, goals, bounds)
         decoding = _between(kind, demand, goals, bounds, open_rows, decoding)
     return kind.at(demand, decoding), low
+
+
+def _narrowed(demand: Demand, goals: Mapping[str, Values], bounds: Bounds) -> Bounds:
+    """Bounds about where the moments of a mix cross: a look at the mix itself costs a hundred times as much."""
+    low, at_low, high, at_high = bounds
+    plain, _ = _point(Point, _moments(demand), goals)
+    where, step = np.clip(np.log(np.maximum(plain.decoding, 1e-300)), low, high), np.log(NEAR)
+    over = _over(MixedPoint.at(demand, np.exp(where)), goals)
+    while (over <= 0).all() and (where < high).all():
+        low, at_low = where, over
+        where, step = np.minimum(where + step, high), 2 * step
+        over = _over(MixedPoint.at(demand, np.exp(where)), goals) if (where < high).all() else at_high
+    if (over <= 0).all():
+        return low, at_low, high, at_high
+    high, at_high = where, over
+    while (where > low).all():
+        where, step = np.maximum(where - step, low), 2 * step
+        over = _over(MixedPoint.at(demand, np.exp(where)), goals) if (where > low).all() else at_low
+        if (over <= 0).all():
+            return where, over, high, at_high
+        high, at_high = where, over
+    return low, at_low, high, at_high
+
+
+def _moments(demand: Demand) -> Demand:
+    """A mix as one class with its moments."""
+    return Demand(**{field.name: getattr(demand, field.name) for field in fields(Demand)})
 
 
 def _between(
     kind: type[Point],
     demand: Demand,
     goals: Mapping[str, Values],
-    bounds: tuple[Values, Values, Values, Values],
+    bounds: Bounds,
     rows: NDArray[np.intp],
     decoding: Values,
 ) -> Values:
@@ -150,18 +201,27 @@ def _over(point: Point, goals: Mapping[str, Values]) -> Values:
     else:
         over = np.log(np.where(point.demand.limit >= 1, point.sequences / point.demand.limit, np.inf))
         for name, goal in goals.items():
-            metric, key = name.split("_")
-            over = np.maximum(over, np.log(getattr(point, metric)(key) / goal))
+            metric, key, *each = name.split("_")
+            if isinstance(point, MixedPoint):
+                late, shares = late_shares(point, metric, goal), point.demand.shares
+                late = np.where(shares > 0, late, 0.0).max(axis=0) if each else (shares * late).sum(axis=0)
+                over = np.maximum(over, np.log(np.maximum(late, FEWEST) / (1 - SHARE[key])))
+            elif not each:
+                over = np.maximum(over, np.log(getattr(point, metric)(key) / goal))
     return np.where(np.isnan(over), MOST, np.clip(over, -50.0, MOST))
 
 
 def _binding(point: Point, goals: Mapping[str, Values]) -> NDArray[np.str_]:
     """The target with the least margin, or the batch where the sequences fill their slots first."""
-    names = np.array(["batch", *goals])
+    names = np.array(["batch", *(name.removesuffix(f"_{EACH}") for name in goals)])
     used = [point.sequences / point.demand.limit]
     for name, goal in goals.items():
-        metric, key = name.split("_")
-        used.append(getattr(point, metric)(key) / goal)
+        metric, key, *each = name.split("_")
+        if each and isinstance(point, MixedPoint):
+            of_classes = getattr(point.each, metric)(key) / goal
+            used.append(np.where(point.demand.shares > 0, of_classes, 0.0).max(axis=0))
+        else:
+            used.append(getattr(point, metric)(key) / goal)
     best = np.zeros(np.shape(used[0]), dtype=np.int64)
     most = used[0]
     for index, share in enumerate(used[1:], start=1):

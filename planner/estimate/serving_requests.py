@@ -16,6 +16,7 @@ from planner.estimate.serving_work import taken
 Values = NDArray[np.float64]
 KEYS = ("mean", "p50", "p90", "p95", "p99")
 INF = float("inf")
+EACH = "each"  # ends the name of a target of every class
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,12 +88,20 @@ class Targets:
     tpot_p95_s: Any = INF
     tpot_p99_s: Any = INF
     e2e_p95_s: Any = INF
+    spread: Any = INF  # so many times each target is that of every class of a mix by itself
 
     @property
     def asked(self) -> dict[str, Values]:
         """The finite targets, as `ttft_p95` -> seconds."""
-        every = {f.name.removesuffix("_s"): as_float(getattr(self, f.name)) for f in fields(self)}
+        every = {f.name.removesuffix("_s"): as_float(getattr(self, f.name)) for f in fields(self) if f.name != "spread"}
         return {name: value for name, value in every.items() if not np.isposinf(value).all()}
+
+    @property
+    def goals(self) -> dict[str, Values]:
+        """Those of all requests together, and as `ttft_p95_each` those of every class."""
+        asked = self.asked
+        apart = {f"{name}_{EACH}": value * self.spread for name, value in asked.items()}
+        return {**asked, **(apart if np.isfinite(self.spread) else {})}
 
     def take(self, index: NDArray[np.intp]) -> Targets:
         """The rows of `index`, where there are rows."""

@@ -49,6 +49,17 @@ def fleet_engine(fleet: ServingFleet) -> str:
     return rules.name if rules else DEFAULT_ENGINE
 
 
+def blended(fleet: ServingFleet, arch: Architecture) -> bool:
+    """Whether targets are of all classes of requests together, and replicas are planned at a mix of them.
+
+    A router that hands out whole slices of a class, and pools that share the work on a request, take each class by
+    itself.
+    """
+    several = sum(share > 0 for share in fleet.traffic.share) > 1
+    apart = fleet.integer_slices or fleet.disaggregated != "false" or fleet.rates is not None
+    return several and bool(fleet.targets_s) and not apart and fleet_tier(fleet, arch) == "analytic"
+
+
 def tier_on(fleet: ServingFleet, arch: Architecture, device: Device, catalog: Catalog) -> ServingTier:
     """The prediction of a fleet on a device."""
     tier = fleet_tier(fleet, arch)
@@ -81,6 +92,7 @@ def fleet_ask(fleet: ServingFleet) -> FleetAsk:
         kv_cache=fleet.kv_cache,
         targets_s=fleet.targets_s,
         arrival_variability=fleet.arrival_variability,
+        spread=fleet.spread,
     )
 
 

@@ -125,4 +125,5 @@ def _of_histogram(histogram: Histogram) -> Traffic:
         share=histogram.share,
         requests_per_s=0.0,
         files=((histogram.file, histogram.sha256),),
+        classes=True,
     )

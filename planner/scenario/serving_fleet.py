@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -79,12 +80,16 @@ class Slo(Part):
         alias="tpot_p99",
         description="mean time between the further tokens of a request that 99 % of requests stay within",
     )
+    spread: Factor = Field(
+        3.0,
+        description="so many times a target is what every class of a histogram keeps by itself at its own percentile",
+    )
 
     @property
     def given_s(self) -> dict[str, float]:
         """The targets that are given, "ttft_p95" -> seconds."""
-        values = {name.removesuffix("_s"): getattr(self, name) for name in type(self).model_fields}
-        return {name: value for name, value in values.items() if value is not None}
+        values = {name: getattr(self, name) for name in type(self).model_fields if name.endswith("_s")}
+        return {name.removesuffix("_s"): value for name, value in values.items() if value is not None}
 
 
 class Speculative(Part):
@@ -147,7 +152,7 @@ class ServingFleet(Part):
         None, alias="peak_factor", description="peak over mean; default 2, with a profile or trace what that shows"
     )
     target_load: Share = Field(
-        0.8, description="share of the load at which a replica still meets its targets that may be planned"
+        0.8, description="share of the load that fills a replica that may be planned; targets hold at what is planned"
     )
     input_length: Annotated[Lengths | None, BeforeValidator(lengths_branch)] = Field(
         None, alias="input_tokens", description="prompt tokens of a request: a number, {mean:, p95:} or a histogram"
@@ -236,6 +241,11 @@ class ServingFleet(Part):
     def targets_s(self) -> dict[str, float]:
         """Latency targets that are given, "ttft_p95" -> seconds."""
         return self.slo.given_s if self.slo else {}
+
+    @property
+    def spread(self) -> float:
+        """So many times a target is what each class of requests keeps; infinite where no classes are told apart."""
+        return self.slo.spread if self.slo and self.traffic.classes else math.inf
 
     @property
     def api_usd_per_token(self) -> tuple[float, str] | None:

@@ -33,6 +33,7 @@ class Traffic:
     profile: tuple[float, ...] = ()  # weights of equal slots that fill a day or a week, mean 1; () = flat
     slot_s: float = 3600.0  # length of a slot of the profile  [s]
     files: tuple[tuple[str, str], ...] = ()  # what was read: name, sha256
+    classes: bool = False  # buckets are kinds of requests that somebody told apart, not samples of one kind
 
     def __post_init__(self) -> None:
         for field in fields(self):
