@@ -121,7 +121,7 @@ class Units(NamedTuple):
     max_units: IntArray
 
 
-OPTIONAL = ("role", "level", "spot", "domain", "devices", "pipelined", "plain", "undated")
+OPTIONAL = ("role", "level", "spot", "domain", "devices", "pipelined", "plain", "undated", "bounded")
 
 
 def _none() -> IntArray:
@@ -156,6 +156,8 @@ class Program:
     pipelined: IntArray = field(default_factory=_none)  # of a fleet, in replicas cut into a pipeline; left out: 0
     plain: IntArray = field(default_factory=_none)  # how involved its layout is, times devices; left out: 0
     undated: IntArray = field(default_factory=_none)  # devices at a price of an unknown day; left out: 0
+    bounded: IntArray = field(default_factory=_none)  # 1 + number of the way in its table where a rate is only known
+    # not to be higher; 0, or left out: rates are exact
     tie_share: float = 0.0  # of the cost, within which costs are equal
     most_tie_microusd: int = 0  # by which equal costs differ at most, however much the plan costs
 

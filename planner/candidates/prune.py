@@ -166,7 +166,7 @@ def canonical_order(program: Program, columns: IntArray | None = None) -> IntArr
         program.replicas,
         program.provider,
         program.max_units,
-        *(getattr(program, name) for name in OPTIONAL),
+        *(getattr(program, name) for name in OPTIONAL if name != "bounded"),
         *program.capacity_micro_per_s.T,
         *_row_keys(program),
     ]

@@ -105,6 +105,7 @@ def rates_table(question: RatesQuestion, ledger: Ledger) -> RatesTable:
         nodes=ones,
         replicas=ones,
         bucket_requests_per_s=each,
+        full_requests_per_s=each,
         share_kept=np.ones(len(sites)),
         bucket_capacity_micro_per_s=planned,
         requests_per_s=_on_the_mix(each, demands),

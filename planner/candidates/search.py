@@ -325,6 +325,7 @@ def _task(workload: TrainingJob | ServingFleet, table: Table, first: int, stop: 
         integer_slices=SLICES if workload.integer_slices else 0,
         spare_replicas=workload.spare_replicas,
         min_replicas=workload.min_replicas,
+        boxed=table.blended and len(table.demands_micro_per_s) > 1,
     )
 
 
@@ -359,6 +360,7 @@ def _assemble(
         pipelined=np.concatenate([_pipelined(table) for table in tables.values()]),
         plain=np.concatenate([_plain(table) for table in tables.values()]),
         undated=np.array([_devices(fact) * is_undated(fact.site.offer) for fact in facts], dtype=np.int64),
+        bounded=np.concatenate([_bounded(table) for table in tables.values()]),
         provider=_ranks([fact.site.offer.provider for fact in facts]),
         offer=_ranks([" + ".join(group.site.offer.id for group in fact.groups or (fact,)) for fact in facts]),
         rows=rows,
@@ -390,6 +392,12 @@ def _pipelined(table: Table) -> NDArray[np.int64]:
         return 0 * devices
     cut = np.asarray(table.evaluated.layout.pp) > 1
     return np.asarray(devices * (cut[table.places] if cut.ndim else cut))
+
+
+def _bounded(table: Table) -> NDArray[np.int64]:
+    """1 + the number of each row whose rates are only bounded."""
+    numbers = np.arange(1, len(table) + 1, dtype=np.int64)
+    return numbers * table.open_rows if isinstance(table, ServingTable) else 0 * numbers
 
 
 def _plain(table: Table) -> NDArray[np.int64]:

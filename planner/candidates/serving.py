@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.brief import brief
+from planner.candidates.blended import Blend
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, serving_refusal
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
@@ -23,11 +24,11 @@ from planner.candidates.program import WHOLE, Units
 from planner.candidates.serving_layouts import replica_layouts
 from planner.candidates.serving_question import ServingQuestion, resolve_serving
 from planner.candidates.serving_rates import Evaluated, evaluate
-from planner.estimate.resolve_serving import level_demands
 
 __all__ = ["ServingQuestion", "ServingTable", "replica_layouts", "resolve_serving", "serving_table"]
 
 MICRO = 1_000_000
+TOLD = 10.0  # ways that cost so many times as much as the cheapest are not looked for
 Rows = NDArray[np.int64]
 
 
@@ -40,7 +41,8 @@ class ServingTable:
     places: Rows  # (n,) of each row in the evaluated arrays
     nodes: Rows
     replicas: Rows
-    bucket_requests_per_s: NDArray[np.float64]  # (n, b) of one replica at full load, on each bucket alone
+    bucket_requests_per_s: NDArray[np.float64]  # (n, b) of one replica at full load, on each bucket alone or in its mix
+    full_requests_per_s: NDArray[np.float64]  # (n, b) the same whatever that does to latencies
     share_kept: NDArray[np.float64]  # (n,) of the rates that may be planned: 1, or less where a mix misses a target
     bucket_capacity_micro_per_s: Rows  # (n, b) of one unit, at the target load
     requests_per_s: NDArray[np.float64]  # (n,) of one replica at full load, on the fleet's own mix
@@ -52,13 +54,14 @@ class ServingTable:
     horizon_hours: float
     role: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # (n,) as in `Program`; left out: whole
     level: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # (n,) of load, from which a row runs
+    mix: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # (n,) of `ServingQuestion.mixes`
     level_hours: tuple[float, ...] = ()  # at each level or above; left out: the horizon
     level_demands: tuple[tuple[int, ...], ...] = ()  # of each bucket; left out: the peak all the time
     alone_microusd: tuple[int, ...] = ()  # of a fleet on one row alone; left out: its units at their cost
 
     def __post_init__(self) -> None:
         """Fill what was left out."""
-        for name in ("role", "level"):
+        for name in ("role", "level", "mix"):
             if len(getattr(self, name)) != len(self.sites):
                 object.__setattr__(self, name, np.zeros(len(self.sites), dtype=np.int64))
 
@@ -89,6 +92,8 @@ class ServingTable:
         """Rate of one unit at the target load: of its only bucket, or of the mix.  [micro-requests/s]"""
         if len(self.demands_micro_per_s) == 1:
             return self.bucket_capacity_micro_per_s[:, 0]
+        if self.blended:
+            return np.asarray(self.bucket_capacity_micro_per_s.sum(axis=1))
         return _mixed(self.bucket_capacity_micro_per_s, self.demands_micro_per_s).astype(np.int64)
 
     def units(self) -> Units:
@@ -103,9 +108,9 @@ class ServingTable:
         )
 
     def tightened(self, question: ServingQuestion, kept: Mapping[tuple[int, int], float]) -> ServingTable:
-        """The same rows where replicas at some places, in some roles, may carry only a share of their rates."""
-        shares = np.array([kept.get((int(place), int(role)), 1.0) for place, role in zip(self.places, self.role)])
-        planned = _planned(question, self.bucket_requests_per_s, shares)
+        """The same rows where replicas at some places, in some roles or mixes, may carry only a part of their rates."""
+        shares = np.array([kept.get((int(place), int(part)), 1.0) for place, part in zip(self.places, self.part)])
+        planned = _planned(question, self.bucket_requests_per_s * shares[:, None], self.full_requests_per_s, self.mix)
         needed, most = _units_needed(question, planned, self.replicas, self.role, self.demands_micro_per_s)
         tight = replace(
             self,
@@ -115,6 +120,63 @@ class ServingTable:
             max_units=np.maximum(np.minimum(most, self.unit_caps), 1),
         )
         return replace(tight, alone_microusd=_alone(question, tight, planned))
+
+    def exactly(self, question: ServingQuestion, rows: Sequence[int]) -> ServingTable:
+        """The same ways where rates of some rows, so far bounded, are those of the best layout of their cost."""
+        assert self.evaluated is not None
+        blends = list(self.evaluated.blends)
+        for row in rows:
+            mix = int(self.mix[row])
+            blends[mix] = blends[mix].settled(int(self.places[row]))
+        return self._with(question, blends)
+
+    def surveyed(self, question: ServingQuestion, most: int) -> ServingTable:
+        """The same ways where the cheapest on each of some devices is known: those that are cheap by a guess."""
+        assert self.evaluated is not None
+        whole, *others = self.evaluated.blends
+        alone, able = _Alone.of(question, self.evaluated), np.flatnonzero(whole.bound > 0)
+        names = np.array([group[0].device.id for group in self.evaluated.groups])[self.evaluated.group_of[able]]
+        guessed = alone.at(able, whole.guess(able))
+        devices, kind = np.unique(names, return_inverse=True)
+        least = np.full(len(devices), np.inf)
+        np.minimum.at(least, kind, guessed)
+        for device in np.argsort(least, kind="stable")[:most].tolist():
+            whole = whole.searched(alone, able[kind == device], below=TOLD * float(least.min()))
+        return self._with(question, [whole, *others])
+
+    @property
+    def blended(self) -> bool:
+        """Whether rows are replicas at a mix of classes of requests."""
+        return self.evaluated is not None and bool(self.evaluated.blends)
+
+    @property
+    def part(self) -> Rows:
+        """Role or mix of each row; one of them is 0."""
+        return self.role + self.mix
+
+    def _with(self, question: ServingQuestion, blends: Sequence[Blend]) -> ServingTable:
+        """The rows with what is known of their rates by now; those that carry nothing stay."""
+        assert self.evaluated is not None
+        best = [blend.best() for blend in blends]
+        kept = []
+        for row in np.flatnonzero(self.level == 0).tolist():
+            mix = int(self.mix[row])
+            kept.append((self.sites[row], int(best[mix][blends[mix].set_of[self.places[row]]]), mix))
+        ledger = Ledger(workload=question.fleet.name)
+        return _priced(question, self.evaluated.blended(blends), kept, ledger, least=0)
+
+    @property
+    def open_rows(self) -> NDArray[np.bool_]:
+        """Rows whose rates are only known not to be higher."""
+        if not self.blended:
+            return np.zeros(len(self), dtype=bool)
+        assert self.evaluated is not None
+        exact = np.stack([blend.exact for blend in self.evaluated.blends])
+        return np.asarray(~exact[self.mix, self.places])
+
+    def bounded(self, row: int) -> bool:
+        """Whether the rates of a row are only known not to be higher."""
+        return self.blended and bool(self.open_rows[row])
 
     def layout_row(self, row: int) -> dict[str, int]:
         """The parallel split of one row."""
@@ -130,14 +192,14 @@ class ServingTable:
     def memory_row(self, row: int) -> tuple[dict[str, float], float]:
         """Memory terms of one device, all buckets mixed, and what is usable; an unknown cache counts as none.  [B]"""
         assert self.evaluated is not None
-        place, memory = int(self.places[row]), self.evaluated.memory
+        place, memory = int(self.places[row]), self.evaluated.memory_on(int(self.part[row]))
         terms = {name: value if np.isfinite(value) else 0.0 for name, value in memory.terms.row(place).items()}
         return terms, float(_at(memory.usable_bytes, place))
 
     def batch_row(self, row: int) -> float | None:
         """Sequences that a replica of a row may run at once; None where that is not known."""
         assert self.evaluated is not None
-        batch = float(_at(self.evaluated.memory.batch, self.places[row]))
+        batch = float(_at(self.evaluated.memory_on(int(self.part[row])).batch, self.places[row]))
         return batch if np.isfinite(batch) else None
 
 
@@ -150,19 +212,72 @@ def serving_table(question: ServingQuestion, sites: Sequence[Site], ledger: Ledg
     """The columns of one fleet."""
     groups = group_by_physics(_able_sites(question, sites, ledger))
     found = evaluate(question, groups, ledger)
+    if found is not None and found.blends:
+        whole, *others = found.blends
+        found = found.blended([whole.searched(_Alone.of(question, found)), *others])
+        _note_blends(found, ledger)
     caps = ShapeCaps(question.scenario)
     rows: list[tuple[Site, int, int]] = []
-    for role, mine in enumerate(found.rows if found else ()):
+    for part, mine in enumerate(found.rows if found else ()):
         assert found is not None
         of_group = [mine[found.group_of[mine] == number] for number in range(len(groups))]
         rows += [
-            (site, int(place), role)
+            (site, int(place), part)
             for number, group in enumerate(groups)
             for site in group
             for place in of_group[number]
             if _within_cap(question, caps, site, int(found.nodes[place]), ledger)
         ]
     return _priced(question, found, rows, ledger)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Alone:
+    """Cost of a fleet whose requests are served together, on one kind of replica, at the least price of its machine."""
+
+    demand: int  # [micro-requests/s]
+    spares: int
+    most: NDArray[np.float64]  # (layouts,) that may be planned of a replica  [1/s]
+    unit: NDArray[np.float64]  # (layouts,) of one unit over the horizon
+    replicas: Rows  # (layouts,) of one unit
+    least: Rows  # (layouts,) units
+
+    @classmethod
+    def of(cls, question: ServingQuestion, found: Evaluated) -> _Alone:
+        """On the replicas that were evaluated."""
+        fleet, demand = question.fleet, sum(question.demands_micro_per_s)
+        prices = [min(site.offer.price_microusd_per_hour for site in group) for group in found.groups]
+        hours = question.scenario.horizon_s / 3600.0
+        return cls(
+            demand=demand,
+            spares=fleet.spare_replicas,
+            most=found.blends[0].full * fleet.target_load,
+            unit=np.array(prices, dtype=np.float64)[found.group_of] * found.nodes * hours,
+            replicas=found.replicas,
+            least=np.maximum(-(-fleet.min_replicas // np.maximum(found.replicas, 1)), 1),
+        )
+
+    def at(self, rows: Rows, requests_per_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """On each of some layouts at a rate of each; infinite where it carries nothing."""
+        planned = np.floor(np.minimum(requests_per_s, self.most[rows]) * MICRO + 1e-6)
+        units = np.ceil((self.demand / np.maximum(planned, 1.0) + self.spares) / self.replicas[rows] * (1 - 1e-12))
+        return np.where(planned > 0, np.maximum(units, self.least[rows]) * self.unit[rows], np.inf)
+
+    def rate_below(self, rows: Rows, most: float) -> NDArray[np.float64]:
+        """The least rate of one replica at which that is at most so much; infinite where none is.  [1/s]"""
+        units = np.floor(most / self.unit[rows] * (1 + 1e-12))
+        sharing = units * self.replicas[rows] - self.spares
+        rate = self.demand / MICRO / np.maximum(sharing, 1)
+        able = (sharing > 0) & (units >= self.least[rows]) & (rate <= self.most[rows])
+        return np.where(able, rate, np.inf)
+
+
+def _note_blends(found: Evaluated, ledger: Ledger) -> None:
+    """Layouts that another of the same cost beats on every mix, and those that keep no target even when idle."""
+    able = np.stack([blend.bound > 0 for blend in found.blends]).any(axis=0)
+    idle = np.stack([np.broadcast_to(blend.batch >= 1, able.shape) for blend in found.blends]).any(axis=0)
+    ledger.drop("latency", "layouts", int((idle & ~able).sum()), nearest="an idle replica keeps no target on any mix")
+    ledger.drop("slower", "layouts", int(able.sum()) - len(np.unique(np.concatenate(found.rows))))
 
 
 def _able_sites(question: ServingQuestion, sites: Sequence[Site], ledger: Ledger) -> Iterator[Site]:
@@ -188,17 +303,28 @@ def _within_cap(question: ServingQuestion, caps: ShapeCaps, site: Site, nodes: i
 
 
 def _priced(
-    question: ServingQuestion, found: Evaluated | None, rows: Sequence[tuple[Site, int, int]], ledger: Ledger
+    question: ServingQuestion,
+    found: Evaluated | None,
+    rows: Sequence[tuple[Site, int, int]],
+    ledger: Ledger,
+    *,
+    least: int = 1,  # micro-requests/s that a row carries
 ) -> ServingTable:
-    fleet, demands = question.fleet, question.demands_micro_per_s
+    demands = question.demands_micro_per_s
     places = np.array([place for _, place, _ in rows], dtype=np.int64)
-    role = np.array([role for _, _, role in rows], dtype=np.int64)
-    each = np.zeros((0, len(demands))) if found is None or not rows else found.requests_per_s[role, places]
-    planned = _planned(question, each, np.ones(len(each)))
-    usable = np.flatnonzero((planned > 0).any(axis=1))
+    part = np.array([part for _, _, part in rows], dtype=np.int64)
+    mix = part if question.blended else 0 * part
+    role = part - mix
+    each = full = np.zeros((0, len(demands)))
+    if found is not None and rows:
+        each, full = found.requests_per_s[part, places], found.full_requests_per_s[part, places]
+    if question.blended:
+        each = each * (question.boxes[mix] > 0)
+    planned = _planned(question, each, full, mix)
+    usable = np.flatnonzero((planned >= least).any(axis=1))
     ledger.drop("too-slow", "columns", len(rows) - len(usable), nearest="less than a request in eleven days")
-    rows, places, role = [rows[int(i)] for i in usable], places[usable], role[usable]
-    each, planned = each[usable], planned[usable]
+    rows, places, role, mix = [rows[int(i)] for i in usable], places[usable], role[usable], mix[usable]
+    each, full, planned = each[usable], np.broadcast_to(full[usable], each[usable].shape), planned[usable]
     nodes = np.zeros(0, dtype=np.int64) if found is None else found.nodes[places]
     replicas = np.zeros(0, dtype=np.int64) if found is None else found.replicas[places]
     limits = ShapeCaps(question.scenario, one_job=False)
@@ -214,12 +340,14 @@ def _priced(
         evaluated=found,
         places=places[base],
         role=role[base],
+        mix=mix[base],
         level=level,
         level_hours=level_hours,
-        level_demands=level_demands(fleet, levels),
+        level_demands=question.level_demands,
         nodes=nodes[base],
         replicas=replicas[base],
         bucket_requests_per_s=each[base],
+        full_requests_per_s=full[base],
         share_kept=np.ones(len(base)),
         bucket_capacity_micro_per_s=(planned * replicas[:, None])[base],
         requests_per_s=(each[:, 0] if len(demands) == 1 else _mixed(each, demands))[base],
@@ -251,10 +379,14 @@ def _alone(question: ServingQuestion, table: ServingTable, planned: Rows) -> tup
     return tuple(sum(int(units) * price for units, price in zip(more[:, i], prices[i])) for i in range(len(table)))
 
 
-def _planned(question: ServingQuestion, rates: NDArray[np.float64], kept: NDArray[np.float64]) -> Rows:
-    """What may be planned of one replica, of each bucket.  [micro-requests/s]"""
-    planned: Rows = np.floor(rates * kept[:, None] * question.fleet.target_load * MICRO + 1e-6).astype(np.int64)
-    return planned
+def _planned(question: ServingQuestion, rates: NDArray[np.float64], full: NDArray[np.float64], mix: Rows) -> Rows:
+    """What may be planned of one replica, of each bucket alone or beside the others of its mix.  [micro-requests/s]
+
+    No more than it carries within its targets, nor than the target load of what fills its slots.
+    """
+    most = np.minimum(rates, full * question.fleet.target_load)
+    planned: Rows = np.floor(most * MICRO + 1e-6).astype(np.int64)
+    return np.floor(planned * question.boxes[mix] + 1e-6).astype(np.int64) if question.blended else planned
 
 
 def _mixed(rates: NDArray[Any], demands: Sequence[int]) -> NDArray[np.float64]:
@@ -279,6 +411,8 @@ def _units_needed(
         largest = int(one.max()) if len(one) else 0
         needed = np.where(role == WHOLE, _units_for(whole + spares * one, one, replicas, least), NEVER)
         return needed, _units_for(whole + spares * largest + 0 * one, one, replicas, least)
+    if question.blended:
+        return _units_of_boxes(planned, replicas, np.array(demands), spares, least)
     with np.errstate(divide="ignore"):
         loads = np.asarray(demands) / planned
     each = np.maximum(replicas, 1)
@@ -291,6 +425,21 @@ def _units_needed(
     served = np.isfinite(loads)
     most = units(np.where(served, loads, 0.0).sum(axis=1))
     return np.where(served.all(axis=1) & (role == WHOLE), most, NEVER), most
+
+
+def _units_of_boxes(planned: Rows, replicas: Rows, demands: Rows, spares: int, least: int) -> tuple[Rows, Rows]:
+    """The same of rows that bring their rates of all buckets at once."""
+    asked = demands > 0
+    largest = planned.max(axis=0, initial=0)
+
+    def units(load: Rows) -> Rows:
+        each = [_units_for(load[..., b], planned[:, b], replicas, least) for b in np.flatnonzero(asked)]
+        served = [planned[:, b] > 0 for b in np.flatnonzero(asked)]
+        return np.asarray(np.stack([np.where(able, one, 0) for one, able in zip(each, served)]).max(axis=0))
+
+    able = (planned[:, asked] > 0).all(axis=1)
+    needed = np.where(able, units(demands + spares * planned), NEVER)
+    return needed, np.maximum(units(demands + spares * largest + 0 * planned), 1)
 
 
 def _units_for(load: Rows, planned: Rows, replicas: Rows, min_replicas: int) -> Rows:

@@ -5,14 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from planner.architecture.model import Architecture
 from planner.candidates.offers import Site
 from planner.catalog.model import Catalog
 from planner.estimate.machine import Machine
 from planner.estimate.resolve import serving_machine
-from planner.estimate.resolve_serving import Requests, bucket_demands, fleet_levels, requests_of
+from planner.estimate.resolve_serving import (
+    Requests,
+    bucket_demands,
+    fleet_levels,
+    level_demands,
+    mixes_of,
+    requests_of,
+)
 from planner.estimate.serving_fleet import FleetAsk
-from planner.estimate.serving_tiers import ServingTier, fleet_ask, fleet_demand, fleet_tier, tier_on
+from planner.estimate.serving_tiers import ServingTier, blended, fleet_ask, fleet_demand, fleet_tier, tier_on
 from planner.estimate.sources import serving_equations
 from planner.scenario.schema import Scenario, ServingFleet
 from planner.traffic.levels import LoadLevels
@@ -46,9 +56,34 @@ class ServingQuestion:
         return fleet_ask(self.fleet)
 
     @property
+    def blended(self) -> bool:
+        """Whether columns are replicas at a mix of classes of requests, and targets are those of the mix."""
+        return blended(self.fleet, self.arch)
+
+    @property
+    def mixes(self) -> NDArray[np.float64]:
+        """Requests of each bucket in each mix that replicas may serve, as shares of the fleet's own, (mixes, b)."""
+        return mixes_of(self.fleet.traffic) * np.asarray(self.fleet.traffic.share)
+
+    @property
+    def boxes(self) -> NDArray[np.float64]:
+        """Share of each mix that is of each bucket, or, where all are served together, of all of them: (mixes, ...)."""
+        mixes = self.mixes if len(self.mixes) > 1 else self.mixes.sum(axis=1, keepdims=True)
+        return np.asarray(mixes / mixes.sum(axis=1, keepdims=True))
+
+    @property
     def demands_micro_per_s(self) -> tuple[int, ...]:
-        """Peak request rate of each bucket.  [micro-requests/s]"""
-        return bucket_demands(self.fleet)
+        """Peak request rate of each bucket, or of all where they are only served together.  [micro-requests/s]"""
+        return self.together(bucket_demands(self.fleet))
+
+    @property
+    def level_demands(self) -> tuple[tuple[int, ...], ...]:
+        """The same at every level of load; nothing where all replicas always run."""
+        return tuple(self.together(each) for each in level_demands(self.fleet, self.levels))
+
+    def together(self, each: tuple[int, ...]) -> tuple[int, ...]:
+        """Rates of the buckets, or the sum where they are only served together."""
+        return (sum(each),) if self.blended and len(self.mixes) == 1 else each
 
     @property
     def levels(self) -> LoadLevels | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.candidates.blended import Blend
 from planner.candidates.ledger import Ledger
 from planner.candidates.offers import Site
 from planner.candidates.serving_layouts import replica_layouts
@@ -32,7 +33,15 @@ from planner.estimate.serving import (
     given_throughput_capacity,
     serving_capacity,
 )
-from planner.estimate.serving_fleet import ROLES, WHOLE, Margins, Replicas, capacity_within_targets, fleet_memory
+from planner.estimate.serving_fleet import (
+    ROLES,
+    WHOLE,
+    Margins,
+    Replicas,
+    capacity_within_targets,
+    fleet_memory,
+    full_requests_per_s,
+)
 from planner.estimate.serving_step import Replica, ServingWork
 from planner.estimate.serving_tiers import fleet_engine
 from planner.units import format_bytes
@@ -52,8 +61,22 @@ class Evaluated:
     nodes: Rows  # (n,) shapes of one unit
     replicas: Rows  # (n,) of one unit
     memory: ServingMemory  # (n,) with all buckets mixed
-    requests_per_s: Values  # (roles, n, b) of one replica on each bucket alone
-    rows: tuple[Rows, ...]  # of each role, those worth pricing
+    requests_per_s: Values  # (roles, n, b) of one replica on each bucket alone, or (mixes, n, 1) on each mix
+    full_requests_per_s: Values  # the same where there are no targets: its slots are taken
+    rows: tuple[Rows, ...]  # of each role or mix, those worth pricing
+    blends: tuple[Blend, ...] = ()  # of each mix; none where replicas take each bucket by itself
+
+    def blended(self, blends: Sequence[Blend]) -> Evaluated:
+        """The same with what is known of the rates on each mix."""
+        rows = [blend.best() for blend in blends]
+        kept = tuple(np.sort(best[blend.bound[best] > 0]) for best, blend in zip(rows, blends))
+        rates = np.stack([blend.bound[:, None] for blend in blends])
+        full = np.stack([blend.full[:, None] for blend in blends])
+        return replace(self, requests_per_s=rates, full_requests_per_s=full, rows=kept, blends=tuple(blends))
+
+    def memory_on(self, part: int) -> ServingMemory:
+        """Memory of every replica on one of the mixes, or on all buckets mixed in one of the roles."""
+        return self.blends[part].memory if self.blends else self.memory
 
 
 def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Ledger) -> Evaluated | None:
@@ -86,9 +109,11 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
         sizes=tuple(sizes),
         ledger=ledger,
     )
-    memory, rates = found.rates(question.tier)
+    memory = found.memory_of_mix()
+    none = np.zeros((0, len(nodes), 1))
+    rates, full = (none, none) if question.blended else found.rates(question.tier, memory)
     rows = [_best_of_equals(question, found.group_of, nodes, replicas, each, ledger) for each in rates]
-    return Evaluated(
+    each_kind = Evaluated(
         groups=tuple(groups),
         group_of=found.group_of,
         layout=layout,
@@ -97,8 +122,10 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
         replicas=replicas,
         memory=memory,
         requests_per_s=rates,
+        full_requests_per_s=full,
         rows=tuple(rows),
     )
+    return each_kind.blended(list(found.blends(nodes, replicas))) if question.blended else each_kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,15 +141,35 @@ class _Evaluation:
     sizes: tuple[int, ...]
     ledger: Ledger
 
-    def rates(self, tier: str) -> tuple[ServingMemory, Values]:
-        """Memory of every replica, and requests per second on every bucket; 0 where it cannot serve."""
+    def memory_of_mix(self) -> ServingMemory:
+        """Memory of every replica with all buckets mixed."""
         self.ledger.layouts_seen += len(self.group_of)
-        requests = self.question.requests
-        whole = requests.mixed(np.asarray(self.question.fleet.traffic.share))
-        memory = self._memory(np.arange(len(self.group_of)), whole)
-        if tier != "analytic":
-            return memory, self._by_rule(memory)[None]
-        return memory, self._within_targets()
+        return self._memory(np.arange(len(self.group_of)), self._whole)
+
+    @property
+    def _whole(self) -> Requests:
+        return self.question.requests.mixed(np.asarray(self.question.fleet.traffic.share))
+
+    def rates(self, tier: str, memory: ServingMemory) -> tuple[Values, Values]:
+        """Requests per second of every replica on every bucket, within the targets and without; 0 where none."""
+        if tier == "analytic":
+            return self._within_targets()
+        found = self._by_rule(memory)[None]
+        return found, found
+
+    def blends(self, nodes: Rows, replicas: Rows) -> Iterator[Blend]:
+        """What is known at once of the rates on each mix; 0 where it does not fit."""
+        count, everyone = len(self.group_of), self._replicas()
+        mixed = [self.question.requests.mixed(weights) for weights in self.question.mixes]
+        memories = [self._memory(np.arange(count), requests) for requests in mixed]
+        missing = np.stack([_flat(memory.missing_bytes, count) for memory in memories])
+        note_memory(self, missing.min(axis=0))
+        known = np.isfinite(as_float(everyone.replica.step_s(1.0, self._whole.resident_tokens[0])))
+        self._note_unknown(int(((missing <= 0).any(axis=0) & ~known).sum()))
+        kinds = np.unique(np.stack([self.group_of, nodes, replicas], axis=1), axis=0, return_inverse=True)[1]
+        for requests, memory, lacks in zip(mixed, memories, missing):
+            fits = np.flatnonzero((lacks <= 0) & known)
+            yield Blend.of(self.question.ask, everyone, requests, memory, fits, kinds.reshape(-1))
 
     def _memory(self, index: Rows, requests: Requests) -> ServingMemory:
         ask, arch = self.question.ask, self.question.arch
@@ -161,7 +208,7 @@ class _Evaluation:
 
     # ---- analytic: the largest rate within the latency targets
 
-    def _within_targets(self) -> Values:
+    def _within_targets(self) -> tuple[Values, Values]:
         count, buckets = len(self.group_of), len(self.question.fleet.traffic.buckets)
         row, bucket = np.repeat(np.arange(count), buckets), np.tile(np.arange(buckets), count)
         memory = self._memory(row, self.question.requests.take(bucket))
@@ -175,18 +222,23 @@ class _Evaluation:
         asked = np.flatnonzero(fits & known)
         split = self.question.fleet.disaggregated
         rates = np.zeros((1 if split == "false" else len(ROLES), len(row)))
+        full, ask, targeted = np.zeros_like(rates), self.question.ask, bool(self.question.ask.targets_s)
         for role in range(len(rates)):
             if not len(asked) or (role == WHOLE and split == "true"):
                 continue
             requests = self.question.requests.take(bucket[asked])
-            load = capacity_within_targets(self.question.ask, everyone.take(row[asked]), requests, batch[asked], role)
+            some = everyone.take(row[asked])
+            load = capacity_within_targets(ask, some, requests, batch[asked], role)
             found = _flat(load.requests_per_s, len(asked))
-            rates[role, asked] = np.where(np.isfinite(found), found, 0.0)
+            rates[role, asked] = full[role, asked] = np.where(np.isfinite(found), found, 0.0)
+            if targeted:
+                found = _flat(full_requests_per_s(ask, some, requests, batch[asked], role), len(asked))
+                full[role, asked] = np.where(np.isfinite(found), found, 0.0)
             if role == WHOLE:
                 self._note_targets(row[asked], load, everyone.margins.take(row[asked]))
         if split == "true" and not rates.any():
             self._note_unknown(count)
-        return rates.reshape(-1, count, buckets)
+        return rates.reshape(-1, count, buckets), full.reshape(-1, count, buckets)
 
     def _replicas(self) -> Replicas:
         question = self.question

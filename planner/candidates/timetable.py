@@ -238,6 +238,7 @@ def _program(ways: Ways, grid: Grid, slots: Slots, bought: Bought) -> Program:
         pipelined=padded(old.pipelined),
         plain=padded(old.plain),
         undated=padded(old.undated),
+        bounded=padded(old.bounded),
         tie_share=old.tie_share,
         most_tie_microusd=old.most_tie_microusd,
     )  # fmt: skip

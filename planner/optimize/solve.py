@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +28,8 @@ from planner.optimize.status import STOPS, Ending, Solution, Status
 LARGE, GREEDY_SHARE = 1_500, 0.3  # open columns from which a plan is made without a solver first; of a time limit
 GREEDY_S = 0.7  # beyond the time limit for a plan without a solver, where none is known
 CUT_SHORT = (Ending.LIMIT, Ending.HANG, Ending.INTERRUPT)  # a plan made without a solver is better than none
-__all__ = ["Solution", "Status", "optimize"]
+_NOTED: ContextVar[set[tuple[str, int]] | None] = ContextVar("noted", default=None)
+__all__ = ["Solution", "Status", "noting_bounds", "optimize"]
 
 
 def optimize(
@@ -120,10 +123,30 @@ def optimize(
         return _without_plan(run, main, program, status, detail, ended.stopped_by)
     status = Status.OPTIMAL if ended.proven else Status.FEASIBLE
     plan = (run, main, scope, ended.units, ended.bound, status, ended.stopped_by, ended.untold)
+    _note_bounds(program, ended.units)
     try:
         return _with_plan(*plan)
     except TimeIsUp:  # once, for work that did not end by itself: this does
         return _with_plan(*plan)
+
+
+@contextmanager
+def noting_bounds() -> Iterator[set[tuple[str, int]]]:
+    """Ways that plans found meanwhile use although their rates are only bounded: workload, and number in its table."""
+    found = set[tuple[str, int]]()
+    token = _NOTED.set(found)
+    try:
+        yield found
+    finally:
+        _NOTED.reset(token)
+
+
+def _note_bounds(program: Program, units: IntArray) -> None:
+    found = _NOTED.get()
+    for task in program.tasks if found is not None else ():
+        part = slice(task.first, task.stop)
+        used = program.bounded[part][(units[part] > 0) & (program.bounded[part] > 0)]
+        found |= {(task.name, int(number) - 1) for number in used}  # type: ignore[operator]
 
 
 def _at_best(ended: Ended, kept: Kept, stop_at: float | None) -> Ended:
