@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner.answers import Plan
 from planner.api.checking import case_problems
@@ -30,18 +30,19 @@ from planner.plan.document import build_document, resealed, with_simulation
 from planner.plan.reading import read_document
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.standing import standing_of
-from planner.plan.tighten import solve_within_targets
+from planner.plan.tighten import on_exact_rates, solve_within_targets
 from planner.plan.verify import verify as _verify
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from planner.optimize.limited import Asker
-    from planner.plan.model.others import Infeasible, Others
+    from planner.plan.model.others import Infeasible, NearOptimal, Others
     from planner.plan.model.plan import PlanDocument
     from planner.plan.others.other_plans import Previous, Staying
     from planner.plan.why.model import BreakEvenRow, MarginalValue, WhyNot
 
 Answer = tuple[Candidates, Solution]
+Found = TypeVar("Found")
 LISTING_SHARE = 0.7  # of the time that is left until a deadline; what is not listed by then is left out
 TELLING_S = 0.05  # of a processor, from which on it tells how busy the machine is
 ASKED = ("solver", "time_limit_s", "threads", "seed")  # options of further programs
@@ -240,15 +241,18 @@ class Session:
         from planner.plan.why.marginals import marginal_values
 
         self._begin()
-        candidates, solution = self._plain
-        return marginal_values(candidates, solution, self.search, self._asker) if solution.has_plan else []
+
+        def asked(candidates: Candidates, solution: Solution) -> list[MarginalValue]:
+            return marginal_values(candidates, solution, self.search, self._asker) if solution.has_plan else []
+
+        return self._exactly(asked)
 
     def break_even(self) -> list[BreakEvenRow]:
         """What forcing each device that is not chosen costs, and the price at which it would be chosen."""
         from planner.plan.why.break_evens import break_even_prices
 
         self._begin()
-        return break_even_prices(*self._plain, self._asker)
+        return self._exactly(lambda candidates, solution: break_even_prices(candidates, solution, self._asker))
 
     def why_not(self, device: str, *, workload: str | None = None) -> list[WhyNot]:
         """Why a device is not in the plan, by workload: dearer by how much, or impossible and what came nearest.
@@ -263,15 +267,22 @@ class Session:
 
         self._begin()
         found = one_device(self.catalog, device)
-        return why_not(*self._plain, found, self.search, workload=workload, asker=self._asker)
+
+        def asked(candidates: Candidates, solution: Solution) -> list[WhyNot]:
+            return why_not(candidates, solution, found, self.search, workload=workload, asker=self._asker)
+
+        return self._exactly(asked)
 
     def repairs(self) -> Infeasible | None:
         """Conflict set and ways out, as the plan document has them; None unless proven infeasible."""
         from planner.plan.why.infeasible import infeasibility
 
         self._begin()
-        candidates, solution = self._plain
-        return infeasibility(candidates, self.search, **self.options) if solution.status == "infeasible" else None
+
+        def asked(candidates: Candidates, solution: Solution) -> Infeasible | None:
+            return infeasibility(candidates, self.search, **self.options) if solution.status == "infeasible" else None
+
+        return self._exactly(asked)
 
     def __repr__(self) -> str:
         solved = self._answer[1].status if self._answer else "not solved yet"
@@ -328,6 +339,16 @@ class Session:
         if self.ways is self.candidates:
             return self.answer()
         return solve_within_targets(self.candidates, self.solved)
+
+    def _exactly(self, ask: Callable[[Candidates, Solution], Found]) -> Found:
+        """An answer to a further question, once all rates that it rests on are exact."""
+        first, solution = self._plain
+
+        def asked(candidates: Candidates) -> Found:
+            same = candidates is first
+            return ask(*(first, solution) if same else solve_within_targets(candidates, self.solved))
+
+        return on_exact_rates(first, asked)[1]
 
     @property
     def _asker(self) -> Asker:
@@ -403,9 +424,13 @@ class Session:
                 raise PlanError(*problems)
 
         listed, options = self.ways, self.options
+
+        def near_optimal(candidates: Candidates) -> NearOptimal | None:
+            return near_optimal_document(candidates, within or 0.0, options)
+
         others: Others = {
             "decisions": decisions_document(listed, best, verified, options) if best else None,
-            "near_optimal": near_optimal_document(listed, within, options) if within is not None else None,
+            "near_optimal": None if within is None else on_exact_rates(listed, near_optimal)[1],
             "previous": previous_document(staying, document) if staying is not None else None,
         }
         return resealed({**document, "others": others})

@@ -37,7 +37,8 @@ from numpy.typing import NDArray
 from planner.candidates.mixed_prices import prices_of_mixes
 from planner.candidates.mixed_search import cheapest
 from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task, earnings
-from planner.candidates.search import Candidates
+from planner.candidates.search import Candidates, with_tables
+from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.plan.choices import Open, least_choice, open_jobs
 from planner.plan.cover import UNMET, least_cover
 
@@ -79,6 +80,34 @@ def certified_bound(candidates: Candidates, certificate: Selection, upto: int | 
     if certificate["latest_s"] is not None:
         upper[candidates.whole.finish_s > certificate["latest_s"] * (1 + TIE)] = 0
     return _bound(candidates, certificate, upper, upto)
+
+
+def settled(candidates: Candidates, certificate: Selection) -> Candidates:
+    """The columns with exact rates in all least covers at the prices of a certificate.
+
+    Rates that were only bounded are never lower than the exact ones, so a least cover of exact rates weighs as little
+    as it would if all were exact: the bound of a certificate does not depend on which rates were looked at before.
+    """
+    while True:
+        tables = dict[str, ServingTable]()
+        for program, rows_of in ((candidates.program, candidates.rows), (candidates.whole, candidates.whole_rows)):
+            weights, upper = priced_weights(program, certificate), np.array(program.max_units, dtype=np.int64)
+            for task in program.tasks:
+                table, question = candidates.tables.get(task.name), candidates.questions.get(task.name)
+                if not isinstance(table, ServingTable) or not isinstance(question, ServingQuestion):
+                    continue
+                if task.name in tables or not table.blended:
+                    continue
+                least = least_of_task(program, task, weights, upper, parts_of(certificate["requests"], task))
+                bounded = [row for row in map(int, rows_of[list(least.units or ())]) if table.bounded(row)]
+                if bounded:
+                    tables[task.name] = table.exactly(question, bounded)
+            if tables:
+                break
+        if not tables:
+            return candidates
+        spares = {task.name: task.spare_replicas for task in candidates.whole.tasks}
+        candidates = with_tables(candidates, tables, spares)
 
 
 def bound_of_earlier(candidates: Candidates, prices: Prices, latest_s: float) -> int:

@@ -30,6 +30,7 @@ from planner.plan.certificate import (
     least_of_task,
     parts_of,
     priced_weights,
+    settled,
 )
 from planner.plan.proof import SHOWN, digest_of_witness, gap_of, reaches
 
@@ -57,19 +58,34 @@ def certificate_of(
     first = candidates.program.objective[0]
     criterion: Literal["cost", "carbon"] = "carbon" if first == "carbon" else "cost"
     latest_s = float(reached["time"]) if first == "time" else None
-    found = prices_of(candidates.program, criterion, latest_s, time_limit_s=time_limit_s)
-    if found is None:
-        return None
-    priced: Selection = {"criterion": criterion, "latest_s": latest_s, **_relaxed(candidates.program, found)}
-    priced = {**priced, "requests": list(_best_parts(candidates, solution, priced))}
-    value, bound = int(reached[criterion]), certified_bound(candidates, priced, int(reached[criterion]))
+    value, ready, exact = int(reached[criterion]), candidates, None
+    while exact is not ready:  # prices of rates that were only bounded are those of another question
+        ready = exact or ready
+        found = prices_of(ready.program, criterion, latest_s, time_limit_s=time_limit_s)
+        if found is None:
+            return None
+        priced: Selection = {"criterion": criterion, "latest_s": latest_s, **_relaxed(ready.program, found)}
+        plain = priced["requests"]
+        priced = {**priced, "requests": list(_best_parts(ready, solution, priced))}
+        exact = settled(ready, priced)
+    bound = certified_bound(settled(candidates, priced), priced, value)
     share = SHARE if criterion == "carbon" else candidates.program.tie_share
     if not reaches(value, bound, share):
-        finer: Selection = {**priced, "requests": list(_finer_parts(candidates, solution, priced))}
-        better = certified_bound(candidates, finer, value)
+        finer = _finer(ready, solution, priced, plain)
+        better = certified_bound(settled(candidates, finer), finer, value)  # as the verifier finds it
         priced, bound = (finer, better) if better > bound else (priced, bound)
     earlier = None if latest_s is None else _of_earlier(candidates, latest_s, time_limit_s)
     return _sealed(priced, allow_suspect, earlier, value, bound, share)
+
+
+def _finer(candidates: Candidates, solution: Solution, priced: Selection, plain: Sequence[FleetPrices]) -> Selection:
+    """Prices with more lines, made again as long as they rest on rates that were only bounded."""
+    while True:
+        finer: Selection = {**priced, "requests": list(_finer_parts(candidates, solution, priced, plain))}
+        exact = settled(candidates, finer)
+        if exact is candidates:
+            return finer
+        candidates = exact
 
 
 def _sealed(
@@ -171,20 +187,39 @@ def _units(program: Program, solution: Solution) -> IntArray:
     return solution.units if same else np.zeros(program.column_count, dtype=np.int64)
 
 
-def _finer_parts(candidates: Candidates, solution: Solution, priced: Selection) -> Iterator[FleetPrices]:
+def _finer_parts(
+    candidates: Candidates, solution: Solution, priced: Selection, plain: Sequence[FleetPrices]
+) -> Iterator[FleetPrices]:
     """Parts of each fleet with lines added until the least cover carries every request, or `ROUNDS` are over."""
     program = candidates.program
     weights = priced_weights(program, priced)
     upper = np.array(program.max_units, dtype=np.int64)
     for task in _fleets(program):
-        simple = parts_of(priced["requests"], task)
+        simple, relaxed = parts_of(priced["requests"], task), parts_of(plain, task)
         if program.role[task.first : task.stop].any():
             parts, least = _by_role(program, task, weights, upper, solution)
             if least.weight < least_of_task(program, task, weights, upper, simple).weight:
                 parts = simple
         else:
-            parts, _ = _raised(program, task, weights, upper, simple, [(True, True)])
+            starts = [simple, *_with_every_box(task, relaxed)]
+            parts, _ = max(
+                (_raised(program, task, weights, upper, start, [(True, True)]) for start in starts),
+                key=lambda found: found[1].weight,
+            )
         yield from _document(task.name, parts)
+
+
+def _with_every_box(task: Task, relaxed: Sequence[Part]) -> Iterator[list[Part]]:
+    """Of a boxed fleet: the line of the relaxation, which the search is bounded by, and those of all buckets."""
+    peak = len(task.demands) - 1
+    for part in relaxed if task.boxed else ():
+        alone = np.eye(len(task.demands[peak]), dtype=int).tolist()
+        lines: list[list[RequestPrices]] = [
+            [{"level": peak, "prefill": one, "decode": [0] * len(one)}]
+            for one, demand in zip(alone, task.demands[peak])
+            if demand
+        ]
+        yield [Part(part.share, (*part.lines, *lines))]
 
 
 def _by_role(

@@ -4,20 +4,27 @@
 
 s_il is what one replica of column i earns on line l; the line must hold after k of them are lost.
 
-The search takes the line that is furthest from being met and adds one unit of a column that earns on it. Columns that
-were tried before it are given no more units below it, so that no set of units is met twice. What is left to pay is
-bounded by each line alone in parts of units, and by the cheapest unit. A column is left out when another one weighs
-no more, earns no less on every line, loses no more with a replica, and is there in a number that meets all lines
-alone: units of the first can be exchanged for units of the second, and any beyond that number be left away.
+The search parts the covers by how many units of a column they have at least or at most. What covers between two such
+numbers weigh is bounded by each line alone, in parts of units and by the cheapest unit; it is a multiple of what
+divides the weights of all units that may be added. The column that is parted is the last that the dearest line takes,
+of which it needs a part of a unit or all that there is to take. Units of columns of which one more would make that
+line cost as much as the best cover are not looked at. Where a loss counts, covers are parted first by the most that it
+takes from the dearest line. Source: Land and Doig, Econometrica 28(3) (1960); of what is not looked at, fixing by
+reduced costs, Crowder, Johnson and Padberg, Operations Research 31(5) (1983), section 2.
+
+A column is left out when another one weighs no more, earns no less on every line, loses no more with a replica, and is
+there in a number that meets all lines alone: units of the first can be exchanged for units of the second, and any
+beyond that number be left away.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-MOST_STEPS = 100_000  # units tried in the search for a least cover
+MOST_STEPS = 400_000  # sets of covers looked at in a search, times the items of each
 UNMET = 2**400  # weighs more than any plan
 
 
@@ -104,8 +111,7 @@ class _Search:
     def __init__(self, items: Sequence[Item], needs: tuple[int, ...], steps: int) -> None:
         self.needs, self.steps = needs, steps
         self.lines = range(len(needs))
-        first = self._greedy(items)
-        self.best, self.units = first
+        self.best, self.units = _of_one_item(items, needs)
         worth = [item for item in items if item.weight < self.best] if self.units is not None else list(items)
         self.items = _undominated(worth, needs)
         # the cheapest for what it earns first; two ratios of whole numbers below 2^128 differ by more than 2^-256
@@ -116,87 +122,162 @@ class _Search:
             )
             for line in self.lines
         ]
-        self.cheap = [sorted(order, key=lambda i: self.items[i].weight) for order in self.order]
-
-    def _greedy(self, items: Sequence[Item]) -> tuple[int, dict[int, int] | None]:
-        """Some cover: the best of one item alone, and of the cheapest for each line in turn."""
-        found: list[tuple[int, dict[int, int]]] = []
-        for item in items:
-            needed = 0
-            for line in self.lines:
-                need = self.needs[line] + item.lost[line]
-                needed = max(needed, -(-need // item.earned[line]) if item.earned[line] else item.most + 1)
-            if needed <= item.most:
-                found.append((needed * item.weight, {item.number: needed}))
-        return min(found, key=lambda one: (one[0], sorted(one[1].items()))) if found else (UNMET, None)
 
     def run(self) -> Cover:
-        """Depth first, the most promising unit first."""
-        # (paid, units by item, banned items, what is earned, what is lost)
-        zero = (0,) * len(self.needs)
-        stack: list[tuple[int, int, dict[int, int], frozenset[int], tuple[int, ...], tuple[int, ...]]] = [
-            (self._least(0, {}, frozenset(), zero, zero)[0], 0, {}, frozenset(), zero, zero)
-        ]
-        taken = 0
-        while stack:
-            bound, paid, units, banned, have, lost = stack.pop()
+        """The set of covers with the least bound first."""
+        heap, made = [(root.bound, number, root) for number, root in enumerate(self._roots())], len(self.items)
+        heapq.heapify(heap)
+        while heap:
+            bound, _, node = heapq.heappop(heap)
             if bound >= self.best:
-                continue
-            if taken > self.steps:
-                return Cover(min([bound, self.best, *(node[0] for node in stack)]), self.units)
-            _, line = self._least(paid, units, banned, have, lost)
-            if line is None:
-                self.best, self.units = paid, {self.items[i].number: count for i, count in units.items()}
-                continue
-            children = []
-            tried = set(banned)
-            for i in self.order[line]:
-                item = self.items[i]
-                if not self._left(i, units, banned):
-                    continue
-                taken += 1
-                more = tuple(have[k] + item.earned[k] for k in self.lines)
-                gone = tuple(max(lost[k], item.lost[k]) for k in self.lines)
-                now, without = {**units, i: units.get(i, 0) + 1}, frozenset(tried)
-                least = self._least(paid + item.weight, now, without, more, gone)[0]
-                if least < self.best:
-                    children.append((least, paid + item.weight, now, without, more, gone))
-                tried.add(i)
-            stack += sorted(children, key=lambda node: node[0], reverse=True)
+                break
+            if made * (len(self.items) + 1) > self.steps:
+                return Cover(bound, self.units)
+            at = node.lowest[node.item] + node.whole
+            fewer, more = list(node.highest), list(node.lowest)
+            fewer[node.item], more[node.item] = at, at + 1
+            for lowest, highest in ((node.lowest, tuple(fewer)), (tuple(more), node.highest)):
+                made += 1
+                child = self._node(lowest, highest, node.least_lost)
+                if child is not None and child.bound < self.best:
+                    heapq.heappush(heap, (child.bound, made, child))
         return Cover(self.best, self.units)
 
-    def _least(
-        self,
-        paid: int,
-        units: dict[int, int],
-        banned: frozenset[int],
-        have: tuple[int, ...],
-        lost: tuple[int, ...],
-    ) -> tuple[int, int | None]:
-        """A bound of what is paid in all, and the line that gives it; None: every line is met."""
-        worst, at = -1, None
+    def _roots(self) -> Iterator[_Node]:
+        """All covers, by the most that a loss takes from the line that is dearest without one."""
+        none, every = tuple(0 for _ in self.items), tuple(item.most for item in self.items)
+        nothing = tuple(0 for _ in self.lines)
+        root = self._node(none, every, nothing)
+        if root is None or not any(any(item.lost) for item in self.items):
+            yield from [root] if root is not None else []
+            return
+        for loss in sorted({item.lost[root.line] for item in self.items}):
+            inside = tuple(item.most if item.lost[root.line] <= loss else 0 for item in self.items)
+            part = self._node(none, inside, tuple(loss if line == root.line else 0 for line in self.lines))
+            if part is not None:
+                yield part
+
+    def _node(self, lowest: tuple[int, ...], highest: tuple[int, ...], least_lost: tuple[int, ...]) -> _Node | None:
+        """What covers between two numbers of units weigh at least, and where to part them; None: none is better."""
+        have, lost, paid = self._sums(lowest)
+        lost = [max(pair) for pair in zip(lost, least_lost)]
+        room = [most - least for most, least in zip(highest, lowest)]
+        worst: tuple[int, int, int, list[tuple[int, int]]] | None = None
         for line in self.lines:
             need = self.needs[line] + lost[line] - have[line]
             if need <= 0:
                 continue
-            more = self._parts(line, need, units, banned)
-            if more > worst:
-                worst, at = more, line
-        return (paid, None) if at is None else (paid + worst, at)
+            filled = self._filled(line, need, room)
+            if filled is None:
+                return None
+            parts, cheapest, taken = filled
+            if worst is None or max(parts, cheapest) > worst[0]:
+                worst = max(parts, cheapest), parts, line, taken
+        if worst is None:
+            have, lost, paid = self._sums(lowest)
+            if all(self.needs[line] + lost[line] <= have[line] for line in self.lines):
+                self._found(lowest, paid)
+            return None
+        cost, parts, line, taken = worst
+        step = math.gcd(*(self.items[i].weight for i, most in enumerate(room) if most))
+        bound = paid + (-(-cost // step) * step if step else cost)
+        if bound >= self.best:
+            return None
+        self._tried([*lowest], taken, room)
+        last, count = taken[-1]
+        highest = self._without_dear(line, lowest, highest, paid + parts, last)
+        # the last unit of the last item is a part of one, or all of it and another line is short
+        return _Node(bound, lowest, highest, least_lost, line, last, count - 1)
 
-    def _parts(self, line: int, need: int, units: dict[int, int], banned: frozenset[int]) -> int:
-        """What a line costs at least: in parts of units, and at least the cheapest unit."""
-        cheapest = next((self.items[i].weight for i in self.cheap[line] if self._left(i, units, banned)), UNMET)
-        total = 0
+    def _sums(self, units: Sequence[int]) -> tuple[list[int], list[int], int]:
+        """What units earn on each line, the most that is lost there, and what they weigh."""
+        used = [(self.items[i], count) for i, count in enumerate(units) if count]
+        have = [sum(item.earned[line] * count for item, count in used) for line in self.lines]
+        lost = [max((item.lost[line] for item, _ in used), default=0) for line in self.lines]
+        return have, lost, sum(item.weight * count for item, count in used)
+
+    def _filled(self, line: int, need: int, room: Sequence[int]) -> tuple[int, int, list[tuple[int, int]]] | None:
+        """What a line costs at least in parts of units, what the cheapest unit costs, and units, all of them whole."""
+        total, taken, cheapest = 0, list[tuple[int, int]](), UNMET
         for i in self.order[line]:
-            item, most = self.items[i], self._left(i, units, banned)
+            if not room[i]:
+                continue
+            item, most = self.items[i], room[i]
             if need <= item.earned[line] * most:
-                return max(total + -(-need * item.weight // item.earned[line]), cheapest)
+                cheapest = min([cheapest, *(self.items[k].weight for k in self.order[line] if room[k])])
+                part, count = -(-need * item.weight // item.earned[line]), -(-need // item.earned[line])
+                return total + part, cheapest, [*taken, (i, count)]
             total, need = total + item.weight * most, need - item.earned[line] * most
-        return UNMET
+            taken.append((i, most))
+        return None
 
-    def _left(self, i: int, units: dict[int, int], banned: frozenset[int]) -> int:
-        return 0 if i in banned else self.items[i].most - units.get(i, 0)
+    def _tried(self, units: list[int], taken: Sequence[tuple[int, int]], room: Sequence[int]) -> None:
+        """Whether whole units in place of the parts make a cover, with more for lines that are short; kept if best."""
+        left = list(room)
+        while True:
+            for i, count in taken:
+                units[i] += count
+                left[i] -= count
+            have, lost, paid = self._sums(units)
+            short = [(self.needs[k] + lost[k] - have[k], k) for k in self.lines]
+            short = [(need, line) for need, line in short if need > 0]
+            if paid >= self.best:
+                return
+            if not short:
+                self._found(units, paid)
+                return
+            filled = self._filled(short[0][1], short[0][0], left)
+            if filled is None:
+                return
+            taken = filled[2]
+
+    def _found(self, units: Sequence[int], paid: int) -> None:
+        if paid < self.best:
+            self.best = paid
+            self.units = {self.items[i].number: count for i, count in enumerate(units) if count}
+
+    def _without_dear(
+        self, line: int, lowest: tuple[int, ...], highest: tuple[int, ...], bound: int, last: int
+    ) -> tuple[int, ...]:
+        """No more units of items of which one more would cost as much as the best cover.
+
+        With one unit more of an item the line costs at least w - e w' / e' more, w' / e' being of the last item.
+        """
+        weight, earned = self.items[last].weight, self.items[last].earned[line]
+        most = list(highest)
+        for i, item in enumerate(self.items):
+            if (
+                most[i] > lowest[i]
+                and (bound - 1 - self.best) * earned + item.weight * earned >= item.earned[line] * weight
+            ):
+                most[i] = lowest[i]
+        return tuple(most)
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """Covers between a lowest and a highest number of units of each item."""
+
+    bound: int
+    lowest: tuple[int, ...]
+    highest: tuple[int, ...]
+    least_lost: tuple[int, ...]  # by line, what some item in use is known to lose
+    line: int  # the dearest
+    item: int  # that is parted
+    whole: int  # units of it beyond the lowest number in the lower half
+
+
+def _of_one_item(items: Sequence[Item], needs: tuple[int, ...]) -> tuple[int, dict[int, int] | None]:
+    """The least cover of one item alone."""
+    found: list[tuple[int, dict[int, int]]] = []
+    for item in items:
+        needed = 0
+        for line, need in enumerate(needs):
+            wanted = need + item.lost[line]
+            needed = max(needed, -(-wanted // item.earned[line]) if item.earned[line] else item.most + 1)
+        if needed <= item.most:
+            found.append((needed * item.weight, {item.number: needed}))
+    return min(found, key=lambda one: (one[0], sorted(one[1].items()))) if found else (UNMET, None)
 
 
 def _undominated(items: Sequence[Item], needs: tuple[int, ...]) -> list[Item]:

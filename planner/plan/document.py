@@ -27,7 +27,7 @@ from planner.plan.rows.place import usd
 from planner.plan.rows.run import under_way_document
 from planner.plan.rows.term_sources import term_sources
 from planner.plan.rows.ties import ties_of
-from planner.plan.why.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, kinds_of
+from planner.plan.why.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, kinds_of, on_sure_units
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Bought
@@ -53,7 +53,7 @@ def build_document(
     gap: float = 0.0,
 ) -> PlanDocument:
     """The plan as a JSON document; its `sha256` covers everything else in it."""
-    scenario = candidates.scenario
+    candidates, scenario = on_sure_units(candidates), candidates.scenario
     has_plan = solution.status in STATUS_WITH_PLAN
     asked = [task for task in candidates.program.tasks if task.kind != "optional"]
     workloads = [_workload(candidates, solution, task, has_plan) for task in asked]

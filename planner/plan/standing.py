@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from planner.candidates.search import Candidates
 from planner.candidates.ties import SHARE
 from planner.errors import Problem
-from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound
+from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound, settled
 from planner.plan.checks.findings import Finding, problems_of
 from planner.plan.cover import UNMET
 from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, slack, tie_share_of
 
 if TYPE_CHECKING:
-    from planner.plan.model.others import Certificate, FleetPrices, Prices
+    from planner.plan.model.others import Certificate, FleetPrices, Prices, Selection
     from planner.plan.model.plan import PlanDocument, Summary
 
 CLOSE = 1e-9  # relative, of times; carbon is summed from floats: 1e-6
@@ -89,11 +89,13 @@ def _standing(document: Mapping[str, Any], candidates: Candidates) -> Standing:
 def _of_infeasible(candidates: Candidates, certificate: Certificate | None) -> Standing:
     columns, findings = candidates.columns_before, list[Finding]()
     prices: Prices = certificate or {"rows": [], "requests": []}
-    bound = certified_bound(
-        candidates,
-        {"criterion": "limits", "latest_s": None, "rows": prices["rows"], "requests": prices["requests"]},
-        SHOWN,
-    )
+    limits: Selection = {
+        "criterion": "limits",
+        "latest_s": None,
+        "rows": prices["rows"],
+        "requests": prices["requests"],
+    }
+    bound = certified_bound(settled(candidates, limits), limits, SHOWN)
     if certificate is not None:
         said = {"criterion": "limits", "latest_s": None, "value": 0, "gap": 0.0, "earlier": None, "bound": SHOWN}
         stated: Mapping[str, Any] = certificate
@@ -119,7 +121,8 @@ def _of_plan(document: Mapping[str, Any], candidates: Candidates, certificate: C
     selected, columns = _selected(document, candidates), candidates.columns_before
     findings, share = list[Finding](), tie_share_of(document)
     if certificate is None:
-        bound = certified_bound(candidates, {**selected, "rows": [], "requests": _even(candidates)})
+        even: Selection = {**selected, "rows": [], "requests": _even(candidates)}
+        bound = certified_bound(settled(candidates, even), even)
         value = _value(document, selected["criterion"])
         gap = gap_of(value, bound, share)
         words = f"feasible, not proven: it carries no certificate; without one it is shown to be {_within(gap)}"
@@ -134,7 +137,8 @@ def _of_plan(document: Mapping[str, Any], candidates: Candidates, certificate: C
     findings += [*_selection(document, certificate, selected, candidates), *_witness(certificate)]
     prices: Prices = {"rows": certificate["rows"], "requests": certificate["requests"]}
     value = certificate["value"]
-    bound = certified_bound(candidates, {**selected, **prices}, value)
+    priced: Selection = {**selected, **prices}
+    bound = certified_bound(settled(candidates, priced), priced, value)
     findings += _figures(certificate, value, bound, share)
     latest_s, earlier = selected["latest_s"], certificate["earlier"]
     earliest = latest_s is None or (earlier is not None and bound_of_earlier(candidates, earlier, latest_s) > 0)

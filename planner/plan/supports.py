@@ -9,7 +9,7 @@ is a start as well, tables of given rates, and pools of one role or one level, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
@@ -19,9 +19,10 @@ import numpy as np
 from planner.architecture.model import Architecture
 from planner.candidates.program import WHOLE, FloatArray, IntArray, Task
 from planner.candidates.rates import RatesQuestion
-from planner.candidates.search import Candidates
+from planner.candidates.search import Candidates, with_tables
+from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.training_question import TrainingQuestion
-from planner.plan.certificate import line_of, parts_of, priced_weights
+from planner.plan.certificate import line_of, parts_of, priced_weights, settled
 from planner.plan.checks.allocation import AllocationCheck
 from planner.plan.checks.findings import Finding
 from planner.plan.document import fleet_document
@@ -60,6 +61,7 @@ def support_findings(
     """
     if candidates.whole_calendar is not None:
         return
+    candidates = settled(candidates, priced)
     whole = replace(candidates, program=candidates.whole, rows=candidates.whole_rows)
     weights = priced_weights(whole.program, priced)
     for asked in candidates.scenario.workloads:
@@ -74,7 +76,11 @@ def support_findings(
             scenario=candidates.scenario, catalog=candidates.catalog, arch=load_model(asked.model), under_way=None
         )
         most = MOST_OF_JOB if task.kind == "training" else MOST_OF_FLEET
-        for column in _least(whole, task, weights, priced)[:most]:
+        columns = _least(whole, task, weights, priced)[:most]
+        bounded, whole = whole, _exact(whole, task, columns)
+        if (whole.program.capacity_micro_per_s > bounded.program.capacity_micro_per_s).any():
+            yield Finding("wrong-column", f"{task.name}: a replica carries more than its bound")
+        for column in columns:
             alone = _alone(whole, task, column)
             if alone is None:
                 continue
@@ -86,6 +92,18 @@ def support_findings(
             for finding in check.workload(asked, cast("Workload", told)):  # which asks for no more of it
                 if finding.reference not in OF_THE_PLAN:
                     yield Finding("wrong-column", f"a column of the bound, {rows[0]['offer']}: {finding.message}")
+
+
+def _exact(candidates: Candidates, task: Task, columns: Sequence[int]) -> Candidates:
+    """With exact rates of columns that only bounds were known of."""
+    table, question = candidates.tables[task.name], candidates.questions[task.name]
+    rows = [int(candidates.rows[column]) for column in columns]
+    if isinstance(table, ServingTable) and isinstance(question, ServingQuestion):
+        bounded = [row for row in rows if table.bounded(row)]
+        if bounded:
+            found = with_tables(candidates, {task.name: table.exactly(question, bounded)}, {})
+            return replace(found, program=found.whole, rows=found.whole_rows)
+    return candidates
 
 
 def _least(candidates: Candidates, task: Task, weights: Any, priced: Selection) -> list[int]:

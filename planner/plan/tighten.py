@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from planner.candidates.program import Task
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.estimate.serving_spares import spares_for
-from planner.optimize.solve import Solution
+from planner.optimize.solve import Solution, noting_bounds
 from planner.optimize.status import Status, uninterrupted
 from planner.plan.rows.serving import replica_site, routed_requests_per_s
 from planner.plan.rows.serving_point import Point
@@ -27,6 +28,7 @@ PATIENCE = 8  # rounds after which a kind of replica that still misses one is no
 LEAST_CUT = 0.98  # of the rates, so that rounds end
 DEEPEST_CUT = 0.5  # where not even an idle replica keeps its targets on the mix
 
+Answer = TypeVar("Answer")
 Kept = dict[tuple[int, int], float]  # place of a replica in the evaluated arrays and its role -> share of its rates
 
 
@@ -50,7 +52,7 @@ def solve_within_targets(
     kept: dict[str, Kept] = {}
     spares: dict[str, int] = {}
     for turn in range(ROUNDS):
-        solution = solve(candidates)
+        candidates, solution = on_exact_rates(candidates, solve, prepare, spares)
         if not solution.has_plan:
             return candidates, _not_proven(solution) if kept else solution
         cuts, more = dict(_cuts(candidates, solution, kept)), dict(_more_spares(candidates, solution))
@@ -63,6 +65,38 @@ def solve_within_targets(
         spares |= more
         candidates = prepare(with_tables(candidates, _tightened(candidates, cuts), spares))
     return candidates, _not_proven(replace(solution, status=Status.INFEASIBLE))
+
+
+def on_exact_rates(
+    candidates: Candidates,
+    ask: Callable[[Candidates], Answer],
+    prepare: Callable[[Candidates], Candidates] = lambda same: same,
+    spares: Mapping[str, int] | None = None,
+) -> tuple[Candidates, Answer]:
+    """What is asked of candidates, once the rates of all that plans found on the way are made of are exact.
+
+    Parameters
+    ----------
+    spares
+        Of each fleet; left out: as they are.
+
+    Returns
+    -------
+    The candidates with the rates that the answer rests on, and the answer.
+    """
+    while True:
+        with noting_bounds() as noted:
+            answer = ask(candidates)
+        if not noted:
+            return candidates, answer
+        tables: dict[str, ServingTable] = {}
+        for name in sorted({name for name, _ in noted}):
+            table, question = candidates.tables[name], candidates.questions[name]
+            assert isinstance(table, ServingTable)
+            assert isinstance(question, ServingQuestion)
+            tables[name] = table.exactly(question, sorted(row for other, row in noted if other == name))
+        kept = {task.name: task.spare_replicas for task in candidates.program.tasks} if spares is None else spares
+        candidates = prepare(with_tables(candidates, tables, kept))
 
 
 def _given_up(cuts: Kept, before: Kept) -> Kept:
@@ -134,10 +168,10 @@ def _missing(
         one = replica_site(question, table.sites[row], table.layout_row(row), role)
         point = one.point(sent / max(needed, 1))
         if point.requests_per_s > 0 and point.missed() > 0:
-            place = (int(table.places[row]), role)
+            place = (int(table.places[row]), int(table.part[row]))
             with np.errstate(divide="ignore"):
                 full = float(np.where(sent > 0, sent / table.bucket_requests_per_s[row], 0.0).sum()) / max(needed, 1)
-            planned = min(full / question.fleet.target_load, before.get(place, 1.0))
+            planned = min(full, before.get(place, 1.0))
             yield place, planned * _cut(point)
 
 

@@ -102,7 +102,7 @@ class Checker:
         yield from data_findings(document, scenario, catalog)
         yield from limit_findings(document, scenario, catalog)
         yield from limit_table_findings(document, scenario, catalog)
-        yield from single_kind_findings(document)
+        yield from single_kind_findings(document, scenario, catalog)
         yield from other_plan_findings(document, scenario, self._checks(document, asked))
         yield from _totals(document, scenario)
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from planner.catalog.load import device_matches
 from planner.catalog.model import Band, Catalog
 from planner.estimate.bands import ErrorBand
 from planner.estimate.market import cap_name
@@ -175,8 +176,8 @@ def _units(fleet: ServingFleet, planned: Sequence[int], replicas: int) -> int:
     return max(math.ceil(load * (1 - 1e-9)), by_count, 1)
 
 
-def single_kind_findings(document: PlanDocument) -> Iterator[Finding]:
-    """One kind of device throughout: none of those of the plan alone, dearer than the plan by what is told."""
+def single_kind_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
+    """One kind of device throughout, where the plan has several: one that is allowed, dearer by what is told."""
     stated, cost = document["single_kind"], document["summary"]["cost_microusd"]
     used = {row["device"] for workload in document["workloads"] for row in workload["allocations"]}
     if stated is None:
@@ -184,7 +185,13 @@ def single_kind_findings(document: PlanDocument) -> Iterator[Finding]:
     dearer = stated["cost_microusd"] / cost - 1.0 if cost else 0.0
     cells = {"cost_usd": stated["cost_microusd"] / 1e6, "dearer": dearer}
     yield from cell_findings("wrong-alternative", "single_kind", stated, cells)
-    offered = {one["device"] for workload in document["workloads"] for one in workload["alternatives"]}
+    hardware = scenario.hardware
+    offered = {
+        device.id
+        for device in catalog.devices.values()
+        if any(device_matches(device, pattern) for pattern in hardware.allow)
+        and not any(device_matches(device, pattern) for pattern in hardware.deny)
+    }
     bound = document["summary"]["bound_microusd"]
     if len(used) < 2 or stated["device"] not in offered or (bound is not None and stated["cost_microusd"] < bound):
         yield Finding("wrong-alternative", f"{stated['device']} alone is no other way of this plan")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from planner.architecture.model import Architecture
 from planner.catalog.model import Band, Catalog
 from planner.estimate.resolve import peaks_of, serving_machine
-from planner.estimate.resolve_serving import Requests, requests_of, row_limits, speculation_of
+from planner.estimate.resolve_serving import Requests, mixes_of, requests_of, row_limits, speculation_of
 from planner.estimate.serving import (
     ReplicaLayout,
     ServingCapacity,
@@ -31,12 +31,14 @@ from planner.estimate.serving_fleet import (
     WHOLE,
     Replicas,
     capacity_within_targets,
+    full_requests_per_s,
     load_of,
+    rate_within_targets,
     replica_memory,
 )
 from planner.estimate.serving_open import OpenLoad
 from planner.estimate.serving_step import Replica, ServingWork
-from planner.estimate.serving_tiers import ServingTier, fleet_ask, fleet_tier, tier_on
+from planner.estimate.serving_tiers import ServingTier, blended, fleet_ask, fleet_tier, tier_on
 from planner.plan.checks.bands import error_cells
 from planner.plan.checks.facts import OfferFacts
 from planner.scenario.schema import ServingFleet
@@ -61,6 +63,13 @@ class ReplicaCells(TypedDict):
     point: Point | None
 
 
+class Rates(NamedTuple):
+    """Requests of each bucket that a replica carries.  [1/s]"""
+
+    within_targets: list[float]
+    full: list[float]  # whatever that does to latencies
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneReplica:
     """One replica, as the estimates take it: arrays of one element."""
@@ -81,20 +90,41 @@ class OneReplica:
         """Memory of one device, an element for each kind of requests."""
         return replica_memory(fleet_ask(self.fleet), self.engine, requests)
 
-    def rates_per_s(self) -> list[float]:
-        """Requests of each bucket alone that it carries within every target; 0 where none.  [1/s]"""
+    @property
+    def mixed(self) -> bool:
+        """Whether it is planned at a mix of buckets."""
+        return blended(self.fleet, self.arch)
+
+    def rates_per_s(self, served: Sequence[bool] = ()) -> Rates:
+        """Requests of each bucket alone that it carries, or of those that it serves together; 0 where none.  [1/s]
+
+        Parameters
+        ----------
+        served
+            Which buckets a replica at a mix of them serves; where that is none of the mixes there are, all.
+        """
         if not self.predicted:
-            return self._textbook_rates()
-        memory, found = self.memory(self.requests), [0.0] * len(self.requests.input_tokens)
-        missing, batch = (np.resize(value, len(found)) for value in (memory.missing_bytes, memory.batch))
-        fitting = np.flatnonzero(missing <= 0)
+            textbook = self._textbook_rates()
+            return Rates(textbook, textbook)
+        if not self.mixed:
+            return self._rates(self.requests)
+        mixes = mixes_of(self.fleet.traffic)
+        mix = next((one for one in mixes if np.array_equal(one > 0, served)), mixes[0])
+        found = self._rates(self.requests.mixed(mix * np.asarray(self.fleet.traffic.share)))
+        return Rates(*((mix * rate[0]).tolist() for rate in found))
+
+    def _rates(self, requests: Requests) -> Rates:
+        """An element for each kind of requests; 0 where it does not fit."""
+        memory, count = self.memory(requests), len(requests.input_tokens)
+        missing, batch = (np.resize(value, count) for value in (memory.missing_bytes, memory.batch))
+        fitting, ask = np.flatnonzero(missing <= 0), fleet_ask(self.fleet)
         if not len(fitting):
-            return found
-        alone = self.requests.take(fitting)
-        most = capacity_within_targets(fleet_ask(self.fleet), self.engine, alone, batch[fitting], self.role)
-        for bucket, rate in zip(fitting.tolist(), np.resize(most.requests_per_s, len(fitting)).tolist()):
-            found[bucket] = rate if math.isfinite(rate) else 0.0
-        return found
+            return Rates([0.0] * count, [0.0] * count)
+        some = (self.engine, requests if len(fitting) == count else requests.take(fitting), batch[fitting], self.role)
+        carried = [rate_within_targets(ask, *some), full_requests_per_s(ask, *some)]
+        rates = np.zeros((2, count))
+        rates[:, fitting] = [np.resize(one, len(fitting)) for one in carried]
+        return Rates(*np.where(np.isfinite(rates), rates, 0.0).tolist())
 
     def _textbook_rates(self) -> list[float]:
         """Where latencies are not predicted: the throughput that was given, else the roofline's."""
@@ -126,7 +156,8 @@ class OneReplica:
         if sum(sent) > 0:
             return self.requests.mixed(np.asarray(sent, dtype=np.float64))
         share = np.asarray(self.fleet.traffic.share, dtype=np.float64)
-        able = share * (np.asarray(self.rates_per_s()) > 0) if self.predicted else share
+        apart = self.predicted and not self.mixed
+        able = share * (np.asarray(self.rates_per_s().within_targets) > 0) if apart else share
         return self.requests.mixed(able if able.sum() > 0 else share)
 
     def cells(self, sent: Sequence[float]) -> ReplicaCells:

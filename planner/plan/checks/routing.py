@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.estimate.resolve_serving import mixes_of
 from planner.plan.checks.findings import Finding
 from planner.scenario.schema import ServingFleet
 
@@ -27,6 +29,8 @@ def routing_findings(
     carried: Carried,
     spares: int,
     levels: Sequence[Sequence[int]] = (),
+    *,
+    together: bool = False,
 ) -> Iterator[Finding]:
     """Everything wrong with the routing of a fleet's peak.
 
@@ -40,16 +44,46 @@ def routing_findings(
         Replicas that may be lost.
     levels
         Of an autoscaled fleet, the demand at every level of load, least first; each is carried by what runs then.
+    together
+        A replica is planned at a mix of buckets, and carries their rates at the same time.
     """
     yield from _sums(fleet, carried)
     yield from _loads(fleet, carried)
-    yield from _spot(fleet, demands, carried)
+    parts = _parts(fleet) if together else None
+    boxes = carried if parts is None else [(row, _box(planned, parts)) for row, planned in carried]
+    yield from _spot(fleet, demands, boxes, together=together)
     for level, wanted in enumerate(levels or (demands,)):
-        running = [(row, planned) for row, planned in carried if row.get("level", 0) <= level]
-        if len(wanted) == 1 and all(row["role"] == "whole" for row, _ in running):
-            yield from _one_bucket(fleet, wanted[0], running, spares)
+        running = [(row, planned) for row, planned in boxes if row.get("level", 0) <= level]
+        if parts is not None:
+            yield from _lines(fleet, [sum(wanted)] if len(parts) == 1 else wanted, running, spares)
+        elif len(wanted) == 1 and all(row["role"] == "whole" for row, _ in running):
+            yield from _lines(fleet, wanted, running, spares)
         else:
             yield from _losses(fleet, wanted, running, spares)
+
+
+def _parts(fleet: ServingFleet) -> list[float]:
+    """Share of the traffic of each bucket that replicas of its own may serve; of all of it where there are many."""
+    return [float(share) for share in fleet.traffic.share] if len(mixes_of(fleet.traffic)) > 1 else [1.0]
+
+
+def _box(planned: Sequence[int], parts: Sequence[float]) -> list[int]:
+    """Micro-requests/s of each part, of a replica that carries so many of all that it serves."""
+    if len(parts) == 1:
+        return [max(planned)]
+    served = math.fsum(part for part, rate in zip(parts, planned) if rate)
+    return [math.floor(rate * part / served + 1e-6) if rate else 0 for part, rate in zip(parts, planned)]
+
+
+def _lines(fleet: ServingFleet, demands: Sequence[int], carried: Carried, spares: int) -> Iterator[Finding]:
+    """The peak of each part is met at the target load, also after the loss of the largest spares; in whole numbers."""
+    for part, demand in enumerate(demands):
+        capacity = sum(planned[part] * row["replicas"] for row, planned in carried)
+        lost = spares * max((planned[part] for _, planned in carried), default=0)
+        if capacity - lost < demand:
+            spare = f" less {spares} spares" if spares else ""
+            text = f"{capacity - lost} micro-requests/s planned{spare}, the peak is {demand}"
+            yield Finding("demand-unmet", f"{fleet.name}: {text}")
 
 
 def _sums(fleet: ServingFleet, carried: Carried) -> Iterator[Finding]:
@@ -81,7 +115,7 @@ def _loads(fleet: ServingFleet, carried: Carried) -> Iterator[Finding]:
             yield Finding("demand-unmet", f"{fleet.name}: {row['offer']} has {text} at the target load")
 
 
-def _spot(fleet: ServingFleet, demands: Sequence[int], carried: Carried) -> Iterator[Finding]:
+def _spot(fleet: ServingFleet, demands: Sequence[int], carried: Carried, *, together: bool) -> Iterator[Finding]:
     """At every level and in every role spot replicas bring at most their share of what all bring."""
     if fleet.max_spot_share is None:
         return
@@ -89,7 +123,8 @@ def _spot(fleet: ServingFleet, demands: Sequence[int], carried: Carried) -> Iter
     for level in sorted({row.get("level", 0) for row, _ in carried}):
         for role in ("whole", "prefill", "decode"):
             mine = [(r, p) for r, p in carried if r["role"] == role and r.get("level", 0) <= level]
-            rates = [_fleet_rate(demands, planned) * row["replicas"] for row, planned in mine]
+            rate_of = sum if together else partial(_fleet_rate, demands)
+            rates = [rate_of(planned) * row["replicas"] for row, planned in mine]
             spot = sum(rate for rate, (row, _) in zip(rates, mine) if row["price_model"] == "spot")
             if spot > limit * sum(rates):
                 share = f"{float(Fraction(spot, max(sum(rates), 1))):.1%}"
@@ -101,16 +136,6 @@ def _fleet_rate(demands: Sequence[int], planned: Sequence[int]) -> int:
     able = [(demand, rate) for demand, rate in zip(demands, planned) if demand > 0 and rate > 0]
     load = sum((Fraction(demand, rate) for demand, rate in able), Fraction(0))
     return int(sum(demand for demand, _ in able) / load) if load else 0
-
-
-def _one_bucket(fleet: ServingFleet, demand: int, carried: Carried, spares: int) -> Iterator[Finding]:
-    """The peak is met at the target load, also after the loss of the largest spares; in whole micro-requests."""
-    capacity = sum(planned[0] * row["replicas"] for row, planned in carried)
-    lost = spares * max((planned[0] for _, planned in carried), default=0)
-    if capacity - lost < demand:
-        spare = f" less {spares} spares" if spares else ""
-        text = f"{capacity - lost} micro-requests/s planned{spare}, the peak is {demand}"
-        yield Finding("demand-unmet", f"{fleet.name}: {text}")
 
 
 def _losses(fleet: ServingFleet, demands: Sequence[int], carried: Carried, spares: int) -> Iterator[Finding]:

@@ -18,14 +18,14 @@ from planner.catalog.model import Catalog
 from planner.estimate.kernels import lacks_kernels
 from planner.estimate.resolve_serving import bucket_demands, fleet_levels, level_demands
 from planner.estimate.serving_fleet import ROLES, WHOLE
-from planner.estimate.serving_tiers import fleet_engine
+from planner.estimate.serving_tiers import blended, fleet_engine
 from planner.plan.checks.cells import energy_cells, memory_cells
 from planner.plan.checks.exact import exact_cost
 from planner.plan.checks.facts import OfferFacts
 from planner.plan.checks.findings import TOLERANCE, Finding, Memo, cell_findings
 from planner.plan.checks.fleet import fleet_cells, load_cells, price_cells
 from planner.plan.checks.layout import serving_layout_findings
-from planner.plan.checks.replica import OneReplica, ReplicaCells, one_replica
+from planner.plan.checks.replica import OneReplica, Rates, ReplicaCells, one_replica
 from planner.plan.checks.routing import routing_findings
 from planner.scenario.schema import Scenario, ServingFleet
 
@@ -58,11 +58,12 @@ def serving_findings(
         if problems:
             continue
         check = Copy(fleet, arch, catalog, facts, ROLES.index(row["role"]), row["layout"], memo)
-        rates = check.rates_per_s()
-        yield from _row(check, scenario, row, rates)
+        rates = check.rates_per_s(tuple(rate > 0 for rate in row["bucket_requests_per_s"]))
+        yield from _row(check, scenario, row, rates.within_targets)
         carried.append((row, planned_micro_per_s(fleet, rates)))
-    levels = fleet_levels(fleet, scenario.horizon_s)
-    yield from routing_findings(fleet, bucket_demands(fleet), carried, spares, level_demands(fleet, levels))
+    levels, together = fleet_levels(fleet, scenario.horizon_s), blended(fleet, arch)
+    demands, by_level = bucket_demands(fleet), level_demands(fleet, levels)
+    yield from routing_findings(fleet, demands, carried, spares, by_level, together=together)
     known = [row for row, facts in rows if facts is not None]
     yield from _counts(fleet, known, spares)
     yield from _spares(fleet, stated)
@@ -70,9 +71,13 @@ def serving_findings(
     yield from cell_findings("wrong-fleet", fleet.name, stated, cells)
 
 
-def planned_micro_per_s(fleet: ServingFleet, rates: Sequence[float]) -> list[int]:
-    """What may be planned of one replica, of each bucket alone: its rate at the target load, rounded down."""
-    return [math.floor(rate * fleet.target_load * MICRO + 1e-6) for rate in rates]
+def planned_micro_per_s(fleet: ServingFleet, rates: Rates) -> list[int]:
+    """What may be planned of one replica, of each bucket, rounded down.
+
+    Within its targets, and no more than the target load of the rate that fills it.
+    """
+    pairs = zip(rates.within_targets, rates.full)
+    return [math.floor(min(rate, full * fleet.target_load) * MICRO + 1e-6) for rate, full in pairs]
 
 
 _SPEEDS = ("bucket_requests_per_s", "replica_requests_per_s", "output_tokens_per_s_per_replica")
@@ -100,9 +105,9 @@ class Copy(NamedTuple):
         """The replica."""
         return one_replica(self.fleet, self.arch, self.catalog, self.facts, self.split, self.role)
 
-    def rates_per_s(self) -> list[float]:
-        """Of each bucket alone.  [1/s]"""
-        return self.memo.of(("rates", *self.place), lambda: self.one.rates_per_s())
+    def rates_per_s(self, served: tuple[bool, ...] = ()) -> Rates:
+        """Of each bucket alone, or of those that are served together.  [1/s]"""
+        return self.memo.of(("rates", *self.place, *served), lambda: self.one.rates_per_s(served))
 
     def cells(self, sent: Sequence[float]) -> ReplicaCells:
         """At its share of the load."""

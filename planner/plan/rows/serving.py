@@ -43,10 +43,17 @@ def routed_requests_per_s(
 ) -> NDArray[np.float64]:
     """Peak requests of each bucket that go to each chosen column, (columns, buckets).  [1/s]
 
-    Requests of one bucket go to the replicas in proportion to what they can take.
+    Requests of one bucket, and of buckets whose rates replicas bring all at once, go to the replicas in proportion to
+    what they can take.
     """
-    demands = np.asarray(task.demand_micro_per_s, dtype=np.float64)
+    question, demands = candidates.questions[task.name], np.asarray(task.demand_micro_per_s, dtype=np.float64)
+    assert isinstance(question, ServingQuestion)
     columns, program = list(chosen), candidates.program
+    if question.blended:
+        capacity = program.capacity_micro_per_s[columns, : len(demands)] * solution.units[columns, None].astype(float)
+        traffic = question.fleet.traffic
+        peak = np.asarray(traffic.share) * traffic.peak_requests_per_s
+        return np.asarray(capacity / np.maximum(capacity.sum(axis=0), 1.0) * peak)
     if len(demands) == 1 and not program.role[columns].any():
         capacity = program.capacity_micro_per_s[columns, :1].astype(np.float64) * solution.units[columns, None]
         return np.asarray(capacity / max(capacity.sum(), 1.0) * (demands / MICRO))
@@ -114,7 +121,8 @@ def _row(
     needed = replicas - task.spare_replicas if kinds == 1 else replicas
     role = int(table.role[row])
     one = replica_site(question, site, split, role)
-    rates = [float(rate) for rate in table.bucket_requests_per_s[row]]
+    each = np.broadcast_to(table.bucket_requests_per_s[row], (len(question.fleet.traffic.share),))
+    rates = [float(rate) for rate in each]
     loads = load_cells(question.fleet, rates, [float(rate) for rate in routed], replicas)
     speed = speed_cells(one, loads["routed_requests_per_s"], needed)
     terms = {name: _known(value) for name, value in speed.terms_bytes.items()}

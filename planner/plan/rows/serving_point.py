@@ -26,12 +26,13 @@ from planner.estimate.serving_fleet import (
     WHOLE,
     Replicas,
     capacity_within_targets,
+    keeps_targets,
     load_of,
     replica_memory,
 )
 from planner.estimate.serving_open import OpenLoad
 from planner.estimate.serving_step import Replica, ServingWork
-from planner.estimate.serving_tiers import ServingTier, fleet_ask, fleet_tier, tier_on
+from planner.estimate.serving_tiers import ServingTier, blended, fleet_ask, fleet_tier, tier_on
 from planner.plan.rows.bands import quantiles
 from planner.scenario.schema import ServingFleet
 
@@ -117,7 +118,8 @@ class ReplicaSite:
     def _could_be_sent(self) -> Values:
         """Shares of the buckets that a replica without requests could serve; of all where it could serve none."""
         share = np.asarray(self.fleet.traffic.share)
-        served = share * (self.bucket_rates() > 0) if self.analytic else share
+        apart = self.analytic and not blended(self.fleet, self.arch)
+        served = share * (self.bucket_rates() > 0) if apart else share
         return served if served.sum() > 0 else share
 
     def point(self, bucket_requests_per_s: Sequence[float]) -> Point:
@@ -178,8 +180,18 @@ class Point:
         return _one(self.most.requests_per_s)
 
     def missed(self) -> float:
-        """The most by which a target is missed, as a share of it; not above 0 when all are kept."""
-        return max((self.latency_s(name) / limit - 1.0 for name, limit in self.targets_s.items()), default=-1.0)
+        """The most by which a target is missed, as a share of it; not above 0 when all are kept.
+
+        A class of requests that is served too much worse than all together counts as missed by all.
+        """
+        most = max((self.latency_s(name) / limit - 1.0 for name, limit in self.targets_s.items()), default=-1.0)
+        return most if most > 0 or self.requests.classes is None or self.kept else 1.0
+
+    @cached_property
+    def kept(self) -> bool:
+        """Whether every target is kept, those of each class of requests too."""
+        ask, batch, rate = fleet_ask(self.site.fleet), as_float(self.memory.batch), np.array([self.requests_per_s])
+        return bool(keeps_targets(ask, self.site.replicas, self.requests, batch, rate).all())
 
     @property
     def targets_s(self) -> Mapping[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,12 @@ from planner.candidates.evaluated import Table
 from planner.candidates.program import Program, restrict
 from planner.candidates.prune import prune
 from planner.candidates.search import MIXED, Candidates, program_of
+from planner.candidates.serving import ServingTable
 from planner.estimate.bands import MEDIAN
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.rows.place import usd
+from planner.plan.tighten import on_exact_rates
 
 if TYPE_CHECKING:
     from planner.plan.model.others import SingleKind
@@ -34,6 +37,10 @@ def best_single_kind(candidates: Candidates, solution: Solution, **options: Any)
         or candidates.program.objective[0] != "cost"
     ):
         return None
+    return on_exact_rates(candidates, lambda exact: _best_alone(exact, solution.cost_microusd, options))[1]
+
+
+def _best_alone(candidates: Candidates, chosen_microusd: int, options: Mapping[str, Any]) -> SingleKind | None:
     whole, device_of = candidates.whole, candidates.devices(candidates.whole, candidates.whole_rows)
     best: tuple[int, str] | None = None
     kinds = [str(device) for device in np.unique(device_of) if MIXED not in str(device)]
@@ -55,7 +62,7 @@ def best_single_kind(candidates: Candidates, solution: Solution, **options: Any)
         "device": device,
         "cost_microusd": cost,
         "cost_usd": usd(cost),
-        "dearer": cost / solution.cost_microusd - 1.0 if solution.cost_microusd else 0.0,
+        "dearer": cost / chosen_microusd - 1.0 if chosen_microusd else 0.0,
     }
 
 
@@ -97,16 +104,24 @@ def median_cost(candidates: Candidates, solution: Solution | None, **options: An
         return solution.cost_microusd
     if candidates.calendar is not None:  # one more program of this kind is no small thing to solve
         return None
-    asked, catalog, median = candidates.scenario, candidates.catalog, candidates.median_tables
+    found = on_exact_rates(candidates, lambda exact: _at_median(exact, options))[1]
+    if found is None:
+        return None
+    cost, tie_microusd = found
+    if solution is not None and 0 <= solution.cost_microusd - cost <= tie_microusd:
+        return solution.cost_microusd  # as cheap
+    return cost
+
+
+def _at_median(candidates: Candidates, options: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Least cost at the median of the errors, and what costs as much; fleets have the rates of their confidence."""
+    asked, catalog = candidates.scenario, candidates.catalog
+    fleets = {name: table for name, table in candidates.tables.items() if isinstance(table, ServingTable)}
+    median = {**candidates.median_tables, **fleets}
     whole = program_of(asked, catalog, median, candidates.questions, candidates.pools, confidence=MEDIAN).program
     small = restrict(whole, np.isin(np.arange(whole.column_count), prune(whole)))[0]
     answer = uninterrupted(optimize(replace(small, objective=("cost",)), cost_only=True, **options))
-    if answer.status != "optimal":
-        return None
-    cost = answer.cost_microusd
-    if solution is not None and 0 <= solution.cost_microusd - cost <= small.tie_microusd(cost):
-        return solution.cost_microusd  # as cheap
-    return cost
+    return (answer.cost_microusd, small.tie_microusd(answer.cost_microusd)) if answer.status == "optimal" else None
 
 
 def same_at_median(candidates: Candidates) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from planner.candidates.calendar import RESERVED
@@ -10,7 +11,7 @@ from planner.candidates.counts import single_device
 from planner.candidates.offers import Site
 from planner.candidates.program import Task
 from planner.candidates.search import Candidates
-from planner.candidates.serving import ServingTable
+from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.training import TrainingTable, percentile
 from planner.candidates.training_question import TrainingQuestion
 from planner.estimate.serving_fleet import ROLES
@@ -33,21 +34,39 @@ MOST_ALTERNATIVES = 8
 
 
 def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Allocation] = ()) -> list[Alternative]:
-    """The cheapest way on each device for this workload alone, cheapest first; ties with what is chosen marked."""
-    best = cheapest_by_device(candidates, task)
-    ranked = sorted((cost, device, row) for device, (cost, row) in best.items())
+    """The cheapest way on each device for this workload alone, cheapest first; ties with what is chosen marked.
+
+    Not of devices on which only a bound of that is known.
+    """
+    best, table = cheapest_by_device(candidates, task), candidates.tables[task.name]
+    ranked = sorted((cost, device, row) for device, (cost, row) in best.items() if not _unsure(table, row))
     return [_alternative(candidates, task, cost, row, allocations) for cost, _, row in ranked]
 
 
+def on_sure_units(candidates: Candidates) -> Candidates:
+    """Candidates whose cheapest way is known, not only bounded, on as many devices as are told of."""
+    tables = dict(candidates.tables)
+    for name, table in tables.items():
+        question = candidates.questions[name]
+        if isinstance(table, ServingTable) and isinstance(question, ServingQuestion) and table.blended:
+            tables[name] = table.surveyed(question, MOST_ALTERNATIVES + 1)
+    return replace(candidates, tables=tables)
+
+
+def _unsure(table: TrainingTable | ServingTable, row: int) -> bool:
+    return isinstance(table, ServingTable) and table.bounded(row)
+
+
 def kinds_of(candidates: Candidates, task: Task) -> int:
-    """Kinds of devices that a workload could run on alone."""
-    return len(cheapest_by_device(candidates, task))
+    """Kinds of devices that a workload is known to run on alone."""
+    table = candidates.tables[task.name]
+    return sum(not _unsure(table, row) for _, row in cheapest_by_device(candidates, task).values())
 
 
 def cheapest_by_device(candidates: Candidates, task: Task) -> dict[str, tuple[int, int]]:
     """Cost and row of the cheapest way on each device."""
     table = candidates.tables[task.name]
-    best: dict[str, tuple[int, int]] = {}
+    best: dict[str, tuple[int, bool, int]] = {}
     for row in range(len(table)):
         if isinstance(table, TrainingTable) and row in table.mixes:
             continue  # on several devices
@@ -56,9 +75,10 @@ def cheapest_by_device(candidates: Candidates, task: Task) -> dict[str, tuple[in
         if table.sites[row].offer.price_model == RESERVED:  # what it costs is the contract's
             continue
         device, cost = table.sites[row].device.id, workload_cost(candidates, task, row)
-        if device not in best or cost < best[device][0]:
-            best[device] = (cost, row)
-    return best
+        unsure = _unsure(table, row)
+        if device not in best or (cost, unsure) < best[device][:2]:
+            best[device] = (cost, unsure, row)
+    return {device: (cost, row) for device, (cost, _, row) in best.items()}
 
 
 def workload_cost(candidates: Candidates, task: Task, row: int) -> int:
