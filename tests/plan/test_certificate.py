@@ -26,7 +26,16 @@ from tests.tiers import cases
 
 def around(question: Program) -> Candidates:
     """A program as if it had been listed for a scenario without mixes."""
-    listed: Any = SimpleNamespace(whole=question, program=question, spaces={}, columns_before=question.column_count)
+    listed: Any = SimpleNamespace(
+        whole=question,
+        program=question,
+        rows=np.arange(question.column_count),
+        whole_rows=np.arange(question.column_count),
+        spaces={},
+        tables={},
+        questions={},
+        columns_before=question.column_count,
+    )
     return listed  # type: ignore[no-any-return]
 
 

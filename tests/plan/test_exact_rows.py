@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from planner.plan import standing, verify
 from planner.plan.checks import allocation, calendar, contracts, mixed, serving
 from planner.plan.checks.facts import OfferFacts
 from planner.plan.checks.findings import Finding
+from planner.plan.checks.replica import Rates
 from tests.worlds import GIB, catalog, device, fleet, job, offer, scenario, shape
 
 HOUR = 3600.0
@@ -157,7 +159,8 @@ def test_a_row_is_of_whole_units() -> None:
     ("rate", "load", "planned"), [(1.0, 1.0, 1_000_000), (1.0, 0.8, 800_000), (0.9999999, 1.0, 999_999)]
 )
 def test_no_more_is_planned_than_the_target_load_of_a_rate(rate: float, load: float, planned: int) -> None:
-    assert serving.planned_micro_per_s(asked(target_load=load), [rate, 0.0]) == [planned, 0]
+    rates = Rates([rate, 0.0, rate], [rate, 0.0, 10 * rate])
+    assert serving.planned_micro_per_s(asked(target_load=load), rates) == [planned, 0, math.floor(1e6 * rate + 1e-6)]
 
 
 # ---- runs and periods

@@ -1,0 +1,119 @@
+"""Targets of all requests together: what replicas at a mix carry, what is only bounded, and what plans of them cost."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner import api
+from planner.candidates.serving import ServingTable
+from planner.plan.checks.routing import routing_findings
+from tests import frozen
+from tests.tiers import cases
+
+CLASSES = "input_bucket,output_bucket,fraction\n200,150,0.6\n1500,300,0.3\n20000,600,0.1\n"
+FLEET = """\
+schema: plan/v1
+name: mixed
+serving:
+  - name: chat
+    model: llama-3.1-8b
+    requests: {rate} /s
+    histogram: classes.csv
+    slo: {{ttft_p95: {ttft} s, tpot_p95: 60 ms, spread: {spread}}}
+    spare_replicas: {spares}
+hardware:
+  allow: ["h100-*", "l4"]
+"""
+
+
+def fleet(tmp_path: Path, *, rate: float = 10, ttft: float = 1.5, spread: float = 3, spares: int = 0) -> Path:
+    (tmp_path / "classes.csv").write_text(CLASSES, encoding="utf-8")
+    file = tmp_path / "mixed.yaml"
+    file.write_text(FLEET.format(rate=rate, ttft=ttft, spread=spread, spares=spares), encoding="utf-8")
+    return file
+
+
+def cost_of(file: Path) -> float:
+    plan = api.solve(file, frozen.catalog())
+    assert plan.status == "optimal"
+    assert not [problem for problem in plan.verify() if problem.severity == "error"]
+    return float(plan.document["summary"]["cost_microusd"])
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "usd"),
+    cases(
+        [("trace", (), 7533.60), ("chat-fleet", (), 2825.10)],
+        [
+            ("trace", (), 7533.60),
+            ("trace", ("serving.agents.spare_replicas=0",), 5650.20),
+            ("chat-fleet", (), 2825.10),
+        ],
+    ),
+)
+def test_fleets_cost_what_the_targets_of_the_mixture_ask_for(name: str, changes: tuple[str, ...], usd: float) -> None:
+    """With the facts of e2d9ba0; targets of each class alone cost $56,064, $28,032 and $4,270."""
+    plan = api.solve(frozen.scenario(name, *changes), frozen.catalog(), simulate=True)
+    assert plan.status == "optimal"
+    assert plan.document["summary"]["cost_usd"] == pytest.approx(usd, abs=0.01)
+    assert plan.document["certificate"]["gap"] == 0
+    assert not plan.verify()
+    targets_s = frozen.scenario(name).serving[0].targets_s
+    for row in plan.document["simulation"]:
+        assert row["ttft_s"]["p95"] <= targets_s["ttft_p95"]
+        assert row["tpot_s"]["p95"] <= targets_s["tpot_p95"]
+
+
+def test_tighter_is_never_cheaper(tmp_path: Path) -> None:
+    """In the target, in the spread, in the rate, in the spares."""
+    base = cost_of(fleet(tmp_path))
+    assert cost_of(fleet(tmp_path, ttft=4)) <= base <= cost_of(fleet(tmp_path, spread=1.1))
+    assert cost_of(fleet(tmp_path, rate=5)) <= base <= cost_of(fleet(tmp_path, spares=1))
+
+
+def test_bounds_are_never_below_what_is_carried() -> None:
+    """Of a sample of the layouts of a fleet: the rate that fills a replica, and the one within the targets."""
+    listed = api.enumerate_candidates(frozen.scenario("chat-fleet"), frozen.catalog())
+    table = listed.tables["chat"]
+    assert isinstance(table, ServingTable)
+    assert table.evaluated is not None
+    (blend,) = table.evaluated.blends
+    open_rows = np.flatnonzero(~blend.exact & (blend.bound > 0))[:: cases(150, 25)]
+    exact = blend.exactly(open_rows.tolist())
+    assert len(open_rows) > 5
+    assert (exact.bound[open_rows] <= blend.bound[open_rows] * (1 + 1e-3)).all()
+    assert exact.exact[open_rows].all()
+    for row in open_rows[:3]:
+        rate = float(exact.bound[row])
+        if rate > 0:
+            assert blend.asked(int(row), 0.98 * rate).carried[row] > 0
+            assert blend.asked(int(row), min(1.02 * rate, float(blend.bound[row]))).bound[row] <= 1.02 * rate
+
+
+def test_the_verifier_counts_each_class_of_a_mix() -> None:
+    """Of two replicas that bring both classes, one alone is enough for neither."""
+    plan = api.solve(frozen.scenario("chat-fleet"), frozen.catalog())
+    workload = plan.document["workloads"][0]
+    row = workload["allocations"][0]
+    asked = frozen.scenario("chat-fleet").serving[0]
+    demand = sum(round(1e6 * rate) for rate in row["routed_requests_per_s"])
+    each = demand // row["replicas"]
+
+    def told(replicas: int) -> list[str]:
+        carried = [({**row, "replicas": replicas}, [each] * len(row["routed_requests_per_s"]))]
+        return [one.reference for one in routing_findings(asked, [demand], carried, 0, together=True)]
+
+    assert "demand-unmet" not in told(row["replicas"] + 1)
+    assert "demand-unmet" in told(row["replicas"] - 1)
+
+
+def test_buckets_of_a_trace_are_no_classes() -> None:
+    trace, histogram = frozen.scenario("trace").serving[0], frozen.scenario("chat-fleet").serving[0]
+    assert (trace.traffic.classes, histogram.traffic.classes) == (False, True)
+    assert trace.spread == float("inf")
+    assert histogram.spread == 3
+    assert dataclasses.replace(histogram.traffic, classes=False) != trace.traffic
