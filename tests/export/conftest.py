@@ -1,4 +1,4 @@
-"""Plans of the shipped scenarios, as they are kept in tests/scenarios/golden, read back for export."""
+"""Plans for export: of the shipped scenarios and of a fleet of two kinds of replica (samples)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from planner.export import Launch, launches_of
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "scenarios" / "golden"
+TWO_KINDS = ROOT / "tests" / "export" / "samples" / "two-kinds.json"  # one for each range of lengths
 Document = dict[str, Any]
 
 
@@ -32,7 +33,7 @@ def whole_plan(path: Path) -> Document:
 @pytest.fixture(scope="session")
 def plans() -> dict[str, Document]:
     """Whole plan documents by scenario; those of which only the money is kept are not among them."""
-    found = {path.stem: path for path in sorted(GOLDEN.glob("*.json"))}
+    found = {path.stem: path for path in [*sorted(GOLDEN.glob("*.json")), TWO_KINDS]}
     return {name: whole_plan(path) for name, path in found.items() if "workloads" in path.read_text(encoding="utf-8")}
 
 

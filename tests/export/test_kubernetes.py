@@ -162,11 +162,11 @@ def test_a_fleet_on_single_nodes_is_a_deployment_with_its_spares(launches: Read)
 
 
 def test_a_replica_of_several_nodes_is_a_group(launches: Read) -> None:
-    launch = fleet(launches("trace"))
+    launch = fleet(launches("disaggregated"))
     groups, service, _ = manifests(kubernetes.files(launch))
     assert groups["kind"] == "LeaderWorkerSet"
-    assert groups["spec"]["replicas"] == launch.replicas == 2
-    assert groups["spec"]["leaderWorkerTemplate"]["size"] == launch.nodes_per_replica == 2
+    assert groups["spec"]["replicas"] == launch.replicas == 4
+    assert groups["spec"]["leaderWorkerTemplate"]["size"] == launch.nodes_per_replica == 4
     assert service["spec"]["selector"]["leaderworkerset.sigs.k8s.io/worker-index"] == "0"  # only leaders answer
     leader, worker = containers(groups)
     assert "readinessProbe" in leader

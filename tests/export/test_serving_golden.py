@@ -13,12 +13,12 @@ from planner.export import Launch, export
 GOLDEN = Path(__file__).parent / "golden"
 CASES = [
     ("vllm", "llama"),  # one pool, a spare
-    ("vllm", "chat-fleet"),  # a mix of devices, routed by length
-    ("vllm", "trace"),  # a replica over two nodes
+    ("vllm", "two-kinds"),  # a mix of devices, routed by length
+    ("vllm", "disaggregated"),  # replicas over several nodes
     ("sglang", "disaggregated"),  # two pools of one fleet
     ("skypilot", "llama"),  # a service and a job
     ("kubernetes", "llama"),  # Deployment, Service, budget of disruption, Job
-    ("kubernetes", "trace"),  # LeaderWorkerSet
+    ("kubernetes", "disaggregated"),  # LeaderWorkerSet
 ]
 
 

@@ -109,7 +109,7 @@ def mean_tokens_sent(launch: ServingLaunch) -> float:
 
 
 def test_only_the_first_node_of_a_replica_answers(launches: Read, stubs: Path) -> None:
-    (launch,) = fleets(launches("trace"))
+    launch = fleets(launches("disaggregated"))[0]
     text = script_of(vllm.files(launch))
     first, second = (parsed("vllm", [text], stubs, {**ENV, "NODE_RANK": rank})[0][1] for rank in "01")
     assert not first.headless
@@ -118,7 +118,7 @@ def test_only_the_first_node_of_a_replica_answers(launches: Read, stubs: Path) -
 
 
 def test_a_script_stops_until_its_blanks_are_filled(launches: Read, stubs: Path) -> None:
-    (launch,) = fleets(launches("trace"))
+    launch = fleets(launches("disaggregated"))[0]
     text = script_of(vllm.files(launch))
     for blank in SCRIPT_BLANKS:
         env = {key: value for key, value in ENV.items() if key != blank.name}
@@ -131,9 +131,9 @@ def test_pools_of_a_disaggregated_fleet_know_their_part(launches: Read, stubs: P
     pools = fleets(launches("disaggregated"))
     made = parsed("vllm", [script_of(vllm.files(pool)) for pool in pools], stubs)
     roles = [json.loads(options.kv_transfer_config)["kv_role"] for _, options in made]
-    assert roles == ["kv_producer", "kv_consumer"]
+    assert roles == ["kv_producer", "kv_consumer", "kv_producer"]
     made = parsed("sglang", [script_of(sglang.files(pool)) for pool in pools], stubs)
-    assert [options.disaggregation_mode for _, options in made] == ["prefill", "decode"]
+    assert [options.disaggregation_mode for _, options in made] == ["prefill", "decode", "prefill"]
 
 
 def test_experts_and_attention_ranks(launches: Read, stubs: Path) -> None:
@@ -144,7 +144,7 @@ def test_experts_and_attention_ranks(launches: Read, stubs: Path) -> None:
         parsed(engine, [script_of(module.files(launch))], stubs)[0] for engine, module in ENGINES.items()
     )
     assert of_vllm.enable_expert_parallel
-    assert (of_vllm.tensor_parallel_size, of_vllm.data_parallel_size, of_vllm.nnodes) == (2, 8, 2)
+    assert (of_vllm.tensor_parallel_size, of_vllm.data_parallel_size, of_vllm.nnodes) == (2, 8, 8)
     assert of_vllm.data_parallel_address == of_vllm.master_addr == "10.0.0.1"
     assert of_vllm.max_num_seqs == 13  # of each of eight ranks
     assert (of_sglang.tp_size, of_sglang.attn_dp_size, of_sglang.ep_size) == (16, 8, 16)
@@ -256,7 +256,7 @@ def test_lengths_become_a_limit_that_the_plan_has_room_for(launches: Read) -> No
 
 
 def test_the_routing_table_sends_every_request_somewhere(launches: Read) -> None:
-    pools = fleets(launches("chat-fleet"))
+    pools = fleets(launches("two-kinds"))
     tables = []
     for pool in pools:  # the second pool's script is refused: its part of the table is the plan's all the same
         if pool.machine.device.startswith("v100"):

@@ -2,10 +2,10 @@
 # Made by: plan export FORMAT disaggregated.plan.json (plan 0.1.0)
 # Plan: disaggregated (scenarios/disaggregated.yaml, feasible: not proven), sha256 5555555555555555555555555555555555555555555555555555555555555555
 # Catalog: shipped, 2026-11-21, sha256 cccccccccccccccc; prices as of 2026-11-21
-# Workload: documents, llama-3.1-70b on 6 × 2x-H100-149-1443 (2 × h100-sxm-80gb), hyperbolic default, on_demand
+# Workload: documents, llama-3.1-70b on 5 × 2x-H100-149-1443 (2 × h100-sxm-80gb), hyperbolic default, on_demand
 # For: SGLang 0.5.23 (options read on 2026-11-21 from sgl-project/sglang:python/sglang/srt/server_args.py, python/sglang/srt/arg_groups/fields)
 # Check before use: predicted, not tried on this hardware.
-# Note: run this on each of 6 nodes: 1 replica a node, 6 in all
+# Note: run this on each of 5 nodes: 1 replica a node, 5 in all
 # Note: capacity and latencies were predicted for vllm, not for SGLang
 # Note: the decode pool of a disaggregated fleet: useless without its other pools
 # Note: a request of more than 16800 tokens, prompt and answer together, is refused by the server

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Made by: plan export FORMAT chat-fleet.plan.json (plan 0.1.0)
-# Plan: chat-fleet (scenarios/chat-fleet.yaml, feasible: not proven), sha256 5555555555555555555555555555555555555555555555555555555555555555
+# Made by: plan export FORMAT two-kinds.plan.json (plan 0.1.0)
+# Plan: chat-fleet (scenarios/two-kinds.yaml, feasible: not proven), sha256 5555555555555555555555555555555555555555555555555555555555555555
 # Catalog: shipped, 2026-11-21, sha256 cccccccccccccccc; prices as of 2026-11-21
 # Workload: chat, llama-3.1-8b on 1 × 1x_RTX4090_SECURE (1 × rtx-4090), runpod US-CA-1, on_demand
 # For: vLLM 0.33.0 (options read on 2026-11-21 from vllm-project/vllm:vllm/engine/arg_utils.py, vllm/entrypoints/common/cli_args.py)
