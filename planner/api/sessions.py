@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 Answer = tuple[Candidates, Solution]
 Found = TypeVar("Found")
+ANSWER_SHARE = 0.7  # of the time that is left then, for rates that plans rest on; the rest is for the certificate
 LISTING_SHARE = 0.7  # of the time that is left until a deadline; what is not listed by then is left out
 TELLING_S = 0.05  # of a processor, from which on it tells how busy the machine is
 ASKED = ("solver", "time_limit_s", "threads", "seed")  # options of further programs
@@ -204,7 +205,7 @@ class Session:
         problems = despite_ctrl_c(
             lambda: (
                 _verify(document, catalog, load_model)
-                + standing_of(document, self.ways).problems
+                + (standing_of(document, self.ways).problems if self._stands(document) else [])
                 + (case_problems(document, catalog) if scenario.uncertainty else [])
             )
         )
@@ -212,6 +213,10 @@ class Session:
             raise PlanError(*problems)
         whole = self._with_what_was_asked(document, simulate, staying, best, within)
         return Plan(document=whole)
+
+    def _stands(self, document: PlanDocument) -> bool:
+        """Whether something is claimed to be proven, or there is time to see how much is."""
+        return document["certificate"] is not None or not is_up(self.options["time_limit_s"])
 
     def _with_what_was_asked(
         self, document: PlanDocument, simulate: bool, staying: Staying | None, best: int, within: float | None
@@ -299,7 +304,9 @@ class Session:
     def answer(self) -> Answer:
         """The best plan, and the ways that it was chosen among; kept for the next question."""
         if self._answer is None:
-            found = solve_within_targets(self.ways, self.solved, prepare=self.mixed)
+            limit: Deadline | None = self.options["time_limit_s"]
+            limit = limit and limit.portion(ANSWER_SHARE)
+            found = solve_within_targets(self.ways, self.solved, prepare=self.mixed, limit=limit)
             if found[1].stopped_by == "interrupt":
                 return found  # the next one who asks may wait for all of it
             self._answer = found
@@ -364,7 +371,8 @@ class Session:
             listed, candidates, solution, search=self.search, allow_suspect=self.allow_suspect, **options
         )
         told = {name: options[name] for name in ("seed", "threads", "gap")}
-        return despite_ctrl_c(lambda: build_document(candidates, solution, **beside, **told))
+        limit: Deadline | None = options["time_limit_s"]
+        return despite_ctrl_c(lambda: build_document(candidates, solution, **beside, **told, over=lambda: is_up(limit)))
 
     def _planned_for_cases(self) -> PlanDocument:
         """The plan of a scenario that may turn out in several ways."""

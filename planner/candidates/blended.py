@@ -11,7 +11,7 @@ those that it wants), a proof may rest on either (`planner.plan.certificate.sett
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -21,12 +21,24 @@ from numpy.typing import NDArray
 from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.resolve_serving import Requests
 from planner.estimate.serving import ServingMemory
-from planner.estimate.serving_fleet import FleetAsk, Replicas, full_requests_per_s, keeps_targets, rate_within_targets
+from planner.estimate.serving_fleet import (
+    FleetAsk,
+    Replicas,
+    full_requests_per_s,
+    keeps_targets,
+    keeps_targets_idle,
+    rate_within_targets,
+)
 
 Rows = NDArray[np.int64]
 Values = NDArray[np.float64]
 FIRST = 2  # layouts that set the first known cost
 BELOW = 1 - 1e-9  # a rate that was too late is not carried
+
+
+def endless() -> bool:
+    """No time is ever up."""
+    return False
 
 
 class AloneCost(Protocol):
@@ -88,6 +100,11 @@ class Blend:
             carried=bound * one,
         )
 
+    @property
+    def able(self) -> NDArray[np.bool_]:
+        """Layouts that may keep the targets at some rate, (n,)."""
+        return self.bound > 0
+
     def guess(self, rows: Rows) -> Values:
         """Rates of some layouts within the targets by the moments of the mix alone: a guess, no bound.  [1/s]"""
         open_rows = rows[~self.exact[rows]]
@@ -97,7 +114,9 @@ class Blend:
         rates[open_rows] = _rates(found, len(open_rows))
         return np.asarray(rates[rows])
 
-    def searched(self, cost: AloneCost, among: Rows | None = None, below: float = np.inf) -> Blend:
+    def searched(
+        self, cost: AloneCost, among: Rows | None = None, below: float = np.inf, over: Callable[[], bool] = endless
+    ) -> Blend:
         """Exact rates of what the cheapest fleet on one kind of replica alone would be made of.
 
         Parameters
@@ -106,6 +125,8 @@ class Blend:
             Layouts to choose from; left out: all, and then also those that cost the same.
         below
             Fleets that cost more are not looked for.
+        over
+            Whether the time for it is up.
         """
         rows = np.arange(len(self.bound)) if among is None else among
         known, best = self, np.inf
@@ -113,6 +134,8 @@ class Blend:
         for place in np.argsort(guessed, kind="stable")[: FIRST if among is None else 1].tolist():
             if np.isfinite(guessed[place]):
                 known = known.exactly([int(rows[place])])
+        if among is None and not np.isfinite(cost.at(rows, np.where(known.exact, known.bound, 0.0)[rows])).any():
+            known = known._idle()
         exact = rows[known.exact[rows]]
         best = float(np.min(cost.at(exact, known.bound[exact]), initial=below))
         hoped = cost.at(rows, known.bound[rows])
@@ -122,12 +145,23 @@ class Blend:
                 break
             if known.exact[row]:
                 continue
+            if over():
+                return known
             known = known._tried(row, float(cost.rate_below(rows[[place]], best)[0]))
             if known.exact[row]:
                 best = min(best, float(cost.at(rows[[place]], known.bound[[row]])[0]))
         exact = rows[known.exact[rows]]
         paid = cost.at(exact, known.bound[exact])
         return known.settled(int(exact[np.argmin(paid)])) if np.isfinite(paid).any() else known
+
+    def _idle(self) -> Blend:
+        """The same where those that miss a target at any rate are known to carry nothing."""
+        rows = np.flatnonzero(~self.exact)
+        each, some = _repeated(self.requests, len(rows)), self.replicas.take(rows)
+        late = rows[~keeps_targets_idle(self.ask, some, each, self.batch[rows])]
+        bound, exact = self.bound.copy(), self.exact.copy()
+        bound[late], exact[late] = 0.0, True
+        return replace(self, bound=bound, exact=exact)
 
     def _tried(self, row: int, wanted: float) -> Blend:
         """Bounded below a rate that is wanted where that is too late, else exact."""

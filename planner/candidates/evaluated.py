@@ -123,7 +123,8 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
     if isinstance(workload, ServingFleet):
         fleet = resolve_serving(workload, arch, scenario, market)
         lasting = _lasting(workload, sites, ledger)
-        served = serving_table(fleet, [] if patience.out(workload.name) else lasting, ledger)
+        found = [] if patience.out(workload.name) else lasting
+        served = serving_table(fleet, found, ledger, lambda: patience.over(workload.name))
         return Evaluated(
             workload=workload, arch=arch, around=around, question=fleet, table=served, median=served, ledger=ledger
         )

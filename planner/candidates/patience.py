@@ -23,10 +23,14 @@ class Patience:
 
     def out(self, workload: str) -> bool:
         """Whether no more ways of a workload are to be looked at; whoever asks then leaves some out."""
-        up = self.spent() >= (self.workloads.index(workload) + 1) / len(self.workloads)
+        up = self.over(workload)
         if up and workload not in self.cut:
             self.cut.append(workload)
         return up
+
+    def over(self, workload: str) -> bool:
+        """Whether the time of a workload is up; whoever asks then leaves nothing out, but looks less closely."""
+        return self.spent() >= (self.workloads.index(workload) + 1) / len(self.workloads)
 
     def again(self) -> Patience | None:
         """What is left, for those that were cut: if each has more of it than it had, since it begins anew."""

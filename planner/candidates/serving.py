@@ -7,7 +7,7 @@ thing that can be added, is one full shape of replicas, or the shapes of one rep
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.brief import brief
-from planner.candidates.blended import Blend
+from planner.candidates.blended import Blend, endless
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, serving_refusal
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
+from planner.candidates.nearest import nearest_miss
 from planner.candidates.offers import ShapeCaps, Site, group_by_physics
 from planner.candidates.program import WHOLE, Units
 from planner.candidates.serving_layouts import replica_layouts
@@ -130,7 +131,7 @@ class ServingTable:
             blends[mix] = blends[mix].settled(int(self.places[row]))
         return self._with(question, blends)
 
-    def surveyed(self, question: ServingQuestion, most: int) -> ServingTable:
+    def surveyed(self, question: ServingQuestion, most: int, over: Callable[[], bool] = endless) -> ServingTable:
         """The same ways where the cheapest on each of some devices is known: those that are cheap by a guess."""
         assert self.evaluated is not None
         whole, *others = self.evaluated.blends
@@ -141,7 +142,9 @@ class ServingTable:
         least = np.full(len(devices), np.inf)
         np.minimum.at(least, kind, guessed)
         for device in np.argsort(least, kind="stable")[:most].tolist():
-            whole = whole.searched(alone, able[kind == device], below=TOLD * float(least.min()))
+            if over():
+                break
+            whole = whole.searched(alone, able[kind == device], below=TOLD * float(least.min()), over=over)
         return self._with(question, [whole, *others])
 
     @property
@@ -208,14 +211,17 @@ def _at(values: Any, index: Any) -> Any:
     return array[index] if array.ndim else array[()]
 
 
-def serving_table(question: ServingQuestion, sites: Sequence[Site], ledger: Ledger) -> ServingTable:
-    """The columns of one fleet."""
+def serving_table(
+    question: ServingQuestion, sites: Sequence[Site], ledger: Ledger, over: Callable[[], bool] = endless
+) -> ServingTable:
+    """The columns of one fleet; once its time is `over`, rates of mixes stay as they are bounded."""
     groups = group_by_physics(_able_sites(question, sites, ledger))
     found = evaluate(question, groups, ledger)
     if found is not None and found.blends:
         whole, *others = found.blends
-        found = found.blended([whole.searched(_Alone.of(question, found)), *others])
-        _note_blends(found, ledger)
+        found = found.blended([whole.searched(_Alone.of(question, found), over=over), *others])
+        if not _note_blends(question, found, ledger):
+            found = None
     caps = ShapeCaps(question.scenario)
     rows: list[tuple[Site, int, int]] = []
     for part, mine in enumerate(found.rows if found else ()):
@@ -272,12 +278,32 @@ class _Alone:
         return np.where(able, rate, np.inf)
 
 
-def _note_blends(found: Evaluated, ledger: Ledger) -> None:
-    """Layouts that another of the same cost beats on every mix, and those that keep no target even when idle."""
-    able = np.stack([blend.bound > 0 for blend in found.blends]).any(axis=0)
+def _note_blends(question: ServingQuestion, found: Evaluated, ledger: Ledger) -> bool:
+    """Layouts that another of the same cost beats on every mix, and those that keep no target even when idle.
+
+    Returns
+    -------
+    Whether every class of requests is served by some layout within its targets; else the nearest miss is told.
+    """
+    able = np.stack([blend.able for blend in found.blends]).any(axis=0)
     idle = np.stack([np.broadcast_to(blend.batch >= 1, able.shape) for blend in found.blends]).any(axis=0)
-    ledger.drop("latency", "layouts", int((idle & ~able).sum()), nearest="an idle replica keeps no target on any mix")
+    buckets = np.array(question.fleet.traffic.buckets)[question.mixes[0] > 0]
+    miss = nearest_miss(found.blends, buckets.tolist())
+    if miss is not None:
+        where = f"{found.groups[int(found.group_of[miss.row])][0].device.id} {_split(found, miss.row)}"
+        text = miss.told(where, question.fleet.confidence_share)
+        ledger.drop("latency", "layouts", int(idle.sum()), nearest=text, miss=miss.over)
+        return False
+    text = "an idle replica keeps no target on any mix"
+    ledger.drop("latency", "layouts", int((idle & ~able).sum()), nearest=text)
     ledger.drop("slower", "layouts", int(able.sum()) - len(np.unique(np.concatenate(found.rows))))
+    return True
+
+
+def _split(found: Evaluated, place: int) -> str:
+    """ "tp4 pp2"."""
+    sizes = {name: int(_at(getattr(found.layout, name), place)) for name in ("tp", "pp", "dp", "ep", "cp")}
+    return " ".join(f"{name}{size}" for name, size in sizes.items() if size > 1 or name == "tp")
 
 
 def _able_sites(question: ServingQuestion, sites: Sequence[Site], ledger: Ledger) -> Iterator[Site]:

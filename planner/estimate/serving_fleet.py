@@ -20,7 +20,17 @@ from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.machine import Machine
 from planner.estimate.resolve_serving import Requests, RowLimits
 from planner.estimate.serving import ServingMemory, ServingSpec, serving_memory
-from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, keeps, largest_rate, load_at, slo_capacity
+from planner.estimate.serving_open import (
+    OpenLoad,
+    RequestShape,
+    Targets,
+    idle_at,
+    keeps,
+    keeps_idle,
+    largest_rate,
+    load_at,
+    slo_capacity,
+)
 from planner.estimate.serving_pools import decode_pool_capacity, prefill_pool_capacity
 from planner.estimate.serving_requests import Mix
 from planner.estimate.serving_step import Replica, ReplicaLayout, sequence_cache_bytes
@@ -243,6 +253,31 @@ def keeps_targets(
         arrival_variability=ask.arrival_variability,
         max_batched_tokens=replicas.limits.max_batched_tokens,
     )
+
+
+def keeps_targets_idle(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray) -> NDArray[np.bool_]:
+    """Whether each replica keeps every target at any rate at the confidence asked for; see `serving_open`."""
+    return keeps_idle(
+        Slowed(replica=replicas.replica, factor=replicas.margins.engine),
+        request_shape(requests),
+        ask.targets(replicas.margins),
+        batch,
+        arrival_variability=ask.arrival_variability,
+        max_batched_tokens=replicas.limits.max_batched_tokens,
+    )
+
+
+def idle_latencies_s(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray) -> dict[str, Values]:
+    """Of each target the latency of replicas that hardly anything is sent to, at the confidence asked for.  [s]"""
+    load = idle_at(
+        Slowed(replica=replicas.replica, factor=replicas.margins.engine),
+        request_shape(requests),
+        batch,
+        arrival_variability=ask.arrival_variability,
+        max_batched_tokens=replicas.limits.max_batched_tokens,
+    )
+    first = as_float(replicas.margins.first_token)
+    return {name: load.latency_s(name) * (first if name.startswith("ttft") else 1.0) for name in ask.targets_s}
 
 
 def network_rate_per_s(ask: FleetAsk, replicas: Replicas, requests: Requests) -> Values:

@@ -21,7 +21,8 @@ from planner.estimate.serving_requests import EACH, OpenLoad, RequestShape, Targ
 from planner.estimate.serving_root import Function, crossing, crossing_of_rows
 from planner.estimate.serving_step import StepTimes
 
-__all__ = ["OpenLoad", "RequestShape", "Targets", "keeps", "largest_rate", "load_at", "slo_capacity"]
+__all__ = ["OpenLoad", "RequestShape", "Targets", "idle_at", "keeps", "keeps_idle", "largest_rate", "load_at",
+           "slo_capacity"]  # fmt: skip
 
 Values = NDArray[np.float64]
 Bounds = tuple[Values, Values, Values, Values]  # where a function is below zero, its value, above zero, its value
@@ -128,10 +129,46 @@ def keeps(
         return np.asarray((point.rate >= rate * (1 - FOLLOWED)) & (_over(point, targets.goals) <= CLOSE))
 
 
+def keeps_idle(
+    replica: StepTimes,
+    shape: RequestShape,
+    targets: Targets,
+    batch_limit: FloatOrArray,
+    *,
+    arrival_variability: FloatOrArray = 1.0,
+    max_batched_tokens: FloatOrArray = 8192,
+) -> NDArray[np.bool_]:
+    """Whether each replica keeps every target at any rate: at the least load, where the search for a rate begins."""
+    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
+    goals = targets.goals
+    with np.errstate(all="ignore"):
+        return np.asarray(_over(kind_of(demand).at(demand, _least(demand, goals)), goals) <= 0)
+
+
+def idle_at(
+    replica: StepTimes,
+    shape: RequestShape,
+    batch_limit: FloatOrArray,
+    *,
+    arrival_variability: FloatOrArray = 1.0,
+    max_batched_tokens: FloatOrArray = 8192,
+) -> OpenLoad:
+    """Latencies of replicas at the least load: no rate has lower ones."""
+    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
+    with np.errstate(all="ignore"):
+        least = _least(demand, {})
+        return _load(kind_of(demand).at(demand, least), 0 * least, np.full(least.shape, ""))
+
+
+def _least(demand: Demand, goals: Mapping[str, Values]) -> Values:
+    ones = np.ones(np.broadcast_shapes(demand.shape, *(goal.shape for goal in goals.values())))
+    return np.asarray(LEAST * np.minimum(demand.later, 1.0) * ones)
+
+
 def _point(kind: type[Point], demand: Demand, goals: Mapping[str, Values]) -> tuple[Point, Values]:
     """Where the tightest goal is reached, and how far above it the least load is."""
-    ones = np.ones(np.broadcast_shapes(demand.shape, *(goal.shape for goal in goals.values())))
-    least = LEAST * np.minimum(demand.later, 1.0) * ones
+    least = _least(demand, goals)
+    ones = np.ones(least.shape)
     most = MANY * np.maximum(demand.limit, 1.0) * ones
     low, high = _over(kind.at(demand, least), goals), _over(kind.at(demand, most), goals)
     decoding = np.where(high <= 0, most, least)

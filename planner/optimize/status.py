@@ -95,6 +95,7 @@ class Solution:
 
 
 LISTING_ENDED = "the time limit ended the listing of ways to run"
+RATES_ENDED = "the time limit ended the search for rates of mixes of requests"
 
 
 def as_far_as_listed(solution: Solution, cut: Sequence[str]) -> Solution:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from planner.candidates.search import Candidates
+from planner.candidates.serving import ServingTable
 from planner.deadline import Deadline, TimeIsUp, is_up, parting
 from planner.optimize.solve import Solution
 from planner.optimize.status import uninterrupted
@@ -26,6 +27,7 @@ PARTS = {
     "median_microusd": "the cost at the median of the errors",
     "certificate": "the certificate",
 }
+OTHERS = "ways on other devices whose rates are only bounded"
 LATE = ("time-limit", "hang")
 LEFT_OUT = "interrupted after the plan was found: what is compared with it and its certificate may be missing"
 
@@ -80,6 +82,10 @@ def beside_plan(
             raise
         return found, replace(solution, messages=(*solution.messages, LEFT_OUT))
     missing = [words for name, words in PARTS.items() if name not in found]
+    if solution.has_plan and is_up(limit):
+        missing += (
+            [OTHERS] if any(one.blended for one in candidates.tables.values() if isinstance(one, ServingTable)) else []
+        )
     if solution.has_plan and missing and is_up(limit):
         solution = replace(solution, messages=(*solution.messages, f"{NO_TIME}: {', '.join(missing)}"))
     return found, solution

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from planner import __version__
+from planner.candidates.blended import endless
 from planner.candidates.program import Task
 from planner.candidates.rates import RatesQuestion
 from planner.candidates.search import Candidates
@@ -51,9 +52,17 @@ def build_document(
     seed: int = 0,
     threads: int = 1,
     gap: float = 0.0,
+    over: Callable[[], bool] = endless,
 ) -> PlanDocument:
-    """The plan as a JSON document; its `sha256` covers everything else in it."""
-    candidates, scenario = on_sure_units(candidates), candidates.scenario
+    """The plan as a JSON document; its `sha256` covers everything else in it.
+
+    Parameters
+    ----------
+    over
+        Whether the time is up: ways on other devices are then told as far as they are known.
+    """
+    scenario = candidates.scenario
+    candidates = on_sure_units(candidates, over)
     has_plan = solution.status in STATUS_WITH_PLAN
     asked = [task for task in candidates.program.tasks if task.kind != "optional"]
     workloads = [_workload(candidates, solution, task, has_plan) for task in asked]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from planner.candidates.search import Candidates
-from planner.optimize.status import LISTING_ENDED
+from planner.optimize.status import LISTING_ENDED, RATES_ENDED
 from planner.plan.checks.findings import Finding, cell_findings
 from planner.plan.why.reasons import MOST_ALTERNATIVES, cheapest_by_device
 from planner.plan.why.widen import allowed, in_regions
@@ -37,7 +37,7 @@ def listing_findings(document: PlanDocument, listed: Candidates) -> Iterator[Fin
         Every column of its scenario.
     """
     made, more = document["provenance"], 0
-    if any(LISTING_ENDED in warning for warning in document["warnings"]):
+    if any(ended in warning for warning in document["warnings"] for ended in (LISTING_ENDED, RATES_ENDED)):
         if made["columns"] > listed.columns_before:
             yield Finding(WRONG, f"{made['columns']} columns are told of, the scenario has {listed.columns_before}")
         return

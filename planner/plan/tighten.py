@@ -14,12 +14,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from planner.candidates.program import Task
+from planner.candidates.program import Task, restrict
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
+from planner.deadline import Deadline, TimeIsUp, is_up
 from planner.estimate.serving_spares import spares_for
 from planner.optimize.solve import Solution, noting_bounds
-from planner.optimize.status import Status, uninterrupted
+from planner.optimize.status import RATES_ENDED, Status, uninterrupted
 from planner.plan.rows.serving import replica_site, routed_requests_per_s
 from planner.plan.rows.serving_point import Point
 
@@ -37,6 +38,7 @@ def solve_within_targets(
     solve: Callable[[Candidates], Solution],
     *,
     prepare: Callable[[Candidates], Candidates] = lambda same: same,
+    limit: float | Deadline | None = None,
 ) -> tuple[Candidates, Solution]:
     """The best plan whose replicas keep their targets on what they are sent.
 
@@ -44,6 +46,8 @@ def solve_within_targets(
     ----------
     prepare
         Makes what `solve` is asked of candidates with new rates: another choice of columns, say.
+    limit
+        When it is up, plans are made of the ways whose rates are exact by then, and proven as far as the others allow.
 
     Returns
     -------
@@ -52,7 +56,7 @@ def solve_within_targets(
     kept: dict[str, Kept] = {}
     spares: dict[str, int] = {}
     for turn in range(ROUNDS):
-        candidates, solution = on_exact_rates(candidates, solve, prepare, spares)
+        candidates, solution = _by(limit, candidates, solve, prepare, spares)
         if not solution.has_plan:
             return candidates, _not_proven(solution) if kept else solution
         cuts, more = dict(_cuts(candidates, solution, kept)), dict(_more_spares(candidates, solution))
@@ -65,6 +69,43 @@ def solve_within_targets(
         spares |= more
         candidates = prepare(with_tables(candidates, _tightened(candidates, cuts), spares))
     return candidates, _not_proven(replace(solution, status=Status.INFEASIBLE))
+
+
+def _by(
+    limit: float | Deadline | None,
+    candidates: Candidates,
+    solve: Callable[[Candidates], Solution],
+    prepare: Callable[[Candidates], Candidates],
+    spares: Mapping[str, int],
+) -> tuple[Candidates, Solution]:
+    """The best plan of exact rates; once the time is up of those that are exact by then."""
+    latest: list[tuple[Candidates, Solution]] = []  # whose rates may only be bounded: what they prove holds
+
+    def asked(now: Candidates) -> Solution:
+        if latest and is_up(limit):
+            raise TimeIsUp
+        latest.append((now, solve(now)))
+        return latest[-1][1]
+
+    try:
+        return on_exact_rates(candidates, asked, prepare, spares)
+    except TimeIsUp:
+        if not latest:
+            raise
+    candidates, bounded = latest[-1]
+    exact = candidates.program.bounded == 0
+    program, kept = restrict(candidates.program, exact)
+    calendar = candidates.calendar.select(kept) if candidates.calendar else None
+    known = replace(candidates, program=program, rows=candidates.rows[kept], calendar=calendar)
+    solution = solve(known)
+    bound = bounded.cost_microusd if bounded.status is Status.OPTIMAL else bounded.bound_microusd
+    status = Status.FEASIBLE if solution.has_plan else Status.STOPPED
+    gap = None
+    if solution.has_plan and bound is not None:
+        gap = max(1 - bound / solution.cost_microusd, 0.0) if solution.cost_microusd else 0.0
+    messages = (*solution.messages, f"{RATES_ENDED}: what was not looked at may cost less")
+    found = replace(solution, status=status, bound_microusd=bound, gap=gap, messages=messages, stopped_by="time-limit")
+    return known, found
 
 
 def on_exact_rates(

@@ -56,7 +56,7 @@ def read_histogram(path: StrPath) -> Histogram:
     """Columns input_bucket, output_bucket, fraction; a bucket's name is its upper edge in tokens, or free text.
 
     Requests count with the upper edges of their bucket: never with less than they have. Fractions may
-    miss 1 by a hundredth and are then scaled; buckets without requests are left out.
+    miss 1 by a hundredth and are then scaled.
 
     Raises
     ------
@@ -71,13 +71,15 @@ def read_histogram(path: StrPath) -> Histogram:
         share = row.get("fraction")
         if name is None or share is None or repeated(table, line, f"the bucket '{name}'", name, seen):
             continue
+        if share == 0:
+            table.complain("no-requests", f"the bucket '{name}' has no requests", line, "fraction",
+                           "leave its line out, or give it its share")  # fmt: skip
         rows.append((name, share, _edge(row["input_bucket"]), _edge(row["output_bucket"]), line))
     whole = math.fsum(row[1] for row in rows)
     if not table.problems and abs(whole - 1) > SHARE_TOLERANCE:
         table.complain("bad-sum", f"the fractions add up to {whole:.4g}; they must add up to 1", 1, "fraction",
                        "give every bucket its share of all requests")  # fmt: skip
     table.demand_none()
-    rows = [row for row in rows if row[1] > 0]
     return Histogram(
         file=table.file, sha256=table.sha256, buckets=tuple(row[0] for row in rows),
         share=np.array([row[1] for row in rows]) / whole, input_tokens=np.array([row[2] for row in rows]),

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from planner import api
+from planner.api.taking import scenario_of
+from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
+from planner.deadline import Deadline
+from planner.optimize.solve import Solution, optimize
 from planner.plan.checks.routing import routing_findings
+from planner.plan.tighten import solve_within_targets
+from planner.units import parse_duration
 from tests import frozen
-from tests.tiers import cases
+from tests.tiers import cases, sampled
 
-CLASSES = "input_bucket,output_bucket,fraction\n200,150,0.6\n1500,300,0.3\n20000,600,0.1\n"
+CLASSES = "input_bucket,output_bucket,fraction\n200,150,{short:.3g}\n1500,300,0.3\n20000,600,{long}\n"
 FLEET = """\
 schema: plan/v1
 name: mixed
@@ -30,8 +37,10 @@ hardware:
 """
 
 
-def fleet(tmp_path: Path, *, rate: float = 10, ttft: float = 1.5, spread: float = 3, spares: int = 0) -> Path:
-    (tmp_path / "classes.csv").write_text(CLASSES, encoding="utf-8")
+def fleet(
+    tmp_path: Path, *, rate: float = 10, ttft: float = 1.5, spread: float = 3, spares: int = 0, long: float = 0.1
+) -> Path:
+    (tmp_path / "classes.csv").write_text(CLASSES.format(short=0.7 - long, long=long), encoding="utf-8")
     file = tmp_path / "mixed.yaml"
     file.write_text(FLEET.format(rate=rate, ttft=ttft, spread=spread, spares=spares), encoding="utf-8")
     return file
@@ -73,6 +82,60 @@ def test_tighter_is_never_cheaper(tmp_path: Path) -> None:
     base = cost_of(fleet(tmp_path))
     assert cost_of(fleet(tmp_path, ttft=4)) <= base <= cost_of(fleet(tmp_path, spread=1.1))
     assert cost_of(fleet(tmp_path, rate=5)) <= base <= cost_of(fleet(tmp_path, spares=1))
+
+
+def missed(file: Path) -> str:
+    """The nearest miss of a fleet that nothing can meet the targets of."""
+    document = api.solve(file, frozen.catalog()).document
+    assert document["status"] == "infeasible"
+    assert document["certificate"] is not None
+    (told,) = [one for one in document["infeasible"]["workloads"]["chat"] if one.startswith("latency: ")]
+    return str(told.removeprefix("latency: "))
+
+
+@pytest.mark.parametrize(
+    ("long", "of", "asked", "times"),
+    sampled(
+        [
+            (0.1, "all requests (slowest 20000/600)", "100 ms asked", 1),
+            (0.03, "20000/600", "300 ms (3 × 100 ms) asked", 3),
+        ],
+        1,
+    ),
+)
+def test_targets_that_no_mix_meets_are_told_with_what_would_be_met(
+    tmp_path: Path, long: float, of: str, asked: str, times: int
+) -> None:
+    """The class, the replica that comes nearest, and its latency: a little looser than that can be met."""
+    told = missed(fleet(tmp_path, rate=0.01, ttft=0.1, long=long))
+    assert told.startswith(f"ttft_p95 of {of}: ")
+    assert " on an idle h100-sxm-80gb tp8 at p90; " in told
+    assert told.endswith(asked)
+    idle_s = parse_duration(told.split(": ")[1].split(" on an idle ")[0]) / times
+    assert idle_s > 0.1
+    assert cost_of(fleet(tmp_path, rate=0.01, ttft=1.05 * idle_s, long=long)) > 0
+
+
+def test_a_time_limit_while_rates_are_looked_for_leaves_a_plan_with_what_is_proven(tmp_path: Path) -> None:
+    """The listing looks at hardly any rate, then time is up: a plan of exact rates, which nobody calls optimal."""
+    looks = itertools.chain([0.0], itertools.repeat(1.0))
+    listed = api.enumerate_candidates(
+        scenario_of(fleet(tmp_path, rate=40)), frozen.catalog(), spent=lambda: next(looks)
+    )
+    assert not listed.cut
+    assert any(listed.program.bounded)
+
+    def solved(candidates: Candidates) -> Solution:
+        return optimize(candidates.program)
+
+    ready, found = solve_within_targets(listed, solved, limit=Deadline.after(0.0))
+    best = solve_within_targets(listed, solved)[1]
+    assert (found.status, found.stopped_by, best.status) == ("feasible", "time-limit", "optimal")
+    assert not ready.program.bounded.any()
+    assert found.bound_microusd is not None
+    assert found.bound_microusd <= best.cost_microusd < found.cost_microusd
+    assert found.gap == pytest.approx(1 - found.bound_microusd / found.cost_microusd)
+    assert any("rates of mixes" in message for message in found.messages)
 
 
 def test_bounds_are_never_below_what_is_carried() -> None:

@@ -30,7 +30,7 @@ def mistakes(reader, path: Path) -> list[tuple[int, int, str]]:  # type: ignore[
 
 
 def test_histogram_of_upper_edges(tmp_path: Path) -> None:
-    found = read_histogram(written(tmp_path, SHARES + "512,128,0.25\n4096,128,0.5\n512,1024,0.25\n8192,1024,0\n"))
+    found = read_histogram(written(tmp_path, SHARES + "512,128,0.25\n4096,128,0.5\n512,1024,0.25\n"))
     assert found.buckets == ("512/128", "4096/128", "512/1024")
     assert list(found.input_tokens) == [512, 4096, 512]
     assert list(found.output_tokens) == [128, 128, 1024]
@@ -57,6 +57,7 @@ def test_free_text_has_no_lengths(tmp_path: Path) -> None:
     ("rows", "expected"),
     [
         ("1,2,0.5\n", [(1, 28, "bad-sum")]),
+        ("1,2,1\n3,2,0\n", [(3, 5, "no-requests")]),
         ("1,2,0.7\n3,2,0.7\n", [(1, 28, "bad-sum")]),
         ("", [(1, 28, "bad-sum")]),
         ("1,2,1.5\n", [(2, 5, "bad-number")]),

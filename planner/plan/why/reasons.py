@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from planner.candidates.blended import endless
 from planner.candidates.calendar import RESERVED
 from planner.candidates.counts import single_device
 from planner.candidates.offers import Site
@@ -43,13 +44,13 @@ def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Al
     return [_alternative(candidates, task, cost, row, allocations) for cost, _, row in ranked]
 
 
-def on_sure_units(candidates: Candidates) -> Candidates:
-    """Candidates whose cheapest way is known, not only bounded, on as many devices as are told of."""
+def on_sure_units(candidates: Candidates, over: Callable[[], bool] = endless) -> Candidates:
+    """Candidates whose cheapest way is known, not only bounded, on as many devices as are told of, in time."""
     tables = dict(candidates.tables)
     for name, table in tables.items():
         question = candidates.questions[name]
         if isinstance(table, ServingTable) and isinstance(question, ServingQuestion) and table.blended:
-            tables[name] = table.surveyed(question, MOST_ALTERNATIVES + 1)
+            tables[name] = table.surveyed(question, MOST_ALTERNATIVES + 1, over)
     return replace(candidates, tables=tables)
 
 
