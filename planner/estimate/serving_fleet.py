@@ -29,6 +29,7 @@ from planner.estimate.serving_open import (
     keeps_idle,
     largest_rate,
     load_at,
+    of_classes,
     slo_capacity,
 )
 from planner.estimate.serving_pools import decode_pool_capacity, prefill_pool_capacity
@@ -278,6 +279,23 @@ def idle_latencies_s(ask: FleetAsk, replicas: Replicas, requests: Requests, batc
     )
     first = as_float(replicas.margins.first_token)
     return {name: load.latency_s(name) * (first if name.startswith("ttft") else 1.0) for name in ask.targets_s}
+
+
+def class_latencies_s(
+    ask: FleetAsk, replicas: Replicas, requests: Requests, requests_per_s: FloatOrArray, batch: FloatOrArray
+) -> dict[str, Values]:
+    """Of each target the latency of each class of a mix at a rate, at the confidence asked for: (classes, n).  [s]"""
+    found = of_classes(
+        Slowed(replica=replicas.replica, factor=replicas.margins.engine),
+        request_shape(requests),
+        ask.targets_s,
+        requests_per_s,
+        batch,
+        arrival_variability=ask.arrival_variability,
+        max_batched_tokens=replicas.limits.max_batched_tokens,
+    )
+    first = as_float(replicas.margins.first_token)
+    return {name: value * (first if name.startswith("ttft") else 1.0) for name, value in found.items()}
 
 
 def network_rate_per_s(ask: FleetAsk, replicas: Replicas, requests: Requests) -> Values:

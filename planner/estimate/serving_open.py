@@ -6,7 +6,7 @@ queue of its own with its share of the arrivals: no gain from pooling is counted
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -22,7 +22,7 @@ from planner.estimate.serving_root import Function, crossing, crossing_of_rows
 from planner.estimate.serving_step import StepTimes
 
 __all__ = ["OpenLoad", "RequestShape", "Targets", "idle_at", "keeps", "keeps_idle", "largest_rate", "load_at",
-           "slo_capacity"]  # fmt: skip
+           "of_classes", "slo_capacity"]  # fmt: skip
 
 Values = NDArray[np.float64]
 Bounds = tuple[Values, Values, Values, Values]  # where a function is below zero, its value, above zero, its value
@@ -158,6 +158,28 @@ def idle_at(
     with np.errstate(all="ignore"):
         least = _least(demand, {})
         return _load(kind_of(demand).at(demand, least), 0 * least, np.full(least.shape, ""))
+
+
+def of_classes(
+    replica: StepTimes,
+    shape: RequestShape,
+    names: Iterable[str],
+    requests_per_s: FloatOrArray,
+    batch_limit: FloatOrArray,
+    *,
+    arrival_variability: FloatOrArray = 1.0,
+    max_batched_tokens: FloatOrArray = 8192,
+) -> dict[str, Values]:
+    """Latencies of each class of a mix at given rates, by a target's name, such as `ttft_p95`: (classes, n).  [s]
+
+    One row, (1, n), where there are no classes or all are alike.
+    """
+    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
+    with np.errstate(all="ignore"):
+        point, _ = _point(kind_of(demand), demand, {"rate": as_float(requests_per_s)})
+        each = point.each if isinstance(point, MixedPoint) else point
+        parts = {name: name.split("_") for name in names}
+        return {name: np.atleast_2d(getattr(each, metric)(key)) for name, (metric, key) in parts.items()}
 
 
 def _least(demand: Demand, goals: Mapping[str, Values]) -> Values:

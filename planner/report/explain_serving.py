@@ -22,7 +22,7 @@ def serving_blocks(workload: ServingWorkload, row: ServingAllocation) -> list[Bl
     point = row["point"]
     title = "Time of one decode step" + (f" of {point['sequences']:.3g} sequences" if point else "")
     step = terms_grid(title, row["decode_terms_s"], _small, sources)
-    predicted = [_load(row, point), _latencies(point)] if point else []
+    predicted = [_load(row, point), _latencies(point), _classes(point)] if point else []
     if not row["memory"]["terms_bytes"]:  # rates given: nothing else is known
         return predicted
     return [*predicted, step, memory_terms(workload, row), _known(row)]
@@ -61,6 +61,17 @@ def _latencies(point: Point) -> Block:
         stated, limit = (serving.seconds(value) for value in figures)
         notes.append(f"{serving.target_name(target['name'])}: {stated} of {limit} at the confidence asked for")
     return Grid(columns=columns("Latency", *(f">{name}" for name in _PERCENTILES)), rows=rows, notes=tuple(notes))
+
+
+def _classes(point: Point) -> Block:
+    """Each class of requests at its own percentiles: a line a class, a column a target."""
+    classes = point.get("classes", [])
+    first = classes[0]["targets"] if classes else []
+    named = [f">{serving.target_name(one['name'])}, at most {serving.seconds(one['most_s'])}" for one in first]
+    rows = [
+        [one["name"], *(serving.seconds(target["at_confidence_s"]) for target in one["targets"])] for one in classes
+    ]
+    return Grid(columns=columns("Each class, at confidence", *named), rows=rows if named else [])
 
 
 def _known(row: ServingAllocation) -> Block:

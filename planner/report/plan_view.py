@@ -36,7 +36,7 @@ def plan_blocks(
     if document["infeasible"]:
         blocks += infeasible_blocks(document, document["infeasible"])
     if _allocations(document):
-        blocks += _answer(document)
+        blocks += _answer(document, full)
     blocks += uncertain_blocks(document)
     blocks += [
         because_items(document),
@@ -84,7 +84,7 @@ def _allocations(document: PlanDocument) -> list[tuple[Workload, Allocation]]:
     return [(workload, row) for workload in document["workloads"] for row in rows_of(workload)]
 
 
-def _answer(document: PlanDocument) -> list[Block]:
+def _answer(document: PlanDocument, full: bool) -> list[Block]:
     routing, latency = serving.routing_block(document), serving.latency_block(document)
     simulated = serving.simulation_block(document)
     return [
@@ -93,6 +93,7 @@ def _answer(document: PlanDocument) -> list[Block]:
         limit_grid(document),
         memory_grid(document),
         latency,
+        serving.class_block(document, full),
         simulated,
         routing,
         _hours(document),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
@@ -22,6 +23,7 @@ _SIMULATED: tuple[tuple[Latency, Quantile], ...] = (
     ("tpot_s", "p95"),
     ("e2e_s", "p95"),
 )
+SHOWN_CLASSES = 3  # of which all are shown beside a plan
 _NAMES = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
 
 
@@ -61,6 +63,31 @@ def _latency_rows(workload: ServingWorkload, row: ServingAllocation, point: Poin
     if not point["targets"]:
         for metric, latency in (("ttft", point["ttft_s"]), ("tpot", point["tpot_s"])):
             yield [*head, target_name(f"{metric}_p95"), seconds(latency["p95"]), "", "none", ""]
+
+
+def class_block(document: PlanDocument, full: bool = True) -> Grid:
+    """Each class of requests at its own percentiles, with what the spread allows; of many those that are worst off."""
+    rows = [
+        [workload["name"], row["device"], *line]
+        for workload, row, point in pointed(document)
+        for line in class_rows(point, full)
+    ]
+    heads = columns("Each class at peak", "Device", "Requests", "", ">at confidence", ">at most")
+    more = not full and any(len(point.get("classes", [])) > SHOWN_CLASSES for _, _, point in pointed(document))
+    notes = ("the worst class of each target; plan explain has all",) if more else ()
+    return Grid(columns=heads, rows=[list(line) for line in dict.fromkeys(map(tuple, rows))], notes=notes, grouped=True)
+
+
+def class_rows(point: Point, full: bool = True) -> Iterator[list[str]]:
+    """Class, target, what it may take at the confidence asked for, and the most it may."""
+    classes = point.get("classes", [])
+    for place, target in enumerate(point["targets"]):
+        each = [(one["name"], one["targets"][place]) for one in classes]
+        if not full and len(classes) > SHOWN_CLASSES:
+            each = [max(each, key=lambda pair: pair[1]["at_confidence_s"] or math.inf)]
+        for name, held in each:
+            figures = (held["at_confidence_s"], held["most_s"])
+            yield [name, target_name(target["name"]), *map(seconds, figures)]
 
 
 def _known(document: PlanDocument) -> Iterator[str]:

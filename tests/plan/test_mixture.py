@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 from pathlib import Path
@@ -16,9 +17,13 @@ from planner.candidates.serving import ServingTable
 from planner.deadline import Deadline
 from planner.optimize.solve import Solution, optimize
 from planner.plan.checks.routing import routing_findings
+from planner.plan.document import resealed
+from planner.plan.references import load_model
 from planner.plan.tighten import solve_within_targets
+from planner.plan.verify import Checker
+from planner.report import serving_words
 from planner.units import parse_duration
-from tests import frozen
+from tests import frozen, shipped
 from tests.tiers import cases, sampled
 
 CLASSES = "input_bucket,output_bucket,fraction\n200,150,{short:.3g}\n1500,300,0.3\n20000,600,{long}\n"
@@ -172,6 +177,39 @@ def test_the_verifier_counts_each_class_of_a_mix() -> None:
 
     assert "demand-unmet" not in told(row["replicas"] + 1)
     assert "demand-unmet" in told(row["replicas"] - 1)
+
+
+def test_each_class_is_told_at_its_own_percentiles() -> None:
+    """Of a fleet that takes all classes together: the percentile of the mix lies between theirs, none is beyond."""
+    document = shipped.plan("chat-fleet")
+    (row,) = document["workloads"][0]["allocations"]
+    classes, whole = row["point"]["classes"], row["point"]["targets"]
+    assert [one["name"] for one in classes] == [one["name"] for one in document["workloads"][0]["fleet"]["buckets"]]
+    for place, target in enumerate(whole):
+        each = [one["targets"][place] for one in classes]
+        assert {one["name"] for one in each} == {target["name"]}
+        assert {one["most_s"] for one in each} == {3 * target["target_s"]}
+        times = [one["at_confidence_s"] for one in each]
+        assert min(times) < target["at_confidence_s"] < max(times) <= 3 * target["target_s"]
+    prompts = [(float(one["name"].partition("/")[0]), one["targets"][0]["at_confidence_s"]) for one in classes]
+    assert [time for _, time in sorted(prompts)] == sorted(time for _, time in prompts)  # a long prompt takes longer
+    told = serving_words.class_block(document, full=False)
+    longest = max(prompts)
+    assert told.rows[0][4] == serving_words.seconds(longest[1])
+    assert (len(told.rows), len(serving_words.class_block(document).rows)) == (2, 2 * len(classes))
+    assert "classes" not in shipped.plan("trace")["workloads"][0]["allocations"][0]["point"]
+
+
+@pytest.mark.parametrize("share", sampled([0.999, None], 1))
+def test_a_class_that_is_told_wrongly_is_found(share: float | None) -> None:
+    document = copy.deepcopy(shipped.plan("chat-fleet"))
+    point = document["workloads"][0]["allocations"][0]["point"]
+    if share is None:
+        del point["classes"]
+    else:
+        point["classes"][-1]["targets"][0]["at_confidence_s"] *= share
+    problems = Checker(api.load_catalog(), load_model).problems(resealed(document))
+    assert [one.reference for one in problems] == ["wrong-speed"]
 
 
 def test_buckets_of_a_trace_are_no_classes() -> None:

@@ -104,6 +104,8 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     (f"{_ROW}.point.e2e_s", RECOMPUTED, _LATENCY),
     (f"{_ROW}.point.targets.*", RECOMPUTED, "name:str target_s:float predicted_s:float? at_confidence_s:float?"),
     (f"{_ROW}.point.targets.*", RECOMPUTED, "margin:float?"),
+    (f"{_ROW}.point.classes.*", RECOMPUTED, "name:str"),
+    (f"{_ROW}.point.classes.*.targets.*", RECOMPUTED, "name:str at_confidence_s:float? most_s:float"),
     ("workloads.*.alternatives.*", HELD, "device:str offer:str count:int"),
     ("workloads.*.alternatives.*.layout", HELD, _TRAINING_SIZES),
     ("workloads.*.alternatives.*", RECOMPUTED, f"devices:int {_MONEY} hours:float note:str tie:bool replicas:int"),

@@ -31,6 +31,7 @@ from planner.estimate.serving_fleet import (
     WHOLE,
     Replicas,
     capacity_within_targets,
+    class_latencies_s,
     full_requests_per_s,
     load_of,
     rate_within_targets,
@@ -44,7 +45,7 @@ from planner.plan.checks.facts import OfferFacts
 from planner.scenario.schema import ServingFleet
 
 if TYPE_CHECKING:
-    from planner.plan.model.fleet import Percentiles, Point, ServingLayout, Target
+    from planner.plan.model.fleet import ClassServed, ClassTarget, Percentiles, Point, ServingLayout, Target
     from planner.plan.model.fleet import ServingTier as TierCells
     from planner.plan.model.rows import MeasuredError
 
@@ -153,12 +154,21 @@ class OneReplica:
 
     def mix(self, sent: Sequence[float]) -> Requests:
         """The buckets in the proportions in which they are sent; of an idle replica those that it could serve."""
+        return self.requests.mixed(self._weights(sent))
+
+    def _names(self, sent: Sequence[float]) -> list[str]:
+        """Of the buckets of that mix, where they are classes that somebody told apart."""
+        told_apart = self.fleet.traffic.classes and self.fleet.targets_s and self.mixed and self.role == WHOLE
+        named = zip(self.fleet.traffic.buckets, self._weights(sent)) if told_apart else ()
+        return [name for name, weight in named if weight > 0]
+
+    def _weights(self, sent: Sequence[float]) -> Floats:
         if sum(sent) > 0:
-            return self.requests.mixed(np.asarray(sent, dtype=np.float64))
+            return np.asarray(sent, dtype=np.float64)
         share = np.asarray(self.fleet.traffic.share, dtype=np.float64)
         apart = self.predicted and not self.mixed
         able = share * (np.asarray(self.rates_per_s().within_targets) > 0) if apart else share
-        return self.requests.mixed(able if able.sum() > 0 else share)
+        return able if able.sum() > 0 else share
 
     def cells(self, sent: Sequence[float]) -> ReplicaCells:
         """What a row says of one replica that is sent so many requests of each bucket.  [1/s]"""
@@ -167,7 +177,7 @@ class OneReplica:
         batch = _first(memory.batch)
         tier, running = self._tier_cells(), _known(batch)
         if self.predicted:
-            point = self._point(mixed, memory, float(sum(sent)))
+            point = self._point(mixed, memory, float(sum(sent)), self._names(sent))
             told = point["binds"].replace("_", " ")
             return {
                 "tier": tier,
@@ -215,7 +225,7 @@ class OneReplica:
             "ttft": _band(tier.ttft, engine * float(margins.first_token)),
         }
 
-    def _point(self, mixed: Requests, memory: ServingMemory, rate: float) -> Point:
+    def _point(self, mixed: Requests, memory: ServingMemory, rate: float, classes: Sequence[str]) -> Point:
         """Latencies, terms and targets at a rate of this mix."""
         ask, batch = fleet_ask(self.fleet), np.array([_first(memory.batch)])
         median = self._load(mixed, rate, batch, confident=False)
@@ -246,7 +256,22 @@ class OneReplica:
             "e2e_s": _percentiles(median.e2e_s),
             "itl_p99_s": _known(_first(median.itl_p99_s)),
             "targets": self._targets(median, self._load(mixed, rate, batch, confident=True)),
+            "classes": self._classes(mixed, rate, batch, classes) if classes else [],
         }
+
+    def _classes(self, mixed: Requests, rate: float, batch: Floats, names: Sequence[str]) -> list[ClassServed]:
+        """What each class of the mix waits at its own percentiles, and the most that it may."""
+        late = class_latencies_s(fleet_ask(self.fleet), self.engine, mixed, np.array([rate]), batch)
+        limits = {name: self.fleet.spread * limit for name, limit in self.fleet.targets_s.items()}
+        rows: list[ClassServed] = []
+        for place, bucket in enumerate(names):
+            figures = {name: float(late[name][min(place, len(late[name]) - 1), 0]) for name in limits}
+            targets: list[ClassTarget] = [
+                {"name": name, "at_confidence_s": _known(figures[name]), "most_s": most}
+                for name, most in limits.items()
+            ]
+            rows.append({"name": bucket, "targets": targets})
+        return rows
 
     def _load(self, mixed: Requests, rate: float, batch: Floats, *, confident: bool) -> OpenLoad:
         ask = fleet_ask(self.fleet)

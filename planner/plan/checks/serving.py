@@ -140,7 +140,8 @@ def _row(check: Copy, scenario: Scenario, row: ServingAllocation, rates: Sequenc
     speed: dict[str, object] = {**cells, **{name: value for name, value in loads.items() if name in _SPEEDS}}
     if row["point"] is not None and cells["point"] is not None:  # each figure by its own size
         del speed["point"]
-        yield from cell_findings("wrong-speed", fleet.name, row["point"], cells["point"])
+        stated = {**row["point"], "classes": row["point"].get("classes", [])}
+        yield from cell_findings("wrong-speed", fleet.name, stated, cells["point"])
     yield from cell_findings("wrong-speed", fleet.name, row, speed)
     if check.role != WHOLE and fleet.disaggregated == "false":
         yield Finding("not-allowed", f"{fleet.name}: {row['offer']} only serves {row['role']}, which is not asked for")

@@ -57,6 +57,22 @@ class Target(TypedDict):
     "share of the target that is left at the confidence asked for"
 
 
+class ClassTarget(TypedDict):
+    """A target of one class of requests at its own percentile."""
+
+    name: str
+    at_confidence_s: float | None
+    most_s: float
+    "what the spread allows"
+
+
+class ClassServed(TypedDict):
+    """One class of requests beside the others of a replica."""
+
+    name: str
+    targets: list[ClassTarget]
+
+
 class Latencies(TypedDict):
     """Latencies of one replica under its load."""
 
@@ -68,6 +84,8 @@ class Latencies(TypedDict):
     "whole request"
     itl_p99_s: float | None
     "between single tokens"
+    classes: NotRequired[list[ClassServed]]
+    "each class of a histogram at its own percentiles"
 
 
 class Point(Latencies):

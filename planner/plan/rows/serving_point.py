@@ -26,6 +26,7 @@ from planner.estimate.serving_fleet import (
     WHOLE,
     Replicas,
     capacity_within_targets,
+    class_latencies_s,
     keeps_targets,
     load_of,
     replica_memory,
@@ -125,8 +126,10 @@ class ReplicaSite:
     def point(self, bucket_requests_per_s: Sequence[float]) -> Point:
         """The replica under a mix of requests."""
         rates = np.asarray(bucket_requests_per_s, dtype=np.float64)
-        mixed = self.requests.mixed(rates if rates.sum() > 0 else self._could_be_sent())
-        return Point(site=self, requests=mixed, requests_per_s=float(rates.sum()))
+        sent = rates if rates.sum() > 0 else self._could_be_sent()
+        served = tuple(np.array(self.fleet.traffic.buckets)[sent > 0].tolist())
+        mixed = self.requests.mixed(sent)
+        return Point(site=self, requests=mixed, served=served, requests_per_s=float(rates.sum()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +138,7 @@ class Point:
 
     site: ReplicaSite
     requests: Requests  # one row: all buckets mixed
+    served: tuple[str, ...]  # names of these buckets
     requests_per_s: float
 
     @cached_property
@@ -231,9 +235,33 @@ class Point:
             "decode_step_s": sum(terms.values()),
             "decode_terms_s": terms,
             "binds": max(terms, key=lambda name: terms[name]),
-            **_latencies(load),
+            **_latencies(load, self._classes()),
             "targets": self._targets(),
         }
+
+    def _classes(self) -> list[told.ClassServed]:
+        """Each class of a histogram at its own percentiles, where replicas take several together."""
+        fleet, ask = self.site.fleet, fleet_ask(self.site.fleet)
+        told_apart = fleet.traffic.classes and blended(fleet, self.site.arch) and self.site.role == WHOLE
+        if not told_apart or not ask.targets_s:
+            return []
+        at = (np.array([self.requests_per_s]), as_float(self.memory.batch))
+        found = class_latencies_s(ask, self.site.replicas, self.requests, *at)
+        each = {name: np.broadcast_to(value[:, 0], len(self.served)) for name, value in found.items()}
+        return [
+            {
+                "name": name,
+                "targets": [
+                    {
+                        "name": target,
+                        "at_confidence_s": finite(float(each[target][place])),
+                        "most_s": limit * fleet.spread,
+                    }
+                    for target, limit in ask.targets_s.items()
+                ],
+            }
+            for place, name in enumerate(self.served)
+        ]
 
     @property
     def _prompt(self) -> tuple[Values, Values]:
@@ -269,13 +297,16 @@ def tier_cells(site: ReplicaSite) -> told.ServingTier:
     }
 
 
-def _latencies(load: OpenLoad) -> told.Latencies:
-    return {
+def _latencies(load: OpenLoad, classes: list[told.ClassServed]) -> told.Latencies:
+    found: told.Latencies = {
         "ttft_s": _percentiles(load.ttft_s),
         "tpot_s": _percentiles(load.tpot_s),
         "e2e_s": _percentiles(load.e2e_s),
         "itl_p99_s": finite(_one(load.itl_p99_s)),
     }
+    if classes:
+        found["classes"] = classes
+    return found
 
 
 def _percentiles(table: Mapping[str, Any]) -> told.Percentiles:

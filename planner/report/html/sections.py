@@ -97,6 +97,9 @@ def _timeline(plan: PlanDocument) -> Section:
     jobs, pools = schedule_blocks(plan)[:2] if plan.get("schedule") else (None, None)
     table = None if plan.get("schedule") else timeline.finish_table(plan)
     latencies = captioned(serving.latency_block(plan), latency.TITLE, "Workload", "Device", "Latency")
+    classes = captioned(
+        serving.class_block(plan), "Each class of requests", "Workload", "Device", "Requests", "Latency"
+    )
     parts = shown(
         [
             calendar_figure(plan) if plan.get("schedule") else timeline.timeline_figure(plan),
@@ -106,6 +109,7 @@ def _timeline(plan: PlanDocument) -> Section:
             pools,
             latency.latency_figure(plan),
             latencies,
+            classes,
             serving.simulation_block(plan),
         ]
     )
