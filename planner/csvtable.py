@@ -13,9 +13,10 @@ import math
 import re
 import typing
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from planner.carriers import dataclass
 from planner.errors import InputError, Place, Problem
 from planner.files import StrPath, as_text, read_bytes
 from planner.spelling import closest

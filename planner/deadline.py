@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from planner.carriers import dataclass
 
 PARTING_S, PARTING_SHARE = 1.0, 0.1  # kept back to check and write down what was found
 MOST_SHARE = 0.4  # of all of it, however much there is to be written down and however busy the machine

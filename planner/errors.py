@@ -14,7 +14,9 @@ problems of a run at once, so that a file is mended in one go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from planner.carriers import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

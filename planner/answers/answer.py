@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from planner.brief import brief
+from planner.carriers import dataclass
 from planner.plan.exit_codes import EXIT_CODES
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.answers.answer import Answer
 from planner.brief import brief
+from planner.carriers import dataclass
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.answer import Solved
+from planner.carriers import dataclass
 
 if TYPE_CHECKING:
     from planner.plan.frontier.model import FrontierDocument, FrontierPoint

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.answer import Solved
 from planner.answers.frame import COLUMNS, Kind, rows_of
+from planner.carriers import dataclass
 from planner.files import StrPath, write_text
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.answers.answer import Answer
 from planner.brief import brief
+from planner.carriers import dataclass
 from planner.errors import UsageError
 from planner.files import StrPath, write_bytes, write_text
 

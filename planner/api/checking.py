@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from planner.answers import Plan
 from planner.api.taking import PlanLike, document_of
 from planner.candidates.search import Candidates, enumerate_candidates
+from planner.carriers import dataclass
 from planner.errors import InputError, Place, PlanError, Problem
 from planner.plan.checks.findings import gathered, problems_of
 from planner.plan.made_with import catalog_of_plan

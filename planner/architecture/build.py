@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from dataclasses import dataclass
 
 from planner.architecture.config import Config
 from planner.architecture.families import FAMILIES, Family, Feed
 from planner.architecture.model import Architecture, LayerGroup
+from planner.carriers import dataclass
 from planner.equations import linear_attention as lin
 from planner.equations import parameters as par
 

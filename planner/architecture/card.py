@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, parse_json
 from planner.architecture.load import PRESETS, list_presets
+from planner.carriers import dataclass
 from planner.errors import InputError
 from planner.files import read_text
 

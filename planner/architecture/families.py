@@ -8,10 +8,11 @@ see tests/architecture/test_architecture_counts.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from planner.architecture.config import Config
+from planner.carriers import dataclass
 
 SLIDING = ("sliding_attention", "chunked_attention")
 LAYER_KINDS = ("full_attention", *SLIDING)

@@ -7,12 +7,13 @@ constants fitted without its source; in a kind of one source, without its model.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from planner.calibrate.fit import Values
 from planner.calibrate.training import SHARED_STACKS, Constants, Point, fit_constants
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 
 Kind = tuple[str, bool]

@@ -7,12 +7,12 @@ is off counts ever less.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.calibrate.priors import FEW_ROWS, PRIORS, PULL, USUAL_ERROR
+from planner.carriers import dataclass
 from planner.estimate.constants import StepConstants
 from planner.validate.training import Batch
 

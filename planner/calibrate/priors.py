@@ -7,7 +7,8 @@ three quarters of the memory bandwidth, collectives about 80 % of a link); sprea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from planner.carriers import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from planner.calibrate.crossval import HeldOut, hold_out
 from planner.calibrate.inherit import HEIRS
 from planner.calibrate.priors import PRIORS
 from planner.calibrate.training import Constants, Point, by_family, fit_constants, identifiability, points_of
+from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, TrainingFamily
 from planner.errors import InputError
 from planner.validate.rows import MeasuredRow

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.calibrate.serving_fit import Sample, ServingFactors, ServingFit
+from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog
 from planner.errors import InputError
 from planner.validate.serving import batch_of, entries_of

@@ -7,7 +7,6 @@ and one family, so that its derivative by their factors is its derivative by the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from planner.calibrate.serving_priors import (
     SERVING_PRIORS,
     USUAL_ERROR,
 )
+from planner.carriers import dataclass
 from planner.estimate.serving_constants import ServingConstants
 from planner.validate.serving import METRICS, ServingBatch
 from planner.validate.serving_points import Point

@@ -8,12 +8,13 @@ experts. A family is left with its priors where it has no rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from planner.calibrate.fit import Sample, Values, curvature, fit
 from planner.calibrate.priors import DENSE, EXPERTS, LOW_PRECISION, OVERHEAD_PULL, PRIORS, SUSTAINED_OF_BEST
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.constants import StepConstants
 from planner.estimate.device_constants import product_share

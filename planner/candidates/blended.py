@@ -12,12 +12,13 @@ those that it wants), a proof may rest on either (`planner.plan.certificate.sett
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.resolve_serving import Requests
 from planner.estimate.serving import ServingMemory

@@ -9,13 +9,14 @@ contracts and by nodes taken on demand for whole periods, which are optional col
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray
+from planner.carriers import dataclass
 from planner.catalog.model import Offer
 
 RESERVED: Final = "reserved"  # price model of the sites that stand for a pool

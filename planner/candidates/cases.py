@@ -11,7 +11,7 @@ cost_w <= eta + s_w.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -22,6 +22,7 @@ from planner.candidates.calendar import CONTRACT, Purchase
 from planner.candidates.program import OPTIONAL, IntArray, Program, Row, Task
 from planner.candidates.prune import alone_units, carrying_units
 from planner.candidates.search import Candidates
+from planner.carriers import dataclass
 
 AHEAD = "bought ahead"  # the task of what all cases share
 RISK = "cost at risk"

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from planner.candidates.calendar import NO_POOL, RESERVED, Pool
 from planner.candidates.grid import Grid
 from planner.candidates.money import cost_microusd
 from planner.candidates.offers import Site, shape_cap, usable_offers
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Offer, Provenance
 from planner.estimate.market import is_own_contract
 from planner.estimate.resolve import inter_node_rate

@@ -13,13 +13,13 @@ list of the rows that it touches (its *signature*) with its coefficients there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, Program, Row
+from planner.carriers import dataclass
 
 Numbers = IntArray | NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from planner.architecture.model import Architecture
 from planner.candidates.calendar import Pool
@@ -18,6 +18,7 @@ from planner.candidates.serving import ServingQuestion, ServingTable, resolve_se
 from planner.candidates.trained import ways_to_train
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.given import given_offers
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob

@@ -18,13 +18,13 @@ of legality are those of Megatron-LM and of ZeRO (training-model section 0):
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.estimate.layout import Layout
 
 IntArray = NDArray[np.int64]

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from planner.candidates.machines import power_w
 from planner.candidates.offers import Site, is_at, quota_matches
 from planner.candidates.program import Row
+from planner.carriers import dataclass
 from planner.estimate.market import METERED, cap_name
 from planner.scenario.schema import Quota, Scenario, SiteLimit
 

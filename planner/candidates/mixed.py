@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.layouts import nearest_multiple
+from planner.carriers import dataclass
 from planner.equations.mixed import least_group_s, mixed_step_s
 from planner.equations.registry import as_float
 from planner.equations.rules import critical_batch_token_factor

@@ -29,11 +29,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from planner.candidates.mixed import Block, Source, Split, best_split, facts_of
 from planner.candidates.mixed_walk import MOST_MIXES, MOST_STEPS, ROUNDING, Choice, MixedJob, Prices, Walk
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
+from planner.carriers import dataclass
 from planner.estimate.mixed import joined_run, traffic_usd_per_step
 from planner.estimate.run import run_overheads
 

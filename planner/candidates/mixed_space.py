@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from planner.candidates.mixed_search import MixedJob
 from planner.candidates.offers import LARGEST_DEVICE_COUNT, Site, group_by_physics, shape_cap
 from planner.candidates.training_choice import least_policies, policy_runs
 from planner.candidates.training_question import TrainingQuestion
+from planner.carriers import dataclass
 from planner.estimate.frameworks import FRAMEWORKS, framework_can
 from planner.estimate.layout import Layout
 from planner.estimate.mixed import Between, gradient_bytes, group_step_terms, network_bytes_per_s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from planner.candidates.mixed_walk import ROUNDING, Choice, Prices
 from planner.candidates.offers import Site
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Group, Mixed, TrainingTable
+from planner.carriers import dataclass
 from planner.equations.mixed import FARTHEST_LATENCY_S, mixed_step_s
 from planner.errors import InputError, Problem
 from planner.estimate.bands import MEDIAN

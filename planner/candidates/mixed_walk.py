@@ -18,13 +18,14 @@ v <= t, and the walk turns back.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.mixed import Batches, Source
 from planner.candidates.program import FloatArray, IntArray
+from planner.carriers import dataclass
 from planner.equations.mixed import group_traffic_bytes, groups_all_reduce_s
 from planner.equations.registry import as_float
 from planner.estimate.mixed import Between, one_zone, within_one_zone

@@ -8,12 +8,12 @@ of them together or each by itself, the one counts that asks for the least loose
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.blended import Blend
+from planner.carriers import dataclass
 from planner.equations.registry import as_float
 from planner.estimate.resolve_serving import Requests
 from planner.estimate.serving_fleet import idle_latencies_s

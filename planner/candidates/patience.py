@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from planner.carriers import dataclass
 
 Spent = Callable[[], float]  # share of the time that is gone; 1 and more when it is up
 

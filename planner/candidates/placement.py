@@ -8,7 +8,6 @@ zero.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 
 import numpy as np
@@ -17,6 +16,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts
 from planner.candidates.offers import Site
 from planner.candidates.program import IntArray, Task
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.catalog.regions import region_matches
 from planner.errors import InputError, Problem

@@ -51,7 +51,7 @@ so that sums are exact and an independent check can be exact too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -60,6 +60,7 @@ from numpy.typing import NDArray
 
 from planner.brief import brief, some
 from planner.candidates.ties import tolerance_microusd
+from planner.carriers import dataclass
 
 WHOLE, PREFILL, DECODE = 0, 1, 2  # roles
 IntArray = NDArray[np.int64]

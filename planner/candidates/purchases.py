@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from planner.candidates.limits import ColumnFacts
 from planner.candidates.money import cost_microusd
 from planner.candidates.placement import Copy
 from planner.candidates.program import IntArray, Program, Task
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.scenario.schema import Scenario
 

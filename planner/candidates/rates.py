@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +19,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
 from planner.candidates.offers import ShapeCaps, Site
 from planner.candidates.serving import MICRO, NEVER, ServingQuestion, ServingTable
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.given import given_offers, known
 from planner.estimate.resolve_serving import bucket_demands, requests_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from planner.candidates.timetable import Timetable, Ways, timetable
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Mixed
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.given import NO_MODEL
 from planner.estimate.market import market

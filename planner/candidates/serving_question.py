@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.candidates.offers import Site
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.machine import Machine
 from planner.estimate.resolve import serving_machine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.offers import Site
 from planner.candidates.serving_layouts import replica_layouts
 from planner.candidates.serving_question import ServingQuestion
+from planner.carriers import dataclass
 from planner.equations.registry import as_float
 from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES
 from planner.estimate.machine import Machine

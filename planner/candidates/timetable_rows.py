@@ -7,7 +7,6 @@ columns *mean* begin with "~": nobody can loosen them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +17,7 @@ from planner.candidates.limits import Coefficient, ColumnFacts, offer_caps, peak
 from planner.candidates.offers import Site
 from planner.candidates.placement import Copy
 from planner.candidates.program import IntArray, Row
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Offer
 from planner.estimate.market import CAP, is_own_contract
 from planner.scenario.schema import Owned, Scenario

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from planner.architecture.model import Architecture
 from planner.candidates.ledger import Ledger
@@ -14,6 +14,7 @@ from planner.candidates.patience import Patience
 from planner.candidates.placement import sites_with_data
 from planner.candidates.training import TrainingTable, training_tables
 from planner.candidates.training_question import TrainingQuestion, resolve_training
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.market import market
 from planner.scenario.schema import ModelRef, Scenario, TrainingJob

@@ -15,7 +15,7 @@ the same evaluation, chosen from again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from planner.candidates.patience import Patience
 from planner.candidates.training_choice import busy_s, fastest, least_policies, least_times, policy_runs
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Part, TrainingTable, priced
+from planner.carriers import dataclass
 from planner.estimate.frameworks import FRAMEWORKS, framework_can
 from planner.estimate.layout import Layout
 from planner.estimate.resolve import host_bytes_per_device

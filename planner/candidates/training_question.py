@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +9,7 @@ from planner.architecture.model import Architecture
 from planner.candidates.layouts import BATCH_TOLERANCE, RECOMPUTE, SHARDING, LayoutRules
 from planner.candidates.offers import Site
 from planner.candidates.under_way import UnderWay, under_way
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.bands import MEDIAN, ErrorBand
 from planner.estimate.layout import Layout

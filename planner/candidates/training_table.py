@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
 from planner.candidates.offers import ShapeCaps, Site
 from planner.candidates.program import Units
 from planner.candidates.training_question import TrainingQuestion
+from planner.carriers import dataclass
 from planner.estimate.layout import Layout
 from planner.estimate.run import RunSpec
 from planner.estimate.terms import Terms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.candidates.layouts import RECOMPUTE, SHARDING, LayoutRules, enumerate_layouts
+from planner.carriers import dataclass
 from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Shape
 from planner.errors import InputError, Problem

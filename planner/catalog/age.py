@@ -6,9 +6,9 @@ A document never says it: what a plan holds may not depend on the day it is read
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date
 
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Offer
 from planner.errors import Problem
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
 
 TABLES = ("efficiencies", "grids", "fabrics", "training_families", "transfers", "training_stacks")  # by key

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
 
 GIVEN = "given"  # as provider and price model

@@ -7,9 +7,10 @@ same id takes the place of the one below; of devices and shapes in YAML, only th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from planner.carriers import dataclass
 from planner.catalog.calibration import read_fabrics, read_grids, read_rule
 from planner.catalog.devices import read_device, read_devices
 from planner.catalog.model import Catalog, Device, Fabric, Offer, RuleEfficiency, Shape

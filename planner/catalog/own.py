@@ -12,8 +12,9 @@ Every change keeps a source (its own, else the file) and a date (its own, else t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
+from planner.carriers import dataclass
 from planner.catalog.model import Device, Offer, Shape
 from planner.catalog.offers import PRICE_MODELS, QUALITIES, is_price
 from planner.catalog.pricing import OfferPattern, discounted, repriced, shape_price

@@ -7,9 +7,10 @@ an offer that the catalog has another price; a line with a `shape` is an offer o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from planner.carriers import dataclass
 from planner.catalog.digest import digest_of
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog, Offer, Provenance

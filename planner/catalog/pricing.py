@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from decimal import ROUND_HALF_EVEN, Decimal
 from fnmatch import fnmatchcase
 
+from planner.carriers import dataclass
 from planner.catalog.model import Device, Offer, Provenance, Shape
 from planner.catalog.names import device_matches
 from planner.catalog.regions import region_matches

@@ -6,11 +6,11 @@ import csv
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
+from planner.carriers import dataclass
 from planner.catalog.model import Provenance
 from planner.errors import InputError, Place, Problem
 from planner.files import read_text

@@ -17,12 +17,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, TextIO
 
 import typer
 
+from planner.carriers import dataclass
 from planner.cli.layout import Command
 from planner.cli.shortage import demand_memory, shortage_of
 from planner.errors import PlanError, Problem, UsageError

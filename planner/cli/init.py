@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from planner.carriers import dataclass
 from planner.cli import complete
 from planner.cli.frame import Frame, command, usage
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.carriers import dataclass
 from planner.cli.frame import Frame, usage
 
 if TYPE_CHECKING:

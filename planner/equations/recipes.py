@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from planner.carriers import dataclass
 from planner.equations.registry import FloatOrArray, as_float, equation
 
 

@@ -8,8 +8,7 @@ tier, so that it always has the band of the family.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, RuleError
 from planner.equations.bands import band_quantile, lognormal_p90
 

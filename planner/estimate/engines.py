@@ -6,10 +6,10 @@ The defaults are those of the engines' own servers, read on 2026-11-21; a scenar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from planner.carriers import dataclass
 from planner.catalog.model import Device, Shape
 
 GIB = 1024**3

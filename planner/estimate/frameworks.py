@@ -6,11 +6,12 @@ scenario or a measured row states otherwise, that counts. Rates are shares of a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.estimate.layout import Layout
 from planner.estimate.stack import Stack
 

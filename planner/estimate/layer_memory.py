@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from planner.architecture.model import Architecture, LayerGroup
+from planner.carriers import dataclass
 from planner.equations import activations as act
 from planner.equations import layer_parts as part
 from planner.equations import linear_attention as lin

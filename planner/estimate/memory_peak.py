@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.equations import activations as act
 from planner.equations import device_memory as dev
 from planner.equations import layer_parts as part

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.equations import memory as mem
 from planner.estimate.layer_memory import LayerScalars, layer_scalars
 from planner.estimate.layout import Layout

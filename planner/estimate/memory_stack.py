@@ -6,9 +6,10 @@ measured row; layouts only scale what stands here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from planner.carriers import dataclass
 from planner.equations.activations import CHUNK_TOKENS, EXPERT_IMBALANCE
 from planner.equations.memory import LIBRARY_BYTES
 from planner.equations.recipes import StateRecipe, quantized_bits_per_parameter, state_recipe

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.catalog.model import Device, Shape
 from planner.equations.kv_cache import mean_resident_tokens
 from planner.estimate.engines import Fraction, engine_limits

@@ -7,13 +7,13 @@ asynchronous checkpoint takes to reach storage. Spare machines are taken to be a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.equations import checkpoints as ckp
 from planner.equations import reliability as rel
 from planner.equations import scale

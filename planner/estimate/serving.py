@@ -7,12 +7,11 @@ when it is handed fitted efficiencies. T0 with the throughput that T1 found is T
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture, LayerGroup
+from planner.carriers import dataclass
 from planner.equations.kv_cache import mean_resident_tokens
 from planner.equations.memory import layers_of_fullest_stage
 from planner.equations.registry import FloatOrArray, as_float

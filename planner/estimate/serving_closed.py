@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.equations.closed_loop import burst_wait_s, closed_loop_tpot_s, cycle_s, prompts_per_step
 from planner.equations.kv_cache import mean_resident_tokens
 from planner.equations.registry import FloatOrArray, as_float

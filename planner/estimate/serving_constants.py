@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
+from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, Device
 from planner.catalog.training_calibration import widened
 from planner.equations.registry import FloatOrArray

@@ -8,13 +8,14 @@ wider still.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.equations.cache_transfer import cache_transfer_s, transfers_per_s
 from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.machine import Machine

@@ -10,10 +10,10 @@ storage, but computes at its 16-bit peak, or at fp32 where it has no 16-bit unit
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.equations.registry import FloatOrArray, as_float
 from planner.equations.serving_memory import quantised_bytes_per_parameter
 

@@ -6,13 +6,14 @@ Everything that does not depend on that number is worked out once (`Demand`); th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.equations.percentiles import gamma_percentile, wait_percentile_s
 from planner.equations.queueing import mixed_step_s, others_in_window, running_variance, slot_wait_probability
 from planner.equations.registry import as_float

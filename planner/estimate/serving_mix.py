@@ -6,7 +6,7 @@ of requests within a time is that of each class, weighted: F(t) = sum of share_i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.equations.registry import as_float
 from planner.estimate.serving_latency import Demand, Point
 from planner.estimate.serving_levels import Level

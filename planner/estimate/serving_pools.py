@@ -6,12 +6,13 @@ Between them the cache of a prompt travels, which lengthens the gap between the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.equations.percentiles import wait_percentile_s
 from planner.equations.queueing import arrival_wait_factor, prefill_queue_wait_s
 from planner.equations.registry import FloatOrArray, as_float

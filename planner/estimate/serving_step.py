@@ -8,13 +8,14 @@ micro-batches walks all stages, so a step is one walk of a micro-batch on the de
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.equations.communication import all_to_all_s, point_to_point_s, ring_all_reduce_s
 from planner.equations.kv_cache import kv_share_of_rank, resident_tokens
 from planner.equations.registry import FloatOrArray, as_float

@@ -7,10 +7,10 @@ analytic tier carries an error band.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, Device
 from planner.estimate.bands import margin
 from planner.estimate.engines import DEFAULT_ENGINE, engine_rules

@@ -8,13 +8,13 @@ transforms of probability distributions," Queueing Systems 10, 1992).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.equations.percentiles import normal_share_below
 
 Values = NDArray[np.float64]

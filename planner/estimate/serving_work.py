@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture, LayerGroup
 from planner.architecture.work import linear_context_tokens, state_bytes
+from planner.carriers import dataclass
 from planner.equations.kv_cache import kv_cache_bytes_per_token, kv_share_of_rank, latent_cache_bytes_per_token
 from planner.equations.registry import FloatOrArray, as_float
 from planner.equations.serving import attention_flop_per_context_token, layer_kernel_units

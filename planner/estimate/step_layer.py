@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.equations import step_time as eq
 from planner.estimate.constants import StepConstants
 from planner.estimate.layout import Layout

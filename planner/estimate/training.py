@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.estimate.blocks import in_blocks
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine

@@ -18,7 +18,6 @@ Contention of communication with compute is left out; calibrated step times are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.architecture.work import core_forward_flop_per_token
+from planner.carriers import dataclass
 from planner.equations import communication as com
 from planner.equations import flops, pipeline, rules
 from planner.equations import memory as mem

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from planner.carriers import dataclass
 from planner.export.launch import Launch
 from planner.export.quoting import comment, shell_double
 

@@ -11,10 +11,10 @@ one launch and returns `ExportFile`s, or raises `NotExpressible` with the reason
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.estimate.engines import Limits
 from planner.scenario.schema import ServingFleet, TrainingJob
 

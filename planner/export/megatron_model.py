@@ -7,10 +7,10 @@ refused: a model that is nearly the right one would be trained with the wrong we
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from planner.architecture.model import Architecture, LayerGroup
+from planner.carriers import dataclass
 from planner.export.launch import Model, NotExpressible, TrainingLaunch, TrainingLayout
 from planner.export.training import expert_tensor_size
 

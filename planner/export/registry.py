@@ -6,11 +6,11 @@ A module is imported when its format is asked for. To add a format, write the mo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from planner.brief import brief, some
+from planner.carriers import dataclass
 from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
 from planner.files import StrPath, contained_path, write_text
 

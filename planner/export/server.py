@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from planner.carriers import dataclass
 from planner.export import engine
 from planner.export.command import Argument, Expand, command_line
 from planner.export.header import Blank, Target, demand

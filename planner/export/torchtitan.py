@@ -6,10 +6,10 @@ torchtitan 0.2.2 is the last release that reads TOML; 0.3 wants a Python module 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.export import quoting
 from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch

@@ -7,8 +7,8 @@ start processes on nodes (torchrun, Slurm, SkyPilot, Kubernetes) write `command_
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from planner.carriers import dataclass
 from planner.export.header import Blank, Target, commented, demand, header_lines
 from planner.export.launch import NotExpressible, TrainingLaunch
 from planner.export.quoting import shell

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Protocol
 
 from planner.candidates.program import IntArray
+from planner.carriers import dataclass
 from planner.optimize.model import Model
 from planner.optimize.pulp_adapter import Options
 from planner.optimize.status import Ending, Outcome

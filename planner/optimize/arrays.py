@@ -7,13 +7,14 @@ found here is only proposed; the answer is checked in exact integers by the call
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from planner.carriers import dataclass
 from planner.optimize import highs
 from planner.optimize.model import Model
 from planner.optimize.status import FloatArray, IntArray

@@ -11,11 +11,12 @@ two lines, divided by D_b, are the prices of a request's prefill and decode.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray
+from planner.carriers import dataclass
 from planner.optimize import highs
 from planner.optimize.status import FloatArray
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
+from planner.carriers import dataclass
 from planner.optimize.arrays import JOB, JOINT, Mip, reduced_of, relaxed, sides_of, solved
 from planner.optimize.status import FloatArray, IntArray
 

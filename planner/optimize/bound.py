@@ -20,12 +20,12 @@ some whole units do not earn: the least cover of several such lines is the fleet
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import DECODE, PREFILL, IntArray, Program, Task
+from planner.carriers import dataclass
 from planner.optimize import highs
 from planner.optimize.criteria import weights_of
 from planner.optimize.status import FloatArray

@@ -27,7 +27,7 @@ list prices.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, Program, Row, restrict
 from planner.candidates.prune import prune
+from planner.carriers import dataclass
 from planner.optimize.limited import Asker, limit_of
 from planner.optimize.status import Status
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +27,7 @@ from planner.candidates.program import (
     fleet_rates,
     splits_simply,
 )
+from planner.carriers import dataclass
 from planner.optimize.criteria import providers_of, value_of
 from planner.optimize.model import Model
 from planner.optimize.scope import Scope

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from planner.candidates.program import Program
+from planner.carriers import dataclass
 from planner.deadline import Deadline
 from planner.optimize.limited import PROVIDERS, Asker, Limited
 from planner.optimize.slack import surely_infeasible

@@ -18,13 +18,14 @@ Late jobs of one workload weigh by the sum over its jobs. Where later deadlines 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import OPTIONAL, IntArray, Program, Row, Task
+from planner.carriers import dataclass
 from planner.optimize.limited import PROVIDERS, Asker, Limited, limit_of, used_by
 from planner.optimize.status import Solution, Status
 

@@ -9,12 +9,13 @@ tolerance. When they are many, the caller settles one criterion after another by
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from planner.candidates.program import IntArray, Program
 from planner.candidates.prune import canonical_order
+from planner.carriers import dataclass
 from planner.optimize import ways
 from planner.optimize.check import task_violations, violations
 from planner.optimize.criteria import LINEAR, value_of, weights_of

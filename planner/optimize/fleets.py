@@ -13,13 +13,13 @@ few as a rule; it is routed exactly, cheapest first, and plans that break a loss
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray
 from planner.candidates.prune import canonical_order
+from planner.carriers import dataclass
 from planner.optimize.check import violations
 from planner.optimize.criteria import LINEAR, value_of, weights_of
 from planner.optimize.relax import Relaxation

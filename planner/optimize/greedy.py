@@ -10,7 +10,6 @@ stands up to the exact check is the answer. Nothing here is believed: sums are i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Task, splits_simply
 from planner.candidates.prune import carrying_units
+from planner.carriers import dataclass
 from planner.optimize.check import task_violations, violations
 from planner.optimize.criteria import value_of
 from planner.optimize.incumbent import covers

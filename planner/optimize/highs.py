@@ -5,12 +5,12 @@ The program of a plan goes through PuLP (`pulp_adapter`); this is for the many s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.optimize.status import FloatArray, IntArray
 
 

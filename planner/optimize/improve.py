@@ -17,10 +17,11 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.optimize.arrays import JOINT, Mip, Reply, mip_of, reduced_of, relaxed, solved, tightened
 from planner.optimize.blocks import bound_of, label_of
 from planner.optimize.model import Model

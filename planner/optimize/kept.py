@@ -8,9 +8,9 @@ that is proven of the first criterion.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from planner.candidates.program import IntArray
+from planner.carriers import dataclass
 from planner.optimize.check import violations
 from planner.optimize.criteria import value_of
 from planner.optimize.scope import Scope

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from planner.candidates.program import IntArray
 from planner.candidates.prune import canonical_order
 from planner.candidates.ties import NAMES
+from planner.carriers import dataclass
 from planner.deadline import TimeIsUp
 from planner.optimize.criteria import value_of, weights_of
 from planner.optimize.enumerate import Walked, walked

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, Program, Row, restrict
+from planner.carriers import dataclass
 from planner.deadline import left_s
 from planner.optimize.solve import optimize
 from planner.optimize.status import Solution, Status, uninterrupted

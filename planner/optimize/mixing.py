@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ from planner.candidates.mixed_walk import Prices
 from planner.candidates.program import Row, Task
 from planner.candidates.prune import can_bind
 from planner.candidates.search import Candidates
+from planner.carriers import dataclass
 from planner.optimize.build import build
 from planner.optimize.model import Model
 from planner.optimize.relax import MARGIN, Relaxation, relax

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.optimize.status import FloatArray, IntArray
 
 LARGEST, SMALLEST = 1e9, 1e-9  # coefficients outside are refused after scaling

@@ -13,12 +13,13 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.optimize.arrays import JOINT, Mip, Reply, reduced_of, solved
 from planner.optimize.blocks import group_of, label_of
 from planner.optimize.status import FloatArray, IntArray

@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from planner.carriers import dataclass
 from planner.deadline import TimeIsUp
 from planner.optimize import child as children
 from planner.optimize.child import Child

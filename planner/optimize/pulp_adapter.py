@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.errors import Problem, StoppedError
 from planner.optimize.model import Model
 from planner.optimize.status import Ending, FloatArray, IntArray, Outcome

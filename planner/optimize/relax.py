@@ -15,10 +15,10 @@ shortens ranges (reduced-cost fixing), with a margin for rounding.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.optimize.model import Model
 from planner.optimize.process import linear_program
 from planner.optimize.status import FloatArray, IntArray

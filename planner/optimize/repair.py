@@ -19,11 +19,12 @@ What is not proven within the time limit is marked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from planner.candidates.program import IntArray, Row
+from planner.carriers import dataclass
 from planner.optimize.limited import PROVIDERS, Asker, Filter, Limited, used_by, verdict
 from planner.optimize.status import Solution, Status
 

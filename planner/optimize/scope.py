@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from planner.candidates.program import (
     task_of,
 )
 from planner.candidates.prune import alone_units, binding_rows
+from planner.carriers import dataclass
 from planner.optimize.situations import Cut, box_lines
 
 FAR = 2**62  # no sum of a row comes near

@@ -23,12 +23,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Program, Task, earnings
+from planner.carriers import dataclass
 from planner.optimize.balance import Balanced, balance
 from planner.optimize.status import FloatArray
 

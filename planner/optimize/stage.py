@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, splits_simply
+from planner.carriers import dataclass
 from planner.optimize.answer import Adapter, Answer
 from planner.optimize.build import build
 from planner.optimize.check import Verdict, judge, violations

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.brief import brief
+from planner.carriers import dataclass
 from planner.units import format_money
 
 IntArray = NDArray[np.int64]

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from planner.candidates.program import IntArray, Task, splits_simply, supplies
+from planner.carriers import dataclass
 from planner.optimize.model import Model
 from planner.optimize.relax import MARGIN, Relaxation
 from planner.optimize.scope import Scope

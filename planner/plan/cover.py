@@ -22,7 +22,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from planner.carriers import dataclass
 
 MOST_STEPS = 400_000  # sets of covers looked at in a search, times the items of each
 UNMET = 2**400  # weighs more than any plan

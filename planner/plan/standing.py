@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from planner.candidates.search import Candidates
 from planner.candidates.ties import SHARE
+from planner.carriers import dataclass
 from planner.errors import Problem
 from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound, settled
 from planner.plan.checks.findings import Finding, problems_of

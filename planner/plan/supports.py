@@ -10,7 +10,7 @@ is a start as well, tables of given rates, and pools of one role or one level, w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +22,7 @@ from planner.candidates.rates import RatesQuestion
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.training_question import TrainingQuestion
+from planner.carriers import dataclass
 from planner.plan.certificate import line_of, parts_of, priced_weights, settled
 from planner.plan.checks.allocation import AllocationCheck
 from planner.plan.checks.findings import Finding

@@ -9,7 +9,7 @@ beforehand, and what it saves to have thought of all cases in place of the one t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +18,7 @@ import numpy as np
 from planner.candidates.cases import Case, Combined, Risk, combine, contract_keys
 from planner.candidates.program import IntArray, Row
 from planner.candidates.search import Candidates
+from planner.carriers import dataclass
 from planner.deadline import Deadline, is_up
 from planner.errors import InputError
 from planner.optimize.solve import Solution, optimize

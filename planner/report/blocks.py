@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
+
+from planner.carriers import dataclass
 
 _LEFT, _RIGHT, _FULL = "▕", "▏", "█"
 FIXED, EVEN = "· ", "▒░"  # in the window of a bar and outside; the second where letters differ in width and blanks melt

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
 from typing_extensions import TypedDict
 
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Offer
 from planner.catalog.names import device_matches
 from planner.catalog.regions import region_matches

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from planner.carriers import dataclass
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Column, Grid, Lines
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from planner.carriers import dataclass
 from planner.report import escape
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, Timeline
 

@@ -9,9 +9,10 @@ the trace shows; else Poisson.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from planner.carriers import dataclass
 from planner.errors import InputError, Problem
 from planner.traffic import LengthMoments, Traffic
 from planner.traffic.rates import Rates, read_rates

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from planner.carriers import dataclass
 from planner.errors import Place, Problem
 from planner.scenario.fields import FIELD, written
 from planner.scenario.schema import Scenario

@@ -6,9 +6,9 @@ The one place that knows. When a feature arrives, its lines are deleted here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from planner.carriers import dataclass
 from planner.scenario.mistakes import Mistake, mistake
 from planner.yamlfile import BAD, Document, Steps
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from planner.brief import brief
+from planner.carriers import dataclass
 from planner.errors import InputError
 from planner.files import StrPath, data_folder, list_files, read_text
 from planner.spelling import closest

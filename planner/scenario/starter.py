@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from planner.carriers import dataclass
 from planner.errors import InputError, Place, Problem
 from planner.scenario.load import parse_scenario
 from planner.yamlfile.writing import flow_text

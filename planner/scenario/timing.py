@@ -6,8 +6,8 @@ Works on the models, since what is wrong here only shows in base units.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from planner.carriers import dataclass
 from planner.errors import Problem
 from planner.scenario.schema import Scenario, TrainingJob
 from planner.spelling import closest

@@ -6,10 +6,10 @@ Whatever is left of the probability belongs to the scenario as it is written.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from planner.carriers import dataclass
 from planner.scenario.load import parse_scenario
 from planner.scenario.probability import AS_WRITTEN, probability
 from planner.scenario.schema import Scenario

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.equations.registry import as_float
 from planner.estimate.serving_step import StepTimes
 from planner.simulate.workload import Workload

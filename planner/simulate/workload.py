@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.estimate.serving_requests import RequestShape
 
 Values = NDArray[np.float64]

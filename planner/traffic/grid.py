@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.traffic.model import Array
 
 # The long requests are few and dear: the quantiles are closer at the upper end. 20 buckets, the least

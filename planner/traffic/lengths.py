@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from planner.carriers import dataclass
 from planner.equations.lengths import NORMAL_P95, lognormal_second_moment, lognormal_sigma
 
 HIGHEST_P95_OVER_MEAN = math.exp(NORMAL_P95**2 / 2)  # 3.868: no log-normal has more

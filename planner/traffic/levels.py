@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.traffic.model import Array, Traffic
 
 MOST_LEVELS = 6

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.carriers import dataclass
 from planner.traffic.lengths import LengthMoments
 
 Array = NDArray[np.float64]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.csvtable import Columns, Table
 from planner.files import StrPath
 from planner.traffic.model import Array

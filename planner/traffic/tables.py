@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.csvtable import Columns, Table
 from planner.errors import Place, Problem
 from planner.files import StrPath

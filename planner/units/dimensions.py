@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
+
+from planner.carriers import dataclass
 
 MONTH_S = 730 * 3600
 MICRO = 1_000_000

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from planner.carriers import dataclass
 from planner.validate.score import Scored
 from planner.validate.summary import FEWEST_ROWS, Summary, summarise
 

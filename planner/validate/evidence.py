@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.validate.bars import KORTHIKANTI, MEMORY_BARS, TIME_BARS, Verdict, judge
 from planner.validate.rows import MeasuredRow
 from planner.validate.score import Predicted, Scored, coverage, score_memory, score_step_times, share_in_band

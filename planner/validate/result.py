@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.validate.conventions import measured_tflops_per_device
 from planner.validate.model import (

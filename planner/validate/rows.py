@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from planner.carriers import dataclass
 from planner.csvtable import Columns, kinds_of, read_table
 from planner.errors import InputError, Place, Problem
 from planner.files import StrPath

@@ -9,9 +9,9 @@ not pre-training are predicted and shown, but count in no figure.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from planner.carriers import dataclass
 from planner.validate.measured import measured_step_time_s
 from planner.validate.noise import configuration, medians
 from planner.validate.rows import MeasuredRow

@@ -6,13 +6,14 @@ Nothing measured is read, and nothing that identifies a publication.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device
 from planner.errors import InputError
 from planner.estimate.engines import engine_rules

@@ -7,8 +7,8 @@ the last only counts where the figures of a kind come from two publications or m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from planner.carriers import dataclass
 from planner.validate import serving_score as kinds
 from planner.validate.serving_score import ScoredPoint
 from planner.validate.summary import FEWEST_ROWS, Summary, by_name, summarise

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.validate.evidence import BAND, BAND_SLACK, COVERAGE, Figure
 from planner.validate.serving import Entry, ServingPrediction, batch_of
 from planner.validate.serving_bars import Folds, ServingVerdict, judge_serving

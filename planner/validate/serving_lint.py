@@ -6,10 +6,11 @@ A figure below the floor is wrong, or of another configuration: other formats, o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.validate.serving import Entry, ServingBatch, floor_s
 from planner.validate.serving_memory import RowMemory, memory_of
 from planner.validate.serving_points import measured_of

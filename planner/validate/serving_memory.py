@@ -6,10 +6,9 @@ ones allocate the cache of the whole batch before they begin, and fail where it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.equations.registry import as_float
 from planner.estimate.serving import weight_bytes_of_model
 from planner.estimate.serving_step import sequence_cache_bytes

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from planner.carriers import dataclass
 from planner.validate.serving import Entry, ServingBatch, floor_s
 from planner.validate.serving_rows import ServingRow
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import cast
 
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.validate.model import BandRow, KindRow, LintRow, MemoryFitRow, Quantity, RowLabel, RowValidated
 from planner.validate.result import SERVING_QUANTITIES as QUANTITIES

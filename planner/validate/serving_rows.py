@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from planner.carriers import dataclass
 from planner.csvtable import Columns, kinds_of, read_table
 from planner.files import StrPath
 from planner.validate.rows import HOUSE

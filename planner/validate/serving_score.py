@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.validate.serving import Entry
 from planner.validate.serving_points import Point
 from planner.validate.serving_rows import MEASURED, UNREAD, ServingRow

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device
 from planner.estimate.engines import engine_limits
 from planner.validate.rows import MeasuredRow

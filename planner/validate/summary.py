@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from planner.carriers import dataclass
 from planner.validate.noise import noise_of
 
 FEWEST_ROWS = 10  # a group with fewer is reported without a bar

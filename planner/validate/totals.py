@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from planner.architecture.model import Architecture
 from planner.candidates.layouts import enumerate_layouts
 from planner.candidates.offers import Site
 from planner.candidates.training_question import TrainingQuestion, resolve_training
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
 from planner.equations.rules import training_hours
 from planner.estimate.frameworks import FRAMEWORKS, framework_can

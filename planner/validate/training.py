@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device
 from planner.equations.rules import training_hours
 from planner.errors import InputError

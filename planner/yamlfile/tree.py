@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from planner.carriers import dataclass
 from planner.errors import Place
 
 Steps = tuple[str | int, ...]

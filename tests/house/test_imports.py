@@ -16,6 +16,7 @@ PLANNER = ROOT / "planner"
 
 # rooms from the bottom to the top; a room imports from its own level's row or from rows before it
 LEVELS = [
+    {"carriers"},
     {"errors", "spelling", "brief", "deadline"},
     {"units", "dimensions", "files"},
     {"yamlfile", "csvtable"},
@@ -168,6 +169,7 @@ def uses_files(path: Path) -> bool:
 VERIFIER = [PLANNER / "plan" / "verify.py", *sorted((PLANNER / "plan" / "checks").glob("*.py"))]
 VERIFIER_MAY = {
     *("equations", "estimate", "architecture", "catalog", "traffic", "scenario", "units", "errors", "simulate"),
+    "carriers",
 }
 BUILDER = [
     *(PLANNER / "plan" / "rows").glob("*.py"),

@@ -7,9 +7,10 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal, InvalidOperation
 
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.catalog.offers import MOST_USD_PER_HOUR, OPTIONAL, PRICE, REQUIRED
 

@@ -22,9 +22,9 @@ import csv
 import io
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 
+from planner.carriers import dataclass
 from planner.catalog.importers.imported import Imported, countries_of, price_of
 from planner.catalog.model import Catalog, Shape
 from planner.errors import InputError, Place

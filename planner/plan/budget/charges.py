@@ -6,10 +6,11 @@ Read from the plan document; the sum of all charges is the plan's total, to the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.plan.asked import workloads_asked
 from planner.plan.budget.model import Commitment, Payment, WorkloadKind

@@ -7,13 +7,13 @@ Training is paid once, serving for as long as it runs: the two stand apart, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from typing import TypeVar
 
 from pydantic import ValidationError
 
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.errors import InputError, PlanError
 from planner.plan.asked import currency_of, report_asked

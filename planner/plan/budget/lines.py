@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from planner.carriers import dataclass
 from planner.plan.budget.charges import Charge
 from planner.plan.budget.model import WorkloadKind
 from planner.plan.budget.months import Month, hours_by_month

@@ -8,8 +8,8 @@ any, and costs of single ones are never added up.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from planner.carriers import dataclass
 from planner.plan.budget.model import MarginName, MarginsCost
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 

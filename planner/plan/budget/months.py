@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 
+from planner.carriers import dataclass
 from planner.plan.asked import workloads_asked
 from planner.plan.model.plan import PlanDocument
 from planner.scenario.fields import parse_date

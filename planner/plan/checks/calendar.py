@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from planner.carriers import dataclass
 from planner.plan.checks.dates import date_after
 from planner.plan.checks.exact import exact_cost
 from planner.plan.checks.facts import RESERVED, OfferFacts, jobs_of, pool_of_row, wait_hours

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.equations import mixed as eq
 from planner.equations.communication import NETWORK_LATENCY_S

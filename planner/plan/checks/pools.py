@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 
 if TYPE_CHECKING:

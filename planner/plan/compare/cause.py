@@ -9,9 +9,10 @@ decision together, and of which none can be spared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from planner.carriers import dataclass
 from planner.plan.compare.model import Level, Said, Verdict
 from planner.plan.compare.outcome import NOTHING, Items, Outcome
 from planner.plan.compare.resolve import ExhaustedError, Resolver

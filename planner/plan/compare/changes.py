@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from planner.candidates.offers import is_suspect
+from planner.carriers import dataclass
 from planner.catalog.diff import TABLES, WHOLE, difference
 from planner.catalog.diff import Change as Difference
 from planner.catalog.model import Catalog, Offer

@@ -17,12 +17,13 @@ prices at which its offers would win is `optimize.break_even`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from planner.candidates.search import Candidates
+from planner.carriers import dataclass
 from planner.optimize.break_even import break_even
 from planner.optimize.limited import Asker
 from planner.optimize.solve import Solution

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from planner.candidates.program import Task
 from planner.candidates.search import Candidates
 from planner.candidates.training_table import TrainingTable
+from planner.carriers import dataclass
 from planner.optimize.solve import Solution
 from planner.plan.others.other_plans import parts_of
 from planner.plan.rows.run import split_document

@@ -20,11 +20,12 @@ rose falls back, so a change that made something cheaper is the one that need no
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from planner.candidates.offers import usable_offers
 from planner.candidates.reprice import closed, offers_in_play, repriceable, repriced
 from planner.candidates.search import Candidates
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.estimate.market import market

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from planner.brief import brief
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.plan.compare.model import CatalogTold, SideTold
 from planner.plan.model.others import Conflict

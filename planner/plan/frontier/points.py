@@ -10,7 +10,7 @@ is the same, and what another range does better is left out at the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from planner.candidates.program import FloatArray, IntArray, Program, restrict
 from planner.candidates.search import Candidates, program_of
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
+from planner.carriers import dataclass
 from planner.deadline import TimeIsUp, is_up
 from planner.optimize.options import SolverOptions
 from planner.optimize.solve import Solution, optimize

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import FloatArray, IntArray, Program, Row, restrict
 from planner.candidates.prune import prune
+from planner.carriers import dataclass
 from planner.optimize.criteria import value_of
 from planner.optimize.solve import Solution
 

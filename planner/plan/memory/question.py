@@ -7,12 +7,13 @@ document (`plan/memory/v1`) that views only draw.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.equations import activations as act
 from planner.equations import memory as mem
 from planner.errors import UsageError

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.errors import UsageError
 from planner.estimate.machine import Machine
 from planner.estimate.serving import (

@@ -15,12 +15,13 @@ with M_p the most units that p can have.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from planner.candidates.program import IntArray, Program, Row, Task
 from planner.candidates.prune import alone_units
+from planner.carriers import dataclass
 from planner.optimize.solve import Solution
 from planner.plan.others.added import row_of, trimmed, with_columns
 

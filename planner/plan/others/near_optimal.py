@@ -9,13 +9,14 @@ The most is what the money allows, needed or not, no column beyond what it would
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from planner.candidates.program import IntArray, Program
 from planner.candidates.prune import alone_units
+from planner.carriers import dataclass
 from planner.optimize.solve import Solution
 from planner.plan.others.added import row_of, with_columns
 

@@ -7,7 +7,7 @@ were listed: those not dominated by a column *of the same label*, a label being 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from planner.candidates.program import IntArray, Program
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
 from planner.candidates.training import TrainingTable
+from planner.carriers import dataclass
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.document import build_document

@@ -10,11 +10,12 @@ cost and changes are made least together.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from planner.candidates.program import IntArray, Program
+from planner.carriers import dataclass
 from planner.optimize.solve import Solution
 from planner.plan.others.added import row_of, trimmed, with_columns
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +19,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_choice import busy_s
 from planner.candidates.training_question import TrainingQuestion
+from planner.carriers import dataclass
 from planner.optimize.solve import Solution
 from planner.plan.rows.place import usd
 from planner.plan.rows.pool_use import PoolUse, contract_figures, on_demand_price, share_rows

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
 
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 
 if TYPE_CHECKING:

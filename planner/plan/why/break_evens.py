@@ -8,7 +8,7 @@ device-hour; the break-even price is that price times the break-even share.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,7 @@ from planner.candidates.offers import Site
 from planner.candidates.program import Task
 from planner.candidates.search import Candidates
 from planner.candidates.training import TrainingTable
+from planner.carriers import dataclass
 from planner.optimize.break_even import BreakEven, break_even
 from planner.optimize.limited import Asker
 from planner.optimize.solve import Solution

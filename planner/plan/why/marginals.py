@@ -10,10 +10,10 @@ exact when both are proven optimal, and says what doing it would save; it says n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.candidates.search import Candidates
+from planner.carriers import dataclass
 from planner.optimize.limited import Asker, limit_of, used_by
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import Status, uninterrupted

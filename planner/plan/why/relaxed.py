@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from planner.candidates.program import IntArray, Program, Row, Task, restrict
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
 from planner.candidates.training_question import TrainingQuestion
+from planner.carriers import dataclass
 from planner.optimize.limited import Filter, Limited, More, limit_of
 from planner.plan.why.settings import OWNED, stated_limits
 from planner.scenario.load import with_settings

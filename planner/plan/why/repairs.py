@@ -9,10 +9,11 @@ other ways than the lifted one (`Relaxed.covers`), the repair is put to the whol
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.candidates.search import Candidates
+from planner.carriers import dataclass
 from planner.optimize.conflict import Conflict, find_conflict
 from planner.optimize.elastic import Combined, combined_repair
 from planner.optimize.limited import Asker, limit_of, verdict

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 
+from planner.carriers import dataclass
 from planner.scenario.schema import Scenario
 from planner.units import format_duration, format_money
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from planner.carriers import dataclass
 from planner.files import read_package_text
 from planner.report.blocks import Grid, Items
 from planner.report.escape import terminal

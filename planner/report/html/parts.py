@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
+from planner.carriers import dataclass
 from planner.report.blocks import Block, Column, Grid, Headline, Items, Lines, Timeline
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from planner.carriers import dataclass
 from planner.plan.budget.model import AMOUNTS, Budget, BudgetLine, What
 from planner.report.plan_words import spaced
 from planner.report.workbook.book import Book, Sheet

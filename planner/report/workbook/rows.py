@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from planner.candidates.money import significant_hours
+from planner.carriers import dataclass
 from planner.plan.budget.model import Budget, BudgetLine
 from planner.plan.model.plan import PlanDocument
 
