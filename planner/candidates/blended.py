@@ -116,7 +116,12 @@ class Blend:
         return np.asarray(rates[rows])
 
     def searched(
-        self, cost: AloneCost, among: Rows | None = None, below: float = np.inf, over: Callable[[], bool] = endless
+        self,
+        cost: AloneCost,
+        among: Rows | None = None,
+        below: float = np.inf,
+        over: Callable[[], bool] = endless,
+        guessed: Values | None = None,
     ) -> Blend:
         """Exact rates of what the cheapest fleet on one kind of replica alone would be made of.
 
@@ -128,10 +133,12 @@ class Blend:
             Fleets that cost more are not looked for.
         over
             Whether the time for it is up.
+        guessed
+            What a fleet on each layout costs by the moments of the mix; left out: it is worked out.
         """
         rows = np.arange(len(self.bound)) if among is None else among
         known, best = self, np.inf
-        guessed = cost.at(rows, self.guess(rows))
+        guessed = cost.at(rows, self.guess(rows)) if guessed is None else guessed
         for place in np.argsort(guessed, kind="stable")[: FIRST if among is None else 1].tolist():
             if np.isfinite(guessed[place]):
                 known = known.exactly([int(rows[place])])

@@ -145,7 +145,8 @@ class ServingTable:
         for device in np.argsort(least, kind="stable")[:most].tolist():
             if over():
                 break
-            whole = whole.searched(alone, able[kind == device], below=TOLD * float(least.min()), over=over)
+            mine, below = kind == device, TOLD * float(least.min())
+            whole = whole.searched(alone, able[mine], below=below, over=over, guessed=guessed[mine])
         return self._with(question, [whole, *others])
 
     @property
@@ -180,7 +181,10 @@ class ServingTable:
 
     def bounded(self, row: int) -> bool:
         """Whether the rates of a row are only known not to be higher."""
-        return self.blended and bool(self.open_rows[row])
+        if not self.blended:
+            return False
+        assert self.evaluated is not None
+        return not self.evaluated.blends[int(self.mix[row])].exact[self.places[row]]
 
     def layout_row(self, row: int) -> dict[str, int]:
         """The parallel split of one row."""

@@ -260,6 +260,8 @@ def _over(point: Point, goals: Mapping[str, Values]) -> Values:
     else:
         over = np.log(np.where(point.demand.limit >= 1, point.sequences / point.demand.limit, np.inf))
         for name, goal in goals.items():
+            if (over >= MOST).all():
+                break  # no other goal brings it lower
             metric, key, *each = name.split("_")
             if isinstance(point, MixedPoint):
                 late, shares = late_shares(point, metric, goal), point.demand.shares

@@ -42,10 +42,15 @@ class Steps:
 
     def _work(self, at: Complex) -> Complex:
         """x (1 - E[exp(-s P)]), prompts of a class being gamma distributed about their mean."""
-        part, shape = at[:, None, :] * self.prefill_s, np.maximum(self.variation, 1e-3)
-        transform = np.exp(-np.log1p(part * shape) / shape)
-        spread = np.asarray((self.shares * transform).sum(axis=1))
-        return np.asarray(self.requests_per_s * (1 - spread))
+        shape = np.maximum(self.variation, 1e-3)
+        scale, share = self.prefill_s * shape, self.shares * self.requests_per_s
+        real, imaginary = 1 + at.real[:, None, :] * scale, at.imag[:, None, :] * scale
+        size = share * np.exp(np.log(real * real + imaginary * imaginary) / (-2 * shape))  # of (1 + s P c)^(-1 / c)
+        angle = np.arctan2(imaginary, real) / shape
+        found = np.empty(at.shape, dtype=np.complex128)
+        found.real = self.requests_per_s - (size * np.cos(angle)).sum(axis=1)
+        found.imag = (size * np.sin(angle)).sum(axis=1)
+        return found
 
     def _exponent(self, at: Complex) -> Complex:
         """Sum of s, w(s), w(w(s)), ...: the transform of a step's length is exp(-D times it)."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
+
+import numpy as np
 
 from planner.candidates.blended import endless
 from planner.candidates.calendar import RESERVED
@@ -67,18 +69,22 @@ def kinds_of(candidates: Candidates, task: Task) -> int:
 def cheapest_by_device(candidates: Candidates, task: Task) -> dict[str, tuple[int, int]]:
     """Cost and row of the cheapest way on each device."""
     table = candidates.tables[task.name]
+    rows: Iterable[int] = range(len(table))
+    if isinstance(table, ServingTable):
+        rows = np.flatnonzero(table.needed_units <= table.max_units).tolist()
+    elif table.mixes:  # on several devices
+        rows = [row for row in rows if row not in table.mixes]
     best: dict[str, tuple[int, bool, int]] = {}
-    for row in range(len(table)):
-        if isinstance(table, TrainingTable) and row in table.mixes:
-            continue  # on several devices
-        if isinstance(table, ServingTable) and table.needed_units[row] > table.max_units[row]:
+    for row in rows:
+        site, cost = table.sites[row], workload_cost(candidates, task, row)
+        known = best.get(site.device.id)
+        if known is not None and cost > known[0]:
             continue
-        if table.sites[row].offer.price_model == RESERVED:  # what it costs is the contract's
+        if site.offer.price_model == RESERVED:  # what it costs is the contract's
             continue
-        device, cost = table.sites[row].device.id, workload_cost(candidates, task, row)
         unsure = _unsure(table, row)
-        if device not in best or (cost, unsure) < best[device][:2]:
-            best[device] = (cost, unsure, row)
+        if known is None or (cost, unsure) < known[:2]:
+            best[site.device.id] = (cost, unsure, row)
     return {device: (cost, row) for device, (cost, _, row) in best.items()}
 
 
