@@ -204,7 +204,7 @@ class Session:
             document = self._planned(self.ways, *self.answer())
         problems = despite_ctrl_c(
             lambda: (
-                _verify(document, catalog, load_model)
+                _verify(document, catalog, load_model, self.candidates.recall)
                 + (standing_of(document, self.ways).problems if self._stands(document) else [])
                 + (case_problems(document, catalog) if scenario.uncertainty else [])
             )
@@ -427,7 +427,7 @@ class Session:
         from planner.plan.others.other_plans import decisions_document, near_optimal_document, previous_document
 
         def verified(plan: PlanDocument) -> None:
-            problems = _verify(plan, self.catalog, load_model)
+            problems = _verify(plan, self.catalog, load_model, self.candidates.recall)
             if problems:
                 raise PlanError(*problems)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from planner.architecture.model import Architecture
 from planner.candidates.calendar import Pool
@@ -21,6 +21,7 @@ from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.given import given_offers
+from planner.estimate.recall import Recall
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 Question = TrainingQuestion | ServingQuestion
@@ -44,6 +45,7 @@ class Around:
     allow_suspect: bool = False
     every_layout: bool = False
     patience_s: float | None = None
+    recall: Recall = field(default_factory=Recall)  # what the estimates answered; no way depends on it
 
     def same_for(self, workload: Workload, before: Around) -> bool:
         """Whether a workload of its own finds the same ways here as there; False also where that is not known."""
@@ -122,7 +124,7 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
     sites = sites_of(scenario, market, ledger, allow_suspect=around.allow_suspect)
     sites += reserved_sites(around.pools, scenario, market)
     if isinstance(workload, ServingFleet):
-        fleet = resolve_serving(workload, arch, scenario, market)
+        fleet = resolve_serving(workload, arch, scenario, market, around.recall)
         lasting = _lasting(workload, sites, ledger)
         found = [] if patience.out(workload.name) else lasting
         served = serving_table(fleet, found, ledger, lambda: patience.over(workload.name))
@@ -139,6 +141,7 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
         every_layout=around.every_layout,
         patience_s=around.patience_s,
         patience=patience,
+        recall=around.recall,
     )
     return Evaluated(
         workload=workload,

@@ -39,6 +39,7 @@ from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.given import NO_MODEL
 from planner.estimate.market import market
+from planner.estimate.recall import Recall
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 
 MIXED = " + "  # between the devices of a mix
@@ -68,6 +69,7 @@ class Candidates:
     ways: Mapping[str, Evaluated] = field(default_factory=dict)  # of each workload as it was evaluated
     cut: tuple[str, ...] = ()  # workloads of which only some ways were looked at, for lack of time: nothing is proven
     tie_share: float = SHARE  # of the cost, within which costs are equal
+    recall: Recall = field(default_factory=Recall)  # what the estimates answered on the way
     unlisted: int | None = None  # bound of the criterion for mixes that are not among the ways; None: none matters
 
     @property
@@ -161,7 +163,9 @@ def enumerate_candidates(
     patience = Patience(workloads=[workload.name for workload in scenario.workloads], spent=spent)
     base, catalog = catalog, market(scenario, catalog)
     pools = pools_of(scenario, catalog, allow_suspect=allow_suspect)
+    recall = known.recall if known else Recall()
     around = Around(
+        recall=recall,
         scenario=scenario,
         catalog=base,
         pools=pools,
@@ -211,6 +215,7 @@ def enumerate_candidates(
         ways=ways,
         cut=tuple(patience.cut),
         tie_share=tie_share,
+        recall=recall,
     )
 
 

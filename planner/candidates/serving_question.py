@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from planner.candidates.offers import Site
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.machine import Machine
+from planner.estimate.recall import Recall
 from planner.estimate.resolve import serving_machine
 from planner.estimate.resolve_serving import (
     Requests,
@@ -37,6 +39,7 @@ class ServingQuestion:
     requests: Requests  # by bucket
     scenario: Scenario
     catalog: Catalog
+    recall: Recall = field(default_factory=Recall)  # what was answered of replicas
 
     @property
     def tier(self) -> str:
@@ -108,7 +111,9 @@ class ServingQuestion:
         return serving_equations(self.tier, given_throughput=given)
 
 
-def resolve_serving(fleet: ServingFleet, arch: Architecture, scenario: Scenario, catalog: Catalog) -> ServingQuestion:
-    """The fleet with its defaults filled in."""
-    requests = requests_of(fleet.traffic, fleet.prefix_cached or 0.0)
-    return ServingQuestion(fleet=fleet, arch=arch, requests=requests, scenario=scenario, catalog=catalog)
+def resolve_serving(
+    fleet: ServingFleet, arch: Architecture, scenario: Scenario, catalog: Catalog, recall: Recall | None = None
+) -> ServingQuestion:
+    """The fleet with its defaults filled in; `recall` holds what was answered of replicas before."""
+    requests, recall = requests_of(fleet.traffic, fleet.prefix_cached or 0.0), recall or Recall()
+    return ServingQuestion(fleet=fleet, arch=arch, requests=requests, scenario=scenario, catalog=catalog, recall=recall)

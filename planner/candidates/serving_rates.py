@@ -255,6 +255,7 @@ class _Evaluation:
         )
         return Replicas(
             arch=question.arch,
+            recall=question.recall,
             replica=replica,
             limits=self.limits,
             margins=Margins(

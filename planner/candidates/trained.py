@@ -17,6 +17,7 @@ from planner.candidates.training_question import TrainingQuestion, resolve_train
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.market import market
+from planner.estimate.recall import Recall
 from planner.scenario.schema import ModelRef, Scenario, TrainingJob
 
 
@@ -41,9 +42,10 @@ def ways_to_train(
     every_layout: bool = False,
     patience_s: float | None = None,
     patience: Patience | None = None,
+    recall: Recall | None = None,
 ) -> Trained:
     """Every legal way to run a job on some sites; those where its data cannot be are left out."""
-    question = replace(resolve_training(job, arch, scenario, catalog), patience_s=patience_s)
+    question = replace(resolve_training(job, arch, scenario, catalog, recall), patience_s=patience_s)
     there = sites_with_data(job, list(sites), scenario, catalog, ledger)
     table, median = training_tables(question, there, ledger, every_layout=every_layout, patience=patience)
     if not job.mix_within_job or (patience is not None and patience.out(job.name)):

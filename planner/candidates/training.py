@@ -14,7 +14,7 @@ the same evaluation, chosen from again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -32,15 +32,27 @@ from planner.candidates.training_table import Part, TrainingTable, priced
 from planner.carriers import dataclass
 from planner.estimate.frameworks import FRAMEWORKS, framework_can
 from planner.estimate.layout import Layout
+from planner.estimate.recall import figures_of
 from planner.estimate.resolve import host_bytes_per_device
+from planner.estimate.step_distinct import Ways
 from planner.estimate.terms import Terms
-from planner.estimate.training import training_memory, training_time
+from planner.estimate.training import (
+    OnMachine,
+    Timed,
+    is_analytic,
+    run_seconds,
+    step_seconds,
+    training_memory,
+    training_times,
+)
 from planner.estimate.training_memory import host_bytes
 from planner.units import format_bytes, format_duration
 
 __all__ = ["TrainingTable", "percentile", "training_table", "training_tables"]
 
 Rows = NDArray[np.int64]
+AT_ONCE = 1 << 17  # layouts on machines that are timed at once
+NEAR = 2e-5  # relative, of times: what is nearer to the best is told apart by its last digits (`ties.six_digits`)
 
 
 def training_table(
@@ -69,11 +81,11 @@ def training_tables(
     offloads = bool(question.job.offload)
     groups = group_by_physics(_able_sites(question, sites, ledger), host_memory=offloads)
     searches = [_Search(group=group, counts=node_counts(question, group, ledger)) for group in groups]
-    evaluated = _evaluate_memory(question, [search for search in searches if search.counts], out)
+    able = [] if out() else [search for search in searches if search.counts]
+    evaluated = _evaluate_memory(question, able)
     found = [
-        _fitting(question, search, evaluated[search.domain], ledger, every_layout=every_layout)
-        for search in searches
-        if search.counts and search.domain in evaluated and not out()
+        _chosen(question, one, ledger, every_layout=every_layout)
+        for one in _timed(question, evaluated, able, ledger, out, every_layout=every_layout)
     ]
     asked = priced(question, [parts[0] for parts in found], ledger)
     if all(len(parts) == 1 for parts in found):
@@ -110,39 +122,47 @@ class _Search:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Evaluated:
-    """Layouts and their memory, which does not depend on the device."""
+    """Layouts for any machine and their memory, which does not depend on the device."""
 
     layout: Layout
     memory: Terms
     needed: NDArray[np.float64]
     runs: Rows  # of rows that differ in recomputation alone
+    ways: Ways | None
+    by_count: Mapping[int, Rows]  # ascending, of each count of devices
 
-    def of_counts(self, device_counts: Sequence[int]) -> NDArray[np.bool_]:
-        """Mask of the layouts for any of the counts of devices."""
-        devices = np.asarray(self.layout.devices)
-        wanted = np.zeros(int(devices.max(initial=0)) + 1, dtype=bool)
-        wanted[[count for count in device_counts if count < len(wanted)]] = True
-        return np.asarray(wanted[devices])
+    def rows_on(self, search: _Search) -> Rows:
+        """Ascending rows of the layouts for the counts and the fast domain of some machines."""
+        some = [self.by_count[count] for count in search.device_counts if count in self.by_count]
+        rows = np.sort(np.concatenate(some)) if some else np.zeros(0, dtype=np.int64)
+        return np.asarray(rows[np.asarray(self.layout.tp)[rows] <= search.domain])
 
 
-def _evaluate_memory(
-    question: TrainingQuestion, searches: Sequence[_Search], out: Callable[[], bool]
-) -> dict[int, _Evaluated]:
-    """Layouts and their memory, once per domain size."""
-    wanted: dict[int, set[int]] = {}
+def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) -> _Evaluated:
+    """Layouts for all counts of devices in the largest fast domain that has them, and their memory."""
+    largest: dict[int, int] = {}
     for search in searches:
-        wanted.setdefault(search.domain, set()).update(search.device_counts)
-    result = {}
-    for domain, counts in wanted.items():
-        if out():
-            break
-        legal = enumerate_layouts(question.arch, sorted(counts), replace(question.rules, domain_devices=domain))
-        layout = _offered(question, legal)
-        memory = training_memory(question.arch, question.spec, layout)
-        result[domain] = _Evaluated(
-            layout=layout, memory=memory, needed=np.asarray(memory.total), runs=policy_runs(layout)
-        )
-    return result
+        for count in search.device_counts:
+            largest[count] = max(largest.get(count, 1), search.domain)
+    rules = replace(question.rules, domain_devices=max(largest.values(), default=1))
+    layout = _offered(question, enumerate_layouts(question.arch, sorted(largest), rules))
+    devices = np.asarray(layout.devices, dtype=np.int64)
+    domains = np.zeros(int(devices.max(initial=0)) + 1, dtype=np.int64)
+    for count in {count for count in largest if count < len(domains)}:
+        domains[count] = largest[count]
+    kept = np.flatnonzero(np.asarray(layout.tp) <= domains[devices])
+    layout, devices = layout.select(kept), devices[kept]
+    order = np.argsort(devices, kind="stable")
+    counts, starts = np.unique(devices[order], return_index=True)
+    memory = training_memory(question.arch, question.spec, layout)
+    return _Evaluated(
+        layout=layout,
+        memory=memory,
+        needed=np.asarray(memory.total),
+        runs=policy_runs(layout),
+        ways=Ways.of(layout),
+        by_count=dict(zip(counts.tolist(), np.split(order, starts[1:]))),
+    )
 
 
 def _offered(question: TrainingQuestion, layout: Layout) -> Layout:
@@ -171,26 +191,137 @@ def _levels(question: TrainingQuestion, site: Site) -> list[_Level]:
     return levels[:1] if same else levels
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fitting:
+    """Layouts that fit the memory of one machine at each confidence."""
+
+    search: _Search
+    evaluated: _Evaluated
+    levels: list[_Level]
+    union: Rows  # ascending, of any of them
+    places: list[Rows]  # by level, of the rows among these
+    noted: list[Ledger]  # by level
+
+
 def _fitting(
     question: TrainingQuestion, search: _Search, evaluated: _Evaluated, ledger: Ledger, *, every_layout: bool
-) -> list[Part]:
-    """At each confidence the layouts that fit the memory and meet the deadline; the fastest of each node count."""
+) -> _Fitting:
     site, levels = search.group[0], _levels(question, search.group[0])
-    of_counts = evaluated.of_counts(search.device_counts)
-    ledger.layouts_seen += int(of_counts.sum())
-    mine = np.flatnonzero(of_counts & _hosts_hold(question, search, evaluated.layout, ledger))
-    ledgers = [ledger, *(Ledger(workload=ledger.workload) for _ in levels[1:])]  # what the median drops is not told
-    fitting = [
-        _in_memory(question, evaluated, mine, site, level, noted, every_layout=every_layout)
-        for level, noted in zip(levels, ledgers)
+    mine = evaluated.rows_on(search)
+    ledger.layouts_seen += len(mine)
+    mine = _in_hosts(question, search, evaluated.layout, mine, ledger)
+    noted = [ledger, *(Ledger(workload=ledger.workload) for _ in levels[1:])]  # what the median drops is not told
+    rows = [
+        _in_memory(question, evaluated, mine, site, level, to, every_layout=every_layout)
+        for level, to in zip(levels, noted)
     ]
-    timed = _timed(question, site, evaluated, fitting)
-    if timed is None:
-        return [Part.empty(search.group)] * len(levels)
-    return [
-        _chosen(question, search, timed, rows, level, noted, every_layout=every_layout)
-        for rows, level, noted in zip(fitting, levels, ledgers)
+    wanted = np.zeros(len(evaluated.needed), dtype=bool)
+    for some in rows:
+        wanted[some] = True
+    union = np.flatnonzero(wanted)
+    places = [np.searchsorted(union, some) for some in rows]
+    return _Fitting(search=search, evaluated=evaluated, levels=levels, union=union, places=places, noted=noted)
+
+
+def _timed(
+    question: TrainingQuestion,
+    evaluated: _Evaluated,
+    searches: Sequence[_Search],
+    ledger: Ledger,
+    out: Callable[[], bool],
+    *,
+    every_layout: bool,
+) -> Iterator[_Timed]:
+    """Every machine with the time of every layout that fits at any confidence, some machines at once."""
+    waiting: list[_Fitting] = []
+
+    for search in searches:
+        if out():
+            break
+        waiting.append(_fitting(question, search, evaluated, ledger, every_layout=every_layout))
+        if sum(len(one.union) for one in waiting) >= AT_ONCE:
+            yield from _at_once(question, evaluated, waiting, every_layout=every_layout)
+            waiting = []
+    yield from _at_once(question, evaluated, waiting, every_layout=every_layout)
+
+
+def _at_once(
+    question: TrainingQuestion, evaluated: _Evaluated, fitting: Sequence[_Fitting], *, every_layout: bool
+) -> Iterator[_Timed]:
+    """Times on some machines: all but for rounding, of those that may be chosen or told term by term."""
+    some = [one for one in fitting if len(one.union)]
+    asked = [
+        OnMachine(
+            spec=question.spec_on(one.search.group[0]), machine=question.machine(one.search.group[0]), rows=one.union
+        )
+        for one in some
     ]
+    rough = {} if every_layout else _roughly(question, evaluated, some, asked)
+    wanted = [
+        rough[place].wanted(question, one.levels) if place in rough else np.arange(len(one.union))
+        for place, one in enumerate(some)
+    ]
+    exact = [replace(one, rows=one.rows[places]) for one, places in zip(asked, wanted)]
+    found = training_times(question.arch, evaluated.layout, evaluated.ways, exact)
+    busy = {key: busy_s(terms) for key, terms in {id(one.terms): one.terms for one in found}.items()}
+    timed = {}
+    for place, (one, its) in enumerate(zip(some, found)):
+        known = rough[place] if place in rough else _Timed.blank(one)
+        timed[id(one)] = known.exactly(wanted[place], its, busy[id(its.terms)])
+    for one in fitting:
+        yield timed[id(one)] if id(one) in timed else _Timed.blank(one)
+
+
+def _roughly(
+    question: TrainingQuestion, evaluated: _Evaluated, fitting: Sequence[_Fitting], asked: Sequence[OnMachine]
+) -> dict[int, _Timed]:
+    """Times that are right but for rounding, of the machines where they come cheaper than term by term, by place."""
+    places = [place for place, one in enumerate(asked) if is_analytic(one.spec)]
+    if evaluated.ways is None or not places:
+        return {}
+    some = [asked[place] for place in places]
+    steps = _steps(question, evaluated, [fitting[place] for place in places], some)
+    runs = run_seconds(question.arch, evaluated.layout, some, steps)
+    return {place: _Timed.blank(fitting[place]).over(*run) for place, run in zip(places, runs)}
+
+
+def _steps(
+    question: TrainingQuestion, evaluated: _Evaluated, fitting: Sequence[_Fitting], asked: Sequence[OnMachine]
+) -> list[NDArray[np.float64]]:
+    """Seconds of a step: recalled, or worked out for what is not known; kept by machine and count of devices."""
+    assert evaluated.ways is not None
+    devices = np.asarray(evaluated.layout.devices)
+    parts: list[tuple[int, Rows, tuple[bytes, int]]] = []  # machine, places among its layouts, and what is asked
+    for number, (one, its) in enumerate(zip(fitting, asked)):
+        told = _figures_of(question, one, its)
+        of_places = devices[one.union]
+        order = np.argsort(of_places, kind="stable")
+        counts, starts = np.unique(of_places[order], return_index=True)
+        parts += [
+            (number, places, (told, count)) for count, places in zip(counts.tolist(), np.split(order, starts[1:]))
+        ]
+    known = {key: question.recall.known(key) for _, _, key in parts}
+    missing = [part for part in parts if known[part[2]] is None]
+    of_machine: dict[int, list[Rows]] = {}
+    for number, places, _ in missing:
+        of_machine.setdefault(number, []).append(places)
+    new = [replace(asked[one], rows=asked[one].rows[np.concatenate(some)]) for one, some in of_machine.items()]
+    seconds = step_seconds(question.arch, evaluated.layout, evaluated.ways, new) if new else []
+    ends = np.cumsum([len(places) for _, places, _ in missing])[:-1]
+    for (_, _, key), value in zip(missing, np.split(np.concatenate(seconds), ends) if new else ()):
+        known[key] = value.copy()
+        question.recall.keep(key, known[key])
+    found = [np.empty(len(one.union)) for one in fitting]
+    for number, places, key in parts:
+        found[number][places] = known[key]
+    return found
+
+
+def _figures_of(question: TrainingQuestion, fitting: _Fitting, asked: OnMachine) -> bytes:
+    """Everything that the layouts on a machine and the time of their steps follow from, but the count of devices."""
+    site = fitting.search.group[0]
+    memory = (site.usable_bytes, host_bytes_per_device(site.shape), [level.memory_margin for level in fitting.levels])
+    return figures_of(question.physics, asked.machine, fitting.search.domain, *memory, texts=True)
 
 
 def _in_memory(
@@ -215,75 +346,95 @@ def _in_memory(
     return least
 
 
-def _timed(question: TrainingQuestion, site: Site, evaluated: _Evaluated, fitting: Sequence[Rows]) -> _Timed | None:
-    """The time of every row that fits at any confidence; None when there is none."""
-    wanted = np.zeros(len(evaluated.needed), dtype=bool)
-    for rows in fitting:
-        wanted[rows] = True
-    union = np.flatnonzero(wanted)
-    if not len(union):
-        return None
-    layout = evaluated.layout.select(union)
-    time = training_time(question.arch, question.spec_on(site), layout, question.machine(site))
-    return _Timed(
-        union=union,
-        layout=layout,
-        memory=evaluated.memory,
-        time=time,
-        finish_s=np.asarray(time.total, dtype=np.float64),
-        busy_s=busy_s(time),
-        nodes=np.asarray(layout.devices, dtype=np.int64) // site.shape.devices,
-    )
-
-
-def _hosts_hold(
-    question: TrainingQuestion, search: _Search, layout: Layout, ledger: Ledger
-) -> NDArray[np.bool_] | np.bool_:
-    """Layouts whose offloaded states and activations the hosts hold; all of them when nothing is offloaded."""
+def _in_hosts(question: TrainingQuestion, search: _Search, layout: Layout, rows: Rows, ledger: Ledger) -> Rows:
+    """Rows whose offloaded states and activations the hosts hold; all of them when nothing is offloaded."""
     most = host_bytes_per_device(search.group[0].shape)
     if not question.spec.offload or most is None:
-        return np.True_
-    over = np.asarray(host_bytes(question.arch, question.spec, layout).total) - most
-    missed = over[np.isin(layout.devices, search.device_counts) & (over > 0)]
+        return rows
+    over = np.asarray(host_bytes(question.arch, question.spec, layout.select(rows)).total) - most
+    missed = over[over > 0]
     if len(missed):
         text = f"needs {format_bytes(float(missed.min()))} less per device in the hosts of {search.group[0].shape.id}"
         ledger.drop("host-memory", "layouts", len(missed), nearest=text, miss=float(missed.min()))
-    return np.asarray(over <= 0)
+    return rows[over <= 0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Timed:
-    """Layouts of one machine with their memory and time."""
+    """Layouts that fit one machine, with their time."""
 
-    union: Rows  # ascending rows of all layouts that were evaluated
-    layout: Layout
-    memory: Terms  # of all layouts that were evaluated
-    time: Terms
+    fitting: _Fitting
+    time: Terms  # of those that may be chosen, and of others
+    place: Rows  # element of `time` of each of them; -1: not told term by term
     finish_s: NDArray[np.float64]
     busy_s: NDArray[np.float64]
     nodes: Rows
 
+    @classmethod
+    def blank(cls, fitting: _Fitting) -> _Timed:
+        """Nothing is known of any."""
+        count, devices = len(fitting.union), np.asarray(fitting.evaluated.layout.devices, dtype=np.int64)
+        return cls(
+            fitting=fitting,
+            time=Terms({}),
+            place=np.full(count, -1),
+            finish_s=np.full(count, np.nan),
+            busy_s=np.full(count, np.nan),
+            nodes=devices[fitting.union] // fitting.search.group[0].shape.devices,
+        )
 
-def _chosen(
-    question: TrainingQuestion,
-    search: _Search,
-    timed: _Timed,
-    rows: Rows,
-    level: _Level,
-    ledger: Ledger,
-    *,
-    every_layout: bool,
+    def over(self, busy: NDArray[np.float64], wall: NDArray[np.float64]) -> _Timed:
+        """With times that are right but for rounding."""
+        return replace(self, busy_s=busy, finish_s=wall)
+
+    def exactly(self, places: Rows, timed: Timed, busy: NDArray[np.float64]) -> _Timed:
+        """With the exact times of some of them."""
+        finish_s, busy_s, place = self.finish_s.copy(), self.busy_s.copy(), self.place.copy()
+        elements = timed.first + np.arange(len(places))
+        finish_s[places], busy_s[places], place[places] = timed.terms.total[elements], busy[elements], elements
+        return replace(self, finish_s=finish_s, busy_s=busy_s, place=place, time=timed.terms)
+
+    def wanted(self, question: TrainingQuestion, levels: Sequence[_Level]) -> Rows:
+        """Those that may be chosen, or come nearest to being on time: their last digits count."""
+        kept = np.zeros(len(self.finish_s), dtype=bool)
+        for rows, level in zip(self.fitting.places, levels):
+            late = _late_s(question, self, rows, level)
+            kept[rows[np.abs(late) <= NEAR * question.latest_s]] = True
+            missed = np.where((late > 0) & np.isfinite(late), late, np.inf)
+            if len(rows):
+                kept[rows[np.argmin(missed)]] = True
+            for some in (rows, rows[late <= 0]):
+                finish, nodes = self.finish_s[some], self.nodes[some]
+                least = np.full(int(nodes.max(initial=0)) + 1, np.inf)
+                np.minimum.at(least, nodes, finish)
+                kept[some[finish <= least[nodes] * (1 + NEAR)]] = True
+        return np.flatnonzero(kept)
+
+
+def _chosen(question: TrainingQuestion, timed: _Timed, ledger: Ledger, *, every_layout: bool) -> list[Part]:
+    """At each confidence the layouts that fit the memory and meet the deadline; the fastest of each node count."""
+    fitting = timed.fitting
+    if not len(fitting.union):
+        return [Part.empty(fitting.search.group)] * len(fitting.levels)
+    return [
+        _part(question, timed, rows, level, noted, every_layout=every_layout)
+        for rows, level, noted in zip(fitting.places, fitting.levels, fitting.noted)
+    ]
+
+
+def _part(
+    question: TrainingQuestion, timed: _Timed, rows: Rows, level: _Level, ledger: Ledger, *, every_layout: bool
 ) -> Part:
     """Of the rows that fit at a confidence those on time at it."""
-    rows = np.searchsorted(timed.union, rows)
-    on_time = _on_time(question, search.group[0], timed, rows, level, ledger)
-    kept = on_time if every_layout else fastest(timed.layout, timed.nodes, timed.finish_s, on_time)
+    group, layout, union = timed.fitting.search.group, timed.fitting.evaluated.layout, timed.fitting.union
+    on_time = _on_time(question, group[0], timed, rows, level, ledger)
+    kept = on_time if every_layout else fastest(layout, union, timed.nodes, timed.finish_s, on_time)
     ledger.drop("slower", "layouts", len(on_time) - len(kept))
     return Part(
-        group=search.group,
-        layout=timed.layout.select(kept),
-        memory=timed.memory.select(timed.union[kept]),
-        time=timed.time.select(kept),
+        group=group,
+        layout=layout.select(union[kept]),
+        memory=timed.fitting.evaluated.memory.select(union[kept]),
+        time=timed.time.select(timed.place[kept]),
         nodes=timed.nodes[kept],
         finish_s=timed.finish_s[kept],
         fastest_s=least_times(timed.nodes[rows], timed.finish_s[rows]),
@@ -303,10 +454,7 @@ def _note_memory(ledger: Ledger, site: Site, needed: NDArray[np.float64], level:
 
 def _on_time(question: TrainingQuestion, site: Site, timed: _Timed, rows: Rows, level: _Level, ledger: Ledger) -> Rows:
     finish_s, busy = timed.finish_s[rows], timed.busy_s[rows]
-    chance = question.preemption_margin(
-        site, np.where(np.isfinite(busy), busy, 1.0), timed.nodes[rows], level.confidence
-    )
-    late = finish_s * level.time_margin * chance - question.latest_s
+    late = _late_s(question, timed, rows, level)
     on_time = late <= 0  # nan and inf (a group that crosses an unknown network) are not on time
     endless = np.isfinite(busy) & ~np.isfinite(finish_s)
     ledger.drop("failures", "layouts", int(endless.sum()), nearest=f"{site.shape.id}: fails faster than it restarts")
@@ -318,6 +466,17 @@ def _on_time(question: TrainingQuestion, site: Site, timed: _Timed, rows: Rows, 
         text = f"{format_duration(least)} late{at} on {site.shape.id}"
         ledger.drop("deadline", "layouts", len(missed), nearest=text, miss=least)
     return rows[on_time]
+
+
+def _late_s(question: TrainingQuestion, timed: _Timed, rows: Rows, level: _Level) -> NDArray[np.float64]:
+    """Time beyond the deadline at a confidence; above 0 is late, nan and inf are never on time.  [s]"""
+    site, busy = timed.fitting.search.group[0], timed.busy_s[rows]
+    finish_s = timed.finish_s[rows] * level.time_margin
+    if site.spot:
+        finish_s = finish_s * question.preemption_margin(
+            site, np.where(np.isfinite(busy), busy, 1.0), timed.nodes[rows], level.confidence
+        )
+    return np.asarray(finish_s - question.latest_s)
 
 
 def percentile(confidence: float) -> str:

@@ -46,8 +46,10 @@ def busy_s(time: Terms) -> NDArray[np.float64]:
     return np.asarray(sum(time[name] for name in time if name not in RUN_TERMS))
 
 
-def fastest(layout: Layout, nodes: Rows, finish_s: NDArray[np.float64], chosen: Rows) -> Rows:
+def fastest(layout: Layout, rows: Rows, nodes: Rows, finish_s: NDArray[np.float64], chosen: Rows) -> Rows:
     """Of the chosen layouts the fastest of each node count, and plainer ones of a time that is as good as equal.
+
+    `rows` are those of `layout` that there are times of; the chosen are places among them.
 
     Of layouts of one time to ten digits the plainest, then the simplest. A plainer one of a later time that is the
     same to six digits stays beside it: it may be as cheap in a plan, and then it is the better (`candidates.ties`).
@@ -59,8 +61,8 @@ def fastest(layout: Layout, nodes: Rows, finish_s: NDArray[np.float64], chosen: 
     np.minimum.at(least, nodes[chosen], rough)
     near = rough == least[nodes[chosen]]
     ties, finish = chosen[near], finish[near]
-    involved = plain_training(layout)[ties]
-    simplest = [np.asarray(getattr(layout, name))[ties] for name in _SIMPLEST_LAST_TO_FIRST]
+    involved = plain_training(layout.select(rows[ties]))
+    simplest = [np.asarray(getattr(layout, name))[rows[ties]] for name in _SIMPLEST_LAST_TO_FIRST]
     order = np.lexsort((*simplest, involved, finish, nodes[ties]))
     kept: list[int] = []
     count, plainest = -1, 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field, replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,7 @@ from planner.catalog.model import Catalog
 from planner.estimate.bands import MEDIAN, ErrorBand
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
+from planner.estimate.recall import Recall, figures_of
 from planner.estimate.resolve import (
     band_on,
     base_tier,
@@ -42,6 +45,8 @@ class TrainingQuestion:
     catalog: Catalog
     state_bytes: float  # of the whole model, unsharded
     under_way: UnderWay | None = None  # where a step time was measured
+    physics: bytes = b""  # digest of what the layouts and the time of a step follow from, machines apart
+    recall: Recall = field(default_factory=Recall)  # what was answered of layouts on machines
     patience_s: float | None = None  # keep ways that take so long, to tell which deadline could be met
 
     @property
@@ -118,8 +123,10 @@ class TrainingQuestion:
         return training_equations(self.base_tier, mixed=self.job.mix_within_job)
 
 
-def resolve_training(job: TrainingJob, arch: Architecture, scenario: Scenario, catalog: Catalog) -> TrainingQuestion:
-    """The job with its defaults filled in."""
+def resolve_training(
+    job: TrainingJob, arch: Architecture, scenario: Scenario, catalog: Catalog, recall: Recall | None = None
+) -> TrainingQuestion:
+    """The job with its defaults filled in; `recall` holds what was answered of layouts on machines before."""
     sequence_length = sequence_length_of(job, arch)
     batches, batch_range = asked_batches(job, sequence_length)
     rules = LayoutRules(
@@ -140,7 +147,10 @@ def resolve_training(job: TrainingJob, arch: Architecture, scenario: Scenario, c
         catalog=catalog,
         state_bytes=_state_bytes(arch, spec, max(batch_range[0], 1.0)),
         under_way=under_way(job, arch, rules, scenario, catalog),
-    )
+        physics=figures_of(arch, replace(spec, tokens=0.0, epochs=1.0, progress_tokens=0.0, confidence=0.0,
+                                         critical_batch_tokens=None, run=None, step_time_s=None), rules, texts=True),
+        recall=recall or Recall(),
+    )  # fmt: skip
 
 
 def asked_batches(job: TrainingJob, sequence_length: int) -> tuple[tuple[float, ...], tuple[float, float]]:

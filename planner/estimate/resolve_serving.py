@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -219,6 +219,11 @@ def repeated_constants(parts: Sequence[ServingConstants], sizes: Sequence[int]) 
             columns[field.name] = np.repeat([float(value) for value in values], sizes)
     kept = {field.name: getattr(first, field.name) for field in fields(ServingConstants)}
     return ServingConstants(**{**kept, **columns})
+
+
+def with_fallbacks(constants: ServingConstants) -> ServingConstants:
+    """With shares that are not fitted as those of more general ones."""
+    return replace(constants, **{name: _share(constants, name) for name in _FALL_BACK})
 
 
 def _share(part: ServingConstants, name: str) -> Any:

@@ -173,7 +173,7 @@ def whole_run(steps: Terms, arch: Architecture, spec: TrainingSpec, devices: Any
     the terms of `run_overheads` follow, all 0 for a job without a `RunSpec`.
     """
     share = spec.remaining_share * spec.step_time_ratio
-    left = steps if share == 1.0 else Terms({name: array * share for name, array in steps.items()})
+    left = steps if np.all(np.asarray(share) == 1.0) else Terms({name: array * share for name, array in steps.items()})
     if spec.run is None:
         return Terms({**left, **dict.fromkeys(TERMS, 0.0)}, total=left.total)
     return Terms({**left, **run_overheads(left.total, devices, checkpoint_bytes_of(arch, spec), spec.run)})

@@ -7,9 +7,9 @@ wider still.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import field, fields, replace
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from planner.carriers import dataclass
 from planner.equations.cache_transfer import cache_transfer_s, transfers_per_s
 from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.machine import Machine
-from planner.estimate.resolve_serving import Requests, RowLimits
+from planner.estimate.recall import Recall, figures_of
+from planner.estimate.resolve_serving import Requests, RowLimits, with_fallbacks
 from planner.estimate.serving import ServingMemory, ServingSpec, serving_memory
 from planner.estimate.serving_open import (
     OpenLoad,
@@ -40,6 +41,8 @@ from planner.estimate.serving_work import taken
 
 Values = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Answer = TypeVar("Answer")
+_RATES = tuple(each.name for each in fields(Machine) if each.name not in ("constants", "family", "overheads"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,15 +120,31 @@ class Replicas:
     replica: Replica
     limits: RowLimits
     margins: Margins
+    recall: Recall = field(default_factory=Recall)  # what was answered of such replicas
 
     def take(self, index: Rows) -> Replicas:
         """The replicas of these rows, in any order and as often as named."""
         return Replicas(
             arch=self.arch,
+            recall=self.recall,
             replica=self.replica.take(index),
             limits=self.limits.take(index),
             margins=self.margins.take(index),
         )
+
+    def recalled(self, what: str, ask: FleetAsk, work: Callable[[], Answer], *figures: Any) -> Answer:
+        """An answer to a question of these replicas, worked out where it was not asked before."""
+        constants = with_fallbacks(self.replica.constants)
+        names = [each.name for each in fields(constants) if each.name not in ("name", "error", "error_source")]
+        asked = figures_of(
+            (self.replica.work, self.replica.layout, self.replica.peaks, self.replica.speculation),
+            [getattr(self.replica.machine, name) for name in _RATES],
+            [getattr(constants, name) for name in names],
+            (self.limits, self.margins, *figures),
+        )
+        targets = tuple(sorted(ask.targets_s.items()))
+        told = (ask.weights, ask.kv_cache, targets, ask.arrival_variability, ask.spread)
+        return self.recall.of((what, told, self.arch, asked), work)
 
 
 def replica_memory(ask: FleetAsk, replicas: Replicas, requests: Requests) -> ServingMemory:
@@ -183,16 +202,20 @@ def capacity_within_targets(
     Of pools the prefill side answers for the first token, less the time in which it sends the cache, the
     decode side for the others, with the time in which it takes the cache in: each counts its own network.
     """
-    if role != WHOLE:
-        return _pool(ask, replicas, requests, batch, role, None, at_confidence=True)
-    return slo_capacity(
-        Slowed(replica=replicas.replica, factor=replicas.margins.engine),
-        request_shape(requests),
-        ask.targets(replicas.margins),
-        batch,
-        arrival_variability=ask.arrival_variability,
-        max_batched_tokens=replicas.limits.max_batched_tokens,
-    )
+
+    def asked() -> OpenLoad:
+        if role != WHOLE:
+            return _pool(ask, replicas, requests, batch, role, None, at_confidence=True)
+        return slo_capacity(
+            Slowed(replica=replicas.replica, factor=replicas.margins.engine),
+            request_shape(requests),
+            ask.targets(replicas.margins),
+            batch,
+            arrival_variability=ask.arrival_variability,
+            max_batched_tokens=replicas.limits.max_batched_tokens,
+        )
+
+    return replicas.recalled(f"capacity {role}", ask, asked, requests, batch)
 
 
 def full_requests_per_s(
@@ -208,14 +231,18 @@ def rate_within_targets(
     """The rate of `capacity_within_targets` alone.  [1/s]"""
     if role != WHOLE:
         return capacity_within_targets(ask, replicas, requests, batch, role).requests_per_s
-    return largest_rate(
-        Slowed(replica=replicas.replica, factor=replicas.margins.engine),
-        request_shape(requests),
-        ask.targets(replicas.margins),
-        batch,
-        arrival_variability=ask.arrival_variability,
-        max_batched_tokens=replicas.limits.max_batched_tokens,
-    )
+
+    def asked() -> Values:
+        return largest_rate(
+            Slowed(replica=replicas.replica, factor=replicas.margins.engine),
+            request_shape(requests),
+            ask.targets(replicas.margins),
+            batch,
+            arrival_variability=ask.arrival_variability,
+            max_batched_tokens=replicas.limits.max_batched_tokens,
+        )
+
+    return replicas.recalled("rate", ask, asked, requests, batch)
 
 
 def load_of(
@@ -229,32 +256,40 @@ def load_of(
     role: int = WHOLE,
 ) -> OpenLoad:
     """What each replica does at a rate: as predicted, or at the confidence asked for (first token apart)."""
-    if role != WHOLE:
-        return _pool(ask, replicas, requests, batch, role, requests_per_s, at_confidence=at_confidence)
-    factor = replicas.margins.engine if at_confidence else 1.0
-    return load_at(
-        Slowed(replica=replicas.replica, factor=factor),
-        request_shape(requests),
-        requests_per_s,
-        batch,
-        arrival_variability=ask.arrival_variability,
-        max_batched_tokens=replicas.limits.max_batched_tokens,
-    )
+
+    def asked() -> OpenLoad:
+        if role != WHOLE:
+            return _pool(ask, replicas, requests, batch, role, requests_per_s, at_confidence=at_confidence)
+        factor = replicas.margins.engine if at_confidence else 1.0
+        return load_at(
+            Slowed(replica=replicas.replica, factor=factor),
+            request_shape(requests),
+            requests_per_s,
+            batch,
+            arrival_variability=ask.arrival_variability,
+            max_batched_tokens=replicas.limits.max_batched_tokens,
+        )
+
+    return replicas.recalled(f"load {role} {at_confidence}", ask, asked, requests, batch, requests_per_s)
 
 
 def keeps_targets(
     ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, requests_per_s: FloatOrArray
 ) -> NDArray[np.bool_]:
     """Whether each replica keeps every target at a rate at the confidence asked for; see `serving_open.keeps`."""
-    return keeps(
-        Slowed(replica=replicas.replica, factor=replicas.margins.engine),
-        request_shape(requests),
-        ask.targets(replicas.margins),
-        batch,
-        requests_per_s,
-        arrival_variability=ask.arrival_variability,
-        max_batched_tokens=replicas.limits.max_batched_tokens,
-    )
+
+    def asked() -> NDArray[np.bool_]:
+        return keeps(
+            Slowed(replica=replicas.replica, factor=replicas.margins.engine),
+            request_shape(requests),
+            ask.targets(replicas.margins),
+            batch,
+            requests_per_s,
+            arrival_variability=ask.arrival_variability,
+            max_batched_tokens=replicas.limits.max_batched_tokens,
+        )
+
+    return replicas.recalled("keeps", ask, asked, requests, batch, requests_per_s)
 
 
 def keeps_targets_idle(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray) -> NDArray[np.bool_]:

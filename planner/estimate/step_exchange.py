@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,7 @@ def _groups(ctx: Context, ranks: Values, stride: Values, parameters: Values) -> 
     return inner, Group(machine=ctx.machine, ranks=ranks / shared, stride=stride * shared), parameters
 
 
-def data_parallel_s(ctx: Context, forward_s: Values, backward_s: Values) -> Values:
+def data_parallel_s(ctx: Context, volumes_s: Sequence[Values], forward_s: Values, backward_s: Values) -> Values:
     """Gradients reduced and weights gathered in a step; `forward_s`, `backward_s` of one micro-batch hide them.
 
     Sharded weights are gathered for every micro-batch, except on a pipelined stage, which keeps them.
@@ -124,7 +125,7 @@ def data_parallel_s(ctx: Context, forward_s: Values, backward_s: Values) -> Valu
     lay, contention = ctx.layout, ctx.constants.contention
     if np.all(lay.dp * lay.cp == 1):
         return NONE
-    gather, scatter, reduce, across = _volumes_s(ctx)
+    gather, scatter, reduce, across = volumes_s
     gradients = np.where(lay.sharding == 0, reduce, scatter)
     once = _beside(ctx.stack.gradient_overlap, gradients, backward_s, contention)
     weights = _beside(ctx.stack.gather_overlap, gather, forward_s, contention)
@@ -138,9 +139,11 @@ def _beside(overlap: Any, communication_s: Values, hiding_s: Values, contention:
     return np.where(np.asarray(overlap) > 0, eq.exposed_s(communication_s, hiding_s, contention), communication_s)
 
 
-def _volumes_s(ctx: Context) -> tuple[Values, Values, Values, Values]:
+def volumes_s(ctx: Context) -> tuple[Values, Values, Values, Values]:
     """Times of gathering weights, scattering and reducing gradients, and reducing across copies."""
     gather = scatter = reduce = across = NONE
+    if np.all(ctx.layout.dp * ctx.layout.cp == 1):
+        return gather, scatter, reduce, across
     trained = ctx.stack.trained * np.asarray(ctx.stack.reduce_bytes)
     # with weights sharded, a layer is gathered at a time
     units = np.where(ctx.layout.sharding == 3, np.maximum(ctx.work.layer_count / ctx.layout.pp, 1.0), 1.0)

@@ -83,8 +83,13 @@ def context_of(work: Work, layout: Layout, machine: Machine, stack: Stack, const
         bytes_per_s=bandwidth * constants.memory / stack.overhead,
         wave_elements=np.asarray(constants.wave) * eq.TILE_ELEMENTS * multiprocessors,
         norm_split=np.where(np.asarray(stack.sequence_parallel) > 0, lay.tp, 1.0),
-        expert_tensor=np.where(np.mod(lay.dp * lay.cp, lay.ep) == 0, lay.tp, 1.0),
+        expert_tensor=expert_tensor(lay),
     )
+
+
+def expert_tensor(layout: Layout) -> Values:
+    """How tensor parallelism splits one expert."""
+    return np.where(np.mod(layout.dp * layout.cp, layout.ep) == 0, layout.tp, 1.0)
 
 
 def layer_pass(ctx: Context, layer: LayerWork) -> LayerPass:

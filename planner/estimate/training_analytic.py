@@ -6,6 +6,8 @@ stage: the one place where a job becomes a `Stack`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +15,15 @@ import numpy as np
 from planner.architecture.model import Architecture
 from planner.equations import rules
 from planner.equations.activations import EXPERT_IMBALANCE
+from planner.estimate.constants import NAMES as CONSTANTS
+from planner.estimate.constants import StepConstants
 from planner.estimate.frameworks import FP8_RECIPE, LOW_EXCHANGE_BYTES, RECIPES, planned_framework, stack_defaults
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.stack import Stack
-from planner.estimate.step import step_time
-from planner.estimate.terms import Terms
+from planner.estimate.step import step_seconds, step_time
+from planner.estimate.step_distinct import Index, Ways
+from planner.estimate.terms import Terms, Values
 from planner.estimate.work import Work
 
 if TYPE_CHECKING:
@@ -50,11 +55,64 @@ def analytic_time(arch: Architecture, spec: TrainingSpec, layout: Layout, machin
     ValueError
         The model has no layers.
     """
+    return _run(arch, spec, layout, machine, stack_of_job(arch, spec, layout, machine), None)
+
+
+def analytic_times(
+    arch: Architecture, spec: TrainingSpec, layout: Layout, machines: Sequence[Machine], of: Index, ways: Ways
+) -> Terms:
+    """The same of layouts on several machines, which are `machines[of]`."""
+    return _run(arch, spec, layout, *_columns(arch, spec, layout, machines, of), ways)
+
+
+def analytic_steps(
+    arch: Architecture, spec: TrainingSpec, layout: Layout, machines: Sequence[Machine], of: Index, ways: Ways
+) -> Values:
+    """Seconds of one optimizer step of layouts on several machines, but for rounding."""
+    machine, stack = _columns(arch, spec, layout, machines, of)
+    work = Work.of(arch, spec.sequence_length)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return step_seconds(work, layout, machine, stack, machine.constants, ways)
+
+
+def runs_of_steps(spec: TrainingSpec, global_batch: Any, step_s: Values) -> Values:
+    """Seconds of all optimizer steps of a run."""
+    batch_tokens = rules.tokens_per_step(np.asarray(global_batch, dtype=np.float64), spec.sequence_length)
+    found = rules.optimizer_steps(spec.tokens, spec.epochs, batch_tokens) * step_s
+    if spec.critical_batch_tokens is not None:
+        found = found * rules.critical_batch_token_factor(batch_tokens, spec.critical_batch_tokens)
+    return np.asarray(found)
+
+
+def _columns(
+    arch: Architecture, spec: TrainingSpec, layout: Layout, machines: Sequence[Machine], of: Index
+) -> tuple[Machine, Stack]:
+    """Machines and software of each layout."""
+    stages = np.minimum(np.asarray(layout.sharding, dtype=np.int64), 3)
+    each = [_fields(arch, spec, machine, stage) for machine in machines for stage in range(4)]
+    software = {name: column([one[name] for one in each], 4 * of + stages) for name in each[0]}
+    names = [f.name for f in fields(Machine) if f.name not in ("constants", "family", "overheads")]
+    rates = {name: column([getattr(one, name) for one in machines], of) for name in names}
+    fitted = {name: column([getattr(one.constants, name) for one in machines], of) for name in CONSTANTS}
+    return Machine(**rates, constants=StepConstants(**fitted)), Stack(**software)
+
+
+def column(values: Sequence[Any], of: Index) -> Any:
+    """The value of each element, `values[of]`; a number where all are the same."""
+    first = values[0]
+    if all(value == first for value in values):
+        return first
+    return np.array(values, dtype=np.float64)[of]
+
+
+def _run(
+    arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine, stack: Stack, ways: Ways | None
+) -> Terms:
     if not arch.layers:
         raise ValueError("the analytic tier needs the layers of a model")
     work = Work.of(arch, spec.sequence_length)
     with np.errstate(invalid="ignore", divide="ignore"):
-        step = step_time(work, layout, machine, stack_of_job(arch, spec, layout, machine), machine.constants)
+        step = step_time(work, layout, machine, stack, machine.constants, ways)
     batch_tokens = rules.tokens_per_step(layout.as_floats().global_batch, spec.sequence_length)
     steps = rules.optimizer_steps(spec.tokens, spec.epochs, batch_tokens)
     terms = {name: np.asarray(steps * value) for name, value in step.items()}

@@ -19,6 +19,7 @@ from planner.catalog.model import Catalog
 from planner.errors import Problem
 from planner.estimate.given import NO_MODEL, known
 from planner.estimate.market import market
+from planner.estimate.recall import Recall
 from planner.estimate.resolve import sequence_length_of
 from planner.estimate.serving_tiers import fleet_demand
 from planner.plan.checks.allocation import AllocationCheck
@@ -48,7 +49,9 @@ MOST_SCENARIOS = 16  # that are kept read
 ModelLoader = Callable[[ModelRef | None], Architecture]
 
 
-def verify(document: PlanDocument, catalog: Catalog, load_model: ModelLoader) -> list[Problem]:
+def verify(
+    document: PlanDocument, catalog: Catalog, load_model: ModelLoader, recall: Recall | None = None
+) -> list[Problem]:
     """Every way in which a plan document contradicts its own scenario, its catalog or itself.
 
     Parameters
@@ -59,19 +62,21 @@ def verify(document: PlanDocument, catalog: Catalog, load_model: ModelLoader) ->
         The catalog that it names.
     load_model
         Turns a model reference into an architecture.
+    recall
+        What the estimates answered before, by the figures that they were asked with.
 
     Returns
     -------
     Problems; empty when the plan holds.
     """
-    return Checker(catalog, load_model).problems(document)
+    return Checker(catalog, load_model, recall).problems(document)
 
 
 class Checker:
     """Verifies plans of one catalog, one after another: what two plans have in common is worked out once."""
 
-    def __init__(self, catalog: Catalog, load_model: ModelLoader) -> None:
-        self._catalog, self._load_model = catalog, load_model
+    def __init__(self, catalog: Catalog, load_model: ModelLoader, recall: Recall | None = None) -> None:
+        self._catalog, self._load_model, self._recall = catalog, load_model, recall
         self._asked: dict[str, _Asked] = {}
 
     def problems(self, document: PlanDocument) -> list[Problem]:
@@ -125,7 +130,7 @@ class Checker:
             scenario = parse_scenario(text, file=document["scenario_file"])
             if len(self._asked) >= MOST_SCENARIOS:
                 self._asked.clear()
-            self._asked[text] = _Asked(scenario, market(scenario, self._catalog), Memo())
+            self._asked[text] = _Asked(scenario, market(scenario, self._catalog), Memo(self._recall))
         return self._asked[text]
 
 

@@ -82,7 +82,7 @@ def deadline(clock: Callable[[], float]) -> Deadline:
 def test_what_was_listed_in_time_gives_a_plan_that_claims_nothing() -> None:
     """After a few looks at the clock the time of the first job is up, and that of the second is not."""
     cheapest = api.solve(QUESTION, MANY)
-    looks = iter([0.0] * 11)
+    looks = iter([0.0] * 8)
     plan = api.solve(QUESTION, MANY, time_limit_s=deadline(lambda: next(looks, 3.5)))
     summary = plan.document["summary"]
     assert plan.status == "feasible"

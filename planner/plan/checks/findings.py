@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from planner.errors import InputError, Problem
+from planner.estimate.recall import Recall
 
 TOLERANCE = 1e-9  # relative, for what is printed as a float
 LOST = 1e-13  # of the largest number beside it, for what may be the rest of a difference
@@ -51,8 +52,9 @@ class Memo:
     A plan asks the same of equal rows, and so do many plans of one scenario.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, recall: Recall | None = None) -> None:
         self._found: dict[Hashable, Any] = {}
+        self.recall = recall or Recall()  # what the estimates answered
 
     def of(self, key: Hashable, work: Callable[[], Value]) -> Value:
         """What `work` gives, worked out at most once for a key."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog
+from planner.estimate.recall import Recall
 from planner.estimate.resolve import peaks_of, serving_machine
 from planner.estimate.resolve_serving import Requests, mixes_of, requests_of, row_limits, speculation_of
 from planner.estimate.serving import (
@@ -307,7 +308,13 @@ class OneReplica:
 
 
 def one_replica(
-    fleet: ServingFleet, arch: Architecture, catalog: Catalog, facts: OfferFacts, split: ServingLayout, role: int
+    fleet: ServingFleet,
+    arch: Architecture,
+    catalog: Catalog,
+    facts: OfferFacts,
+    split: ServingLayout,
+    role: int,
+    recall: Recall,
 ) -> OneReplica:
     """The replica of a row; `split` has the sizes tp, pp, dp, ep and cp."""
     tier = tier_on(fleet, arch, facts.device, catalog)
@@ -329,6 +336,7 @@ def one_replica(
     by_engine = fleet_tier(fleet, arch) == "analytic"
     engine = Replicas(
         arch=arch,
+        recall=recall,
         replica=replica,
         limits=row_limits(fleet, [(facts.device, facts.shape)], [1], by_engine=by_engine),
         margins=tier.margins(fleet.confidence_share),

@@ -103,7 +103,7 @@ class Copy(NamedTuple):
     @property
     def one(self) -> OneReplica:
         """The replica."""
-        return one_replica(self.fleet, self.arch, self.catalog, self.facts, self.split, self.role)
+        return one_replica(self.fleet, self.arch, self.catalog, self.facts, self.split, self.role, self.memo.recall)
 
     def rates_per_s(self, served: tuple[bool, ...] = ()) -> Rates:
         """Of each bucket alone, or of those that are served together.  [1/s]"""

@@ -91,6 +91,7 @@ def _evened(flows: NDArray[np.float64], kinds: NDArray[np.int64], replicas: NDAr
 def replica_site(question: ServingQuestion, site: Site, split: dict[str, int], role: int) -> ReplicaSite:
     """One replica of a fleet on a site."""
     return ReplicaSite(
+        recall=question.recall,
         fleet=question.fleet,
         arch=question.arch,
         catalog=question.catalog,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +19,7 @@ from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Shape
 from planner.equations.registry import as_float
+from planner.estimate.recall import Recall
 from planner.estimate.resolve import peaks_of, serving_machine
 from planner.estimate.resolve_serving import Requests, requests_of, row_limits, speculation_of
 from planner.estimate.serving import ReplicaLayout, ServingMemory
@@ -55,6 +57,7 @@ class ReplicaSite:
     inter_node_bytes_per_s: float | None
     split: Mapping[str, int]  # tp, pp, dp, ep
     role: int = WHOLE
+    recall: Recall = field(default_factory=Recall)  # what was answered of replicas
 
     @property
     def analytic(self) -> bool:
@@ -92,6 +95,7 @@ class ReplicaSite:
         )
         return Replicas(
             arch=self.arch,
+            recall=self.recall,
             replica=replica,
             limits=row_limits(self.fleet, [(self.device, self.shape)], [1], by_engine=self.analytic),
             margins=self.tier.margins(self.fleet.confidence_share),

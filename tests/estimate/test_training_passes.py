@@ -1,0 +1,89 @@
+"""Machines that are timed together against each by itself; times but for rounding against those term by term."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from planner.api import load_catalog, load_model
+from planner.candidates import training
+from planner.candidates.layouts import enumerate_layouts
+from planner.candidates.ledger import Ledger
+from planner.candidates.offers import Site, group_by_physics, sites_of
+from planner.candidates.training_question import TrainingQuestion, resolve_training
+from planner.estimate.recall import Recall
+from planner.estimate.step_distinct import Ways
+from planner.estimate.training import OnMachine, run_seconds, step_seconds, training_time, training_times
+from tests.tiers import sampled
+from tests.worlds import job, scenario
+
+MODELS = ("llama-3.2-1b", "qwen3-30b-a3b", "gemma-2-2b")
+SPREAD = {"recompute": ["none", "selective", "full"], "sharding": ["none", "zero-1", "zero-2", "zero-3"]}
+HARDWARE = {"allow": ["h100-sxm-80gb", "a100-*", "l4", "tpu-v5e", "trainium2"], "pricing": ["on_demand", "spot"],
+            "spot": {"interruptions": "0.02 /h"}}  # fmt: skip
+
+
+def asked(model: str, **changes: object) -> tuple[TrainingQuestion, list[list[Site]]]:
+    """A job on some machines, not all of one kind of software."""
+    one = job(model=model, tokens="5B", deadline="20 days", sequence_length=4096, global_batch="1M tokens")
+    plan = scenario([{**one, "estimator": "analytic", **SPREAD, **changes}], hardware=HARDWARE)
+    world = load_catalog()
+    question = resolve_training(plan.training[0], load_model(plan.training[0].model), plan, world)
+    groups = group_by_physics(sites_of(plan, world, Ledger(workload="job")))
+    return question, groups
+
+
+def machines(question: TrainingQuestion, groups: Sequence[list[Site]], count: int) -> list[OnMachine]:
+    """Every other layout on each of them, from another one on."""
+    found = [OnMachine(spec=question.spec_on(g[0]), machine=question.machine(g[0]), rows=np.arange(0)) for g in groups]
+    rows = [np.arange(place % 3, count, 2) for place in range(len(found))]
+    return [OnMachine(spec=one.spec, machine=one.machine, rows=some) for one, some in zip(found, rows)]
+
+
+@pytest.mark.parametrize("model", sampled(MODELS, 2))
+def test_together_is_each_by_itself_to_the_last_bit(model: str) -> None:
+    question, groups = asked(model)
+    layout = enumerate_layouts(question.arch, [8, 32], question.rules)
+    ways = Ways.of(layout)
+    assert ways is not None
+    few = machines(question, groups[:12], len(layout.devices))
+    steps, finite = step_seconds(question.arch, layout, ways, few), 0
+    rough = run_seconds(question.arch, layout, few, steps)
+    for one, timed, (_, wall) in zip(few, training_times(question.arch, layout, ways, few), rough):
+        alone = training_time(question.arch, one.spec, layout.select(one.rows), one.machine)
+        mine = np.arange(timed.first, timed.first + len(one.rows))
+        together = timed.terms.select(mine)
+        assert list(together) == list(alone)
+        for name, values in alone.items():
+            assert np.array_equal(together[name], values, equal_nan=True), name
+        known = np.isfinite(alone.total)
+        finite += int(known.sum())
+        np.testing.assert_allclose(wall[known], alone.total[known], rtol=1e-12)
+        assert not np.isfinite(wall[~known]).any()
+    assert finite > 1000
+
+
+@pytest.mark.parametrize("model", sampled(MODELS, 1))
+def test_what_is_timed_roughly_first_is_chosen_as_if_all_were_exact(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where steps are recalled from a job of other tokens and another deadline."""
+    recall = Recall()
+
+    def tables(change: dict[str, object]) -> list[object]:
+        question, groups = asked(model, **change)
+        question = training.replace(question, recall=recall)
+        ledger = Ledger(workload="job")
+        sites = [site for group in groups[:20] for site in group]
+        found = training.training_tables(question, sites, ledger)
+        told = [[each.cost_microusd, each.finish_s.tolist(), each.nodes.tolist(), each.fastest_s] for each in found]
+        return [*told, [dict(found[0].time.row(row)) for row in range(len(found[0]))], ledger.reasons()]
+
+    for change in ({}, {"tokens": "7B"}, {"deadline": "4 days"}):
+        quick = tables(change)
+        with monkeypatch.context() as patch:
+            patch.setattr(training, "_roughly", lambda *_: {})
+            assert tables(change) == quick
+    assert len(quick[2]) > 3  # type: ignore[arg-type]
