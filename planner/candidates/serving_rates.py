@@ -42,6 +42,7 @@ from planner.estimate.serving_fleet import (
     capacity_within_targets,
     fleet_memory,
     full_requests_per_s,
+    rate_within_targets,
 )
 from planner.estimate.serving_step import Replica, ServingWork
 from planner.estimate.serving_tiers import fleet_engine
@@ -229,14 +230,13 @@ class _Evaluation:
                 continue
             requests = self.question.requests.take(bucket[asked])
             some = everyone.take(row[asked])
-            load = capacity_within_targets(ask, some, requests, batch[asked], role)
-            found = _flat(load.requests_per_s, len(asked))
+            found = _flat(rate_within_targets(ask, some, requests, batch[asked], role), len(asked))
             rates[role, asked] = full[role, asked] = np.where(np.isfinite(found), found, 0.0)
             if targeted:
                 found = _flat(full_requests_per_s(ask, some, requests, batch[asked], role), len(asked))
                 full[role, asked] = np.where(np.isfinite(found), found, 0.0)
             if role == WHOLE:
-                self._note_targets(row[asked], load, everyone.margins.take(row[asked]))
+                self._note_targets(asked, row, bucket, batch, rates[role])
         if split == "true" and not rates.any():
             self._note_unknown(count)
         return rates.reshape(-1, count, buckets), full.reshape(-1, count, buckets)
@@ -278,39 +278,40 @@ class _Evaluation:
         text = "a bare parameter count has no speed of its own: give throughput, or name a preset or config"
         self.ledger.drop("shape-unknown", "layouts", count, nearest=text)
 
-    def _note_targets(self, rows: Rows, load: Any, margins: Margins) -> None:
+    def _note_targets(self, asked: Rows, row: Rows, bucket: Rows, batch: Values, rates: Values) -> None:
         """Replicas that keep a target on no bucket, with the nearest miss."""
         able = np.zeros(len(self.group_of), dtype=bool)
-        able[rows[_flat(load.requests_per_s, len(rows)) > 0]] = True
-        failed = ~able[rows]
-        if not failed.any():
+        able[row[asked[rates[asked] > 0]]] = True
+        failed = asked[~able[row[asked]]]
+        if not len(failed):
             return
-        first = _flat(margins.first_token, len(rows))
-        miss, name, value = _nearest_miss(self.question.ask.targets_s, load, first, failed)
+        rows, some = row[failed], self._replicas().take(row[failed])
+        requests = self.question.requests.take(bucket[failed])
+        load = capacity_within_targets(self.question.ask, some, requests, batch[failed])
+        miss, name, value = _nearest_miss(self.question.ask.targets_s, load, _flat(some.margins.first_token, len(rows)))
         where = self.groups[int(self.group_of[rows[miss]])][0].device.id
         limit = self.question.ask.targets_s.get(name)
         text = f"an idle replica on {where} keeps no target"
         if limit is not None:
             text = f"{name} {1e3 * value:.4g} ms > {1e3 * limit:.4g} ms on an idle {where}"
         over = value / limit - 1.0 if limit else np.inf
-        self.ledger.drop("latency", "layouts", len(np.unique(rows[failed])), nearest=text, miss=over)
+        self.ledger.drop("latency", "layouts", len(np.unique(rows)), nearest=text, miss=over)
 
 
-def _nearest_miss(targets_s: Any, load: Any, first: Values, failed: NDArray[np.bool_]) -> tuple[int, str, float]:
+def _nearest_miss(targets_s: Any, load: Any, first: Values) -> tuple[int, str, float]:
     """The element that comes nearest to its targets, the one that it misses most, and what it has there.
 
     `first` is what the time to the first token may take beyond the engine's own margin.
     """
-    places = np.flatnonzero(failed)
     if not targets_s:
-        return int(places[0]), "", 0.0
-    latencies = {name: _flat(load.latency_s(name), len(failed))[places] for name in targets_s}
-    latencies |= {name: value * first[places] for name, value in latencies.items() if name.startswith("ttft")}
+        return 0, "", 0.0
+    latencies = {name: _flat(load.latency_s(name), len(first)) for name in targets_s}
+    latencies |= {name: value * first for name, value in latencies.items() if name.startswith("ttft")}
     over = np.stack([latencies[name] / limit for name, limit in targets_s.items()])
     worst = np.where(np.isfinite(over), over, np.inf).max(axis=0)
     best = int(np.argmin(worst))
     name = list(targets_s)[int(np.argmax(over[:, best]))]
-    return int(places[best]), name, float(over[:, best].max() * targets_s[name])
+    return best, name, float(over[:, best].max() * targets_s[name])
 
 
 def note_memory(evaluation: _Evaluation, missing: Values) -> None:

@@ -134,7 +134,7 @@ class _Evaluated:
     def rows_on(self, search: _Search) -> Rows:
         """Ascending rows of the layouts for the counts and the fast domain of some machines."""
         some = [self.by_count[count] for count in search.device_counts if count in self.by_count]
-        rows = np.sort(np.concatenate(some)) if some else np.zeros(0, dtype=np.int64)
+        rows = np.sort(np.concatenate(some), kind="stable") if some else np.zeros(0, dtype=np.int64)
         return np.asarray(rows[np.asarray(self.layout.tp)[rows] <= search.domain])
 
 

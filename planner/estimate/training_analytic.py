@@ -89,7 +89,11 @@ def _columns(
 ) -> tuple[Machine, Stack]:
     """Machines and software of each layout."""
     stages = np.minimum(np.asarray(layout.sharding, dtype=np.int64), 3)
-    each = [_fields(arch, spec, machine, stage) for machine in machines for stage in range(4)]
+    known: dict[object, list[dict[str, Any]]] = {}
+    for one in machines:
+        if (one.family, one.overheads) not in known:
+            known[one.family, one.overheads] = [_fields(arch, spec, one, stage) for stage in range(4)]
+    each = [found for one in machines for found in known[one.family, one.overheads]]
     software = {name: column([one[name] for one in each], 4 * of + stages) for name in each[0]}
     names = [f.name for f in fields(Machine) if f.name not in ("constants", "family", "overheads")]
     rates = {name: column([getattr(one, name) for one in machines], of) for name in names}
