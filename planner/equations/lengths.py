@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 
 from planner.equations.registry import FloatOrArray, as_float, equation
@@ -80,6 +82,54 @@ def lognormal_second_moment(mean: FloatOrArray, sigma: FloatOrArray) -> FloatOrA
     10000.0
     """
     return as_float(mean) ** 2 * np.exp(as_float(sigma) ** 2)
+
+
+@equation("EQ-TRF-5")
+def lognormal_partial_moment(
+    mean: FloatOrArray, sigma: FloatOrArray, order: int, low: FloatOrArray, high: FloatOrArray
+) -> FloatOrArray:
+    """Mean of a power of a log-normal length over those between two quantiles, counted as 0 elsewhere.
+
+    Parameters
+    ----------
+    mean
+        Mean m.  [tokens]
+    sigma
+        Standard deviation of the logarithm.  [1]
+    order
+        The power r: 0 gives the share of the lengths, 1 the part of the mean, 2 that of the second moment.
+    low, high
+        Shares of the lengths below the two quantiles.  [1]
+
+    Returns
+    -------
+    E[X^r; low < F(X) <= high].  [tokens^r]
+
+    Notes
+    -----
+    Eq. (1):  m^r exp((r^2 - r) sigma^2 / 2) (N(z(high) - r sigma) - N(z(low) - r sigma)),  z the quantiles of N
+
+    References
+    ----------
+    [1] N. L. Johnson, S. Kotz, N. Balakrishnan, "Continuous Univariate Distributions," vol. 1, 2nd ed., 1994,
+        ch. 14: moments of the truncated log-normal.
+
+    Examples
+    --------
+    >>> round(float(lognormal_partial_moment(1500, 0.8, 1, 0.0, 1.0)), 6)
+    1500.0
+    """
+    shift = order * as_float(sigma)
+    whole = as_float(mean) ** order * np.exp((order**2 - order) / 2 * as_float(sigma) ** 2)
+    return np.asarray(whole * (_share_below(high, shift) - _share_below(low, shift)))[()]
+
+
+def _share_below(quantile: FloatOrArray, shift: FloatOrArray) -> FloatOrArray:
+    """N(z(q) - shift)."""
+    normal = NormalDist()
+    ends = {0.0: -np.inf, 1.0: np.inf}
+    score = np.vectorize(lambda q: ends[q] if q in ends else normal.inv_cdf(q), otypes=[float])(as_float(quantile))
+    return np.vectorize(normal.cdf, otypes=[float])(score - shift)[()]  # type: ignore[no-any-return]
 
 
 @equation("EQ-TRF-3")

@@ -111,9 +111,10 @@ def _described(fleet: ServingFleet, demand: Demand) -> Traffic | None:
 
 def _of_numbers(fleet: ServingFleet) -> Traffic:
     given, made = fleet.input_length, fleet.output_length
-    return Traffic.of_lengths(
-        given.moments if given else _UNKNOWN, made.moments if made else _UNKNOWN, requests_per_s=0.0
-    )
+    apart = fleet.integer_slices or fleet.disaggregated != "false" or fleet.tier != "analytic"
+    together = bool(fleet.targets_s) and not apart  # as `planner.estimate.serving_tiers.blended` has it
+    lengths = (given.moments if given else _UNKNOWN, made.moments if made else _UNKNOWN)
+    return Traffic.of_lengths(*lengths, requests_per_s=0.0, together=together)
 
 
 def _of_histogram(histogram: Histogram) -> Traffic:

@@ -6,12 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.carriers import dataclass
-from planner.traffic.model import Array
+from planner.traffic.model import INPUT_QUANTILES, OUTPUT_QUANTILES, Array
 
-# The long requests are few and dear: the quantiles are closer at the upper end. 20 buckets, the least
-# of which holds 0.08 * 0.1 = 0.8 % of the requests.
-_INPUT_QUANTILES = (0.3, 0.6, 0.8, 0.92, 1.0)
-_OUTPUT_QUANTILES = (0.4, 0.7, 0.9, 1.0)
 LEAST_SHARE = 0.005
 
 
@@ -29,12 +25,12 @@ class Grid:
 
 def quantile_grid(input_tokens: Array, output_tokens: Array) -> Grid:
     """At most 20 buckets of at least 0.5 % of the requests each (or one request), with the exact moments of each."""
-    rows, row_edges = _binned(input_tokens, _INPUT_QUANTILES)
+    rows, row_edges = _binned(input_tokens, INPUT_QUANTILES)
     label = np.zeros(rows.size, dtype=np.int64)
     names: list[str] = []
     for row, edge in enumerate(row_edges):
         inside = np.flatnonzero(rows == row)
-        columns, edges = _binned(output_tokens[inside], _OUTPUT_QUANTILES)
+        columns, edges = _binned(output_tokens[inside], OUTPUT_QUANTILES)
         label[inside] = len(names) + columns
         names += [f"{edge:.0f}/{upper:.0f}" for upper in edges]
     count = np.bincount(label, minlength=len(names)).astype(float)

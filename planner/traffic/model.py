@@ -12,6 +12,10 @@ from planner.carriers import dataclass
 from planner.traffic.lengths import LengthMoments
 
 Array = NDArray[np.float64]
+# The long requests are few and dear: the quantiles are closer at the upper end. 20 buckets, the least
+# of which holds 0.08 * 0.1 = 0.8 % of the requests.
+INPUT_QUANTILES = (0.3, 0.6, 0.8, 0.92, 1.0)
+OUTPUT_QUANTILES = (0.4, 0.7, 0.9, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,8 +67,9 @@ class Traffic:
         arrival_variability: float = 1.0,
         profile: Sequence[float] = (),
         files: tuple[tuple[str, str], ...] = (),
+        together: bool = True,
     ) -> Traffic:
-        """One bucket: a router cannot know how long an answer will be; prompt and answer are independent.
+        """Buckets between quantiles, as those of a trace, or one; prompt and answer are independent.
 
         Parameters
         ----------
@@ -72,15 +77,22 @@ class Traffic:
             Mean and second moment; a number is a length that all requests have.  [tokens]
         requests_per_s
             Mean rate.  [1/s]
+        together
+            Whether replicas take all requests together. Else there is one bucket: a router that takes buckets apart
+            cannot know how long an answer will be.
         """
-        given, made = _moments(input_length), _moments(output_length)
+        parts = [
+            (given, made)
+            for given in _moments(input_length).cut(INPUT_QUANTILES if together else (1.0,))
+            for made in _moments(output_length).cut(OUTPUT_QUANTILES if together else (1.0,))
+        ]
         return cls(
-            buckets=("all",),
-            input_tokens=np.array([given.mean]),
-            output_tokens=np.array([made.mean]),
-            input_second_moment=np.array([given.second_moment]),
-            output_second_moment=np.array([made.second_moment]),
-            share=np.ones(1),
+            buckets=tuple(f"{given.name}/{made.name}" for given, made in parts) if len(parts) > 1 else ("all",),
+            input_tokens=np.array([given.mean for given, _ in parts]),
+            output_tokens=np.array([made.mean for _, made in parts]),
+            input_second_moment=np.array([given.second_moment for given, _ in parts]),
+            output_second_moment=np.array([made.second_moment for _, made in parts]),
+            share=np.array([given.share * made.share for given, made in parts]),
             requests_per_s=float(requests_per_s),
             peak_factor=float(peak_factor),
             arrival_variability=float(arrival_variability),

@@ -93,7 +93,7 @@ def dearer(asked: Fleet, whole: float, folder: Path, easier: Iterable[str] = EAS
     ]
 
 
-@pytest.mark.parametrize(("seed", "easier"), zip((8, 16, 21), EASIER))
+@pytest.mark.parametrize(("seed", "easier"), list(zip((8, 16, 21), EASIER)))
 def test_what_asks_for_less_costs_no_more(seed: int, easier: str, tmp_path: Path) -> None:
     """On one kind of device."""
     asked = fleet(seed, kinds=1)

@@ -14,6 +14,7 @@ from planner.traffic import Traffic
 HEAD = "schema: plan/v1\nname: t\nserving:\n  - name: f\n    model: gpt2-xl\n"
 NUMBERS = "    qpm: 60\n    input_tokens: 100\n    output_tokens: 50\n"
 DAY = "hour,weight\n" + "".join(f"{hour},{3 if hour == 9 else 1}\n" for hour in range(24))
+SLO = "    slo: {ttft_p95: 1 s}\n"
 SHARES = "input_bucket,output_bucket,fraction\n512,128,0.75\n4096,128,0.25\n"
 NAMED = "input_bucket,output_bucket,fraction\nshort,any,0.75\nlong,any,0.25\n"
 RATES = (
@@ -44,13 +45,20 @@ def test_a_mean_and_a_percentile() -> None:
     text = HEAD + NUMBERS.replace("100", "{mean: 1500, p95: 4000}")
     found = parse_scenario(text).serving[0]
     assert found.input_tokens == 1500
-    assert found.traffic.input_second_moment[0] == pytest.approx(1500**2 * np.exp(0.7824**2), rel=1e-3)
+    traffic = found.traffic
+    assert traffic.share @ traffic.input_second_moment == pytest.approx(1500**2 * np.exp(0.7824**2), rel=1e-3)
+    assert not traffic.classes
 
 
 def test_an_inline_histogram(tmp_path: Path) -> None:
     found = fleet(tmp_path, NUMBERS.replace("50", "[{tokens: 10, share: 50 %}, {tokens: 30, share: 50 %}]"))
     assert found.traffic.mean_output_tokens == 20
-    assert found.traffic.output_second_moment[0] == 500
+    assert found.traffic.share @ found.traffic.output_second_moment == 500
+    assert found.traffic.buckets == ("all",)
+    together = fleet(tmp_path, NUMBERS.replace("50", "[{tokens: 10, share: 50 %}, {tokens: 30, share: 50 %}]") + SLO)
+    assert together.traffic.buckets == ("100/10", "100/30")
+    apart = fleet(tmp_path, NUMBERS.replace("50", "{mean: 10, p95: 30}") + SLO + "    disaggregated: true\n")
+    assert apart.traffic.buckets == ("all",)
 
 
 def test_requests_a_second(tmp_path: Path) -> None:

@@ -70,13 +70,43 @@ def test_variation_of_a_lognormal(sigma: float, mean: float) -> None:
 
 
 def test_plain_numbers_are_one_bucket() -> None:
-    traffic = Traffic.of_lengths(1500, LengthMoments.lognormal(400, 1200), requests_per_s=10, peak_factor=2)
+    traffic = Traffic.of_lengths(1500, 400, requests_per_s=10, peak_factor=2)
     assert traffic.buckets == ("all",)
     assert traffic.input_second_moment[0] == 1500**2
-    assert traffic.output_second_moment[0] > 400**2
     assert (traffic.mean_input_tokens, traffic.mean_output_tokens) == (1500, 400)
     assert traffic.peak_requests_per_s == 20
-    assert traffic == Traffic.of_lengths(1500, LengthMoments.lognormal(400, 1200), requests_per_s=10, peak_factor=2)
-    assert traffic != Traffic.of_lengths(1500, 400, requests_per_s=10, peak_factor=2)
-    with pytest.raises(ValueError, match="read-only"):
-        traffic.share[0] = 2
+    assert traffic == Traffic.of_lengths(1500, 400, requests_per_s=10, peak_factor=2)
+    assert traffic != Traffic.of_lengths(1500, LengthMoments.lognormal(400, 1200), requests_per_s=10, peak_factor=2)
+
+
+@settings(max_examples=50)
+@given(mean=means, ratio=ratios)
+def test_parts_of_a_lognormal_add_up(mean: float, ratio: float) -> None:
+    """Shares, means and second moments; each part has lengths within its edges."""
+    whole = LengthMoments.lognormal(mean, mean * ratio)
+    parts = whole.cut((0.3, 0.6, 0.8, 0.92, 1.0))
+    assert sum(part.share for part in parts) == pytest.approx(1)
+    assert sum(part.share * part.mean for part in parts) == pytest.approx(mean)
+    assert sum(part.share * part.second_moment for part in parts) == pytest.approx(whole.second_moment)
+    assert all(part.second_moment >= part.mean**2 * (1 - 1e-9) for part in parts)
+    assert [part.mean for part in parts] == sorted(part.mean for part in parts)
+
+
+def test_parts_of_a_lognormal_against_sampling() -> None:
+    """The buckets that a trace of such lengths has."""
+    sigma = float(lognormal_sigma(1500, 4000))
+    sample = np.sort(np.random.default_rng(1).lognormal(math.log(1500) - sigma**2 / 2, sigma, 1_000_000))
+    edges = np.cumsum([0.3, 0.3, 0.2, 0.12, 0.08])
+    parts = LengthMoments.lognormal(1500, 4000).cut(tuple(edges.round(2)))
+    for part, found in zip(parts, np.split(sample, (edges[:-1] * len(sample)).astype(int))):
+        assert part.mean == pytest.approx(found.mean(), rel=0.01)
+        assert part.second_moment == pytest.approx((found**2).mean(), rel=0.03)
+        assert part.name.endswith("+") == (part is parts[-1])
+        assert float(part.name.rstrip("+")) == pytest.approx(found[0] if part is parts[-1] else found[-1], rel=0.01)
+
+
+def test_parts_of_a_histogram_are_its_classes_in_order() -> None:
+    parts = LengthMoments.histogram([(30, 0.5), (10, 0.2), (20, 0.3)]).cut((0.4, 1.0))
+    assert [(part.name, round(part.share, 9)) for part in parts] == [("20", 0.5), ("30", 0.5)]
+    assert parts[0].mean == pytest.approx((10 * 0.2 + 20 * 0.3) / 0.5)
+    assert [part.name for part in LengthMoments.histogram([(10, 0.5), (20, 0.5)]).cut((1.0,))] == ["15"]
