@@ -39,6 +39,7 @@ class Columns:
     zero_allowed: Collection[str] = ()
     most: Mapping[str, float] = field(default_factory=dict)  # largest number of a column
     most_rows: int = 1_000_000
+    others: bool = False  # columns of other names are passed over
 
 
 def kinds_of(row: type, *, besides: Collection[str] = ()) -> dict[str, type]:
@@ -63,6 +64,7 @@ class Table:
     header: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     more: int = 0
+    ignored: list[str] = field(default_factory=list)  # columns passed over
     _lines: list[str] = field(default_factory=list)
 
     @classmethod
@@ -142,16 +144,25 @@ def read_table(path: StrPath, columns: Columns) -> list[tuple[int, dict[str, Any
 def _check_header(table: Table) -> bool:
     known, header = table.columns.kinds, table.header
     for number, name in enumerate(header):
-        if name not in known:
+        if name not in known and table.columns.others and not _misspelt(table, name):
+            table.ignored.append(name)
+        elif name not in known:
             message = f"'{name[:80]}' is not a column of this table"
             table.complain("unknown-column", message, 1, number, _column_hint(name, list(known)))
         elif name in header[:number]:
             table.complain("duplicate-column", f"the column '{name}' stands twice", 1, number, "keep one")
-    meant = {near for name in header if name not in known for near in closest(name[:100], known)[:1]}
+    unknown = [name for name in header if name not in known and name not in table.ignored]
+    meant = {near for name in unknown for near in closest(name[:100], known)[:1]}
     for name in table.columns.required:
         if name not in header and name not in meant:
             table.complain("missing-column", f"there is no column '{name}'", 1, 0, f"add {name} to the first line")
     return not table.problems
+
+
+def _misspelt(table: Table, name: str) -> bool:
+    """Whether a name is near to a needed column that is not there."""
+    missing = [needed for needed in table.columns.required if needed not in table.header]
+    return bool(closest(name[:100], missing))
 
 
 def _column_hint(name: str, known: Sequence[str]) -> str:
@@ -169,6 +180,8 @@ def _typed(table: Table, line: int, cells: Sequence[str]) -> dict[str, Any]:
         return {}
     row = dict.fromkeys(table.columns.kinds)
     for number, (name, text) in enumerate(zip(table.header, cells)):
+        if name in table.ignored:
+            continue
         try:
             row[name] = _cell(name, text.strip(), table.columns)
         except _BadCellError as bad:

@@ -1,94 +1,67 @@
-"""Predictions of rows that their fit has not seen: without their source, or without their model.
+"""Predictions of rows that their fit has not seen, with bands: without a source, or without a device.
 
-A row whose kind (device family, with or without experts) has several sources is predicted by
-constants fitted without its source; in a kind of one source, without its model.
+Everything is fitted again in each fold: constants, effects of parts and stacks, variances. Nothing of what is left out
+is seen, and bands are those of a new source.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from planner.calibrate.fit import Values
-from planner.calibrate.training import SHARED_STACKS, Constants, Point, fit_constants
+from planner.calibrate.effects import BAND_NORMAL
+from planner.calibrate.mixed import Values
+from planner.calibrate.training import Point, fit_constants
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
-
-Kind = tuple[str, bool]
+from planner.validate.folds import Fold, weights_of
+from planner.validate.judgement import Judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOut:
-    """Every point with the step time that a fit without it predicts  [s]."""
+    """Every point with the step time that a fit without it predicts, and how far a new source may be off."""
 
     points: tuple[Point, ...]
     predicted_s: Values
+    spread: Values  # standard deviation of the logarithm
 
     @property
     def measured_over_predicted(self) -> Values:
-        """What the error bands are quantiles of."""
+        """Ratio of each point."""
         return np.array([point.measured_s for point in self.points]) / self.predicted_s
 
+    def judged(self) -> Judged:
+        """Errors and bands, for `planner.validate.judgement`."""
+        return Judged(
+            error=-np.log(self.measured_over_predicted),
+            low=-BAND_NORMAL * self.spread,
+            high=BAND_NORMAL * self.spread,
+            weight=weights_of(self.points),
+            cluster=tuple((point.source, point.device) for point in self.points),
+            group=tuple(point.group for point in self.points),
+        )
 
-def hold_out(points: Sequence[Point], whole: Constants, catalog: Catalog, tell: Callable[[str], None]) -> HeldOut:
-    """Predict every point by constants that have not seen its source, or its model.
+
+def hold_out(
+    points: Sequence[Point], folds: Sequence[Fold], catalog: Catalog, tell: Callable[[str], None] = lambda _: None
+) -> HeldOut:
+    """Predict the rows of every fold by constants fitted without it.
 
     Parameters
     ----------
     points
         Sorted by family, as `points_of` gives them.
-    whole
-        Constants of all points: what a fold does not touch stays as there.
+    folds
+        Of `planner.validate.folds`; every row is judged in one of them.
     tell
         Called with the name of each fold.
     """
-    single = _single_source_kinds(points)
-    folds: dict[tuple[object, ...], list[int]] = {}
-    for i, point in enumerate(points):
-        alone = _kind(point) in single
-        folds.setdefault((point.family, *point.model) if alone else ("source", point.source), []).append(i)
-    predicted = np.zeros(len(points))
-    for name, members in folds.items():
-        tell(" ".join(str(part) for part in name if part))
-        out = [points[i] for i in members]
-        constants = _without(points, out, whole, catalog, by_model=name[0] != "source")
-        predicted[members] = constants.predict(out, catalog)  # sorted by family, as `out` is
-    return HeldOut(points=tuple(points), predicted_s=predicted)
-
-
-def _kind(point: Point) -> Kind:
-    return point.family, point.row.is_moe
-
-
-def _single_source_kinds(points: Sequence[Point]) -> set[Kind]:
-    sources: dict[Kind, set[str]] = {}
-    for point in points:
-        sources.setdefault(_kind(point), set()).add(point.source)
-    return {kind for kind, found in sources.items() if len(found) == 1}
-
-
-def _without(
-    points: Sequence[Point], out: Sequence[Point], whole: Constants, catalog: Catalog, *, by_model: bool
-) -> Constants:
-    """Constants of the families concerned, fitted without the source or the model of `out`."""
-    source, model, family = out[0].source, out[0].model, out[0].family
-    if by_model:
-        rest = [p for p in points if p.family == family and p.model != model]
-        found = fit_constants(rest, catalog, whole.overheads)
-    else:
-        touched = {p.family for p in out}
-        shared = any(p.framework in SHARED_STACKS for p in out)
-        rest = [p for p in points if p.source != source and (shared or p.family in touched)]
-        found = fit_constants(rest, catalog, None if shared else whole.overheads)
-    untouched: Mapping[str, Mapping[str, float]] = {f: c for f, c in whole.families.items() if f != family}
-    if by_model:
-        return replace(found, families={**untouched, **found.families})
-    return replace(found, families={**_others(points, source, whole), **found.families})
-
-
-def _others(points: Sequence[Point], source: str, whole: Constants) -> dict[str, Mapping[str, float]]:
-    """Families in which the source has no row; one that loses all its rows goes back to its priors."""
-    seen = {p.family for p in points if p.source == source}
-    return {family: own for family, own in whole.families.items() if family not in seen}
+    log_s, spread = np.full(len(points), np.nan), np.full(len(points), np.nan)
+    for fold in folds:
+        tell(fold.name)
+        constants = fit_constants([point for point, out in zip(points, fold.out, strict=True) if not out], catalog)
+        judged = [point for point, mine in zip(points, fold.judged, strict=True) if mine]
+        log_s[fold.judged], spread[fold.judged] = constants.predict(judged, catalog)
+    return HeldOut(points=tuple(points), predicted_s=np.exp(log_s), spread=spread)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from planner.calibrate.crossval import HeldOut
+import numpy as np
+
+from planner.calibrate.crossval import HeldOut, hold_out
 from planner.calibrate.result import Calibration, calibrate
 from planner.calibrate.training import Point, fit_constants, points_of
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.files import data_folder, read_text
 from planner.validate.evidence import TOTALS_LIMITS, Evidence
-from planner.validate.result import time_bands
+from planner.validate.folds import device_folds
 from planner.validate.rows import COLLECTED, SHIPPED, MeasuredRow, shipped_totals, shipped_training_rows
 from planner.validate.score import Scored
 from planner.validate.totals import predict_totals
@@ -40,7 +42,8 @@ def gather(catalog: Catalog, tell: Callable[[str], None] = lambda text: None) ->
         rows=rows,
         shipped=shipped,
         held_out=without_source(rows, shipped, found.held_out),
-        bands=time_bands(catalog),
+        sources=found.held_out.judged(),
+        devices=hold_out(found.points, device_folds(found.points), catalog, tell).judged(),
         korthikanti=_korthikanti(points_of(rows, catalog), catalog),
         totals={tier: _totals(catalog, tier) for tier in TOTALS_LIMITS},
     )
@@ -86,7 +89,7 @@ def _korthikanti(points: Sequence[Point], catalog: Catalog) -> list[Scored]:
             measured=point.measured_s,
             target=point.measured_s,
         )
-        for point, seconds in zip(tested, constants.predict(tested, catalog), strict=True)
+        for point, seconds in zip(tested, np.exp(constants.predict(tested, catalog)[0]), strict=True)
     ]
 
 

@@ -5,21 +5,27 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from planner.calibrate.crossval import HeldOut, hold_out
+from planner.calibrate.effects import BAND_NORMAL
 from planner.calibrate.inherit import HEIRS
 from planner.calibrate.priors import PRIORS
-from planner.calibrate.training import Constants, Point, by_family, fit_constants, identifiability, points_of
+from planner.calibrate.training import Constants, Point, by_family, fit_constants, points_of
 from planner.carriers import dataclass
-from planner.catalog.model import Band, Catalog, TrainingFamily
+from planner.catalog.model import Band, Catalog, TrainingFamily, TrainingPart
 from planner.errors import InputError
+from planner.validate.folds import source_folds, weights_of
+from planner.validate.judgement import weighted_quantile
 from planner.validate.rows import MeasuredRow
 from planner.validate.score import why_left_out
 
-FEWEST_ROWS = 10  # below it a band comes from all families of the kind (GPU, TPU)
 SCHEMA = "catalog/training/v1"
+BANDS = {"dense": "time_band", "experts": "expert_time_band", "tuning": "tuning_time_band"}
+_WIDEST = 10.0
+_MEDIAN_NORMAL, _MEAN_NORMAL = 0.6744897501960817, 0.7978845608028654  # of |x|, x normal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,75 +34,122 @@ class Calibration:
 
     constants: Constants
     held_out: HeldOut
-    memory: Band  # of peak memory, all families together
+    memory: Band  # of peak memory as devices and allocators report it, all families together
+    tuning_memory: Band  # of trainers that fine-tune
     others: Mapping[str, TrainingFamily]  # families of the catalog that the rows do not speak of
-    mind: Mapping[str, Mapping[str, float]]  # by family: how much the rows mind each constant
+    catalog: Catalog
     source: str
     as_of: str
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The rows that were fitted."""
+        return self.held_out.points
 
     def to_yaml(self) -> str:
         """The file that the catalog reads, `calibration/training.yaml`."""
         lines = [*_HEAD, f"schema: {SCHEMA}", f"defaults: {{as_of: {self.as_of}, status: inferred}}", "families:"]
-        for family, part in by_family(self.held_out.points):
+        for family, part in by_family(self.points):
             lines += self._family(family, part)
         for family, known in self.others.items():
             lines += _as_known(family, known)
-        own = {*self.constants.families, *self.others}
-        lines += [_heir(name, *heir) for name, heir in HEIRS.items() if heir[0] in own and name not in own]
-        stacks = ", ".join(f"{name}: {_short(value)}" for name, value in self.constants.overheads.items())
+        own = {*(point.family for point in self.points), *self.others}
+        lines += [self._heir(name, *heir) for name, heir in HEIRS.items() if heir[0] in own and name not in own]
         return "\n".join(
-            [*lines, "# time of a stack's device work over that of a tuned one", f"stacks: {{{stacks}}}", ""]
-        )
+            [*lines, "# work of a stack on the device, and of launching on the host, over a tuned one's",
+             f"stacks: {_mapping(self.constants.stacks)}", ""]
+        )  # fmt: skip
 
     def _family(self, family: str, part: Sequence[Point]) -> list[str]:
-        errors = self.errors_of(family)
-        own = self.constants.families[family]
-        return [
+        constants = self.constants.of_family(family, self.catalog)
+        lines = [
             f"  {family}:",
             f"    source: {_quoted(self.source)}",
-            f"    constants: {_mapping({name: own[name] for name in PRIORS})}",
-            f"    time_band: {_band(self._time_band(family, experts=False))}",
-            f"    expert_time_band: {_band(self._time_band(family, experts=True))}",
-            f"    memory_band: {_band(self.memory)}",
-            f"    by_source: {_by_source(part, errors)}",
-            f"    validity: {_validity(part)}",
+            f"    constants: {_mapping({name: constants[name] for name in PRIORS})}",
         ]
+        lines += [f"    {key}: {_band(self._of_another(family, kind))}" for kind, key in BANDS.items()]
+        lines += [
+            f"    memory_band: {_band(self.memory)}",
+            f"    tuning_memory_band: {_band(self.tuning_memory)}",
+            "    parts:",
+        ]
+        for device in sorted({point.part for point in part}):
+            lines += self._part(device, [point for point in part if point.part == device])
+        errors = self.errors_of(family)
+        return [*lines, f"    by_source: {_by_source(part, errors)}", f"    validity: {_validity(part)}"]
+
+    def _part(self, device: str, part: Sequence[Point]) -> list[str]:
+        effects = self.constants.effects
+        factors = {
+            "work": float(np.exp(effects.value("part", device))),
+            "expert_work": float(np.exp(effects.value("expert_part", device))),
+        }
+        lines = [f"      {device}:"]
+        lines += [f"        {name}: {_short(value)}" for name, value in factors.items()]
+        for kind, key in BANDS.items():
+            mine = [point for point in part if point.kind == kind]
+            if mine:
+                lines.append(f"        {key}: {_band(self._own_band(mine))}")
+        return lines
+
+    def _own_band(self, part: Sequence[Point]) -> Band:
+        """The band of a new source on a device that has rows, with the errors that its rows showed when left out."""
+        chosen = {id(point) for point in part}
+        index = [i for i, point in enumerate(self.points) if id(point) in chosen]
+        errors = np.abs(1.0 / self.held_out.measured_over_predicted[index] - 1.0)
+        weight = weights_of(part)
+        return replace(
+            band_of_spread(self._spread(part), rows=len(part), sources=len({point.source for point in part})),
+            median_error=weighted_quantile(errors, weight, 0.5),
+            mean_error=float(np.average(errors, weights=weight)),
+            p90_error=weighted_quantile(errors, weight, 0.9),
+        )
+
+    def _of_another(self, family: str, kind: str) -> Band:
+        """The band of a device of a family that has no rows of a kind: its part is as uncertain as its prior."""
+        own = [point for point in self.points if point.family == family and point.kind == kind]
+        tag = "inherited" if own else "unfitted"
+        rows = own or self._nearest(family, kind)
+        return replace(band_of_spread(self._spread(rows, family=family, another=True)), tag=tag)
+
+    def _nearest(self, family: str, kind: str) -> list[Point]:
+        """Rows of a kind: of the same maker's devices, else of all."""
+        every = [point for point in self.points if point.kind == kind] or list(self.points)
+        kin = [point for point in every if point.family.startswith("tpu") == family.startswith("tpu")]
+        return kin or every
+
+    def _spread(self, part: Sequence[Point], *, family: str = "", another: bool = False) -> float:
+        """Mean deviation of a new source's logarithms from predictions of these rows."""
+        _, spread = self.constants.predict(part, self.catalog, family=family, another=another)
+        return float(np.sqrt(np.average(spread**2, weights=weights_of(part))))
+
+    def _heir(self, name: str, parent: str, because: str, further: float) -> str:
+        """A family without rows: its parent's constants, as far off as families and parts differ."""
+        rows = [point for point in self.points if point.family == parent and point.kind == "dense"]
+        near = self._spread(rows, another=True) if rows else 1.0
+        far = self._spread(rows, family=name, another=True) if rows else 1.0 + further
+        widen = min(max(far / near, 1.0), _WIDEST)
+        return f"  {name}: {{inherits: {parent}, because: {_quoted(because)}, widen: {_short(widen)}}}"
 
     def errors_of(self, family: str) -> np.ndarray:
         """|predicted / measured - 1| of the rows of a family, left out."""
-        return np.abs(1.0 / self._own_ratio(family) - 1.0)
+        mine = np.array([point.family == family for point in self.points])
+        return np.asarray(np.abs(1.0 / self.held_out.measured_over_predicted[mine] - 1.0))
 
-    def _time_band(self, family: str, *, experts: bool) -> Band:
-        """Errors of the family's rows with or without experts; quantiles of all of its kind where they are few."""
-        kind = [point.row.is_moe == experts for point in self.held_out.points]
-        own = np.array([ok and p.family == family for ok, p in zip(kind, self.held_out.points, strict=True)])
-        kin = [p.family.startswith("tpu") == family.startswith("tpu") for p in self.held_out.points]
-        near = np.array(kind) & np.array(kin)
-        pool = next(
-            (mask for mask in (own, near, np.array(kind)) if mask.sum() >= FEWEST_ROWS), np.full(len(own), True)
-        )
-        ratio = self.held_out.measured_over_predicted
-        shown = own if own.any() else pool
-        sources = {point.source for point, chosen in zip(self.held_out.points, shown, strict=True) if chosen}
-        return _band_of(ratio[pool], np.abs(1.0 / ratio[shown] - 1.0), len(sources))
 
-    def _own_ratio(self, family: str) -> np.ndarray:
-        mine = np.array([point.family == family for point in self.held_out.points])
-        return np.asarray(self.held_out.measured_over_predicted[mine])
-
-    def report(self) -> str:
-        """Errors of each family and source, and what the rows say about each constant."""
-        lines = []
-        for family, part in by_family(self.held_out.points):
-            errors = self.errors_of(family)
-            lines.append(f"{family}: {len(part)} rows, {_errors(errors)}")
-            for source, mine in _sources(part).items():
-                lines.append(f"  without {source}: {len(mine)} rows, {_errors(errors[mine])}")
-            for name, rise in self.mind.get(family, {}).items():
-                value = self.constants.families[family][name]
-                known = "decided by the rows" if rise > 0.003 else "weak" if rise > 0.0005 else "left at its prior"
-                lines.append(f"  {name} {_short(value)} (prior {_short(PRIORS[name].value)}): {known}, {rise:+.4f}")
-        return "\n".join(lines)
+def band_of_spread(spread: float, *, rows: int = 0, sources: int = 0) -> Band:
+    """A log-normal band; its errors are those to expect of it."""
+    return Band(
+        p10=math.exp(-BAND_NORMAL * spread),
+        p50=1.0,
+        p90=math.exp(BAND_NORMAL * spread),
+        rows=rows,
+        sources=sources,
+        median_error=math.expm1(_MEDIAN_NORMAL * spread),
+        mean_error=math.expm1(_MEAN_NORMAL * spread),
+        p90_error=math.expm1(BAND_NORMAL * spread),
+        tag="calibrated" if rows else "unfitted",
+    )
 
 
 def calibrate(
@@ -107,7 +160,7 @@ def calibrate(
     as_of: str,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Calibration:
-    """Fit all families that the rows speak of, cross-validate, and measure what is identifiable.
+    """Fit all families that the rows speak of, and predict every row without its source.
 
     Raises
     ------
@@ -120,33 +173,58 @@ def calibrate(
         raise InputError.of("nothing-to-fit", "no row of the table can be fitted", hint=hint)
     tell("all rows")
     constants = fit_constants(points, catalog)
-    held_out = hold_out(points, constants, catalog, tell)
-    mind = identifiability(points, constants, catalog)
+    held_out = hold_out(points, source_folds(points), catalog, tell)
+    fitted = {point.family for point in points}
     known = {f: own for f, own in catalog.training_families.items() if not own.inherited_from}
+    some = next(iter(known.values()))
     return Calibration(
         constants=constants,
         held_out=held_out,
-        memory=_memory_band(rows, catalog) or next(iter(known.values())).memory_band,
-        others={family: own for family, own in known.items() if family not in constants.families},
-        mind=mind,
+        memory=memory_band(rows, catalog, ("reserved", "process"), tuning=False) or some.memory_band,
+        tuning_memory=memory_band(rows, catalog, ("allocated", "reserved", "process"), tuning=True)
+        or some.tuning_memory_band
+        or some.memory_band,
+        others={family: own for family, own in known.items() if family not in fitted},
+        catalog=catalog,
         source=source,
         as_of=as_of,
     )
 
 
-def _memory_band(rows: Sequence[MeasuredRow], catalog: Catalog) -> Band | None:
-    """Measured over predicted peak memory of the rows that count; None where none was measured."""
+def memory_band(rows: Sequence[MeasuredRow], catalog: Catalog, kinds: Sequence[str], *, tuning: bool) -> Band | None:
+    """How far a new source's peak memory may be off, of readings of some kinds; None where none was measured.
+
+    Four fifths of what is drawn lies within, where first a source is drawn and then a row of it: a source counts as
+    much as any other, however long its table.
+    """
     from planner.validate.memory import predict_peak_memory
 
-    found, sources = [], set()
+    found: dict[str, list[float]] = {}
     for row in rows:
         measured = row.measured_memory_bytes if why_left_out(row) is None else None
-        predicted = predict_peak_memory(row, catalog) if measured else None
-        if measured and predicted:
-            found.append(measured / predicted)
-            sources.add(row.source_key)
-    ratio = np.array(found)
-    return _band_of(ratio, np.abs(1.0 / ratio - 1.0), len(sources)) if found else None
+        if not measured or row.memory_kind not in kinds or (row.kind == "tuning") != tuning:
+            continue
+        if predicted := predict_peak_memory(row, catalog):
+            found.setdefault(row.source_key or "", []).append(math.log(measured / predicted))
+    if not found:
+        return None
+    ratios = np.concatenate([np.array(part) for part in found.values()])
+    weights = np.concatenate([np.full(len(part), 1.0 / len(part)) for part in found.values()])
+    errors = np.abs(np.expm1(-ratios))
+    half = _within(np.abs(ratios), weights, 0.8)
+    return replace(
+        band_of_spread(half / BAND_NORMAL, rows=len(errors), sources=len(found)),
+        median_error=float(np.median(errors)),
+        mean_error=float(np.mean(errors)),
+        p90_error=float(np.quantile(errors, 0.9)),
+    )
+
+
+def _within(values: np.ndarray, weights: np.ndarray, share: float) -> float:
+    """The least value up to which a share of the weight lies."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    return float(values[order][int(np.searchsorted(total, share * total[-1] * (1 - 1e-9)))])
 
 
 def _sources(part: Sequence[Point]) -> dict[str, list[int]]:
@@ -156,43 +234,34 @@ def _sources(part: Sequence[Point]) -> dict[str, list[int]]:
     return dict(sorted(found.items()))
 
 
-def _errors(errors: np.ndarray) -> str:
-    return f"median {np.median(errors):.1%}, mean {np.mean(errors):.1%}, p90 {np.quantile(errors, 0.9):.1%}"
-
-
-def _band_of(ratio: np.ndarray, errors: np.ndarray, sources: int) -> Band:
-    """Quantiles of measured over predicted, and the absolute errors of the rows."""
-    p10, p50, p90 = (float(value) for value in np.quantile(ratio, (0.1, 0.5, 0.9)))
-    return Band(
-        p10=p10,
-        p50=p50,
-        p90=p90,
-        rows=len(errors),
-        sources=sources,
-        median_error=float(np.median(errors)),
-        mean_error=float(np.mean(errors)),
-        p90_error=float(np.quantile(errors, 0.9)),
-    )
-
-
 def _band(band: Band) -> str:
-    return _mapping({name: getattr(band, name) for name in Band.__slots__})
+    cells = {name: getattr(band, name) for name in Band.__slots__ if name != "tag"}
+    return _mapping(cells)[:-1] + f", tag: {band.tag}}}"
 
 
 def _as_known(family: str, known: TrainingFamily) -> list[str]:
     """A family of the catalog as it stands there."""
     sources = ", ".join(f"{_quoted(name)}: {_mapping(errors)}" for name, errors in known.by_source.items())
     ranges = ", ".join(f"{name}: [{_short(low)}, {_short(high)}]" for name, (low, high) in known.validity.items())
+    optional = {"tuning_time_band": known.tuning_time_band, "tuning_memory_band": known.tuning_memory_band}
+    parts = [line for name, part in known.parts.items() for line in _known_part(name, part)]
     return [
         f"  {family}:",
         f"    source: {_quoted(known.provenance.source)}",
         f"    constants: {_mapping(known.constants)}",
         f"    time_band: {_band(known.time_band)}",
         f"    expert_time_band: {_band(known.expert_time_band)}",
+        *(f"    {key}: {_band(band)}" for key, band in optional.items() if band),
         f"    memory_band: {_band(known.memory_band)}",
+        *(["    parts:", *parts] if parts else []),
         f"    by_source: {{{sources}}}",
         f"    validity: {{{ranges}}}",
     ]
+
+
+def _known_part(name: str, part: TrainingPart) -> list[str]:
+    lines = [f"      {name}:", f"        work: {_short(part.work)}", f"        expert_work: {_short(part.expert_work)}"]
+    return lines + [f"        {BANDS[kind]}: {_band(band)}" for kind, band in part.bands.items()]
 
 
 def _by_source(part: Sequence[Point], errors: np.ndarray) -> str:
@@ -218,10 +287,6 @@ def _validity(part: Sequence[Point]) -> str:
     return "{" + ", ".join(f"{k}: [{_short(min(v))}, {_short(max(v))}]" for k, v in seen.items() if v) + "}"
 
 
-def _heir(name: str, parent: str, because: str, widen: float) -> str:
-    return f"  {name}: {{inherits: {parent}, because: {_quoted(because)}, widen: {widen}}}"
-
-
 def _mapping(values: Mapping[str, float]) -> str:
     return "{" + ", ".join(f"{name}: {_short(value)}" for name, value in values.items()) + "}"
 
@@ -238,7 +303,7 @@ def _quoted(text: str) -> str:
 
 
 _HEAD = [
-    "# The analytic tier: constants of a training step by device family, with the error that they showed on rows that",
-    "# were not used to fit them (p10, p50, p90: quantiles of measured over predicted; errors are absolute shares).",
+    "# The analytic tier: constants of a training step by device family, and how far a source that was not fitted may",
+    "# be off (p10, p50, p90 of measured over predicted; errors: absolute shares, of rows left out, or expected).",
     "# Written by `plan calibrate training`; `make calibrate` makes the shipped one from the shipped rows.",
 ]

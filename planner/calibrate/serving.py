@@ -167,7 +167,7 @@ def _mapping(values: Mapping[str, float]) -> str:
 
 
 def _cells(band: Band) -> dict[str, float]:
-    return {name: getattr(band, name) for name in Band.__slots__}
+    return {name: getattr(band, name) for name in Band.__slots__ if name != "tag"}
 
 
 def _name(engine: str) -> str:

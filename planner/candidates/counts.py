@@ -9,6 +9,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.offers import LARGEST_DEVICE_COUNT, Site, shape_cap
 from planner.candidates.training_question import TrainingQuestion
 from planner.equations.rules import training_hours
+from planner.estimate.frameworks import least_factor
 from planner.estimate.machine import Machine
 from planner.units import format_duration
 
@@ -90,7 +91,7 @@ def _least_work(question: TrainingQuestion) -> float:
 def _best_rate(machine: Machine) -> float:
     """No product runs faster than the family's large ones at the fastest peak, by the leanest software.  [FLOP/s]"""
     peak = max(float(machine.linear_flop_per_s), float(machine.peak_flop_per_s))
-    leanest = min([1.0, *(overhead for _, overhead in machine.overheads)])
+    leanest = least_factor(dict(machine.overheads))
     return peak * float(machine.constants.gemm) * max(1.0, float(machine.constants.low_precision)) / leanest
 
 

@@ -145,6 +145,16 @@ class Band:
     median_error: float  # absolute, shares of the measured value
     mean_error: float
     p90_error: float
+    tag: str = "calibrated"  # calibrated: on rows of this very device | inherited: of its family | unfitted: of others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingPart:
+    """What rows of one device of a family say beyond the family."""
+
+    work: float  # of the device over that of its family
+    expert_work: float  # the same, besides, of models with experts
+    bands: Mapping[str, Band]  # of step times, by kind of job: dense | experts | tuning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,16 +165,28 @@ class TrainingFamily:
     constants: Mapping[str, float]  # fields of planner.estimate.constants.StepConstants
     constants_id: str  # short hash of the constants, printed in plans
     inherited_from: str  # "" when fitted on rows of its own
-    time_band: Band  # of models without experts
+    time_band: Band  # of models without experts, on devices of the family that have no rows of their own
     expert_time_band: Band  # of models with experts
     memory_band: Band
     by_source: Mapping[str, Mapping[str, float]]  # source -> figures such as rows, mean_error
     validity: Mapping[str, tuple[float, float]]  # devices, parameters ... that the rows covered
     provenance: Provenance
+    tuning_time_band: Band | None = None  # of adapters on frozen weights; None: that of models without experts
+    tuning_memory_band: Band | None = None  # the same of peak memory; None: that of pre-training
+    parts: Mapping[str, TrainingPart] = field(default_factory=dict)  # by device
 
-    def time_band_of(self, *, experts: bool) -> Band:
-        """The band of step times of models with or without experts."""
-        return self.expert_time_band if experts else self.time_band
+    def time_band_of(self, device: str, kind: str) -> Band:
+        """The band of step times on a device, by kind of job: dense | experts | tuning."""
+        part = self.parts.get(device)
+        if part is not None and kind in part.bands:
+            return part.bands[kind]
+        if kind == "experts":
+            return self.expert_time_band
+        return self.tuning_time_band or self.time_band if kind == "tuning" else self.time_band
+
+    def memory_band_of(self, kind: str) -> Band:
+        """The band of peak memory, by kind of job."""
+        return self.tuning_memory_band or self.memory_band if kind == "tuning" else self.memory_band
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

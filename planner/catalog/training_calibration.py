@@ -11,13 +11,16 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from planner.catalog.model import Band, Provenance, TrainingFamily
+from planner.catalog.model import Band, Provenance, TrainingFamily, TrainingPart
 from planner.catalog.reading import Fields, Origin, Problems, defaults_of, is_date, open_yaml
 from planner.errors import Place
 
 SCHEMA = "catalog/training/v1"
+TAGS = ("calibrated", "inherited", "unfitted")
+_BAND_KEYS = {"dense": "time_band", "experts": "expert_time_band", "tuning": "tuning_time_band"}
 MOST_ENTRIES = 500  # of any one mapping
 WIDEST = 10.0  # measured over predicted, or its inverse: a band beyond it is a slip of the pen
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+/ -]{0,99}")
@@ -103,6 +106,9 @@ def _own(fields: Fields, above: Origin) -> TrainingFamily | None:
     before, origin = len(fields.problems), fields.origin(above)
     constants = numbers(fields, "constants", required=True, least=0.0, most=1e6)
     time, experts, memory = (band_of(fields, key) for key in ("time_band", "expert_time_band", "memory_band"))
+    tuning = band_of(fields, "tuning_time_band") if "tuning_time_band" in fields.left else None
+    small = band_of(fields, "tuning_memory_band") if "tuning_memory_band" in fields.left else None
+    parts = {item.what: part for item in listed(fields, "parts") if (part := _part(item))}
     sources = {item.what: all_numbers(item, -1e6, 1e18) for item in listed(fields, "by_source")}
     validity = _ranges(fields, "validity")
     fields.text("derivation")
@@ -120,7 +126,20 @@ def _own(fields: Fields, above: Origin) -> TrainingFamily | None:
         by_source=sources,
         validity=validity,
         provenance=origin.provenance,
+        tuning_time_band=tuning,
+        tuning_memory_band=small,
+        parts=parts,
     )
+
+
+def _part(fields: Fields) -> TrainingPart | None:
+    """What is known of one device beyond its family."""
+    work, experts = (number_of(fields, key, least=0.1, most=WIDEST) for key in ("work", "expert_work"))
+    bands = {kind: band_of(fields, key) for kind, key in _BAND_KEYS.items() if key in fields.left}
+    fields.done()
+    if work is None or experts is None:
+        return None
+    return TrainingPart(work=work, expert_work=experts, bands={kind: band for kind, band in bands.items() if band})
 
 
 def _heir(fields: Fields, above: Origin, owners: Mapping[str, TrainingFamily]) -> TrainingFamily | None:
@@ -141,27 +160,25 @@ def _heir(fields: Fields, above: Origin, owners: Mapping[str, TrainingFamily]) -
         constants=parent.constants,
         constants_id=parent.constants_id,
         inherited_from=parent.family,
-        time_band=widened(parent.time_band, widen),
-        expert_time_band=widened(parent.expert_time_band, widen),
-        memory_band=widened(parent.memory_band, widen),
+        time_band=_unfitted(parent.time_band, widen),
+        expert_time_band=_unfitted(parent.expert_time_band, widen),
+        tuning_time_band=_unfitted(parent.tuning_time_band or parent.time_band, widen),
+        memory_band=parent.memory_band,  # of all families
+        tuning_memory_band=parent.tuning_memory_band,
         by_source=parent.by_source,
         validity=parent.validity,
         provenance=Provenance(source=source, as_of=above.as_of, status="inferred"),
     )
 
 
+def _unfitted(band: Band, power: float) -> Band:
+    """A wider band of a family that has no rows: nothing was measured on its devices."""
+    return replace(widened(band, power), rows=0, sources=0, tag="unfitted")
+
+
 def widened(band: Band, power: float) -> Band:
     """A band whose quantiles lie further from its median, by a power; its rows and errors stay those measured."""
-    return Band(
-        p10=band.p50 * (band.p10 / band.p50) ** power,
-        p50=band.p50,
-        p90=band.p50 * (band.p90 / band.p50) ** power,
-        rows=band.rows,
-        sources=band.sources,
-        median_error=band.median_error,
-        mean_error=band.mean_error,
-        p90_error=band.p90_error,
-    )
+    return replace(band, p10=band.p50 * (band.p10 / band.p50) ** power, p90=band.p50 * (band.p90 / band.p50) ** power)
 
 
 def band_of(fields: Fields, key: str) -> Band | None:
@@ -173,7 +190,11 @@ def band_of(fields: Fields, key: str) -> Band | None:
     quantiles = [number_of(below, name, least=1 / WIDEST, most=WIDEST) for name in ("p10", "p50", "p90")]
     errors = [number_of(below, name, least=0.0, most=WIDEST) for name in ("median_error", "mean_error", "p90_error")]
     rows, sources = below.whole("rows", required=True, least=0), below.whole("sources", required=True, least=0)
+    tag = below.text("tag") or ("calibrated" if rows else "unfitted")
     below.done()
+    if tag not in TAGS:
+        fields.problems.add("unknown-value", f"the tag of {below.what} is '{tag[:60]}'", node.place, ", ".join(TAGS))
+        return None
     p10, p50, p90 = quantiles
     median, mean, p90_error = errors
     if p10 is None or p50 is None or p90 is None or median is None or mean is None or p90_error is None:
@@ -191,6 +212,7 @@ def band_of(fields: Fields, key: str) -> Band | None:
         median_error=median,
         mean_error=mean,
         p90_error=p90_error,
+        tag=tag,
     )
 
 

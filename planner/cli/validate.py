@@ -50,12 +50,16 @@ def training(
     from planner.report.validation import render_validation
     from planner.validate import result, rows, training
 
-    measured = rows.read_training_rows(data) if data else rows.shipped_training_rows()
+    table = rows.read_training_table(data) if data else rows.ReadRows(rows=rows.shipped_training_rows())
+    if table.ignored:
+        frame.say(f"columns that are no inputs of a prediction, passed over: {', '.join(table.ignored)}")
+    for name, why in table.refused.items():
+        frame.say(f"{name} refused: {why}")
     catalog = load_catalog(hardware)
     with frame.progress("predicting"):
-        predictions = training.predict_training(measured, catalog)
-    kept, said = result.chosen(measured, predictions, family or (), source or ())
-    found = result.validate_training(kept, said, bands=result.time_bands(catalog), own_rows=data is None)
+        predictions = training.predict_training(table.rows, catalog)
+    kept, said = result.chosen(table.rows, predictions, family or (), source or ())
+    found = result.validate_training(kept, said, own_rows=data is None, refused=table.refused)
     frame.emit(render_validation(found, output.value, **frame.view(out)), out)
 
 

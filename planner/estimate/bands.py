@@ -9,7 +9,7 @@ tier, so that it always has the band of the family.
 from __future__ import annotations
 
 from planner.carriers import dataclass
-from planner.catalog.model import Band, Catalog, RuleError
+from planner.catalog.model import Band, Catalog, Device, RuleError
 from planner.equations.bands import band_quantile, lognormal_p90
 
 MEDIAN = 0.5  # the confidence at which a prediction holds as often as not
@@ -25,6 +25,7 @@ class ErrorBand:
     inherited_from: str
     time: Band | None
     memory: Band | None
+    tag: str = ""  # measured | calibrated | inherited | unfitted; "" where nothing is known of times
 
     def time_margin(self, confidence: float) -> float:
         """What a time is multiplied with to hold with a confidence; at least 1."""
@@ -42,37 +43,45 @@ def margin(band: Band | None, confidence: float) -> float:
     return max(1.0, float(band_quantile(band.p50, band.p90, confidence)))
 
 
+def kind_of_job(*, experts: bool, adapters: bool) -> str:
+    """Which rows a job is like: dense | experts | tuning (adapters on frozen weights)."""
+    return "tuning" if adapters else "experts" if experts else "dense"
+
+
 def error_band(
-    catalog: Catalog, family: str, tier: str, *, experts: bool = False, calibrated: bool = False
+    catalog: Catalog, device: Device, tier: str, *, kind: str = "dense", calibrated: bool = False
 ) -> ErrorBand:
-    """The band of a prediction for a device family by a tier.
+    """The band of a prediction for a device by a tier.
 
     Parameters
     ----------
     catalog
         Holds the constants of the families and the error of the rule.
-    family
-        Of the device.
+    device
+        Bands are of this very device where it has rows, else wider ones of its family.
     tier
         rule, analytic or measured.
-    experts
-        The model routes tokens to experts.
+    kind
+        Of the job, see `kind_of_job`.
     calibrated
         The prediction was scaled by a step time measured on such devices.
     """
+    family = device.family
     known = catalog.training_families.get(family)
     time = None
     if tier == "analytic" and known is not None:
-        time = known.time_band_of(experts=experts)
+        time = known.time_band_of(device.id, kind)
     elif tier == "rule":
         time = rule_band(catalog.rule_error, family)
+    measured = calibrated or tier == "measured"
     return ErrorBand(
         tier=tier,
         family=family,
         constants_id=known.constants_id if known and tier == "analytic" else "",
         inherited_from=known.inherited_from if known else "",
         time=None if calibrated else time,
-        memory=known.memory_band if known else None,
+        memory=known.memory_band_of(kind) if known else None,
+        tag="measured" if measured else time.tag if time else "",
     )
 
 
@@ -93,4 +102,5 @@ def rule_band(error: RuleError | None, family: str) -> Band | None:
         median_error=error.median if own else mean,
         mean_error=mean,
         p90_error=p90 - 1.0,
+        tag="calibrated" if own else "unfitted",
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from planner.catalog.model import Catalog, Device
 from planner.errors import InputError
 from planner.estimate.constants import NAMES, StepConstants
+from planner.estimate.frameworks import PART
 
 
 def step_constants(catalog: Catalog, device: Device) -> StepConstants:
     """The constants of a device's family; a catalog made by hand that has none takes the priors.
 
-    A family that inherits sustains as much less of its peak in large products as its best measured product does.
+    A device sustains as much less of its peak in large products as its best measured product, or its power, says.
 
     Raises
     ------
@@ -26,17 +27,42 @@ def step_constants(catalog: Catalog, device: Device) -> StepConstants:
             f"calibration/training.yaml gives {device.family} constants that no equation takes: {', '.join(unknown)}",
             hint=f"the names are {', '.join(NAMES)}",
         )
-    if found and found.inherited_from and "gemm" in constants:
-        constants["gemm"] = min(constants["gemm"] * _product_ratio(device, found.inherited_from, catalog), 1.0)
+    if found and "gemm" in constants:
+        ratio = product_ratio(device, found.inherited_from or found.family, catalog)
+        constants["gemm"] = min(constants["gemm"] * ratio, 1.0)
     return StepConstants(**constants)
 
 
-def _product_ratio(device: Device, parent: str, catalog: Catalog) -> float:
-    """Best measured product of a device over that of the family it inherits from, as shares of their peaks; else 1."""
+def fitted_on(catalog: Catalog, device: Device) -> dict[str, float]:
+    """Fitted factors of all stacks, and those of the part, as `frameworks.fitted_factors` takes them."""
+    family = catalog.training_families.get(device.family)
+    part = family.parts.get(device.id) if family else None
+    own = {PART: part.work, f"{PART}/experts": part.expert_work} if part else {}
+    return {**catalog.training_stacks, **own}
+
+
+# Clock against power of a chip that computes at its limit: between P ~ f (voltage at its floor) and P ~ f^3.
+CLOCK_EXPONENT = 2.0 / 3.0
+
+
+def product_ratio(device: Device, family: str, catalog: Catalog) -> float:
+    """Large products of a device over the best ones measured in a family, as shares of their peaks; 1 where unknown.
+
+    A device on which nothing was measured sustains what its power lets it: that of the best measured one, times
+    (power per peak FLOP over that one's)^(2/3), at most as much.
+    """
     own = product_share(device)
-    others = [product_share(other) for other in catalog.devices.values() if other.family == parent]
-    known = [share for share in others if share is not None]
-    return own / max(known) if own is not None and known else 1.0
+    measured = [other for other in catalog.devices.values() if other.family == family and product_share(other)]
+    if not measured or device.peak_flop_per_s.get("bf16") is None:
+        return 1.0
+    best = max(measured, key=lambda other: (product_share(other) or 0.0, other.id))
+    share = product_share(best) or 1.0
+    if own is not None:
+        return own / share
+    if device.family != family or not device.tdp_w or not best.tdp_w:
+        return 1.0
+    power = device.tdp_w / device.peak_flop_per_s["bf16"] / (best.tdp_w / best.peak_flop_per_s["bf16"])
+    return float(min(power, 1.0) ** CLOCK_EXPONENT)
 
 
 def product_share(device: Device) -> float | None:

@@ -6,6 +6,7 @@ scenario or a measured row states otherwise, that counts. Rates are shares of a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -51,13 +52,14 @@ FRAMEWORKS = {
         # Megatron-LM with Transformer Engine, settings of its own examples
         Framework(name="megatron", accumulation=0.0,
                   attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0, host_share=0.5),
-        # Megatron-Bridge recipes: tensor-parallel overlap, fused permutation and quantisation
+        # Megatron-Bridge recipes: tensor-parallel overlap, fused permutation and quantisation, gradients reduced in 16
+        # bits (grad_reduce_in_fp32 = False in NeMo's performance recipes)
         Framework(name="megatron-bridge", accumulation=0.0,
-                  attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0,
+                  attention="fused", sharding=1, stages=(0, 1), reduce_bytes=2.0,
                   host_share=0.25, tensor_hidden=0.6, expert_hidden=0.5, traffic=0.7),
         # the same since release 26.06: CUDA graphs over expert layers
         Framework(name="megatron-bridge-graphs", accumulation=0.0,
-                  attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0,
+                  attention="fused", sharding=1, stages=(0, 1), reduce_bytes=2.0,
                   host_share=0.25, expert_host=0.2, tensor_hidden=0.6, expert_hidden=0.5, traffic=0.7),
         Framework(name="megatron-deepspeed", attention="eager", sharding=1, gradient_overlap=0.0, gather_overlap=0.0,
                   sequence_parallel=0.0, hide_transfers=0.0),
@@ -68,6 +70,14 @@ FRAMEWORKS = {
         # torchtitan: selective recomputation by operation keeps about half of a layer
         Framework(name="fsdp", attention="flash2", sharding=3, stages=(3,), reduce_bytes=4.0, host_share=0.7,
                   recompute_share=0.5),
+        # Hugging Face Trainer: modules of transformers one by one, logits cast to 32 bits
+        Framework(name="hf", attention="flash2", sharding=0, pipeline=False, traffic=1.2, logit_bytes=24.0),
+        # torchtune: one recipe a device or FSDP2, modules of its own
+        Framework(name="torchtune", attention="flash2", sharding=3, pipeline=False, reduce_bytes=4.0),
+        # JAX on GPUs (PAX, MaxText of JAX-Toolbox): one compiled step
+        Framework(name="jax", attention="fused", sharding=3, stages=(0, 1, 3), host_share=0.1, traffic=0.8),
+        # software that nobody here knows: what all have in common, and a wider band
+        Framework(name="common", attention="flash2", sharding=1),
         Framework(name="llm.c", attention="fused", sharding=1, stages=(0, 1), pipeline=False, host_share=0.1,
                   traffic=0.7, logit_bytes=8.0),
         Framework(name="maxtext", attention="splash", sharding=3, stages=(0, 3), accumulates=False, host_share=0.0,
@@ -83,6 +93,11 @@ FRAMEWORKS = {
 ATTENTION_RATES = {
     "flash1": {"volta": 0.25, "ampere": 0.35, "ada": 0.30, "hopper": 0.18, "blackwell": 0.15},
     "flash2": {"volta": 0.25, "ampere": 0.60, "ada": 0.55, "hopper": 0.35, "blackwell": 0.16},
+    # FlashAttention-3 on the devices that it was made for (Shah et al. 2024, figures 5 and 6: forward 740, backward 550
+    # TFLOP/s of 989); FlashAttention-4 (Together AI, March 2026: 71 % forward on the B200), its backward pass taken to
+    # be slower by as much; elsewhere both are what FlashAttention-2 is
+    "flash3": {"volta": 0.25, "ampere": 0.60, "ada": 0.55, "hopper": 0.60, "blackwell": 0.28},
+    "flash4": {"volta": 0.25, "ampere": 0.60, "ada": 0.55, "hopper": 0.60, "blackwell": 0.57},
     "fused": {"volta": 0.25, "ampere": 0.55, "ada": 0.50, "hopper": 0.52, "blackwell": 0.45},
 }
 UNKNOWN_ATTENTION_RATE = 0.45
@@ -107,13 +122,45 @@ def attention_rate(kernel: str, family: str) -> float:
     return ATTENTION_RATES.get(kernel, {}).get(family, UNKNOWN_ATTENTION_RATE)
 
 
-def stack_defaults(framework: Framework, family: str, overheads: dict[str, float] | None = None) -> dict[str, Any]:
-    """Fields of `Stack` that a framework sets on a device family; `overheads` are fitted ones by framework."""
+PART = "part"  # of a device, among fitted factors
+
+
+def fitted_factors(name: str, fitted: Mapping[str, float], *, experts: bool) -> tuple[float, float]:
+    """Factors on the device's work and on the host's, of a stack on a part.
+
+    Parameters
+    ----------
+    name
+        The framework.
+    fitted
+        By name: `megatron` and `part` (work), `megatron/experts` and `part/experts` (work of models with experts),
+        `megatron/host` (launching). What is not there is 1.
+    experts
+        Whether the model routes tokens to experts, all weights trained.
+    """
+    work = fitted.get(name, 1.0) * fitted.get(PART, 1.0)
+    if experts:
+        work *= fitted.get(f"{name}/experts", 1.0) * fitted.get(f"{PART}/experts", 1.0)
+    return work, fitted.get(f"{name}/host", 1.0)
+
+
+def least_factor(fitted: Mapping[str, float]) -> float:
+    """No stack works less than this share of a tuned one's work on a part of its family; at most 1."""
+    names = {name.split("/")[0] for name in fitted} - {PART, "dispatch", "hybrid"}
+    works = [fitted_factors(name, fitted, experts=experts)[0] for name in (*names, "") for experts in (False, True)]
+    return min([1.0, *works])
+
+
+def stack_defaults(
+    framework: Framework, family: str, fitted: Mapping[str, float] | None = None, *, experts: bool = False
+) -> dict[str, Any]:
+    """Fields of `Stack` that a framework sets on a device family; `fitted` as for `fitted_factors`."""
     found: dict[str, Any] = {f.name: f.default for f in fields(Stack)}
     found |= {name: getattr(framework, name) for name in _SHARED}
     found["attention_rate"] = attention_rate(framework.attention, family)
     found["eager"] = 1.0 if framework.attention == "eager" else 0.0
-    found["overhead"] = (overheads or {}).get(framework.name, 1.0)
+    found["overhead"], host = fitted_factors(framework.name, fitted or {}, experts=experts)
+    found["host_share"] *= host
     return found
 
 

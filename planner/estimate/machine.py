@@ -21,6 +21,9 @@ from planner.equations.communication import (
 from planner.estimate.constants import StepConstants
 
 Values = NDArray[np.float64]
+# nodes beyond which a network slows no further: collectives run in levels, trees and rails of bounded size, and the
+# largest groups of the measured rows are of this many pairs of nodes
+_MOST_CROWDED = 64.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +137,8 @@ class Group:
     def _network_rate(self, nodes: Values) -> Values:
         """Rate of a device's share of the network; infinite where the group stays in one node."""
         rate = np.asarray(self.machine.inter_node_bytes_per_s, dtype=np.float64) * self.machine.network_efficiency
-        crowded = 1.0 + self.machine.network_scale * np.log2(np.maximum(nodes, 2.0) / 2.0)
+        doublings = np.log2(np.clip(nodes, 2.0, 2.0 * _MOST_CROWDED) / 2.0)
+        crowded = 1.0 + self.machine.network_scale * doublings
         return np.where(nodes > 1, rate / crowded, np.inf)
 
     def _when_used(self, time: Any) -> Values:

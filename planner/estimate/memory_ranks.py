@@ -136,6 +136,14 @@ def _ends_of_model(ranks: Ranks, *, last: bool) -> tuple[Values, Values, Values]
     return split, np.where(alone, position + ends, ends if last else position), np.asarray(0.0)
 
 
+def _frozen_ends(ranks: Ranks, *, last: bool) -> Values:
+    """Parameters of embedding and head on the stage, of one tensor-parallel rank."""
+    if not ranks.groups:
+        return np.asarray(0.0)
+    split, whole, _ = _ends_of_model(ranks, last=last)
+    return np.asarray(split / ranks.layout.tp + whole)
+
+
 def states_of(ranks: Ranks, stage: Stage) -> dict[str, Values]:
     """Weights, gradients and optimizer state; with adapters of the frozen base and of the adapters.  [B]"""
     recipe, frozen = ranks.stack.recipe, ranks.stack.adapter_rank > 0
@@ -147,6 +155,9 @@ def states_of(ranks: Ranks, stage: Stage) -> dict[str, Values]:
     ):
         own = (ranks.stack.base_bytes if name == "weights" else 0.0) if frozen else size
         total = function(stage.dense, own, ranks.dense_shards, ranks.stage)
+        if frozen and name == "weights" and ranks.stack.table_bytes != own:
+            ends = _frozen_ends(ranks, last=stage.last)
+            total = total + function(ends, ranks.stack.table_bytes - own, ranks.dense_shards, ranks.stage)
         if stage.expert is not None:
             total = total + function(stage.expert, own, ranks.expert_shards, ranks.stage)
         if frozen:

@@ -29,6 +29,8 @@ LOGIT_BYTES = {
     "vocab_parallel": 6.0,  # Megatron-LM: 16-bit logits or gradient and fp32 exponentials, in place
     "eager": 12.0,  # PyTorch: fp32 log-softmax, its gradient and the gradient of the loss
     "shifted": 14.0,  # Megatron-LM until 2022: fp32 copy, shifted copy, exponentials, 16-bit logits
+    "upcast": 18.0,  # transformers: 16-bit logits, fp32 copy, shifted copy, log-softmax and its gradient
+    "fused_upcast": 9.0,  # the same with a fused kernel: 16-bit logits, shifted copy, gradient in place of one
     "loss_parallel": 16.0,  # torch.distributed.tensor.parallel.loss: two fp32 copies more than it returns
 }
 
@@ -61,6 +63,9 @@ class MemoryStack:
     offload: frozenset[str] = frozenset()  # optimizer, activations
     adapter_rank: int = 0  # 0: all weights are trained
     base_bytes: float = 2.0  # of a frozen weight
+    table_bytes: float = 2.0  # of a frozen embedding or head, which no quantisation touches
+    frees_gradients: bool = False  # before the next forward pass: the loss never meets them
+    update_bytes: float = 0.0  # held per trained parameter while the optimizer works on all of them at once
     predicted_tokens: int = 0  # multi-token prediction: further layers with a head each
 
 
@@ -95,9 +100,19 @@ _FRAMEWORKS = {
         },
     ),
     "deepspeed": _Framework(settings={"stage_outputs": True, "bucket_bytes": DEEPSPEED_BUCKET_BYTES}),
+    # transformers' Trainer: gradients set to None after a step, torch.optim's foreach kernels
+    "hf": _Framework(
+        losses={"fused": "fused_upcast", "standard": "upcast"},
+        settings={"frees_gradients": True, "update_bytes": 2.0, "bucket_bytes": 0.0},
+    ),
+    "torchtune": _Framework(
+        losses={"fused": "compiled", "standard": "upcast"},
+        settings={"frees_gradients": True, "bucket_bytes": 0.0,
+                  "fragmentation_share": FRAGMENTATION_SHARE["expandable"]},
+    ),
 }  # fmt: skip
 
-_BASE_BYTES = {"bf16": 2.0, "fp16": 2.0, "int8": 1.0, "nf4": float(quantized_bits_per_parameter()) / 8.0}
+BASE_BYTES = {"bf16": 2.0, "fp16": 2.0, "int8": 1.0, "nf4": float(quantized_bits_per_parameter()) / 8.0}
 
 
 def memory_stack(spec: TrainingSpec) -> MemoryStack:
@@ -117,6 +132,6 @@ def memory_stack(spec: TrainingSpec) -> MemoryStack:
         fragmentation_share=FRAGMENTATION_SHARE[spec.allocator],
         offload=frozenset(spec.offload),
         adapter_rank=spec.lora_rank or 0,
-        base_bytes=_BASE_BYTES[spec.lora_base],
+        base_bytes=BASE_BYTES[spec.lora_base],
     )
     return replace(stack, **framework.settings)  # type: ignore[arg-type]

@@ -17,8 +17,8 @@ from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Device, Shape
 from planner.equations.memory import usable_memory_bytes
 from planner.equations.rules import optimizer_steps, tokens_per_step
-from planner.estimate.bands import ErrorBand, error_band
-from planner.estimate.device_constants import step_constants
+from planner.estimate.bands import ErrorBand, error_band, kind_of_job
+from planner.estimate.device_constants import fitted_on, step_constants
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.resolve_run import run_spec
@@ -116,7 +116,8 @@ def band_on(
 
     Where the scenario says to which quantile times err, nothing is left open of them.
     """
-    band = error_band(catalog, device.family, tier_on(job, arch, device), experts=arch.is_moe, calibrated=calibrated)
+    kind = kind_of_job(experts=arch.is_moe, adapters=job.lora is not None)
+    band = error_band(catalog, device, tier_on(job, arch, device), kind=kind, calibrated=calibrated)
     return band if job.errors_share is None else replace(band, time=None)
 
 
@@ -126,7 +127,8 @@ def errors_ratio(
     """What times on a device are multiplied with where the scenario says to which quantile they err; else 1."""
     if job.errors_share is None:
         return 1.0
-    band = error_band(catalog, device.family, tier_on(job, arch, device), experts=arch.is_moe, calibrated=calibrated)
+    kind = kind_of_job(experts=arch.is_moe, adapters=job.lora is not None)
+    band = error_band(catalog, device, tier_on(job, arch, device), kind=kind, calibrated=calibrated)
     return band.time_margin(job.errors_share)
 
 
@@ -170,7 +172,7 @@ def training_machine(
         network_scale=constants.scale,
         constants=constants,
         family=device.family,
-        overheads=tuple(sorted(catalog.training_stacks.items())),
+        overheads=tuple(sorted(fitted_on(catalog, device).items())),
     )
 
 

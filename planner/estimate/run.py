@@ -85,10 +85,10 @@ def checkpoint_bytes_of(arch: Architecture, spec: TrainingSpec) -> float:
 
 def trained_parameters(arch: Architecture, spec: TrainingSpec) -> float:
     """Parameters that a job trains: all, or those of its adapters."""
-    return float(arch.parameters) if spec.lora_rank is None else _adapter_parameters(arch, spec.lora_rank)
+    return float(arch.parameters) if spec.lora_rank is None else adapter_parameters(arch, spec.lora_rank)
 
 
-def _adapter_parameters(arch: Architecture, rank: int) -> float:
+def adapter_parameters(arch: Architecture, rank: int) -> float:
     """Adapters on the attention and the dense or shared MLP of every layer."""
     total = 0.0
     for group in arch.layers:

@@ -43,8 +43,11 @@ class Stack:
     # optimizer and memory
     trained: Any = 1.0  # share of the parameters that is trained (LoRA: adapters)
     weight_gradients: Any = 1.0  # 0: frozen weights need none
+    adapters: Any = 0.0  # 1: low-rank adapters beside every linear product
+    adapter_fused: Any = 0.0  # 1: their kernels read inputs and add outputs once
     dequantise_bytes: Any = 0.0  # read and written per frozen weight and pass to unpack it
     accumulation: Any = 1.0  # 0: the product of a weight gradient adds to the sum itself, behind its compute
     optimizer_bytes: Any = 30.0  # read and written per updated parameter
     optimizer_offload: Any = 0.0  # the optimizer runs on the host
-    activation_offload: Any = 0.0  # layer inputs go to the host and come back
+    activation_offload: Any = 0.0  # hidden states of a layer that go to the host and come back
+    weight_offload: Any = 0.0  # weights come from the host in every pass

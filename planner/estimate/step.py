@@ -144,12 +144,16 @@ def _host_s(ctx: Context, layer: LayerWork) -> Values:
 def _offload(ctx: Context, layer: LayerWork, busy: Values) -> Values:
     """Layer inputs to the host and back, and unpacking of frozen weights."""
     stack = ctx.stack
-    if not (np.any(np.asarray(stack.activation_offload) > 0) or np.any(np.asarray(stack.dequantise_bytes) > 0)):
+    asked = (stack.activation_offload, stack.weight_offload, stack.dequantise_bytes)
+    if not any(np.any(np.asarray(share) > 0) for share in asked):
         return NONE
-    moved = 2.0 * ctx.tokens * ctx.work.hidden * stack.value_bytes / ctx.norm_split
+    moved = 2.0 * ctx.tokens * ctx.work.hidden * stack.value_bytes / ctx.norm_split * stack.activation_offload
+    ranks = np.where(ctx.layout.sharding == 3, ctx.layout.dp, 1.0)  # each brings its shard
+    held = (layer.parameters + layer.expert_parameters / ctx.layout.ep) / ctx.layout.tp / ranks
+    moved = moved + 2.0 * held * stack.gather_bytes * stack.weight_offload
     link = eq.exposed_s(moved / np.asarray(ctx.machine.host_bytes_per_s), busy, ctx.constants.contention)
     weights = (layer.parameters + layer.expert_parameters / ctx.layout.ep) / ctx.layout.tp
-    return np.asarray(stack.activation_offload * link + 2.0 * weights * stack.dequantise_bytes / ctx.bytes_per_s)
+    return np.asarray(link + 2.0 * weights * stack.dequantise_bytes / ctx.bytes_per_s)
 
 
 def _stages(ctx: Context, layers_s: Values, head: Values) -> tuple[Values, Values]:

@@ -127,11 +127,14 @@ def data_parallel_s(ctx: Context, volumes_s: Sequence[Values], forward_s: Values
         return NONE
     gather, scatter, reduce, across = volumes_s
     gradients = np.where(lay.sharding == 0, reduce, scatter)
-    once = _beside(ctx.stack.gradient_overlap, gradients, backward_s, contention)
+    # with interleaved stages the gradients of early chunks are reduced while the pipeline drains through the others
+    draining = 1.0 + np.where(lay.vpp > 1, (lay.pp - 1.0) * (lay.vpp - 1.0) / lay.vpp, 0.0)
+    once = _beside(ctx.stack.gradient_overlap, gradients, backward_s * draining, contention)
     weights = _beside(ctx.stack.gather_overlap, gather, forward_s, contention)
     once = once + np.where(lay.sharding >= 1, weights, 0.0)
-    forward = eq.exposed_s(gather, forward_s, contention)
-    every = ctx.micro_batches * (forward + eq.exposed_s(gather + scatter, backward_s, contention))
+    overlap = ctx.stack.gradient_overlap  # sharded weights come layer by layer, beside compute where anything does
+    forward = _beside(overlap, gather, forward_s, contention)
+    every = ctx.micro_batches * (forward + _beside(overlap, gather + scatter, backward_s, contention))
     return np.where((lay.sharding == 3) & (lay.pp == 1), every, once) + across
 
 
@@ -145,11 +148,13 @@ def volumes_s(ctx: Context) -> tuple[Values, Values, Values, Values]:
     if np.all(ctx.layout.dp * ctx.layout.cp == 1):
         return gather, scatter, reduce, across
     trained = ctx.stack.trained * np.asarray(ctx.stack.reduce_bytes)
+    # a sharded optimizer gathers what it updated; sharded weights are gathered whole, frozen ones too
+    gathered = ctx.stack.gather_bytes * np.where(ctx.layout.sharding == 3, 1.0, ctx.stack.trained)
     # with weights sharded, a layer is gathered at a time
     units = np.where(ctx.layout.sharding == 3, np.maximum(ctx.work.layer_count / ctx.layout.pp, 1.0), 1.0)
     for group, copies, parameters in shards(ctx):
         there = np.where(parameters > 0, 1.0, 0.0)  # nothing to send, no latency either
-        gather = gather + there * units * group.all_gather_s(parameters * ctx.stack.gather_bytes / units)
+        gather = gather + there * units * group.all_gather_s(parameters * gathered / units)
         scatter = scatter + there * units * group.all_gather_s(parameters * trained / units)
         reduce = reduce + there * group.all_reduce_s(parameters * trained)
         across = across + there * copies.all_reduce_s(parameters / group.ranks * trained)

@@ -194,7 +194,23 @@ def _traffic(ctx: Context, layer: LayerWork) -> Values:
     if np.any(np.asarray(layer.experts) > 0):
         row = 8.0 * h + 4.0 * layer.up_projections * layer.expert_width
         moved = moved + ctx.tokens * _routed(ctx, layer) * row / ctx.expert_tensor
-    return np.asarray(ctx.stack.traffic * moved / ctx.bytes_per_s)
+    moved = ctx.stack.traffic * moved
+    if np.any(np.asarray(ctx.stack.adapters) > 0):
+        moved = moved + _adapters(ctx, layer)
+    return np.asarray(moved / ctx.bytes_per_s)
+
+
+def _adapters(ctx: Context, layer: LayerWork) -> Values:
+    """Low-rank adapters: inputs are read again, outputs written and added to those of the frozen product.
+
+    Without fused kernels an input is read twice (dropout, product) and an output moved four times.
+    """
+    inputs = outputs = NONE
+    for n, k in _matrices(ctx, layer):
+        there = np.where((np.asarray(n) > 0) & (np.asarray(k) > 0), 1.0, 0.0)
+        inputs, outputs = inputs + there * k, outputs + there * n
+    fused = np.asarray(ctx.stack.adapter_fused)
+    return np.asarray(ctx.stack.adapters * 2.0 * ctx.tokens * ((2.0 - fused) * inputs + (4.0 - 2.0 * fused) * outputs))
 
 
 def _routed(ctx: Context, layer: LayerWork) -> Any:

@@ -29,7 +29,8 @@ from planner.estimate.work import Work
 if TYPE_CHECKING:
     from planner.estimate.training import TrainingSpec
 
-_NF4_BYTES = 2.5  # read in half a byte, written in two
+NF4_BYTES = 2.5  # read in half a byte, written in two
+LORA_GATHER_BYTES = {"bf16": 2.0, "fp16": 2.0, "int8": 1.0, "nf4": 0.53}  # of a frozen weight, scales included
 
 
 def analytic_time(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> Terms:
@@ -148,12 +149,13 @@ def _where(which: Any, new: Any, old: Any) -> Any:
 def _fields(arch: Architecture, spec: TrainingSpec, machine: Machine, stage: int) -> dict[str, Any]:
     kind = "tpu" if machine.family.startswith("tpu") else "gpu"
     framework = planned_framework(spec.framework, kind, machine.family, stage)
-    found = stack_defaults(framework, machine.family, dict(machine.overheads))
+    experts = arch.is_moe and spec.lora_rank is None
+    found = stack_defaults(framework, machine.family, dict(machine.overheads), experts=experts)
     found["imbalance"] = EXPERT_IMBALANCE if arch.is_moe else 1.0
     if spec.attention == "eager":
         found["eager"] = 1.0
     found["reduce_bytes"] = found["reduce_bytes"] / spec.gradient_compression
-    return found | _precision(spec) | _offloading(spec) | _adapters(arch, spec)
+    return found | _precision(spec) | _offloading(spec) | _adapters(arch, spec, framework.name)
 
 
 def _precision(spec: TrainingSpec) -> dict[str, float]:
@@ -172,7 +174,7 @@ def _offloading(spec: TrainingSpec) -> dict[str, float]:
     }
 
 
-def _adapters(arch: Architecture, spec: TrainingSpec) -> dict[str, float]:
+def _adapters(arch: Architecture, spec: TrainingSpec, framework: str) -> dict[str, float]:
     """LoRA: frozen weights need no gradients, and only adapters are reduced and updated."""
     if spec.lora_rank is None:
         return {}
@@ -181,5 +183,8 @@ def _adapters(arch: Architecture, spec: TrainingSpec) -> dict[str, float]:
     return {
         "trained": trained_parameters(arch, spec) / arch.parameters,
         "weight_gradients": 0.0,
-        "dequantise_bytes": _NF4_BYTES if spec.lora_base == "nf4" else 0.0,
+        "adapters": 1.0,
+        "adapter_fused": float(framework != "hf"),
+        "dequantise_bytes": NF4_BYTES if spec.lora_base == "nf4" else 0.0,
+        "gather_bytes": LORA_GATHER_BYTES[spec.lora_base],
     }

@@ -96,6 +96,8 @@ def _stage_terms(ranks: Ranks, *, last: bool) -> Terms:
         "gathered": peak.gathered,
         "scratch": weight_gradients(ranks, stage) + peak.gradients,
     }
+    if stack.frees_gradients:
+        states, dynamic = _fullest_moment(ranks, stage, states, dynamic, kept)
     moving = dynamic["activations"] + dynamic["logits"] + dynamic["gathered"] + dynamic["scratch"]
     lost = np.asarray(mem.fragmentation_bytes(moving, stack.fragmentation_share))
     return Terms(
@@ -107,6 +109,31 @@ def _stage_terms(ranks: Ranks, *, last: bool) -> Terms:
             "fragmentation": lost + side_pools(ranks, stage),
         }
     )
+
+
+def _fullest_moment(
+    ranks: Ranks, stage: Stage, states: dict[str, Values], dynamic: dict[str, Values], kept: Values
+) -> tuple[dict[str, Values], dict[str, Values]]:
+    """The largest of three moments where gradients are freed after a step.
+
+    At the loss all activations wait beside the logits, and no gradient is there; in the last layer's backward pass what
+    is computed again takes the place of the logits; at the end all gradients are there, with the first layer, or with
+    what the optimizer holds while it updates.
+    """
+    trained = states["gradients"] / max(ranks.stack.recipe.gradient, 1e-9)
+    updating = trained * ranks.stack.update_bytes
+    live = dynamic["activations"] - kept
+    layer = live + dynamic["gathered"] + dynamic["scratch"]
+    end = states["gradients"] + np.maximum(updating, layer)
+    middle = kept + np.maximum(dynamic["logits"] + dynamic["gathered"], layer)
+    late, at_loss = end > middle, dynamic["logits"] + dynamic["gathered"] > layer
+    moved = {
+        "activations": np.where(late, 0.0, kept + np.where(at_loss, 0.0, live)),
+        "logits": np.where(late | ~at_loss, 0.0, dynamic["logits"]),
+        "gathered": np.where(late, 0.0, dynamic["gathered"]),
+        "scratch": np.where(late, np.maximum(updating, layer), np.where(at_loss, 0.0, dynamic["scratch"])),
+    }
+    return {**states, "gradients": np.where(late, states["gradients"], 0.0)}, moved
 
 
 def _in_flight(ranks: Ranks, stage: Stage) -> Values:

@@ -60,12 +60,19 @@ def known_from(band: RowBand) -> str:
         return f"{head}: {'your own figure' if band['tier'] == 'measured' else 'scaled by what you measured'}"
     if band["inherited_from"] and band["tier"] == "analytic":
         head += f" (constants of {band['inherited_from']}, band widened)"
+    if band["tier"] == "analytic" and not time["rows"]:
+        place = "its family" if band["tag"] == "inherited" else "another family"
+        return (
+            f"{head}, {band['tag']}: no such job was measured on this device; others of {place} lead to expect "
+            f"an error of {100 * time['median_error']:.2g} % in the median"
+        )
     error = (
         f"{head}: off by {100 * time['median_error']:.2g} % in the median, {100 * time['mean_error']:.2g} % on average"
     )
     if not time["rows"]:
         return error
-    seen = "published runs" if band["tier"] == "rule" else f"rows of {time['sources']} sources, none of them fitted to"
+    sources = f"{time['sources']} source{'s' * (time['sources'] != 1)}"
+    seen = "published runs" if band["tier"] == "rule" else f"rows of this device, of {sources}, none of them fitted to"
     return f"{error}, on {time['rows']} {seen}"
 
 

@@ -15,10 +15,10 @@ from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Lines, columns
 from planner.report.validation import percent
 
-# rise of the loss when a constant moves by one spread of its prior
-_DECIDED, _WEAK = 0.003, 0.0005
+# what is left of a constant's uncertainty once the rows are seen, as a share of its prior's
+_DECIDED, _WEAK = 0.5, 0.9
 _COLUMNS = (
-    "family", "kind", "name", "rows", "median", "mean", "p90", "value", "prior", "rise", "known_from", "meaning",
+    "family", "kind", "name", "rows", "median", "mean", "p90", "value", "prior", "left_open", "known_from", "meaning",
 )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ class ConstantRow(TypedDict):
     name: str
     value: float
     prior: float
-    rise: float
+    left_open: float
     known_from: str
     meaning: str
 
@@ -72,7 +72,7 @@ def calibration_rows(found: Calibration) -> list[ErrorRow | ConstantRow]:
         rows.append({"family": family, "kind": "family", "name": "all rows", **_errors(errors)})
         for source in sorted(set(sources)):
             rows.append({"family": family, "kind": "source", "name": source, **_errors(errors[sources == source])})
-        rows += [_constant(found, family, name, rise) for name, rise in found.mind.get(family, {}).items()]
+        rows += [_constant(found, family, name) for name in PRIORS]
     return rows
 
 
@@ -85,15 +85,16 @@ def _errors(errors: np.ndarray) -> Errors:
     }
 
 
-def _constant(found: Calibration, family: str, name: str, rise: float) -> ConstantRow:
-    known = "the rows" if rise > _DECIDED else "the rows, weakly" if rise > _WEAK else "its prior"
+def _constant(found: Calibration, family: str, name: str) -> ConstantRow:
+    left = found.constants.effects.deviation_of(("all", name), (family, name)) / PRIORS[name].spread
+    known = "the rows" if left < _DECIDED else "the rows, weakly" if left < _WEAK else "its prior"
     return {
         "family": family,
         "kind": "constant",
         "name": name,
-        "value": found.constants.families[family][name],
+        "value": found.constants.of_family(family, found.catalog)[name],
         "prior": PRIORS[name].value,
-        "rise": rise,
+        "left_open": left,
         "known_from": known,
         "meaning": PRIORS[name].meaning,
     }
@@ -113,7 +114,7 @@ def _blocks(rows: Sequence[ErrorRow | ConstantRow]) -> list[Block]:
     return [
         Lines(lines=("Constants of a training step, fitted to measured rows",), strong_first=True),
         Grid(
-            title="Step-time error on rows whose source, or else whose model, was left out of the fit",
+            title="Step-time error on rows whose source, or release and model, was left out of the fit",
             columns=columns("Family", "Rows left out", ">rows", ">median", ">mean", ">p90"),
             rows=errors,
             grouped=True,

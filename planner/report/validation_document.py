@@ -9,8 +9,10 @@ from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.validation import group_cells, percent, refusal_items
 from planner.report.validation_document_serving import serving_sections
 from planner.validate.evidence import Evidence, Figure, figures, obstacles, verdicts
+from planner.validate.judgement import Judged
+from planner.validate.judgement import verdicts as verdicts_of
 from planner.validate.result import errors_of, validate_training
-from planner.validate.score import Scored, memory_summaries, summaries
+from planner.validate.score import Scored, memory_summaries, score_step_times, summaries
 from planner.validate.serving_evidence import ServingEvidence, accepted_serving, serving_figures
 from planner.validate.summary import Summary, worst_rows
 
@@ -21,16 +23,20 @@ _GROUPS = columns(
 _WORDS = {True: "yes", False: "NO", None: "cannot be judged"}
 
 COUNTING = (
-    "The error of a row is predicted / measured - 1, of the step time of one optimizer step; figures are of its size.",
+    "The error of a step time is |ln(predicted / measured)|, and a configuration weighs one however many rows it has. "
+    "Every prediction is of a fit that has not seen the row's source (the text of its origin before the first colon), "
+    "or its device: constants, effects of parts and stacks, and variances are all fitted again. Where one source has "
+    "over half of the configurations of a family and kind, what is left out is each release with each model, together "
+    "with rows of the same configuration in other releases.",
+    "In the band: share of configurations between p10 and p90 of a new source, which should be 80 %; its interval is "
+    "of sources (on a device each) drawn again. Winkler: width of the band, and ten times what lies outside of it. "
+    "With one constant: what is left when the median ratio of the very rows is taken off.",
+    "The error of a peak memory, and of the in-sample table, is predicted / measured - 1.",
     "A row that prints no step time is turned into one: from its tokens/s, else from its TFLOP/s or utilisation with "
     "the operations counted as the row's conventions say (useful or executed, attention full, causal or left out).",
-    "Counted are pre-training rows of trust A and B. The others are predicted and shown, and count in no figure.",
-    "Every figure for step time is of constants fitted without the row's source (the text of its origin before the "
-    "first colon). Where all rows of a device family with experts, or all without, come from one source, the fit "
-    "leaves out the row's model instead. The error bands are quantiles of these errors.",
-    "Rows that agree in every typed input are held against their median; a later release of the same software and the "
-    "year of publication do not make another input. The mean distance of such rows from their median is the noise "
-    "floor.",
+    "Counted are rows of trust A and B. The others are predicted and shown, and count in no figure.",
+    "Rows that agree in every typed input are one configuration; a later release of the same software and the year of "
+    "publication do not make another input.",
     "What a row does not state takes the documented default of its framework; an unstated recomputation policy is the "
     "fastest one that fits the memory.",
     "Intervals are percentile bootstraps of the mean over rows, 90 %, always with the same seed. By source is the mean "
@@ -61,21 +67,26 @@ def render_document(
     serving
         Rows, predictions and folds of serving.
     """
-    times = evidence.times()
+    times, seen = evidence.times(), score_step_times(evidence.rows, evidence.shipped)
     training, others = _split(reasons)
     sections: list[tuple[str, list[Block]]] = [
         ("Figures", _figures(figures(evidence))),
-        ("Step time on sources that were not fitted", [_groups(summaries(times))]),
+        ("Step time without the source", _judged(evidence.sources)),
+        ("Step time without the device", _judged(evidence.devices)),
         ("Peak memory", _memory(evidence)),
         ("What stands in the way", _obstacles(evidence, training)),
         ("The largest errors", [_worst(times)]),
         ("Rows without a prediction", _refusals(evidence)),
         ("How errors are counted", [Items(title="Rules", items=COUNTING)]),
     ]
+    last: tuple[str, list[Block]] = (
+        "Step time with constants that have seen the row (in-sample)",
+        [_groups(summaries(seen))],
+    )
     if serving is not None:
         sections.insert(1, ("Figures of serving", _figures(serving_figures(serving))))
         sections += serving_sections(serving, others)
-    sections.append(("Rows that count in no figure", [_left_out(left_out)]))
+    sections += [("Rows that count in no figure", [_left_out(left_out)]), last]
     parts = [_head(fingerprint)]
     parts += [f"## {title}\n\n{markdown.draw(blocks)}" for title, blocks in sections]
     return "\n\n".join(part.strip() for part in parts) + "\n"
@@ -103,6 +114,24 @@ def _figures(found: Sequence[Figure]) -> list[Block]:
         for one in found
     ]  # fmt: skip
     heads = columns("Rows", ">number", ">measured", "figure", "reached", "spread", "best known elsewhere")
+    return [Grid(columns=heads, rows=rows)]
+
+
+def _judged(judged: Judged | None) -> list[Block]:
+    """Errors and coverage of rows that no fit has seen, by device, kind and precision."""
+    if judged is None:
+        return [Lines(lines=("Not worked out.",))]
+    rows = [
+        [one.name, f"{one.rows:,}", f"{one.configurations:.0f}", f"{one.clusters}", percent(one.mean),
+         f"{100 * one.mean_low:.1f} … {percent(one.mean_high)}", percent(one.median), percent(one.bias, sign=True),
+         percent(one.coverage), f"{100 * one.coverage_low:.0f} … {100 * one.coverage_high:.0f} %",
+         f"{one.winkler:.2f}", percent(one.one_constant)]
+        for one in verdicts_of(judged)
+    ]  # fmt: skip
+    heads = columns(
+        "Rows", ">rows", ">configurations", ">sources and devices", ">mean", ">90 %", ">median", ">bias",
+        ">in the band", ">90 %", ">Winkler", ">with one constant",
+    )  # fmt: skip
     return [Grid(columns=heads, rows=rows)]
 
 

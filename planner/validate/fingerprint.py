@@ -13,12 +13,13 @@ import tokenize
 from collections.abc import Iterable
 
 from planner.files import data_folder, list_files, read_package_text, read_text
+from planner.validate.rows import TABLES, TOTALS_TABLES
 
 TRAINING = ("planner.validate.training", "planner.validate.memory")
 SERVING = ("planner.validate.serving", "planner.validate.serving_memory", "planner.validate.serving_points")
 _ROOMS = ("equations", "estimate", "validate")
 _SHOWING = "planner.report."  # how a catalog is drawn in a notebook leads everywhere, and predicts nothing
-_TABLES = ("training.csv", "training_totals.csv", "serving.csv")
+_TABLES = (*TABLES, *TOTALS_TABLES, "serving.csv")
 _CONSTANTS = ("training*.yaml", "serving*.yaml")
 
 

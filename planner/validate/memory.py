@@ -12,6 +12,7 @@ from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.equations.device_memory import process_bytes
 from planner.equations.memory import usable_memory_bytes
+from planner.errors import InputError
 from planner.estimate.layout import RECOMPUTE_FULL, RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, Layout
 from planner.estimate.memory_stack import MemoryStack
 from planner.estimate.terms import Terms
@@ -45,14 +46,18 @@ def predict_peak_memory(row: MeasuredRow, catalog: Catalog) -> float | None:
     Bytes [B]; None where layers, devices or kind are not given: a pool of states that an unknown
     number of ranks share has no size.
     """
-    terms = memory_terms(row, catalog)
+    try:
+        terms = memory_terms(row, catalog)
+    except InputError:  # a shape that no model has
+        return None
     return None if terms is None else _of_kind(terms, row)
 
 
 def memory_terms(row: MeasuredRow, catalog: Catalog) -> Terms | None:
     """The terms behind `predict_peak_memory`  [B], before the kind of the reading is looked at."""
     arch = memory_architecture(row)
-    if not arch.layers or row.n_accel is None or row.seq_len is None:
+    unshaped = row.is_moe and not row.n_experts  # its layers are those of what a token uses, not of all that is stored
+    if unshaped or not arch.layers or row.n_accel is None or row.seq_len is None:
         return None
     stack = row_stack(row, arch)
     layout = Layout(**layout_of(row))

@@ -10,10 +10,12 @@ from functools import lru_cache
 from planner.architecture.build import build
 from planner.architecture.config import Config
 from planner.architecture.model import Architecture
+from planner.equations.activations import CHUNK_TOKENS
 from planner.equations.recipes import RECIPES
-from planner.estimate.memory_stack import FRAGMENTATION_SHARE, LOGIT_BYTES, MemoryStack, memory_stack
+from planner.estimate.memory_stack import BASE_BYTES, FRAGMENTATION_SHARE, LOGIT_BYTES, MemoryStack, memory_stack
 from planner.estimate.training import TrainingSpec
 from planner.validate.rows import MeasuredRow
+from planner.validate.rows_setup import fused_kernels
 from planner.validate.training import architecture_of, framework_of
 
 CHOSEN_RANKS = {"rank0": "rank0", "last": "last"}  # of mem_rank; any other reading is of the fullest rank
@@ -25,6 +27,8 @@ _SOFTWARE = {  # frameworks of rows by whose memory they have
     "deepspeed": "deepspeed",
     "fsdp": "fsdp",
     "maxtext": "maxtext",
+    "hf": "hf",
+    "torchtune": "torchtune",
 }
 _FUSED_LOSS = ("llm-foundry", "flash-attention", "llm.c")  # flash-attention's in-place cross entropy, or their own
 _NO_DROPOUT = ("llm-foundry", "flash-attention", "llm.c")
@@ -34,6 +38,10 @@ _STATES = {
     "fsdp_mixed": "adam-fsdp",
     "fsdp_pure": "adam-pure-bf16",
     "low_precision_moments": "adam-bf16-states",
+    "pure_bf16": "adam-pure-bf16",
+    "8bit_adam": "adam-8bit-no-master",
+    "lora": "adam-pure-bf16",
+    "qlora": "adam-pure-bf16",
 }
 _HEAD_SIZE = 128
 
@@ -96,11 +104,21 @@ def _built(text: str) -> Architecture:
 
 
 def _as_untied(arch: Architecture, row: MeasuredRow) -> Architecture:
-    """The same model with a head of its own, where that is nearer to the row's size."""
-    if not (arch.tied_embeddings and arch.layers and row.n_params_b):
+    """The same model with a head of its own, or with that of its embedding, where that is nearer to the row's size."""
+    if not (arch.layers and row.n_params_b):
         return arch
     head = arch.vocab_size * arch.hidden_size
     size = row.n_params_b * 1e9
+    if not arch.tied_embeddings:
+        if abs(arch.parameters - head - size) >= abs(arch.parameters - size):
+            return arch
+        return replace(
+            arch,
+            tied_embeddings=True,
+            output_head_parameters=0,
+            parameters=arch.parameters - head,
+            active_parameters=arch.active_parameters - head,
+        )
     if abs(arch.parameters + head - size) >= abs(arch.parameters - size):
         return arch
     return replace(
@@ -133,13 +151,26 @@ def row_stack(row: MeasuredRow, arch: Architecture) -> MemoryStack:
         predicted_tokens=_predicted_tokens(row),
         expert_imbalance=_imbalance(row, stack),
         dropout=False if framework.name in _NO_DROPOUT else None,
-        adapter_rank=_ADAPTER_RANK if "lora" in (row.task, row.states_recipe) else 0,
+        adapter_rank=_ADAPTER_RANK if row.adapters else 0,
+        base_bytes=BASE_BYTES["nf4" if row.adapters == "qlora" else "bf16"],
         score_bytes=stack.score_bytes if _has_dropout(arch) else 2.0,
     )
     if framework.name == "fsdp":
         stack = _fsdp(row, stack)
-    recipe = _STATES.get(row.states_recipe or "") or _usual_states(row, framework.name, arch)
+    if row.loss_kind in ("fused", "chunked") and framework.name in ("hf", "torchtune", "deepspeed"):
+        stack = replace(stack, logit_chunk_tokens=float(CHUNK_TOKENS))  # Liger's, torchtune's: a chunk at a time
+    if "optimizer_in_backward" in (row.states_recipe or ""):
+        stack = replace(stack, recipe=replace(RECIPES["adam-pure-bf16"], gradient=0.0))
+    recipe = _states(row) or _usual_states(row, framework.name, arch)
     return replace(stack, recipe=RECIPES[recipe]) if recipe else stack
+
+
+def _states(row: MeasuredRow) -> str:
+    """The recipe that a cell names; of several joined by +, the one of the optimizer."""
+    if row.adapters and not framework_of(row).name.startswith("megatron"):
+        return _STATES["lora"]
+    words = (row.states_recipe or "").split("+")
+    return next((_STATES[word] for word in ("8bit_adam", *words) if word in words and word in _STATES), "")
 
 
 def _fsdp(row: MeasuredRow, stack: MemoryStack) -> MemoryStack:
@@ -187,7 +218,9 @@ def _logit_bytes(row: MeasuredRow) -> float:
         return LOGIT_BYTES["compiled" if _compiled_loss(row) else "eager"]
     if row.loss_kind == "fused" or framework.startswith("megatron-bridge") or framework in _FUSED_LOSS:
         return LOGIT_BYTES["in_place"]
-    if framework == "maxtext":
+    if framework == "hf":
+        return LOGIT_BYTES["fused_upcast" if fused_kernels(row) else "upcast"]
+    if framework in ("maxtext", "jax"):
         return LOGIT_BYTES["compiled"]
     if "megatron" in framework:
         return LOGIT_BYTES["shifted" if old else "vocab_parallel"]

@@ -13,11 +13,26 @@ Quantity = Literal[
 ]  # fmt: skip
 
 
+class FigureBand(TypedDict):
+    """What a figure may turn out to be where another source measures it."""
+
+    p10: float
+    p50: float
+    p90: float
+    tag: str
+    "calibrated: on rows of this very device and kind; inherited: of its family; unfitted: of others"
+    rows: int
+    "of this very device and kind, behind the band; of memory: of all devices"
+    sources: int
+
+
 class RowValidated(TypedDict):
     """One measured row, and what was predicted for it."""
 
     id: str
     predicted: dict[Quantity, float]
+    bands: NotRequired[dict[Quantity, FigureBand]]
+    "of each predicted figure of a training row"
     measured: dict[Quantity, float]
     error: dict[Quantity, float]
     "predicted over measured, less one"

@@ -12,6 +12,7 @@ from planner.validate.rows import MeasuredRow, typed_inputs
 # A later release of the same software is the same configuration run again: its drift is noise to a model.
 _RELEASE = ("year", "framework", "software_release")
 _VERSION = re.compile(r"\s+\(?[0-9].*$")
+_VARIANT = re.compile(r"\(([^)]*)\)")  # other kernels or another branch of the same release: not the same run
 
 
 def configuration(row: MeasuredRow) -> Hashable:
@@ -19,7 +20,9 @@ def configuration(row: MeasuredRow) -> Hashable:
 
     The name of the software counts, its release and the year of publication do not.
     """
-    return (_VERSION.sub("", row.framework or ""), *typed_inputs(row, besides=_RELEASE))
+    variant = _VARIANT.search(row.software_release or "")
+    named = variant[1] if variant else ""
+    return (_VERSION.sub("", row.framework or ""), named, *typed_inputs(row, besides=_RELEASE))
 
 
 def medians(rows: Sequence[MeasuredRow], values: Sequence[float]) -> list[float]:

@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 from typing import Any, cast
 
 from planner.carriers import dataclass
-from planner.catalog.model import Catalog
 from planner.validate.conventions import measured_tflops_per_device
 from planner.validate.model import (
     BandRow,
     CoverageRow,
     ErrorRow,
     Errors,
+    FigureBand,
     Quantity,
     RowLabel,
     RowValidated,
@@ -30,11 +30,10 @@ from planner.validate.score import (
     memory_summaries,
     score_memory,
     score_step_times,
-    share_in_band,
     summaries,
     why_left_out,
 )
-from planner.validate.summary import Shown, Summary
+from planner.validate.summary import Shown, Summary, by_name
 
 QUANTITIES: tuple[Quantity, ...] = ("step_time_s", "tokens_per_s_per_device", "tflops_per_device", "peak_memory_bytes")
 SERVING_QUANTITIES: tuple[Quantity, ...] = (
@@ -63,8 +62,8 @@ def validate_training(
     rows: Sequence[MeasuredRow],
     predictions: Sequence[Predicted],
     *,
-    bands: Mapping[str, tuple[float, float]] | None = None,
     own_rows: bool = False,
+    refused: Mapping[str, str] | None = None,
 ) -> Validation:
     """Hold predictions against the rows that they were made for.
 
@@ -72,35 +71,33 @@ def validate_training(
     ----------
     rows, predictions
         One prediction a row, in the same order.
-    bands
-        p10 and p90 of measured / predicted by family of constants.
     own_rows
         Whether these are the rows that the constants were fitted to.
+    refused
+        Rows that could not be read, and why.
     """
+    unread = refused or {}
+    by_row = {row.name: prediction for row, prediction in zip(rows, predictions, strict=True)}
     times, memory = score_step_times(rows, predictions), score_memory(rows, predictions)
     return Validation(
         kind="training",
-        rows=[_row(row, prediction) for row, prediction in zip(rows, predictions, strict=True)],
+        rows=[
+            *(_row(row, prediction) for row, prediction in zip(rows, predictions, strict=True)),
+            *(refused_row(name, why) for name, why in unread.items()),
+        ],
         summary=[
-            *_coverage_rows(rows, predictions),
+            *_coverage_rows(rows, predictions, unread),
             *(summary_row("step_time_s", summary) for summary in summaries(times)),
             *(summary_row("peak_memory_bytes", summary) for summary in memory_summaries(memory)),
-            *_band_rows(times, bands or {}),
+            *_band_rows(times, _inside(times, by_row)),
         ],
-        labels=[_label(row, prediction) for row, prediction in zip(rows, predictions, strict=True)],
+        labels=[
+            *(_label(row, prediction) for row, prediction in zip(rows, predictions, strict=True)),
+            *(RowLabel(model="", device="", family=None, source="", left_out="refused") for _ in unread),
+        ],
         targets=[*(("step_time_s", item) for item in times), *(("peak_memory_bytes", item) for item in memory)],
         own_rows=own_rows,
     )
-
-
-def time_bands(catalog: Catalog) -> dict[str, tuple[float, float]]:
-    """p10 and p90 of measured / predicted step time by device family."""
-    dense = {name: (f.time_band.p10, f.time_band.p90) for name, f in catalog.training_families.items()}
-    experts = {
-        f"{name}, experts": (f.expert_time_band.p10, f.expert_time_band.p90)
-        for name, f in catalog.training_families.items()
-    }
-    return dense | experts
 
 
 def chosen(
@@ -123,7 +120,29 @@ def _matches(patterns: Sequence[str], *names: str | None) -> bool:
 
 
 def _row(row: MeasuredRow, prediction: Predicted) -> RowValidated:
-    return row_document(row.name, QUANTITIES, prediction, _measured(row), prediction.skipped)
+    document = row_document(row.name, QUANTITIES, prediction, _measured(row), prediction.skipped)
+    return {**document, "bands": _bands(document["predicted"], prediction)}
+
+
+def _bands(predicted: Mapping[Quantity, float], prediction: Predicted) -> dict[Quantity, FigureBand]:
+    """The band of every predicted figure: a rate is the inverse of a time."""
+    time, memory = getattr(prediction, "time_band", None), getattr(prediction, "memory_band", None)
+    found: dict[Quantity, FigureBand] = {}
+    for name, value in predicted.items():
+        band = memory if name == "peak_memory_bytes" else time
+        if band is not None:
+            rate = name in ("tokens_per_s_per_device", "tflops_per_device")
+            shares = (1 / band.p90, 1 / band.p50, 1 / band.p10) if rate else (band.p10, band.p50, band.p90)
+            p10, p50, p90 = (value * share for share in shares)
+            found[name] = {
+                "p10": p10, "p50": p50, "p90": p90, "tag": band.tag, "rows": band.rows, "sources": band.sources,
+            }  # fmt: skip
+    return found
+
+
+def refused_row(name: str, why: str) -> RowValidated:
+    """A row of a table that could not be read."""
+    return {"id": name, "predicted": {}, "measured": {}, "error": {}, "skipped": why}
 
 
 def row_document(
@@ -176,12 +195,22 @@ def errors_of(summary: Summary) -> Errors:
     return cast("Errors", dataclasses.asdict(summary))
 
 
-def _coverage_rows(rows: Sequence[MeasuredRow], predictions: Sequence[Predicted]) -> list[CoverageRow]:
-    found = [("pre-training rows of trust A and B", coverage(rows, predictions))]
+def _coverage_rows(
+    rows: Sequence[MeasuredRow], predictions: Sequence[Predicted], unread: Mapping[str, str]
+) -> list[CoverageRow]:
+    found = [("rows of trust A and B", coverage(rows, predictions))]
     if any(row.trust == "C" for row in rows):
-        found.append(("pre-training rows of any trust", coverage(rows, predictions, of_trust=_ALL_TRUST)))
+        found.append(("rows of any trust", coverage(rows, predictions, of_trust=_ALL_TRUST)))
     left_out = sum(why_left_out(row) is not None for row in rows)
+    for name, why in unread.items():
+        found = [(words, with_refused(item, name, why)) for words, item in found]
     return [coverage_row(name, item, left_out) for name, item in found]
+
+
+def with_refused(found: Coverage, name: str, why: str) -> Coverage:
+    """The coverage with a row more that has no prediction."""
+    refusals = {**found.refusals, why: (*found.refusals.get(why, ()), name)}
+    return dataclasses.replace(found, rows=found.rows + 1, refusals=refusals)
 
 
 def coverage_row(name: str, found: Coverage, left_out: int) -> CoverageRow:
@@ -199,10 +228,21 @@ def coverage_row(name: str, found: Coverage, left_out: int) -> CoverageRow:
     }
 
 
-def _band_rows(times: Sequence[Scored], bands: Mapping[str, tuple[float, float]]) -> list[BandRow]:
-    parts = {name: [item for item in times if item.kin == name] for name in sorted(bands)}
-    found = [("all", *share_in_band(times, bands))]
-    return band_rows([*found, *((name, *share_in_band(part, bands)) for name, part in parts.items())])
+def _band_rows(times: Sequence[Scored], inside: Mapping[str, bool]) -> list[BandRow]:
+    """Rows inside the band of their own prediction: all, then by device and kind."""
+    held = [item for item in times if item.row.name in inside]
+    parts = {"all": held} | by_name(held, lambda item: f"{item.family}, {item.row.kind}")
+    return band_rows([(name, sum(inside[item.row.name] for item in part), len(part)) for name, part in parts.items()])
+
+
+def _inside(times: Sequence[Scored], predictions: Mapping[str, Predicted]) -> dict[str, bool]:
+    """Whether what was measured lies between p10 and p90 of what was predicted, by row."""
+    found = {}
+    for item in times:
+        band = getattr(predictions[item.row.name], "time_band", None)
+        if band is not None:
+            found[item.row.name] = band.p10 <= item.measured / item.predicted <= band.p90
+    return found
 
 
 def band_rows(found: Sequence[tuple[str, int, int]]) -> list[BandRow]:

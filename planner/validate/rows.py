@@ -7,25 +7,39 @@ file does not have, is None: unknown, which is neither zero nor a default.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from planner.carriers import dataclass
-from planner.csvtable import Columns, kinds_of, read_table
+from planner.csvtable import Columns, Table, kinds_of, read_table
 from planner.errors import InputError, Place, Problem
 from planner.files import StrPath
 
 HOUSE = Path(__file__).parents[1] / "measurements"
-SHIPPED = "planner/measurements/training.csv"
+TABLES = ("training.csv", "training_more.csv")
+TOTALS_TABLES = ("training_totals.csv", "training_totals_more.csv")
+SHIPPED = "planner/measurements/training.csv, training_more.csv"
 COLLECTED = "2026-11-21"  # when the shipped rows were read at their sources
 UNIT_BYTES = {"GB": 1e9, "GiB": 2.0**30}
 
 # Measured cells, and what identifies a publication: no prediction reads any of these.
 MEASURED = ("step_time_s", "tokens_per_s_per_device", "tflops_per_device", "mfu_pct", "peak_mem_gb")
 UNREAD = ("id", "source", "source_key", "trust", "notes")
+# Cells that change no prediction, and why.
+NO_INPUTS = MappingProxyType(
+    {
+        "family": "the device is that of `accelerator`; this names its generation for people",
+        "layers_are_truncated": "`layers` holds what was run",
+        "mfu_peak_tflops": "turns a measured utilisation into FLOP/s, and belongs to it",
+        "peak_mem_unit": "unit of a measured cell",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +86,7 @@ class MeasuredRow:
     dp: int | None = None
     sharding: str | None = None
     sequence_parallel: int | None = None
-    micro_batch: int | None = None  # [sequences]
+    micro_batch: float | None = None  # [sequences]
     global_batch: int | None = None  # [sequences]
     recompute: str | None = None
     offload: str | None = None
@@ -122,7 +136,36 @@ class MeasuredRow:
         """Whether the model routes tokens to experts: it has several, or a token uses some parameters only."""
         if self.n_experts is not None:
             return self.n_experts > 1
-        return (self.n_active_params_b or 0.0) < 0.95 * (self.n_params_b or 0.0) and self.n_active_params_b is not None
+        active = self.active_params_b
+        return active is not None and active < _ALL_ACTIVE * (self.n_params_b or _named_size(self.model) or 0.0)
+
+    @property
+    def active_params_b(self) -> float | None:
+        """Parameters that a token uses [1e9]: as stated, else as the name says ("…-A12B"); None where neither does."""
+        if self.n_active_params_b is not None:
+            return self.n_active_params_b
+        named = _NAMED_ACTIVE.search(self.model or "")
+        return float(named[1]) if named else None
+
+    @property
+    def adapters(self) -> str:
+        """What is trained beside frozen weights: lora, qlora (of a 4-bit base), or "" for all weights."""
+        words = f"{self.task or ''} {self.states_recipe or ''}".lower()
+        return "qlora" if "qlora" in words else "lora" if "lora" in words else ""
+
+    @property
+    def kind(self) -> str:
+        """What rows share a band: tuning | hybrid (only sizes known) | experts | dense."""
+        if self.task not in (None, "pretrain") or self.adapters:
+            return "tuning"
+        if not self.is_moe:
+            return "dense"
+        return "experts" if self.n_experts else "hybrid"
+
+    @property
+    def size(self) -> str:
+        """Parameters, and those of a token, in whole 1e9."""
+        return f"{self.n_params_b or 0:.0f}-{self.active_params_b or 0:.0f}"
 
     @property
     def measured_memory_bytes(self) -> float | None:
@@ -136,6 +179,17 @@ class MeasuredRow:
         """What the peak memory was read from: allocated | reserved | process | formula; "" when no kind is named."""
         text = (self.peak_mem_kind or "").lower()
         return next((kind for word, kind in _MEMORY_WORDS if word in text), "allocated" if text else "")
+
+
+_ALL_ACTIVE = 0.95  # share of the parameters from which on a token counts as using them all
+_NAMED_ACTIVE = re.compile(r"(?<![A-Za-z0-9])A(\d+(?:\.\d+)?)[Bb](?![A-Za-z0-9])")
+_NAMED_SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*[bB]\b")
+
+
+def _named_size(model: str | None) -> float | None:
+    """The parameters of a model's name [1e9], as in "Qwen3-30B-A3B"; None where it says none."""
+    found = _NAMED_SIZE.search(model or "")
+    return float(found[1]) if found else None
 
 
 # Words of peak_mem_kind, the telling ones first; torchtitan's log prints the reserved pool.
@@ -227,6 +281,64 @@ def read_training_rows(path: StrPath) -> tuple[MeasuredRow, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRows:
+    """A user's table: what could be read of it, and what could not."""
+
+    rows: tuple[MeasuredRow, ...]
+    refused: Mapping[str, str] = field(default_factory=dict)  # by row: what is wrong with it
+    ignored: tuple[str, ...] = ()  # columns of other names
+
+
+def read_training_table(path: StrPath) -> ReadRows:
+    """The rows of a table that can be read; a wrong cell costs its row and no other.
+
+    Raises
+    ------
+    InputError
+        No file, no CSV, or a needed column is missing.
+    """
+    table = Table.open(path, replace(TRAINING, others=True))
+    kept, refused = [], {}
+    for line, cells in table.rows():
+        if table.problems:
+            name = str(cells.get("id") or f"line {line}")
+            refused[name] = "; ".join(problem.message for problem in table.problems)
+            table.problems.clear()
+            continue
+        row = MeasuredRow(**cells, file=str(path), line=line)
+        wrong = contradiction(row)
+        if wrong:
+            refused[row.name] = wrong
+        else:
+            kept.append(row)
+    table.demand_none()
+    return ReadRows(rows=tuple(kept), refused=refused, ignored=tuple(table.ignored))
+
+
+def contradiction(row: MeasuredRow) -> str:
+    """What a row says twice and differently, with both figures; empty where it agrees with itself."""
+    if row.peak_mem_gb is not None and row.peak_mem_unit is None:
+        return _no_unit(row).message
+    degrees = (row.dp, row.tp, row.pp, row.cp)
+    if row.n_accel and all(degrees):
+        product = math.prod(degree or 1 for degree in degrees)
+        if product != row.n_accel:
+            return f"dp x tp x pp x cp is {product}, and n_accel is {row.n_accel}"
+    if row.mfu_pct is not None and row.mfu_pct > _WHOLE:
+        return f"mfu_pct is {row.mfu_pct:g}, above {_WHOLE:g} % of the peak"
+    if row.tflops_per_device and row.mfu_peak_tflops and row.tflops_per_device > row.mfu_peak_tflops:
+        return f"tflops_per_device is {row.tflops_per_device:g}, and mfu_peak_tflops {row.mfu_peak_tflops:g}"
+    if row.step_time_s and row.tokens_per_s_per_device and row.tokens_per_step and row.n_accel:
+        implied = row.tokens_per_step / row.tokens_per_s_per_device / row.n_accel
+        if abs(math.log(implied / row.step_time_s)) > _LINKED:
+            return f"step_time_s is {row.step_time_s:g}, and tokens_per_s_per_device makes it {implied:.4g}"
+    return ""
+
+
+_WHOLE, _LINKED = 100.0, 0.05  # percent; logarithm by which two figures of one time may differ
+
+
 def _no_unit(row: MeasuredRow) -> Problem:
     return Problem(
         reference="missing-unit",
@@ -242,8 +354,8 @@ def read_totals(path: StrPath) -> tuple[TotalsRow, ...]:
 
 
 def shipped_training_rows() -> tuple[MeasuredRow, ...]:
-    """The project's own table of training runs."""
-    return read_training_rows(HOUSE / "training.csv")
+    """The project's own tables of training runs."""
+    return tuple(row for name in TABLES for row in read_training_rows(HOUSE / name))
 
 
 def of_families(rows: Sequence[MeasuredRow], patterns: Sequence[str]) -> tuple[MeasuredRow, ...]:
@@ -254,7 +366,7 @@ def of_families(rows: Sequence[MeasuredRow], patterns: Sequence[str]) -> tuple[M
 
 def shipped_totals() -> tuple[TotalsRow, ...]:
     """The project's own table of whole-run budgets."""
-    return read_totals(HOUSE / "training_totals.csv")
+    return tuple(row for name in TOTALS_TABLES for row in read_totals(HOUSE / name))
 
 
 def shipped_left_out() -> dict[tuple[str, str], str]:

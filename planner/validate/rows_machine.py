@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from planner.catalog.model import Catalog, Device
+from planner.estimate.device_constants import CLOCK_EXPONENT
 from planner.validate.rows import MeasuredRow
 
 # One way, per device: what the vendor's reference system of the generation has (DGX-1 4 x 100 Gbit/s, DGX A100
@@ -21,6 +22,9 @@ REFERENCE_NETWORK_BYTES_PER_S = {
 }
 _OTHER_NETWORK_BYTES_PER_S = 25e9
 _OMNI_PATH_BYTES_PER_S = 12.5e9
+# Networks that rows name without a rate, of a node: GCP a3-highgpu-8g, 4 x 200 Gbit/s for devices; AWS trn1n.32xlarge,
+# 1,600 Gbit/s (hardware/shapes)
+_NAMED_NETWORKS = ((r"TCPX", 100e9), (r"trn1n", 200e9))
 
 # Names as publishers write them; the catalog's aliases come first.
 _DEVICES = (
@@ -51,8 +55,6 @@ _VARIANTS = (
     (r"H100.*HBM2e", {"memory_bandwidth_bytes_per_s": 2.4e12, "power_share": 500.0 / 700.0}),
     (r"B200.*power", {"power_share": 750.0 / 1000.0}),
 )
-# Clock against power of a chip that computes at its limit: between P ~ f (voltage at its floor) and P ~ f^3.
-_CLOCK_EXPONENT = 2.0 / 3.0
 _SHORTEST_ALIAS = 4  # letters: 'T4' is inside too many names
 
 
@@ -89,13 +91,16 @@ def network_bytes_per_s(row: MeasuredRow, device: Device) -> float:
         return float(found[1]) * 1e9 / 8 / per_node
     if found := re.search(r"(\d+)x Omni-Path per node", text):
         return float(found[1]) * _OMNI_PATH_BYTES_PER_S / per_node
+    for pattern, of_node in _NAMED_NETWORKS:
+        if re.search(pattern, text):
+            return of_node / per_node
     return REFERENCE_NETWORK_BYTES_PER_S.get(device.family, _OTHER_NETWORK_BYTES_PER_S)
 
 
 def machine_of_row(row: MeasuredRow, device: Device) -> dict[str, float]:
     """Fields of `Machine`  [FLOP/s, B/s, B, count]."""
     variant = next((own for pattern, own in _VARIANTS if re.search(pattern, row.accelerator or "")), {})
-    clock = variant.get("power_share", 1.0) ** _CLOCK_EXPONENT
+    clock = variant.get("power_share", 1.0) ** CLOCK_EXPONENT
     peak = device.peak_flop_per_s.get("bf16") or device.peak_flop_per_s.get("fp16") or 0.0
     domain, node = _domains(row, device)
     link = device.scale_up
@@ -117,12 +122,17 @@ def machine_of_row(row: MeasuredRow, device: Device) -> dict[str, float]:
 
 
 def low_precision(row: MeasuredRow, device: Device) -> str:
-    """fp8 or fp4 where the linear products run in it on hardware that has it; else ''.
+    """fp8, fp4 or int8 where the linear products run in it on hardware that is faster in it; else ''.
 
-    TPU rows that say fp8 emulate it.
+    A device whose peak is no higher than in 16 bits (TPU v6e in fp8) emulates the format.
     """
-    name = row.precision_class or ""
-    return name if name in ("fp8", "fp4") and name in device.peak_flop_per_s and device.kind != "tpu" else ""
+    text = (row.precision or "").lower()
+    named = next((name for name in ("fp8", "fp4", "int8") if name in text), "")
+    name = "int8" if named == "int8" else row.precision_class or named
+    if name not in ("fp8", "fp4", "int8"):
+        return ""
+    wide = device.peak_flop_per_s.get("bf16") or device.peak_flop_per_s.get("fp16") or 0.0
+    return name if device.peak_flop_per_s.get(name, 0.0) > wide else ""
 
 
 def _domains(row: MeasuredRow, device: Device) -> tuple[float, float]:

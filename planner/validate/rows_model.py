@@ -34,7 +34,7 @@ def architecture_of(row: MeasuredRow) -> Architecture:
 
 def parameters_of(row: MeasuredRow) -> float | None:
     """Parameters that a token uses: as stated, else as the model's name says; None when neither does."""
-    stated = row.n_active_params_b or row.n_params_b
+    stated = row.active_params_b or row.n_params_b
     named = _NAMED_SIZE.search(row.model or "")
     if stated is None and named is None:
         return None
@@ -42,20 +42,26 @@ def parameters_of(row: MeasuredRow) -> float | None:
 
 
 def with_shape(row: MeasuredRow) -> MeasuredRow:
-    """The row with the width, depth and heads that its size implies, where a dense row leaves them out.
+    """The row with the width, depth and heads that its size implies, where it leaves them out.
 
-    P = 12 L h^2 + V h; heads of 128; a model of unknown width is 128 times as wide as deep.
+    P = 12 L h^2 + V h; heads of 128; a model of unknown width is 128 times as wide as deep. Of a model that uses some
+    of its parameters only, experts or a hybrid of which nothing else is known, it is the shape of those that a token
+    uses: what they compute is known, what the rest costs is in the band.
     """
     if row.layers and row.heads and row.hidden:
         return row
-    size = row.n_params_b
-    if size is None or row.is_moe or row.n_active_params_b not in (None, size):
+    size = row.active_params_b if row.is_moe and not row.n_experts else row.n_params_b
+    if size is None or (row.is_moe and row.n_experts):
         return row
+    if row.is_moe:
+        row = replace(row, hidden=None, layers=None, heads=None)
     hidden = row.hidden or _width(size * 1e9)
     body = size * 1e9 - (row.vocab or 50257) * hidden
     layers = row.layers or max(round(body / (12.0 * hidden**2)), 1)
     found = replace(row, hidden=hidden, layers=layers, heads=row.heads or max(hidden // _HEAD_SIZE, 1))
-    return found if row.hidden else replace(found, heads=max(hidden // _HEAD_SIZE, 1), kv_heads=None, ffn_hidden=None)
+    if row.hidden:
+        return found
+    return replace(found, heads=max(hidden // _HEAD_SIZE, 1), kv_heads=None, ffn_hidden=None, gated_mlp=0)
 
 
 def _width(parameters: float) -> int:
@@ -107,6 +113,7 @@ def _like_preset(row: MeasuredRow) -> dict[str, Any] | None:
             return own | {
                 "num_hidden_layers": row.layers,
                 key: row.n_experts,
+                "num_experts_per_tok": row.top_k or config.get("num_experts_per_tok"),
                 "vocab_size": row.vocab or config["vocab_size"],
             }
     return None

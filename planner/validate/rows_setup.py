@@ -8,6 +8,7 @@ from typing import Any
 from planner.catalog.model import Device
 from planner.equations.activations import EXPERT_IMBALANCE
 from planner.estimate.frameworks import (
+    ATTENTION_RATES,
     FP4_RECIPE,
     FP8_RECIPE,
     FRAMEWORKS,
@@ -18,11 +19,16 @@ from planner.estimate.frameworks import (
     stack_defaults,
 )
 from planner.estimate.layout import RECOMPUTE_FULL, RECOMPUTE_NONE, RECOMPUTE_SELECTIVE
+from planner.estimate.run import adapter_parameters
+from planner.estimate.training_analytic import LORA_GATHER_BYTES, NF4_BYTES
 from planner.validate.rows import MeasuredRow
 from planner.validate.rows_machine import low_precision, slices_of
+from planner.validate.rows_model import architecture_of
 
 _SHARDING = {"none": 0, "zero0": 0, "zero1": 1, "distopt": 1, "zero2": 2, "zero3": 3, "fsdp": 3}
 _FRAMEWORKS = (
+    ("trainer + deepspeed", "deepspeed"),
+    ("trainer", "hf"),
     ("bridge", "megatron-bridge"),
     ("nemo", "megatron-bridge"),
     ("megatron-deepspeed", "megatron-deepspeed"),
@@ -34,16 +40,29 @@ _FRAMEWORKS = (
     ("fsdp", "fsdp"),
     ("maxtext", "maxtext"),
     ("neuron", "neuron"),
+    ("torchtune", "torchtune"),
+    ("transformers", "hf"),
+    ("pax", "jax"),
+    ("jax", "jax"),
+    ("megatron", "megatron"),
 )
 _GRAPHS_SINCE = (26, 6)  # Megatron-Bridge release
 _EVEN_ROUTING = ("forced_balanced", "tokendrop")
 _IMBALANCE = {"forced_balanced": 1.0, "tokendrop": 1.0, "natural": 1.3}
 _ASYNC_TENSOR_HIDDEN = 0.6
+_FUSED_LOGIT_BYTES = 8.0  # fused or chunked cross entropy: no 32-bit copy of the logits
+_GRAPHS_HOST = 0.2  # of the host time where CUDA graphs are stated
 _UNCOMPILED_TRAFFIC = 1.3  # norms, activation functions and residuals as kernels of their own
 _MOST_TOKENS = 16384  # of a micro-batch whose size is not stated
 _REDUCE_BYTES = {"fsdp_mixed": 4.0, "fsdp_pure": 2.0}
 # share of a layer that MaxText's policies save, so that it is not computed again
 _SAVED_QKV, _SAVED_OUTPUT = 0.15, 0.10
+_CONTEXT, _ELEMENTWISE = 0.10, 0.05  # the attention core; norms and activation functions
+_ADAPTER_RANK = 16  # of an unstated adapter
+_BRIDGE_ADAPTERS = 0.2  # share of the linear layers with adapters: NeMo's performance recipes target linear_qkv alone
+_DETERMINISTIC = 0.8  # rate of attention whose backward pass adds in a fixed order
+# hidden states of a layer that go to the host and back, in widths of the stream: inputs; projections of attention
+_OFFLOADED_INPUT, _OFFLOADED_PROJECTIONS = 1.0, 2.5
 
 
 def framework_of(row: MeasuredRow) -> Framework:
@@ -52,9 +71,11 @@ def framework_of(row: MeasuredRow) -> Framework:
     name = next((name for pattern, name in _FRAMEWORKS if pattern in text), "")
     if name == "megatron-bridge" and _has_graphs(row):
         name = "megatron-bridge-graphs"
-    if not name:
-        name = "megatron-2022" if "megatron" in text and (row.year or 2025) <= 2022 else "megatron"
-    return FRAMEWORKS[name]
+    if name == "megatron" and (row.year or 2025) <= 2022:
+        name = "megatron-2022"
+    if name == "maxtext" and "TPU" not in (row.accelerator or "").upper():
+        name = "jax"
+    return FRAMEWORKS[name or "common"]
 
 
 def _has_graphs(row: MeasuredRow) -> bool:
@@ -75,10 +96,22 @@ def recompute_of(row: MeasuredRow) -> tuple[int, float]:
         return RECOMPUTE_FULL, 1.0
     if not text or text.startswith("none"):
         return RECOMPUTE_NONE, 0.0
-    if framework.name == "maxtext":
-        saved = _SAVED_QKV * ("q,k,v" in text or "qkv" in text) + _SAVED_OUTPUT * ("out" in text)
-        return RECOMPUTE_SELECTIVE, 1.0 - saved
+    if framework.name in ("maxtext", "jax"):
+        return RECOMPUTE_SELECTIVE, _repeated_by_policy(text)
     return RECOMPUTE_SELECTIVE, framework.recompute_share
+
+
+def _repeated_by_policy(text: str) -> float:
+    """Share of a layer's forward pass that a policy of MaxText repeats; what it keeps or brings back is not.
+
+    `minimal` keeps the outputs of all projections, `minimal_flash` (`minimal_with_context`) that of attention as well:
+    norms and activation functions are repeated (src/MaxText/layers/decoders.py, get_remat_policy).
+    """
+    if "minimal" in text:
+        context = "flash" in text or "context" in text
+        return _ELEMENTWISE + (0.0 if context else _CONTEXT)
+    kept = _SAVED_QKV * ("q,k,v" in text or "qkv" in text) + _SAVED_OUTPUT * ("out" in text)
+    return 1.0 - kept - _CONTEXT * ("context" in text)
 
 
 def layout_of(row: MeasuredRow) -> dict[str, float]:
@@ -122,12 +155,51 @@ def stack_of(row: MeasuredRow, device: Device, overheads: dict[str, float] | Non
     stack["imbalance"] = _IMBALANCE.get(row.moe_routing or "", EXPERT_IMBALANCE)
     stack["shard_ranks"] = stack_shards(row)
     stack |= _precision(row, device) | _attention(row, framework, device)
-    if row.compiled == 0:
+    if row.compiled == 0 and not fused_kernels(row):
         stack["traffic"] *= _UNCOMPILED_TRAFFIC
+    if row.loss_kind in ("fused", "chunked"):
+        stack["logit_bytes"] = min(stack["logit_bytes"], _FUSED_LOGIT_BYTES)
+    if row.cuda_graphs:
+        stack |= {"host_share": stack["host_share"] * _GRAPHS_HOST, "expert_host": stack["expert_host"] * _GRAPHS_HOST}
     if row.sequence_parallel is not None:
         stack["sequence_parallel"] = float(row.sequence_parallel)
     stack["reduce_bytes"] = _REDUCE_BYTES.get(row.states_recipe or "", stack["reduce_bytes"])
+    stack |= _offload(row) | _trained(row)
     return stack | _overlap(row, stack)
+
+
+def _offload(row: MeasuredRow) -> dict[str, float]:
+    """What goes to the host and back, by the words of the columns `offload`, `recompute` and `sharding`."""
+    text = f"{row.offload or ''} {row.recompute or ''} {row.sharding or ''}".lower()
+    states = 0.0
+    if (row.offload or "") == "activations" or "offload" in (row.recompute or "").lower():
+        states = _OFFLOADED_INPUT + _OFFLOADED_PROJECTIONS * ("q,k,v" in text or "qkv" in text)
+    return {
+        "optimizer_offload": float("optimizer" in text),
+        "weight_offload": float("parameters" in (row.offload or "")),
+        "activation_offload": states,
+    }
+
+
+def _trained(row: MeasuredRow) -> dict[str, float]:
+    """Adapters on frozen weights: no weight gradients of the base, and only adapters are reduced and updated."""
+    if not row.adapters:
+        return {}
+    arch = architecture_of(row)
+    four_bits = row.adapters == "qlora"
+    return {
+        "trained": adapter_parameters(arch, _ADAPTER_RANK) / arch.parameters,
+        "weight_gradients": 0.0,
+        "adapters": _BRIDGE_ADAPTERS if "megatron" in framework_of(row).name else 1.0,
+        "adapter_fused": float(fused_kernels(row) or row.compiled == 1 or "megatron" in framework_of(row).name),
+        "dequantise_bytes": NF4_BYTES if four_bits else 0.0,
+        "gather_bytes": LORA_GATHER_BYTES["nf4" if four_bits else "bf16"],
+    }
+
+
+def fused_kernels(row: MeasuredRow) -> bool:
+    """Whether an eager trainer runs fused norms, adapters and loss (fms-acceleration's "foak", Liger)."""
+    return "foak" in (row.software_release or "").lower() or row.loss_kind == "fused"
 
 
 def stack_shards(row: MeasuredRow) -> float:
@@ -141,6 +213,8 @@ def _precision(row: MeasuredRow, device: Device) -> dict[str, float]:
     wire = {"gather_bytes": 1.0} if low and _gathers_in_fp8(row) else {}
     cast, rate = RECIPES.get(row.fp8_recipe or "", RECIPES[FP4_RECIPE if low == "fp4" else FP8_RECIPE])
     exchange = LOW_EXCHANGE_BYTES if low else 2.0
+    if row.kind == "hybrid":  # state-space layers and the last ones stay in 16 bits: which, the table does not say
+        return {"low_precision": 0.0, "exchange_bytes": exchange}
     return {"low_precision": float(bool(low)), "cast": cast, "low_rate": rate, "exchange_bytes": exchange} | wire
 
 
@@ -150,17 +224,24 @@ def _gathers_in_fp8(row: MeasuredRow) -> bool:
 
 
 def _attention(row: MeasuredRow, framework: Framework, device: Device) -> dict[str, float]:
-    eager = row.attention_kernel == "eager" or (framework.attention == "eager" and row.attention_kernel is None)
+    eager = row.attention_kernel in ("eager", "no_flash", "none") or (
+        framework.attention == "eager" and row.attention_kernel is None
+    )
     kernel = "flash1" if framework.attention == "eager" else framework.attention
-    return {"eager": float(eager), "attention_rate": attention_rate(kernel, device.family)}
+    if row.attention_kernel in ATTENTION_RATES:
+        kernel = row.attention_kernel
+    rate = attention_rate(kernel, device.family)
+    return {"eager": float(eager), "attention_rate": rate * (_DETERMINISTIC if row.deterministic else 1.0)}
 
 
 def _overlap(row: MeasuredRow, stack: dict[str, Any]) -> dict[str, float]:
     found: dict[str, float] = {}
     if row.async_tp:
         found["tensor_hidden"] = _ASYNC_TENSOR_HIDDEN
-    if row.comm_overlap == "off":
+    if (row.comm_overlap or "").startswith("off"):
         found |= dict.fromkeys(("tensor_hidden", "expert_hidden", "gradient_overlap", "gather_overlap"), 0.0)
+    if "cp_alltoall" in (row.comm_overlap or ""):
+        found["context_all_to_all"] = 1.0
     if row.comm_overlap == "no_bucketing":
         found["gradient_overlap"] = 0.0
     if row.comm_overlap == "fp8_allgather":

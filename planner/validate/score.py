@@ -2,8 +2,8 @@
 
 An error is predicted / measured - 1, of the step time. A row that publishes tokens/s or
 TFLOP/s is turned into a step time first, the latter in the row's own conventions. Rows of one
-configuration are held against their median, see noise.py. Rows of trust C and rows that are
-not pre-training are predicted and shown, but count in no figure.
+configuration are held against their median, see noise.py. Rows of trust C are predicted and
+shown, but count in no figure.
 """
 
 from __future__ import annotations
@@ -61,19 +61,10 @@ class Scored:
         """What the row shares with another run of the same thing."""
         return configuration(self.row)
 
-    @property
-    def kin(self) -> str:
-        """Rows that share an error band: the family, models with experts apart."""
-        return f"{self.constants}, experts" if self.row.is_moe else self.constants
-
 
 def why_left_out(row: MeasuredRow) -> str | None:
     """Why a row counts in no error figure; None when it counts."""
-    if row.trust == "C":
-        return "trust C"
-    if row.task not in (None, "pretrain"):
-        return f"task {row.task}"
-    return None
+    return "trust C" if row.trust == "C" else None
 
 
 def score_step_times(rows: Sequence[MeasuredRow], predictions: Sequence[Predicted]) -> list[Scored]:
@@ -111,7 +102,7 @@ def _scored(found: Iterable[tuple[MeasuredRow, Predicted, float | None, float | 
 GROUPS: dict[str, Callable[[Scored], str]] = {
     "family": lambda item: item.family,
     "precision": lambda item: item.row.precision_class or "unstated",
-    "kind": lambda item: "MoE" if item.row.is_moe else "dense",
+    "kind": lambda item: item.row.kind,
     "source": lambda item: item.row.source_key or "unstated",
     "parallelism": lambda item: parallelism(item.row),
 }
@@ -147,12 +138,6 @@ def parallelism(row: MeasuredRow) -> str:
     return "+".join(degrees)
 
 
-def share_in_band(scored: Sequence[Scored], bands: Mapping[str, tuple[float, float]]) -> tuple[int, int]:
-    """Rows whose measured / predicted lies within the band of their family, and rows whose family has a band."""
-    ratios = [(item.measured / item.predicted, bands[item.kin]) for item in scored if item.kin in bands]
-    return sum(low <= ratio <= high for ratio, (low, high) in ratios), len(ratios)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
     """Which rows got a prediction, and why the others did not."""
@@ -170,9 +155,9 @@ class Coverage:
 def coverage(
     rows: Sequence[MeasuredRow], predictions: Sequence[Predicted], *, of_trust: tuple[str, ...] = ("A", "B")
 ) -> Coverage:
-    """Coverage of the pre-training rows of the trust named; a row that states no trust belongs to all."""
+    """Coverage of the rows of the trust named; a row that states no trust belongs to all."""
     pairs = zip(rows, predictions, strict=True)
-    asked = [(row, p) for row, p in pairs if row.task in (None, "pretrain") and row.trust in (None, *of_trust)]
+    asked = [(row, p) for row, p in pairs if row.trust in (None, *of_trust)]
     refusals: dict[str, tuple[str, ...]] = {}
     for row, prediction in asked:
         if prediction.step_time_s is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from planner.carriers import dataclass
-from planner.validate.evidence import BAND, BAND_SLACK, COVERAGE, Figure
+from planner.validate.evidence import BAND, COVERAGE, SLACK, Figure
 from planner.validate.serving import Entry, ServingPrediction, batch_of
 from planner.validate.serving_bars import Folds, ServingVerdict, judge_serving
 from planner.validate.serving_result import (
@@ -118,8 +118,8 @@ def _of_bands(evidence: ServingEvidence) -> Figure:
         name="left-out figures within their p10-p90 band",
         rows=rows,
         value=share,
-        limit=f"{100 * BAND:.0f} ± {100 * BAND_SLACK:.0f} %",
-        reached=None if share is None else abs(share - BAND) <= BAND_SLACK,
+        limit=f"{100 * BAND:.0f} ± {100 * SLACK:.0f} %",
+        reached=None if share is None else abs(share - BAND) <= SLACK,
         detail="; ".join(detail),
     )
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.catalog.model import Catalog, Device
+from planner.catalog.model import Band, Catalog, Device
 from planner.equations.rules import training_hours
 from planner.errors import InputError
 from planner.estimate.constants import NAMES, StepConstants
-from planner.estimate.device_constants import step_constants
+from planner.estimate.device_constants import fitted_on, step_constants
+from planner.estimate.frameworks import fitted_factors
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine, sustained
 from planner.estimate.stack import Stack
@@ -52,6 +53,8 @@ class Prediction:
     skipped: str | None = None
     family: str = ""
     terms: Mapping[str, float] = field(default_factory=dict)  # of a step  [s]
+    time_band: Band | None = None  # measured over predicted step time
+    memory_band: Band | None = None  # the same of peak memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +67,18 @@ class Batch:
     stack: Stack
     frameworks: tuple[str, ...]
 
-    def predict(self, constants: StepConstants, overheads: Mapping[str, float] | None = None) -> Terms:
-        """Terms of one step of every row  [s]; `overheads` by framework."""
-        slower = np.array([(overheads or {}).get(name, 1.0) for name in self.frameworks])
-        stack = replace(self.stack, overhead=slower)
+    def predict(self, constants: StepConstants, overhead: Any = 1.0, host: Any = 1.0, dispatch: Any = 1.0) -> Terms:
+        """Terms of one step of every row  [s].
+
+        `overhead`, `host`, `dispatch`: work of device, of host and of routing on the host over a tuned stack's.
+        """
+        slower = np.broadcast_to(np.asarray(overhead, dtype=np.float64), (len(self.frameworks),))
+        stack = replace(
+            self.stack,
+            overhead=slower,
+            host_share=np.asarray(self.stack.host_share) * host,
+            expert_host=np.asarray(self.stack.expert_host) * dispatch,
+        )
         with np.errstate(all="ignore"):
             return step_time(self.work, self.layout, sustained(self.machine, constants), stack, constants)
 
@@ -125,15 +136,27 @@ def step_terms(rows: Sequence[MeasuredRow], catalog: Catalog) -> list[dict[str, 
     found: list[dict[str, float]] = [{} for _ in rows]
     whole = [i for i, row in enumerate(rows) if refusal(row, catalog) is None and architecture_of(row).layers]
     if whole:
-        batch = batch_of([rows[i] for i in whole], catalog)
+        kept = [rows[i] for i in whole]
+        batch = batch_of(kept, catalog)
         devices = [_device(rows[i], catalog) for i in whole]
-        terms = batch.predict(_constants(devices, catalog), catalog.training_stacks)
+        factors = [_factors(row, device, catalog) for row, device in zip(kept, devices, strict=True)]
+        work, host, dispatch = (np.array(column) for column in zip(*factors, strict=True))
+        terms = batch.predict(_constants(devices, catalog), work, host, dispatch)
         for position, i in enumerate(whole):
             found[i] = terms.row(position)
     for i, row in enumerate(rows):
         if not found[i] and refusal(row, catalog) is None:
             found[i] = _coarse(row, catalog)
     return found
+
+
+def _factors(row: MeasuredRow, device: Device, catalog: Catalog) -> tuple[float, float, float]:
+    """Fitted factors of a row's stack on its device: on the device's work, on the host's, on that of routing."""
+    fitted, experts = fitted_on(catalog, device), row.kind in ("experts", "hybrid")
+    work, host = fitted_factors(framework_of(row).name, fitted, experts=experts)
+    if row.kind == "hybrid":
+        work *= fitted.get("hybrid/all", 1.0) * fitted.get(f"hybrid/{row.size}", 1.0)
+    return work, host, fitted.get(f"dispatch/{row.software_release}", 1.0) if experts else 1.0
 
 
 def _constants(devices: Sequence[Device], catalog: Catalog) -> StepConstants:
@@ -156,7 +179,8 @@ def _prediction(row: MeasuredRow, catalog: Catalog, terms: dict[str, float]) -> 
     reason = refusal(row, catalog)
     if reason is not None:
         return Prediction(skipped=reason)
-    seconds = sum(terms.values())
+    seconds, device = sum(terms.values()), _device(row, catalog)
+    family = catalog.training_families.get(device.family)
     architecture = architecture_of(row)
     batch = layout_of(row)["global_batch"]
     return Prediction(
@@ -164,9 +188,14 @@ def _prediction(row: MeasuredRow, catalog: Catalog, terms: dict[str, float]) -> 
         tokens_per_s_per_device=batch * float(row.seq_len or 2048) / seconds / float(row.n_accel or 1),
         tflops_per_device=_tflops(row, architecture, seconds, batch),
         peak_memory_bytes=_peak_memory(row, catalog),
-        family=_device(row, catalog).family,
+        family=device.family,
         terms=terms,
+        time_band=family.time_band_of(device.id, _KINDS[row.kind]) if family else None,
+        memory_band=family.memory_band_of(_KINDS[row.kind]) if family else None,
     )
+
+
+_KINDS = {"dense": "dense", "experts": "experts", "hybrid": "experts", "tuning": "tuning"}
 
 
 def _tflops(row: MeasuredRow, architecture: Architecture, seconds: float, batch: float) -> float | None:

@@ -42,6 +42,7 @@ class BandNames(TypedDict):
     family: str
     constants: str
     inherited_from: str
+    tag: str
 
 
 class Margins(NamedTuple):
@@ -60,12 +61,16 @@ def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Ca
     tier = "rule" if not arch.layers else DEFAULT_ESTIMATOR if job.tier == "measured" else job.tier
     tier = tier if measured_mfu(device, job.mfu) is None else "measured"
     family = catalog.training_families.get(device.family)
+    kind = "tuning" if job.lora is not None else "experts" if arch.is_moe else "dense"
     time: ErrorCells | None = None
+    tag = "measured" if ratio is not None or tier == "measured" else ""
     if ratio is None and tier == "analytic" and family:
-        time = error_cells(family.time_band_of(experts=arch.is_moe))
+        band = family.time_band_of(device.id, kind)
+        time, tag = error_cells(band), band.tag
     if ratio is None and tier == "rule":
         time = _rule(catalog, device.family)
-    memory = error_cells(family.memory_band) if family else None
+        tag = "" if time is None else "calibrated" if time["rows"] else "unfitted"
+    memory = error_cells(family.memory_band_of(kind)) if family else None
     erring = 1.0
     if job.errors_share is not None:
         erring, time = _margin(time, job.errors_share), None
@@ -80,6 +85,7 @@ def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Ca
             "family": device.family,
             "constants": family.constants_id if family and tier == "analytic" else "",
             "inherited_from": family.inherited_from if family else "",
+            "tag": tag,
         },
         erring=erring,
     )

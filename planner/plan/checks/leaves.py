@@ -84,7 +84,7 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     (f"{_ROW}.work", RECOMPUTED, "flop_per_token:float tokens:float flop_count:float flop_per_s_per_device:float"),
     (f"{_ROW}.mix", RECOMPUTED, "name:str groups:int share:float sequences:int batch_sequences:int"),
     (f"{_ROW}.mix", RECOMPUTED, "group_step_s:float compute_s:float synchronisation_s:float traffic_microusd:int"),
-    (f"{_ROW}.error_band", RECOMPUTED, "confidence:float tier:str family:str constants:str inherited_from:str"),
+    (f"{_ROW}.error_band", RECOMPUTED, "confidence:float tier:str family:str constants:str inherited_from:str tag:str"),
     (f"{_ROW}.error_band.time", RECOMPUTED, _BAND),
     (f"{_ROW}.error_band.memory", RECOMPUTED, _BAND),
     (f"{_ROW}.error_band.hours", RECOMPUTED, _SPREAD),

@@ -162,6 +162,7 @@ class MeasuredError(TypedDict):
 
 
 Tier = Literal["rule", "analytic", "measured"]
+Tag = Literal["measured", "calibrated", "inherited", "unfitted", ""]
 
 
 class RowBand(TypedDict):
@@ -174,6 +175,8 @@ class RowBand(TypedDict):
     constants: str
     "id of the fitted constants; empty where none were used"
     inherited_from: str
+    tag: Tag
+    "measured: by the user; calibrated: on rows of this device; inherited: of its family; unfitted: of other families"
     time: MeasuredError | None
     "measured over predicted time, on rows that were not used to fit; null: measured, or not known"
     memory: MeasuredError | None

@@ -155,6 +155,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
             lines += serving_warnings(question, workloads)
     for workload in workloads:
         if workload["kind"] == "training":
+            lines += [line for row in workload["allocations"] for line in _strange(workload, row)]
             lines += [line for row in workload["allocations"] for line in _beyond(candidates, workload, row)]
     for row in _rows(workloads):
         if row["price_status"] == "date-unknown":
@@ -163,6 +164,18 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
             lines.append(f"{row['offer']}: the price was recalled, not seen")
         lines += [f"{fact}" for fact in _recalled(candidates.catalog.devices[row["device"]])]
     return list(dict.fromkeys([*lines, *bought_warnings(bought)]))
+
+
+def _strange(workload: TrainingWorkload, row: TrainingAllocation) -> Iterator[str]:
+    """That nothing was measured on a device, and what would tell more."""
+    band = row["error_band"]
+    time = band["time"]
+    if band["tier"] == "analytic" and time is not None and band["tag"] in ("inherited", "unfitted"):
+        yield (
+            f"{workload['name']} on {row['device']}: no such job was measured there ({band['tag']}); times may be "
+            f"{time['p10']:.2f} to {time['p90']:.2f} of those predicted (p10 to p90). One measured step (step_time of "
+            "the job) takes the place of the estimate"
+        )
 
 
 def _beyond(candidates: Candidates, workload: TrainingWorkload, row: TrainingAllocation) -> Iterator[str]:

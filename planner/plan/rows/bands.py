@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from planner.catalog.model import Band
     from planner.estimate.bands import ErrorBand
     from planner.plan.model.plan import Margins, Summary
-    from planner.plan.model.rows import MeasuredError, RowBand, Spread, Tier
+    from planner.plan.model.rows import MeasuredError, RowBand, Spread, Tag, Tier
     from planner.plan.model.workloads import Allocation, Workload, WorkloadBand
 
 QUANTILES = ("p10", "p50", "p90")
@@ -53,6 +53,7 @@ def row_band(
         "family": band.family,
         "constants": band.constants_id,
         "inherited_from": band.inherited_from,
+        "tag": cast("Tag", band.tag),
         "time": quantiles(band.time, time_margin),
         "memory": quantiles(band.memory, memory_margin),
         "hours": spread(band.time, figures["hours"], time_margin),
