@@ -98,9 +98,9 @@ def answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _fitted(rows: Any, catalog: Any, *more: Any, **options: Any) -> tuple[Any, ...]:
-    from planner.calibrate import fit, serving_fit
+    from planner.calibrate import effects, serving_fit
 
-    return rows, catalog.digest, more, options, fit._EVALUATIONS, serving_fit._ROUNDS
+    return rows, catalog.digest, more, options, effects.STEPS, serving_fit._ROUNDS
 
 
 def _solved(scenario: Any, catalog: Any = None, **options: Any) -> tuple[Any, ...] | None:

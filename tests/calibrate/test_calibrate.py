@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from planner.calibrate.crossval import _single_source_kinds, hold_out
-from planner.calibrate.fit import Sample, constants_at, fit, flattened
+from planner.calibrate import effects
+from planner.calibrate.crossval import hold_out
+from planner.calibrate.effects import KINDS, constants_of, fit_effects, log_time
 from planner.calibrate.inherit import HEIRS
-from planner.calibrate.priors import PRIORS
-from planner.calibrate.result import Calibration
-from planner.calibrate.training import Point, fit_constants, identifiability, points_of, priors, sample_of
+from planner.calibrate.mixed import Grouping, Rows, Variances, better_variances, solve, tail_weights
+from planner.calibrate.priors import EFFECTS, MODEL_OFFSET, PRIORS, SCATTER, SOURCE_OFFSET
+from planner.calibrate.result import BANDS, Calibration, band_of_spread
+from planner.calibrate.training import Point, fit_constants, points_of, priors, sample_of
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.catalog.reading import Problems
 from planner.catalog.training_calibration import read_training
-from planner.estimate.constants import NAMES, StepConstants
+from planner.estimate.constants import NAMES
+from planner.validate.folds import Fold, source_folds
 from planner.validate.rows import shipped_training_rows
 
 
@@ -31,79 +34,64 @@ def catalog() -> Catalog:
 
 @pytest.fixture(scope="module")
 def points(catalog: Catalog) -> list[Point]:
-    """Two dozen rows of the A100 from four sources."""
-    every = [point for point in points_of(shipped_training_rows(), catalog) if point.family == "ampere"]
+    """Some three dozen rows of the A100 from five sources."""
+    rows = [row for row in shipped_training_rows() if row.family == "A100" and row.kind == "dense"]
     chosen: dict[str, list[Point]] = {}
-    for point in every:
+    for point in points_of(rows, catalog):
         mine = chosen.setdefault(point.source, [])
         if len(mine) < 8:
             mine.append(point)
-    return [point for mine in list(chosen.values())[:4] for point in mine]
+    return [point for mine in list(chosen.values())[:5] for point in mine]
 
 
-@pytest.fixture(scope="module")
-def constants(points: list[Point], catalog: Catalog) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        stop_early(patch)
-        return fit_constants(points, catalog)
-
-
-@pytest.fixture(scope="module")
-def held_out(points: list[Point], constants: Any, catalog: Catalog) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        stop_early(patch)
-        return hold_out(points, constants, catalog, lambda _: None)
-
-
-def stop_early(patch: pytest.MonkeyPatch) -> None:
-    """A search for constants that ends soon: what it saw matters more here than what it finds."""
-    patch.setattr("planner.calibrate.fit._EVALUATIONS", 60)
-
-
-def made_by(points: list[Point], catalog: Catalog, **constants: float) -> list[Point]:
-    """The points with the times that given constants make."""
-    own = StepConstants(**{**priors("ampere", catalog), **constants})
-    times = sample_of(points, catalog).batch.predict(own, {}).total
+def made_by(points: list[Point], catalog: Catalog, **moved: float) -> list[Point]:
+    """The points with the times that constants make which are moved by a logarithm each."""
+    sample = sample_of(points, catalog)
+    offsets = {name: np.full(len(points), moved.get(name, 0.0)) for name in NAMES}
+    times = np.exp(log_time(sample, offsets, np.zeros(len(points))))
     return [replace(point, measured_s=float(seconds)) for point, seconds in zip(points, times, strict=True)]
 
 
 def test_every_constant_has_a_prior_and_a_meaning() -> None:
     assert set(PRIORS) == set(NAMES)
     assert all(prior.meaning and prior.spread > 0 and prior.value <= prior.most for prior in PRIORS.values())
+    assert set(KINDS) == set(SOURCE_OFFSET) == set(MODEL_OFFSET) == set(SCATTER)
+    assert all(0 < spread <= 0.5 for spread in EFFECTS.values())
 
 
 def test_the_fit_finds_the_constants_that_made_the_data(points: list[Point], catalog: Catalog) -> None:
-    sample = sample_of(made_by(points, catalog, gemm=0.62, attention=0.9), catalog)
-    found = fit(sample, ("gemm", "attention"), priors("ampere", catalog), {})
-    assert found["gemm"] == pytest.approx(0.62, rel=0.03)
-    assert found["attention"] == pytest.approx(0.9, rel=0.06)
+    made = made_by(points, catalog, gemm=-0.12, memory=-0.1)
+    found = fit_constants(made, catalog)
+    log_s, _ = found.predict(made, catalog)
+    assert np.max(np.abs(log_s - np.log([point.measured_s for point in made]))) < 0.03
+    assert found.of_family("ampere", catalog)["gemm"] < priors("ampere", catalog)["gemm"]
 
 
 def test_few_rows_stay_near_the_prior(points: list[Point], catalog: Catalog) -> None:
-    far = made_by(points, catalog, gemm=0.5)
-    many = fit(sample_of(far, catalog), ("gemm",), priors("ampere", catalog), {})["gemm"]
-    one = fit(sample_of(far[:1], catalog), ("gemm",), priors("ampere", catalog), {})["gemm"]
-    assert many < one < priors("ampere", catalog)["gemm"]
+    far = made_by(points, catalog, gemm=-0.4)
+    start = priors("ampere", catalog)["gemm"]
+    many, one = (fit_constants(part, catalog).of_family("ampere", catalog)["gemm"] for part in (far, far[:1]))
+    assert many < one < start
 
 
-def test_a_long_table_does_not_decide_alone(points: list[Point], catalog: Catalog) -> None:
-    """Three times as many rows of one source count less than twice, and other sources still move the fit."""
-    sources = list(dict.fromkeys(point.source for point in points))
-    own = made_by([p for p in points if p.source == sources[0]], catalog, gemm=0.60)
-    other = made_by([p for p in points if p.source == sources[1]], catalog, gemm=0.85)
-    even = fit(sample_of(own + other[:4], catalog), ("gemm",), priors("ampere", catalog), {})["gemm"]
-    assert 0.60 < even < 0.85
-
-
-def test_a_source_that_is_all_off_counts_less_and_less() -> None:
-    small, large = flattened(np.array([0.02, 0.04])), flattened(np.array([0.2, 0.4]))
-    assert small[1] / small[0] > 1.7
-    assert large[1] / large[0] < 1.7
-    assert small[0] == pytest.approx(0.02, rel=0.15)
+def test_a_source_that_is_all_off_is_an_offset(points: list[Point], catalog: Catalog) -> None:
+    """One source twice as slow moves its own offset, and the constants little."""
+    source = points[0].source
+    made = made_by(points, catalog)
+    slow = [replace(p, measured_s=1.5 * p.measured_s) if p.source == source else p for p in made]
+    found = fit_constants(slow, catalog).effects
+    own = next(value for name, value in found.sources.items() if name[0] == source)  # type: ignore[index]
+    others = [value for name, value in found.sources.items() if name[0] != source]  # type: ignore[index]
+    assert own > 0.15
+    assert own > 3 * max(abs(value) for value in others)
 
 
 def test_constants_never_exceed_what_makes_sense(catalog: Catalog) -> None:
-    assert constants_at(np.array([5.0]), ("gemm",), priors("ampere", catalog)).gemm == PRIORS["gemm"].most
+    start = {name: np.asarray(value) for name, value in priors("ampere", catalog).items()}
+    moved = {name: np.asarray(5.0 if name == "gemm" else 0.0) for name in NAMES}
+    found = constants_of(start, moved)
+    assert 0.94 < float(found.gemm) < PRIORS["gemm"].most
+    assert float(found.memory) == pytest.approx(PRIORS["memory"].value)
 
 
 def test_products_are_expected_near_the_best_one_measured(catalog: Catalog) -> None:
@@ -112,103 +100,141 @@ def test_products_are_expected_near_the_best_one_measured(catalog: Catalog) -> N
     assert priors("tpu-v5e", catalog)["gemm"] == PRIORS["gemm"].value
 
 
-def test_a_prediction_that_is_no_number_costs_but_does_not_break(points: list[Point], catalog: Catalog) -> None:
-    sample = sample_of(points[:2], catalog)
-    broken = Sample(batch=sample.batch, measured_s=np.array([np.nan, 1.0]), sources=sample.sources)
-    assert np.isfinite(broken.loss(StepConstants(), {}))
-
-
-def test_what_is_left_out_is_not_seen(
-    points: list[Point], held_out: Any, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Doubling the measured times of a source changes nothing in what is predicted for that source."""
-    stop_early(monkeypatch)
+def test_what_is_left_out_is_not_seen(points: list[Point], catalog: Catalog) -> None:
+    """Doubling the measured times of a source changes nothing in what is predicted for that source, nor in its band."""
     source = points[0].source
     doubled = [replace(p, measured_s=2 * p.measured_s) if p.source == source else p for p in points]
-    before = held_out
-    after = hold_out(doubled, fit_constants(doubled, catalog), catalog, lambda _: None)
     mine = np.array([point.source == source for point in points])
+    fold = [Fold(name=source, judged=mine, out=mine)]
+    before, after = (hold_out(part, fold, catalog) for part in (points, doubled))
     assert after.predicted_s[mine] == pytest.approx(before.predicted_s[mine], rel=1e-12)
-    assert not np.allclose(after.predicted_s[~mine], before.predicted_s[~mine], rtol=1e-6)
+    assert after.spread[mine] == pytest.approx(before.spread[mine], rel=1e-12)
+    whole = fit_constants(points, catalog).predict(points, catalog)[0]
+    assert not np.allclose(whole, fit_constants(doubled, catalog).predict(points, catalog)[0], rtol=1e-3)
 
 
-def test_a_kind_of_one_source_is_left_out_by_model(
-    points: list[Point], catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stop_early(monkeypatch)
-    own = [point for point in points if point.source == points[0].source]
-    models = {point.model for point in own}
-    assert len(models) > 1
-    first = own[0].model
-    doubled = [replace(p, measured_s=2 * p.measured_s) if p.model == first else p for p in own]
-    before = hold_out(own, fit_constants(own, catalog), catalog, lambda _: None)
-    after = hold_out(doubled, fit_constants(doubled, catalog), catalog, lambda _: None)
-    mine = np.array([point.model == first for point in own])
-    assert after.predicted_s[mine] == pytest.approx(before.predicted_s[mine], rel=1e-12)
+def test_a_device_or_a_family_without_rows_has_a_wider_band(points: list[Point], catalog: Catalog) -> None:
+    found = fit_constants(points, catalog)
+    _, known = found.predict(points, catalog)
+    _, another = found.predict(points, catalog, another=True)
+    _, stranger = found.predict(points, catalog, family="turing", another=True)
+    assert np.all(known < another)
+    assert np.all(another < stranger)
 
 
-def test_rows_mind_what_they_decide_only(points: list[Point], constants: Any, catalog: Catalog) -> None:
-    mind = identifiability(points, constants, catalog)["ampere"]
-    assert mind["gemm"] > 0.003
-    assert "experts" not in mind
+def test_the_same_rows_perturbed_by_a_last_bit_give_the_same_constants(points: list[Point], catalog: Catalog) -> None:
+    nudged = [replace(p, measured_s=math.nextafter(p.measured_s, math.inf if i % 2 else 0.0))
+              for i, p in enumerate(points)]  # fmt: skip
+    one, other = (fit_constants(part, catalog).of_family("ampere", catalog) for part in (points, nudged))
+    assert one == pytest.approx(other, rel=1e-7)
 
 
-def test_the_file_is_what_the_catalog_reads(
-    points: list[Point], constants: Any, held_out: Any, catalog: Catalog, tmp_path: Path
-) -> None:
+def test_the_file_is_what_the_catalog_reads(points: list[Point], catalog: Catalog, tmp_path: Path) -> None:
+    constants, folds = fit_constants(points, catalog), source_folds(points)
     calibration = Calibration(
         constants=constants,
-        held_out=held_out,
-        memory=catalog.training_families["ampere"].memory_band,
+        held_out=hold_out(points, folds, catalog),
+        memory=band_of_spread(0.1, rows=9, sources=2),
+        tuning_memory=band_of_spread(0.2, rows=3, sources=1),
         others={"hopper": catalog.training_families["hopper"]},
-        mind={},
+        catalog=catalog,
         source="a test",
         as_of="2026-11-21",
     )
     file = tmp_path / "training.yaml"
     file.write_text(calibration.to_yaml())
     problems = Problems()
-    families, _ = read_training(file, problems)
+    families, stacks = read_training(file, problems)
     assert not problems
     own = families["ampere"]
-    assert own.constants["gemm"] == pytest.approx(constants.families["ampere"]["gemm"], rel=1e-4)
-    assert own.time_band.rows == len(points)
-    assert own.time_band.p10 <= own.time_band.p50 <= own.time_band.p90
-    assert families["hopper"].constants == catalog.training_families["hopper"].constants
-    assert families["turing"].inherited_from == "ampere"
-    wide, near = families["turing"].time_band, own.time_band
-    assert wide.p90 / wide.p10 > near.p90 / near.p10
-    assert "gemm" in calibration.report() or calibration.report()
+    assert own.constants["gemm"] == pytest.approx(constants.of_family("ampere", catalog)["gemm"], rel=1e-4)
+    part = points[0].part
+    band = own.time_band_of(part, "dense")
+    assert (band.tag, band.rows) == ("calibrated", sum(point.part == part for point in points))
+    unseen = own.time_band_of("a30", "dense")
+    assert (unseen.tag, unseen.rows, unseen.sources) == ("inherited", 0, 0)
+    assert unseen.p90 > band.p90
+    experts = own.time_band_of(part, "experts")
+    assert (experts.tag, experts.rows) == ("unfitted", 0)
+    known = families["hopper"]
+    assert known.constants == catalog.training_families["hopper"].constants
+    assert known.time_band_of("h100-sxm-80gb", "experts").rows > 0
+    turing = families["turing"]
+    assert (turing.inherited_from, turing.time_band.tag, turing.time_band.rows) == ("ampere", "unfitted", 0)
+    assert turing.time_band.p90 > unseen.p90
+    assert stacks[points[0].framework] == pytest.approx(constants.stacks[points[0].framework], rel=1e-4)
 
 
 def test_every_device_family_has_constants(catalog: Catalog) -> None:
-    fitted = {name for name, own in catalog.training_families.items() if not own.inherited_from}
-    assert fitted | set(HEIRS) == set(catalog.training_families)
+    known = {name for name, own in catalog.training_families.items() if not own.inherited_from}
+    assert known | set(HEIRS) == set(catalog.training_families)
 
 
-def loss_of(errors: list[tuple[str, float]]) -> float:
-    """The loss of predictions that are off by a logarithm each, by source."""
-    ratio = np.exp([error for _, error in errors])
-    batch: Any = SimpleNamespace(predict=lambda *_: SimpleNamespace(total=ratio))
-    sources = tuple(source for source, _ in errors)
-    return Sample(batch=batch, measured_s=np.ones(len(errors)), sources=sources).loss(StepConstants(), {})
+def test_no_band_of_a_device_rests_on_rows_of_another(catalog: Catalog) -> None:
+    """Rows and sources behind a band are of the very device and kind; without any the tag says so."""
+    counted: dict[tuple[str, str], int] = {}
+    for point in points_of(shipped_training_rows(), catalog):
+        counted[point.part, point.kind] = counted.get((point.part, point.kind), 0) + 1
+    for device in catalog.devices.values():
+        family = catalog.training_families.get(device.family)
+        for kind in BANDS if family else ():
+            band = family.time_band_of(device.id, kind)  # type: ignore[union-attr]
+            assert band.rows == counted.get((device.id, kind), 0), (device.id, kind)
+            assert (band.tag == "calibrated") == (band.rows > 0)
 
 
-def test_a_source_weighs_by_the_root_of_its_rows() -> None:
-    """Nine rows of one source that are off by 0.1 and one of another that is off by 0.3: three parts and one."""
-    own, other = (float(flattened(np.array([error]))[0]) for error in (0.1, 0.3))
-    mixed = [*[("a", 0.1)] * 9, ("b", -0.3)]
-    assert loss_of(mixed) == pytest.approx((3 * own + other) / 4)
-    assert loss_of(mixed[::-1]) == pytest.approx(loss_of(mixed))
-    assert loss_of([("a", 0.1)] * 4) == pytest.approx(own)
+def world(sizes: dict[str, float], seed: int) -> tuple[Any, ...]:
+    """Rows that a mixed model with known variances makes."""
+    chance = np.random.default_rng(seed)
+    sources, models = 60, 4
+    of_source = np.repeat(np.arange(sources), models * 5)
+    of_model = np.repeat(np.arange(sources * models), 5)
+    count = len(of_source)
+    design = chance.normal(size=(count, 2))
+    target = design @ np.array([0.3, -0.2]) + chance.normal(0, sizes["source"], sources)[of_source]
+    target = target + chance.normal(0, sizes["model"], sources * models)[of_model]
+    target = target + chance.normal(0, sizes["scatter"], count)
+    rows = Rows(
+        weight=np.ones(count),
+        kind=np.zeros(count, dtype=np.intp),
+        source=Grouping(of_row=of_source, kind=np.zeros(sources, dtype=np.intp)),
+        model=Grouping(of_row=of_model, kind=np.zeros(sources * models, dtype=np.intp)),
+    )
+    return design, target, rows
 
 
-def test_a_kind_of_two_sources_is_held_out_by_source() -> None:
-    def point(family: str, experts: bool, source: str) -> Any:
-        return SimpleNamespace(family=family, row=SimpleNamespace(is_moe=experts), source=source)
+def test_the_mixed_model_finds_coefficients_and_variances() -> None:
+    sizes = {"source": 0.2, "model": 0.1, "scatter": 0.05}
+    design, target, rows = world(sizes, 7)
+    guess = Variances(source=np.array([0.01]), model=np.array([0.01]), scatter=np.array([0.01]))
+    variances, tail = guess, np.ones(len(target))
+    for _ in range(60):
+        found = solve(design, target, np.array([1e-6, 1e-6]), rows, variances, tail)
+        tail = tail_weights(found.residual, rows, variances)
+        variances = better_variances(found, rows, guess, tail)
+    assert found.coefficients == pytest.approx([0.3, -0.2], abs=0.01)
+    assert float(variances.source[0]) ** 0.5 == pytest.approx(0.2, rel=0.25)
+    assert float(variances.model[0]) ** 0.5 == pytest.approx(0.1, rel=0.2)
+    assert float(variances.scatter[0]) ** 0.5 == pytest.approx(0.05, rel=0.25)
 
-    points = [
-        point("one", False, "a"), point("one", False, "a"), point("one", True, "a"), point("one", True, "b"),
-        point("two", False, "a"), point("two", False, "b"), point("two", False, "c"),
-    ]  # fmt: skip
-    assert _single_source_kinds(points) == {("one", False)}
+
+def test_one_odd_row_counts_less_and_less() -> None:
+    design, target, rows = world({"source": 0.1, "model": 0.05, "scatter": 0.02}, 3)
+    variances = Variances(source=np.array([0.01]), model=np.array([0.0025]), scatter=np.array([0.0004]))
+    odd = target.copy()
+    odd[0] += 3.0
+    found = solve(design, odd, np.array([1.0, 1.0]), rows, variances, np.ones(len(odd)))
+    weights = tail_weights(found.residual, rows, variances)
+    assert weights[0] < 0.01
+    assert np.median(weights) > 1.0
+
+
+def test_a_fit_nearby_is_a_beginning_and_no_other_end(points: list[Point], catalog: Catalog) -> None:
+    sample = sample_of(points, catalog)
+    far, near = fit_effects(sample, steps=12), fit_effects(sample, fit_effects(sample), steps=5)
+    assert near.value("ampere", "gemm") == pytest.approx(far.value("ampere", "gemm"), abs=2e-3)
+
+
+def test_steps_of_the_fit_do_not_depend_on_the_data() -> None:
+    """Counts are fixed, so that a fit is a smooth function of its rows."""
+    assert (effects.STEPS, effects.INNER) == (7, 4)

@@ -55,6 +55,34 @@ def test_a_family_with_rows_of_its_own(tmp_path: Path) -> None:
     assert stacks == {"old": 1.2}
 
 
+PARTS = GOOD.replace(
+    "    by_source:",
+    """    tuning_time_band: {p10: 0.7, p50: 1.0, p90: 1.4, rows: 0, sources: 0,
+      median_error: 0.2, mean_error: 0.2, p90_error: 0.4, tag: inherited}
+    parts:
+      h100:
+        work: 1.02
+        expert_work: 0.98
+        time_band: {p10: 0.95, p50: 1.0, p90: 1.05, rows: 7, sources: 2,
+          median_error: 0.02, mean_error: 0.03, p90_error: 0.05}
+    by_source:""",
+)
+
+
+def test_a_device_has_factors_and_bands_of_its_own(tmp_path: Path) -> None:
+    families, _, problems = read(tmp_path, PARTS)
+    assert not problems
+    hopper = families["hopper"]
+    assert (hopper.parts["h100"].work, hopper.parts["h100"].expert_work) == (1.02, 0.98)
+    assert hopper.time_band_of("h100", "dense").rows == 7
+    assert hopper.time_band_of("h100", "experts") == hopper.expert_time_band
+    assert hopper.time_band_of("h200", "dense") == hopper.time_band
+    assert hopper.time_band_of("h200", "tuning").tag == "inherited"
+    for change in (("work: 1.02", "work: -1"), ("tag: inherited", "tag: guessed"), ("rows: 7, sources: 2", "rows: 7")):
+        _, _, wrong = read(tmp_path, PARTS.replace(*change))
+        assert wrong
+
+
 def test_an_heir_has_the_constants_and_a_wider_band(tmp_path: Path) -> None:
     families, _, _ = read(tmp_path, GOOD)
     hopper, ada = families["hopper"], families["ada"]
@@ -64,7 +92,9 @@ def test_an_heir_has_the_constants_and_a_wider_band(tmp_path: Path) -> None:
     assert math.isclose(ada.time_band.p90, 1.1**1.5)
     assert math.isclose(ada.time_band.p10, 0.9**1.5)
     assert math.isclose(ada.expert_time_band.p90, 1.3**1.5)
-    assert ada.time_band_of(experts=True) == ada.expert_time_band
+    assert ada.time_band_of("l40s", "experts") == ada.expert_time_band
+    assert ada.time_band_of("l40s", "tuning") == ada.tuning_time_band
+    assert (ada.time_band.rows, ada.time_band.sources, ada.time_band.tag) == (0, 0, "unfitted")  # no rows of its own
     assert ada.time_band.p50 == hopper.time_band.p50
     assert ada.time_band.mean_error == hopper.time_band.mean_error  # what was measured stays what was measured
 
@@ -122,7 +152,7 @@ def test_the_digest_of_a_catalog_covers_its_constants(tmp_path: Path) -> None:
     shutil.copytree(data_folder("hardware"), folder)
     before = load_catalog(folder).digest
     path = folder / "calibration" / "training.yaml"
-    path.write_text(path.read_text().replace("widen: 1.5", "widen: 1.6"))
+    path.write_text(path.read_text().replace("widen: 1.", "widen: 2."))
     assert load_catalog(folder).digest != before
 
 

@@ -24,14 +24,15 @@ def test_report_and_file(run: Run, here: Path) -> None:
     assert "wrote found.yaml" in answer.err
     rows = json.loads(answer.out)
     whole = next(row for row in rows if row["kind"] == "family")
-    assert (whole["family"], whole["rows"]) == ("tpu-v5p", 4)
+    assert (whole["family"], whole["rows"]) == ("tpu-v5p", 20)
     problems = Problems()
     families, _ = read_training(here / "found.yaml", problems)
     assert not problems
     written = families["tpu-v5p"]
-    dense, experts = written.time_band, written.expert_time_band
-    assert (dense.rows, experts.rows) == (1, 3)
-    assert (dense.mean_error + 3 * experts.mean_error) / 4 == pytest.approx(whole["mean"], rel=1e-3)
+    dense, experts = (written.time_band_of("tpu-v5p", kind) for kind in ("dense", "experts"))
+    assert (dense.rows, experts.rows) == (17, 3)
+    assert (17 * dense.mean_error + 3 * experts.mean_error) / 20 == pytest.approx(whole["mean"], rel=1e-3)
+    assert (written.time_band.rows, written.time_band.tag) == (0, "inherited")  # of a device without rows of its own
     for row in rows:
         if row["kind"] == "constant":
             assert written.constants[row["name"]] == pytest.approx(row["value"], rel=1e-3)

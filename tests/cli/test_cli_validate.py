@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.catalog.model import Band
 from planner.validate import training
 from planner.validate.rows import MeasuredRow
 from tests.cli.conftest import HERE, Run, check_golden
@@ -28,6 +29,14 @@ class Said:
     peak_memory_bytes: float | None = None
     skipped: str | None = None
     family: str = "ampere"
+    time_band: Band | None = None
+    memory_band: Band | None = None
+
+
+def band(p10: float, p90: float, rows: int) -> Band:
+    tag = "calibrated" if rows else "inherited"
+    return Band(p10=p10, p50=1.0, p90=p90, rows=rows, sources=min(rows, 2), median_error=0.1, mean_error=0.1,
+                p90_error=0.2, tag=tag)  # fmt: skip
 
 
 def say(row: MeasuredRow) -> Said:
@@ -39,18 +48,16 @@ def say(row: MeasuredRow) -> Said:
     return Said(
         step_time_s=time_s, tokens_per_s_per_device=1500.0, tflops_per_device=180.0, peak_memory_bytes=memory,
         family="ampere" if row.family == "A100" else "hopper",
+        time_band=band(0.85, 1.1, 7) if row.family == "A100" else band(0.9, 1.2, 0), memory_band=band(0.9, 1.1, 5),
     )  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.validate import result
-
     def predict(rows: Sequence[MeasuredRow], catalog: object) -> list[Said]:
         return [say(row) for row in rows]
 
     monkeypatch.setattr(training, "predict_training", predict, raising=False)
-    monkeypatch.setattr(result, "time_bands", lambda catalog: {"ampere": (0.85, 1.1), "hopper": (0.9, 1.2)})
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -72,27 +79,50 @@ def test_json_is_as_the_architecture_says(run: Run) -> None:
     document = json.loads(run("validate", "training", "--data", RUNS, "-o", "json").out)
     assert list(document) == ["rows", "summary"]
     rows = {row["id"]: row for row in document["rows"]}
-    assert all(list(row) == ["id", "predicted", "measured", "error", "skipped"] for row in rows.values())
+    assert all(list(row) == ["id", "predicted", "measured", "error", "skipped", "bands"] for row in rows.values())
     assert rows["r-1"]["measured"] == {"step_time_s": 10.0, "peak_memory_bytes": 40 * 2**30}
     assert rows["r-1"]["error"]["step_time_s"] == pytest.approx(64 * 2048 / 1500 / 8 / 10 - 1)
     assert rows["r-3"]["error"] == {"tokens_per_s_per_device": pytest.approx(1500 / 512 - 1)}
     assert rows["r-4"]["error"]["tflops_per_device"] == pytest.approx(180 / 200 - 1)
     assert rows["r-6"] == {
         "id": "r-6", "predicted": {}, "measured": {"step_time_s": 3.0}, "error": {},
-        "skipped": "the sequence length is not known",
+        "skipped": "the sequence length is not known", "bands": {},
     }  # fmt: skip
+    time, rate = (rows["r-1"]["bands"][name] for name in ("step_time_s", "tokens_per_s_per_device"))
+    predicted = rows["r-1"]["predicted"]
+    assert (time["p10"], time["p90"]) == pytest.approx([s * predicted["step_time_s"] for s in (0.85, 1.1)])
+    assert (rate["p10"], rate["p90"]) == pytest.approx([1500 / 1.1, 1500 / 0.85])
+    assert (time["tag"], time["rows"], time["sources"]) == ("calibrated", 7, 2)
+    assert rows["r-3"]["bands"]["tokens_per_s_per_device"]["tag"] == "inherited"
     assert rows["r-7"]["predicted"]["step_time_s"] > 0
     assert rows["r-7"]["measured"] == {}
     (covered, everything) = [row for row in document["summary"] if row["quantity"] == "coverage"]
-    assert (covered["rows"], covered["predicted"], covered["skipped"]) == (5, 5, 0)
-    assert (everything["rows"], everything["predicted"], everything["left_out_rows"]) == (6, 5, 2)
+    assert (covered["rows"], covered["predicted"], covered["skipped"]) == (6, 6, 0)
+    assert (everything["rows"], everything["predicted"], everything["left_out_rows"]) == (7, 6, 1)
     assert everything["refusals"] == {"the sequence length is not known": ["r-6"]}
+
+
+def test_a_wrong_row_is_told_and_the_others_are_predicted(run: Run, tmp_path: Path) -> None:
+    text = Path(RUNS).read_text()
+    head, first, *rest = text.splitlines()
+    cells = first.split(",")
+    cells[head.split(",").index("n_accel")] = "many"
+    (tmp_path / "t.csv").write_text(
+        "\n".join([f"{head},colour", ",".join(cells) + ",red", *(f"{r},red" for r in rest)])
+    )
+    answer = run("validate", "training", "--data", str(tmp_path / "t.csv"), "-o", "json")
+    assert answer.code == 0, answer.err
+    assert "passed over: colour" in answer.err
+    assert "r-1 refused: n_accel is 'many'" in answer.err
+    rows = {row["id"]: row for row in json.loads(answer.out)["rows"]}
+    assert rows["r-1"]["skipped"] == "n_accel is 'many'"
+    assert rows["r-2"]["predicted"]["step_time_s"] > 0
 
 
 def test_csv_runs_no_formula(run: Run) -> None:
     rows = list(csv.DictReader(io.StringIO(run("validate", "training", "--data", RUNS, "-o", "csv").out)))
     assert rows[4]["model"].startswith("'=")
-    assert rows[4]["left_out"] == "task sft"
+    assert rows[4]["left_out"] == ""  # fine-tuning counts
 
 
 def test_filters(run: Run) -> None:
@@ -164,7 +194,7 @@ def test_html_draws_each_row_that_counts(run: Run) -> None:
     traces = {trace["name"]: trace for trace in json.loads(times)}
     assert set(traces) == {"exact", "A100", "H100"}
     assert traces["A100"]["x"] == [10.0, 11.0]
-    assert len(traces["H100"]["x"]) == 2
+    assert len(traces["H100"]["x"]) == 3
     assert page.count('"type":"log"') == 4
 
 

@@ -41,6 +41,9 @@ RULE = RuleError(
 )  # fmt: skip
 
 
+HALF = device("wide", family="half")
+
+
 def family(name: str, time: Band = WIDE, memory: Band = NARROW, **changes: Any) -> TrainingFamily:
     facts: dict[str, Any] = {
         "family": name, "constants": {"gemm": 0.8}, "constants_id": "abcd1234", "inherited_from": "", "time_band": time,
@@ -112,14 +115,14 @@ def test_a_margin_is_never_below_one() -> None:
 
 def test_the_tier_decides_the_band() -> None:
     world = banded(catalog(), family("half"))
-    assert error_band(world, "half", "analytic").time == WIDE
-    assert error_band(world, "half", "analytic").constants_id == "abcd1234"
-    assert error_band(world, "half", "analytic", experts=True).time.p90 == pytest.approx(1.5)  # type: ignore[union-attr]
-    assert error_band(world, "half", "measured").time is None
-    assert error_band(world, "half", "rule").time == rule_band(RULE, "half")
-    assert error_band(world, "half", "analytic", calibrated=True).time is None  # errors of a family go together
+    assert error_band(world, HALF, "analytic").time == WIDE
+    assert error_band(world, HALF, "analytic").constants_id == "abcd1234"
+    assert error_band(world, HALF, "analytic", kind="experts").time.p90 == pytest.approx(1.5)  # type: ignore[union-attr]
+    assert error_band(world, HALF, "measured").time is None
+    assert error_band(world, HALF, "rule").time == rule_band(RULE, "half")
+    assert error_band(world, HALF, "analytic", calibrated=True).time is None  # errors of a family go together
     for tier in ("rule", "analytic", "measured"):  # memory is estimated alike in all
-        assert error_band(world, "half", tier).memory == NARROW
+        assert error_band(world, HALF, tier).memory == NARROW
 
 
 def test_the_rule_errs_more_where_no_run_was_published() -> None:
@@ -257,7 +260,7 @@ def test_a_budget_that_may_not_hold_is_warned_of() -> None:
 
 def test_ties_are_between_families_only() -> None:
     world = two_families()
-    wide, narrow = error_band(world, "half", "analytic"), error_band(world, "other", "analytic")
+    wide, narrow = error_band(world, HALF, "analytic"), error_band(world, device("narrow", family="other"), "analytic")
     assert tie(100.0, wide, 120.0, narrow)
     assert tie(120.0, narrow, 100.0, wide)
     reach = math.exp(math.hypot(math.log(1.25), math.log(1 / 0.95)))

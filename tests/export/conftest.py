@@ -18,6 +18,16 @@ ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "scenarios" / "golden"
 TWO_KINDS = ROOT / "tests" / "export" / "samples" / "two-kinds.json"  # one for each range of lengths
 Document = dict[str, Any]
+# Layouts that use more of the formats than those which the plans choose with today's constants.
+LAYOUTS: dict[tuple[str, str], dict[str, Any]] = {
+    ("under-way", "pretrain-70b"): {
+        **{"dp": 6, "tp": 2, "pp": 9, "cp": 2, "sharding": "zero-3"},
+        **{"global_batch_sequences": 510, "micro_batches": 85},
+    },
+    ("fleet", "finetune-70b"): {"dp": 1, "tp": 4, "pp": 1, "cp": 2, "sharding": "zero-3"},
+    ("fleet", "small-runs"): {"sharding": "zero-3"},
+}
+NODES = {"under-way": 27}  # of eight devices
 
 
 def whole_plan(path: Path) -> Document:
@@ -34,7 +44,16 @@ def whole_plan(path: Path) -> Document:
 def plans() -> dict[str, Document]:
     """Whole plan documents by scenario; those of which only the money is kept are not among them."""
     found = {path.stem: path for path in [*sorted(GOLDEN.glob("*.json")), TWO_KINDS]}
-    return {name: whole_plan(path) for name, path in found.items() if "workloads" in path.read_text(encoding="utf-8")}
+    plans = {name: whole_plan(path) for name, path in found.items() if "workloads" in path.read_text(encoding="utf-8")}
+    for (name, workload), cells in LAYOUTS.items():
+        for one in plans[name]["workloads"]:
+            if one["name"] == workload:
+                row = one["allocations"][0]
+                row["layout"] |= cells
+                nodes = NODES.get(name)
+                if nodes:
+                    row["count"], row["devices"] = nodes, 8 * nodes
+    return plans
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from planner.scenario.schema import Scenario
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "hardware"
 COMMIT = "e2d9ba0"
-DIGEST = "9993d2cf1dcf3219e82b51c0752f5bc993a00b97f893ce71917c38ca5d803a6f"
+DIGEST = "cd516dc6f3c8cd7e0911b290dd98bc2056caeb6012cff0199b44889c1de7930c"
 
 
 @cache

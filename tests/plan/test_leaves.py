@@ -196,13 +196,13 @@ def row_of(plan: Document) -> Document:
 @pytest.mark.parametrize(
     ("change", "finding"),
     [
-        (lambda told: told["ways_out"][0].update(to=told["ways_out"][0]["to"] + 1), "wrong-way-out"),
+        (lambda told: told["ways_out"][1].update(to=told["ways_out"][1]["to"] + 1), "wrong-way-out"),
         (lambda told: told["ways_out"][0].update(setting="training.first-8b.deadline=1 s"), "wrong-way-out"),
         (lambda told: told["ways_out"][0].update({"from": 1}), "wrong-way-out"),
         (lambda told: told["combined"].update(loosening=0.4), "wrong-way-out"),
         (lambda told: told["combined"].update(cost_usd=1.0), "wrong-way-out"),
         (lambda told: told["conflict"][0].update(name="somebody"), "wrong-way-out"),
-        (lambda told: told["conflict"].pop(0), "wrong-way-out"),
+        (lambda told: told["conflict"].pop(1), "wrong-way-out"),
         (lambda told: told["conflict"].pop(), "wrong-way-out"),
         (lambda told: told["conflict"].append(told["conflict"][0]), "wrong-way-out"),
         (lambda told: told["ways_out"].pop(0), "wrong-way-out"),

@@ -54,7 +54,7 @@ def fleet(
 def cost_of(file: Path) -> float:
     plan = api.solve(file, frozen.catalog())
     assert plan.status == "optimal"
-    assert not [problem for problem in plan.verify() if problem.severity == "error"]
+    assert not [problem for problem in plan.verify(frozen.catalog()) if problem.severity == "error"]
     return float(plan.document["summary"]["cost_microusd"])
 
 
@@ -75,7 +75,7 @@ def test_fleets_cost_what_the_targets_of_the_mixture_ask_for(name: str, changes:
     assert plan.status == "optimal"
     assert plan.document["summary"]["cost_usd"] == pytest.approx(usd, abs=0.01)
     assert plan.document["certificate"]["gap"] == 0
-    assert not plan.verify()
+    assert not plan.verify(frozen.catalog())
     targets_s = frozen.scenario(name).serving[0].targets_s
     for row in plan.document["simulation"]:
         assert row["ttft_s"]["p95"] <= targets_s["ttft_p95"]

@@ -105,7 +105,6 @@ def test_the_infeasible_scenario_names_its_conflict() -> None:
     assert {entry["name"] for entry in document["infeasible"]["conflict"]} == {
         "first-8b",
         "second-8b",
-        "training[0].deadline",
         "training[1].deadline",
         "hardware.quotas[0]",
     }

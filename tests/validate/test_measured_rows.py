@@ -11,11 +11,15 @@ from planner.csvtable import MOST_PROBLEMS
 from planner.errors import InputError, Problem
 from planner.validate.rows import (
     MEASURED,
+    TABLES,
+    TOTALS_TABLES,
     UNREAD,
     MeasuredRow,
     blank_measured,
+    contradiction,
     read_totals,
     read_training_rows,
+    read_training_table,
     shipped_left_out,
     shipped_totals,
     shipped_training_rows,
@@ -38,32 +42,37 @@ def write(tmp_path: Path) -> Write:
 
 def test_shipped_rows_are_whole() -> None:
     rows = shipped_training_rows()
-    assert len(rows) == 833
-    assert len({row.id for row in rows}) == 833
+    assert len(rows) == 833 + 658
+    assert len({row.id for row in rows}) == len(rows)
     assert all(row.source and row.source_key and row.accelerator and row.trust for row in rows)
-    assert sum(row.step_time_s is not None for row in rows) == 475
-    assert sum(row.measured_memory_bytes is not None for row in rows) == 164
-    assert sum(row.is_moe for row in rows) == 112  # 12 hybrids of which only the sizes are stated
-    assert len(shipped_totals()) == 23
+    first = [row for row in rows if row.file.endswith("training.csv")]
+    assert sum(row.step_time_s is not None for row in first) == 475
+    assert sum(row.measured_memory_bytes is not None for row in first) == 164
+    assert sum(row.measured_memory_bytes is not None for row in rows) == 164 + 222
+    assert sum(row.kind == "hybrid" for row in rows) > 50  # of which only the sizes are stated
+    assert sum(row.kind == "tuning" for row in rows) == 155
+    assert len(shipped_totals()) == 23 + 10
 
 
 def test_two_linked_cells_agree_in_every_shipped_row() -> None:
     for row in shipped_training_rows():
-        if row.step_time_s and row.tokens_per_s_per_device and row.tokens_per_step and row.n_accel:
+        if row.trust != "C":
+            assert not contradiction(row) or row.id == "bsa-0051", row.id
+        if row.step_time_s and row.tokens_per_s_per_device and row.tokens_per_step and row.n_accel and row.trust != "C":
             linked = row.step_time_s * row.tokens_per_s_per_device * row.n_accel
             assert linked == pytest.approx(row.tokens_per_step, rel=0.02), row.id
 
 
 def test_left_out_names_exactly_the_rows_that_count_in_nothing() -> None:
     listed = shipped_left_out()
-    training = {row.id for row in shipped_training_rows() if why_left_out(row)}
-    assert {name for file, name in listed if file == "training.csv"} == training
+    training = {(Path(row.file).name, row.id) for row in shipped_training_rows() if why_left_out(row)}
+    assert {key for key in listed if key[0] in TABLES} == training
     totals = {
         row.id
         for row in shipped_totals()
         if "recalled" in (row.evidence or "") or row.device_hours is None or row.tokens_b is None
     }
-    assert {name for file, name in listed if file == "training_totals.csv"} == totals
+    assert {name for file, name in listed if file in TOTALS_TABLES} == totals
     assert all(listed.values())
 
 
@@ -187,3 +196,32 @@ def test_blanking_leaves_the_inputs_and_nothing_else() -> None:
         for name in MeasuredRow.__slots__:
             expected = None if name in (*MEASURED, *UNREAD) else getattr(row, name)
             assert getattr(blank, name) == expected
+
+
+CELLS = "id,accelerator,n_accel,seq_len,global_batch,step_time_s,tokens_per_s_per_device,dp,tp,pp,cp,mfu_pct,colour\n"
+SOUND = "a,H100-80GB-SXM,8,4096,64,1.5,,4,2,1,1,40,red\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ((",8,4096", ",0,4096"), "n_accel is '0'"),
+        ((",1.5,", ",fast,"), "step_time_s is 'fast'"),
+        ((",4,2,", ",4,4,"), "dp x tp x pp x cp is 16, and n_accel is 8"),
+        ((",40,", ",101,"), "mfu_pct is 101, above 100 %"),
+        ((",1.5,,", ",1.5,9999,"), "step_time_s is 1.5, and tokens_per_s_per_device makes it 3.277"),
+        ((",red", ""), "the line has 12 cells"),
+    ],
+)
+def test_a_wrong_row_is_refused_and_the_others_go_on(write: Write, change: tuple[str, str], words: str) -> None:
+    wrong = SOUND.replace("a,", "b,", 1).replace(*change)
+    table = read_training_table(write(CELLS + SOUND + wrong + SOUND.replace("a,", "c,", 1)))
+    assert [row.id for row in table.rows] == ["a", "c"]
+    assert len(table.refused) == 1
+    assert words in next(iter(table.refused.values()))
+    assert table.ignored == ("colour",)
+
+
+def test_a_table_without_a_needed_column_is_still_no_table(write: Write) -> None:
+    with pytest.raises(InputError, match="n_accel"):
+        read_training_table(write("accelerator,n_acel,seq_len\nH100,8,4096\n"))

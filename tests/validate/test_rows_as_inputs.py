@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
-from planner.estimate.device_constants import step_constants
-from planner.validate.rows import MeasuredRow
+from planner.estimate.device_constants import product_ratio, step_constants
+from planner.validate.rows import MEASURED, NO_INPUTS, UNREAD, MeasuredRow, shipped_training_rows
 from planner.validate.rows_machine import device_of, machine_of_row, network_bytes_per_s, slices_of
 from planner.validate.rows_model import architecture_of, parameters_of, with_shape
 from planner.validate.rows_setup import framework_of, layout_of, recompute_of, stack_of
@@ -83,14 +85,23 @@ def test_a_part_of_less_power_runs_slower(catalog: Catalog) -> None:
 
 def test_a_heir_sustains_what_its_own_products_do(catalog: Catalog) -> None:
     own, parent = (
-        step_constants(catalog, catalog.devices["mi300x"]),
-        step_constants(catalog, catalog.devices["h100-sxm-80gb"]),
+        step_constants(catalog, catalog.devices["mi355x"]),
+        step_constants(catalog, catalog.devices["b300-sxm"]),
     )
-    # mi300x: 668.4 of 1307.4 TFLOP/s measured; h100: best of its family 828.6 of 989 (GH200)
-    assert own.gemm / parent.gemm == pytest.approx((668.4 / 1307.4) / (828.6 / 989), rel=1e-3)
+    # mi355x: 1565 of 2516 TFLOP/s measured; b300: the best of its family, 1769 of 2250
+    assert own.gemm / parent.gemm == pytest.approx((1565 / 2516.6) / (1769 / 2250), rel=1e-3)
     assert own.memory == parent.memory
-    untouched = catalog.training_families["hopper"].constants["gemm"]
+    untouched = catalog.training_families["blackwell"].constants["gemm"]
     assert parent.gemm == untouched
+
+
+def test_a_device_without_measured_products_sustains_what_its_power_lets_it(catalog: Catalog) -> None:
+    pcie, best = catalog.devices["h100-pcie-80gb"], catalog.devices["gh200-96gb"]
+    power = (pcie.tdp_w or 0) / pcie.peak_flop_per_s["bf16"] / ((best.tdp_w or 1) / best.peak_flop_per_s["bf16"])
+    assert power < 1
+    assert product_ratio(pcie, "hopper", catalog) == pytest.approx(power ** (2 / 3))
+    assert product_ratio(best, "hopper", catalog) == 1.0
+    assert product_ratio(catalog.devices["tpu-v5e"], "tpu-v5e", catalog) == 1.0  # nothing was measured there
 
 
 def test_a_dense_row_without_shape_gets_that_of_its_size() -> None:
@@ -101,8 +112,12 @@ def test_a_dense_row_without_shape_gets_that_of_its_size() -> None:
     found = architecture_of(size_only)
     assert found.layers
     routed = replace(ROW, layers=None, heads=None, hidden=None, n_params_b=30.0, n_active_params_b=3.0)
-    assert not architecture_of(routed).layers
+    assert architecture_of(routed).parameters == pytest.approx(3e9, rel=0.1)  # the shape of what a token uses
     assert parameters_of(routed) == 3e9
+    named = replace(routed, n_params_b=None, n_active_params_b=None, model="Qwen3-30B-A3B", n_experts=None)
+    assert (named.active_params_b, named.is_moe, named.kind) == (3.0, True, "hybrid")
+    assert parameters_of(named) == 3e9
+    assert not replace(named, model="Llama-3.1-8B on A100").is_moe
     assert parameters_of(MeasuredRow(model="Qwen3.8-27B (VLM)")) == 27e9
     assert parameters_of(MeasuredRow(model="Lightning 2.0")) is None
 
@@ -124,8 +139,14 @@ def test_routed_models_take_the_layers_of_their_preset() -> None:
         ("Megatron-LM", 2022, "Megatron-LM", "megatron-2022"),
         ("Megatron-LM CI", 2025, None, "megatron"),
         ("torchtitan+torchao", 2025, None, "fsdp"),
-        ("MaxText", 2023, None, "maxtext"),
-        (None, None, None, "megatron"),
+        ("MaxText", 2023, None, "jax"),  # on a GPU
+        ("PAX/JAX (TE)", 2024, None, "jax"),
+        ("HF SFTTrainer + FSDP", 2024, None, "hf"),
+        ("DeepSpeed 0.19.2 + HF", 2026, None, "deepspeed"),
+        ("torchtune", 2025, None, "torchtune"),
+        ("Primus/Megatron", 2025, None, "megatron"),
+        ("ours", 2025, None, "common"),
+        (None, None, None, "common"),
     ],
 )
 def test_software_by_name_and_release(framework: str | None, year: int | None, release: str | None, name: str) -> None:
@@ -137,7 +158,9 @@ def test_unstated_layout_is_the_frameworks_default() -> None:
     layout = layout_of(bare)
     assert (layout["dp"], layout["tp"], layout["sharding"]) == (16.0, 1.0, 3.0)
     assert layout["micro_batch"] == 1.0  # one sequence a rank: the batch is not stated either
-    assert layout_of(replace(bare, framework="MaxText", global_batch=64))["micro_batch"] == 4.0
+    chips = replace(bare, framework="MaxText", global_batch=64, accelerator="TPU-v5e")
+    assert layout_of(chips)["micro_batch"] == 4.0
+    assert layout_of(replace(chips, micro_batch=0.5, global_batch=None))["micro_batch"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -150,6 +173,11 @@ def test_recomputation_in_words(text: str | None, level: int) -> None:
 def test_maxtext_repeats_what_it_does_not_save() -> None:
     row = replace(ROW, framework="MaxText", recompute="offload (decoder input + out,q,k,v to host)")
     assert recompute_of(row) == (1, 0.75)
+    minimal, flash = (
+        recompute_of(replace(row, recompute=text))[1] for text in ("minimal", "selective (minimal_flash)")
+    )
+    assert (minimal, flash) == pytest.approx((0.15, 0.05))  # projections are kept; attention is, or is not
+    assert recompute_of(replace(row, recompute="custom (decoder input, context on device)"))[1] == pytest.approx(0.9)
 
 
 def test_a_row_that_cannot_be_predicted_says_why(catalog: Catalog) -> None:
@@ -165,3 +193,89 @@ def test_a_row_that_cannot_be_predicted_says_why(catalog: Catalog) -> None:
     assert said[0].step_time_s == pytest.approx(sum(said[0].terms.values()))
     assert all(one.skipped is not None for one in said[1:])
     assert "no such chip" in (said[1].skipped or "")
+
+
+FIGURES = ("step_time_s", "tokens_per_s_per_device", "tflops_per_device", "peak_memory_bytes", "skipped")
+OTHERS: dict[str, list[Any]] = {"cuda_graphs": [0, 1], "precision": ["int8", "fp8"]}  # what no row of ours says
+
+
+def columns() -> list[str]:
+    """Every column that could be an input of a prediction."""
+    return [name for name in MeasuredRow.__slots__ if name not in (*MEASURED, *UNREAD, "file", "line")]
+
+
+def moved(name: str, catalog: Catalog) -> bool:
+    """Whether some value of a column changes a prediction of some row."""
+    rows = [row for row in shipped_training_rows() if row.trust != "C"]
+    chance = random.Random(1)
+    stated = [row for row in rows if getattr(row, name) is not None] or rows
+    values = sorted({getattr(row, name) for row in rows} - {None}, key=str) + OTHERS.get(name, [])
+    for row in chance.sample(stated, min(60, len(stated))):
+        other = replace(
+            row, **{name: chance.choice([value for value in [*values, None] if value != getattr(row, name)])}
+        )
+        if name == "precision":
+            other = replace(other, precision_class=None)
+            row = replace(row, precision_class=None)
+        before, after = predict_training([row, other], catalog)
+        if any(getattr(before, figure) != getattr(after, figure) for figure in FIGURES):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", columns())
+def test_every_column_changes_a_prediction_or_is_declared_not_to(name: str, catalog: Catalog) -> None:
+    assert moved(name, catalog) is (name not in NO_INPUTS)
+
+
+def test_adapters_are_read_in_time_and_memory(catalog: Catalog) -> None:
+    """Rows of LoRA were predicted as pre-training: no weight gradients of the base, and no gather of what is frozen."""
+    rows = {row.id: row for row in shipped_training_rows()}
+    lora = rows["mb-0071"]
+    plain = replace(lora, task="pretrain", states_recipe=None)
+    said, as_pretraining = predict_training([lora, plain], catalog)
+    assert (lora.adapters, lora.kind, plain.kind) == ("lora", "tuning", "dense")
+    assert 0.55 < said.step_time_s / as_pretraining.step_time_s < 0.75  # type: ignore[operator]
+    assert said.terms["data_parallel"] < 0.02 * as_pretraining.terms["data_parallel"]
+    four = rows["fmsa-0050"]
+    small, wide = predict_training([four, replace(four, task="lora", states_recipe="lora")], catalog)
+    assert small.peak_memory_bytes < 0.75 * wide.peak_memory_bytes  # type: ignore[operator]
+    assert small.step_time_s > wide.step_time_s  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("cells", "faster"),
+    [
+        ({"attention_kernel": "flash3"}, True),
+        ({"attention_kernel": "eager"}, False),
+        ({"attention_kernel": "no_flash"}, False),
+        ({"offload": "optimizer"}, False),
+        ({"offload": "activations"}, False),
+        ({"deterministic": 1}, False),
+        ({"cuda_graphs": 1}, True),
+        ({"comm_overlap": "off"}, False),
+    ],
+)
+def test_each_setting_moves_the_time_its_way(cells: dict[str, Any], faster: bool, catalog: Catalog) -> None:
+    row = replace(ROW, accelerator="H100-80GB-SXM", framework="torchtitan", attention_kernel=None, offload=None)
+    before, after = predict_training([row, replace(row, **cells)], catalog)
+    assert (after.step_time_s < before.step_time_s) is faster  # type: ignore[operator]
+    assert after.step_time_s != before.step_time_s
+
+
+@pytest.mark.parametrize(
+    ("device", "cells", "native"),
+    [
+        ("TPU-v7x (Ironwood chip)", {"precision": "fp8", "precision_class": "fp8"}, True),
+        ("TPU-v6e", {"precision": "fp8", "precision_class": "fp8"}, False),  # no faster than 16 bits: emulated
+        ("TPU-v6e", {"precision": "int8", "precision_class": None}, True),
+        ("TPU-v5e", {"precision": "int8", "precision_class": None}, True),
+        ("A100-80GB-SXM", {"precision": "fp8", "precision_class": "fp8"}, False),
+    ],
+)
+def test_eight_bits_count_where_the_hardware_has_them(
+    device: str, cells: dict[str, Any], native: bool, catalog: Catalog
+) -> None:
+    row = replace(ROW, accelerator=device, framework="MaxText", precision="bf16", precision_class="16bit")
+    before, after = predict_training([row, replace(row, **cells)], catalog)
+    assert (after.step_time_s < 0.9 * before.step_time_s) is native  # type: ignore[operator]

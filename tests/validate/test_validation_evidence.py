@@ -21,14 +21,15 @@ from planner.report.validation_document import render_document
 from planner.validate.evidence import (
     Evidence,
     accepted,
+    band_figures,
     family_errors,
     figures,
     obstacles,
     refused,
     regressions,
-    share_in_crossed_bands,
 )
 from planner.validate.fingerprint import SERVING, TRAINING, essence, fingerprint, physics
+from planner.validate.judgement import Judged
 from planner.validate.rows import MeasuredRow
 from planner.validate.score import score_step_times
 from planner.validate.training import Prediction
@@ -63,47 +64,53 @@ def evidence(times: list[float | None], held_out: list[float | None] | None = No
     return Evidence(rows=rows, shipped=[*map(say, times)], held_out=[*map(say, held_out or times)], **more)
 
 
-def test_times_are_judged_without_their_source_and_memory_as_shipped() -> None:
-    found = {figure.name: figure for figure in figures(evidence([1.01] * 10, [1.05] * 10))}
-    assert found["A100 dense 16-bit, mean"].value == pytest.approx(0.05)
+def judged(errors: list[float], spread: float = 0.1, group: str = "A100 dense 16bit") -> Judged:
+    count = len(errors)
+    return Judged(
+        error=np.array(errors),
+        low=np.full(count, -1.2816 * spread),
+        high=np.full(count, 1.2816 * spread),
+        weight=np.ones(count),
+        cluster=tuple(("source", number % 4) for number in range(count)),
+        group=(group,) * count,
+    )
+
+
+def test_times_are_judged_as_left_out_and_memory_as_shipped() -> None:
+    found = {figure.name: figure for figure in figures(evidence([1.01] * 10, sources=judged([0.08, -0.08] * 10)))}
+    assert found["A100 dense 16-bit, mean"].value == pytest.approx(0.08)
     assert found["A100 dense 16-bit, mean"].reached is True
     assert found["A100 dense 16-bit, median"].reached is False
-    assert found["peak memory, allocated, mean"].value == pytest.approx(0.02)
-    assert found["H100 dense 16-bit, mean"].reached is None
+    assert found["peak memory allocated, pre-training, mean"].value == pytest.approx(0.02)
+    assert "Hopper dense 16-bit, mean" not in found
+    few = figures(evidence([1.01], sources=judged([0.2] * 7)))
+    assert few[0].reached is None
 
 
-def test_totals_coverage_and_bands() -> None:
-    found = figures(
-        evidence(
-            [1.0] * 8 + [1.3, None],
-            bands={"ampere": (0.95, 1.05)},
-            totals={"rule": [("a", 1.2, 1.0), ("b", 0.9, 1.0)], "analytic": [("a", 1.4, 1.0)]},
-        )
-    )
+def test_totals_and_coverage() -> None:
+    totals: Any = {"rule": [("a", 1.2, 1.0), ("b", 0.9, 1.0)], "analytic": [("a", 1.4, 1.0)]}
+    found = figures(evidence([1.0] * 8 + [1.3, None], totals=totals))
     values = {figure.name: (figure.value, figure.reached) for figure in found}
-    assert values["whole runs, rule tier, mean"] == (pytest.approx(0.15), True)
-    assert values["whole runs, analytic tier, mean"] == (pytest.approx(0.4), False)
-    assert values["coverage of pre-training rows of trust A and B"] == (pytest.approx(0.9), False)
-    assert values["left-out rows within the p10-p90 band of their family"] == (pytest.approx(8 / 9), False)
+    mean = (np.log(1.2) - np.log(0.9)) / 2
+    assert values["whole runs, rule tier, mean of |ln|"] == (pytest.approx(mean), True)
+    assert values["whole runs, analytic tier, mean of |ln|"] == (pytest.approx(np.log(1.4)), False)
+    assert values["coverage of rows of trust A and B"] == (pytest.approx(0.9), False)
 
 
 @pytest.mark.parametrize(("inside", "reached"), [(72, False), (74, True), (86, True), (88, False)])
 def test_the_band_may_be_seven_points_off_either_way(inside: int, reached: bool) -> None:
-    times: list[float | None] = [1.0] * inside + [2.0] * (100 - inside)
-    found = figures(evidence(times, bands={"ampere": (0.9, 1.1)}))
-    assert found[-1].reached is reached
+    errors = [0.0] * inside + [0.5] * (100 - inside)
+    found = {one.name: one for one in band_figures(judged(errors), judged(errors))}
+    assert found["band coverage without the source, pooled"].reached is reached
+    assert found["band coverage without the device, pooled"].reached is (70 <= inside <= 90)
+    assert found["band coverage, A100 dense"].reached is (70 <= inside <= 90)
 
 
-def test_bands_drawn_without_the_source_that_they_are_judged_on() -> None:
-    ratios = {"s": np.linspace(0.9, 1.1, 21), "t": np.full(11, 1.5)}
-    rows = [run(n, source_key=name, step_time_s=float(v)) for name, part in ratios.items() for n, v in enumerate(part)]
-    scored = score_step_times(rows, [Said(step_time_s=1.0)] * len(rows))
-    # the band of t is a point at 1.5 where no row of s lies; no row of t lies within 0.92 to 1.08
-    assert share_in_crossed_bands(scored) == 0.0
-    near = [replace(row, step_time_s=1.0) if row.source_key == "t" else row for row in rows]
-    scored = score_step_times(near, [Said(step_time_s=1.0)] * len(near))
-    assert share_in_crossed_bands(scored) == pytest.approx((1 + 11) / 32)
-    assert share_in_crossed_bands(scored[:21]) is None
+def test_few_folds_are_held_against_their_interval() -> None:
+    found = {one.name: one for one in band_figures(judged([0.0, 0.0, 0.0, 0.5]), judged([0.0]))}
+    assert found["band coverage, A100 dense"].reached is True  # 75 %, and 80 lies in 0 to 100 %
+    none = {one.name: one for one in band_figures(judged([0.5] * 4), judged([0.0]))}
+    assert none["band coverage, A100 dense"].reached is False
 
 
 def test_obstacles_are_the_sources_that_hold_the_error() -> None:
@@ -189,15 +196,16 @@ def test_fingerprint_sees_constants_and_rows(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_page_is_markdown_and_holds_every_part() -> None:
-    found = evidence([1.3] * 11 + [None], bands={"ampere": (0.9, 1.1)})
+    found = evidence([1.3] * 11 + [None], sources=judged([0.3] * 11), devices=judged([0.2] * 11))
     rows = [replace(row, model="<img src=x>|*M*") for row in found.rows]
     left_out = {("training.csv", "x-1"): "nobody knows", ("training.csv", "x-2"): "nobody knows"}
     text = render_document(replace(found, rows=rows), "f" * 64, left_out, [{"rows": "r-*", "why": "made up"}])
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     heads = [b.content for a, b in itertools.pairwise(tokens) if a.type == "heading_open"]
     assert heads == [
-        "Validation", "Figures", "Step time on sources that were not fitted", "Peak memory", "What stands in the way",
-        "The largest errors", "Rows without a prediction", "How errors are counted", "Rows that count in no figure",
+        "Validation", "Figures", "Step time without the source", "Step time without the device", "Peak memory",
+        "What stands in the way", "The largest errors", "Rows without a prediction", "How errors are counted",
+        "Rows that count in no figure", "Step time with constants that have seen the row (in-sample)",
     ]  # fmt: skip
     inner = [child for token in tokens for child in token.children or []]
     assert not {"image", "html_inline", "link_open"} & {token.type for token in inner}
@@ -213,8 +221,11 @@ def test_a_row_without_its_source_keeps_its_tokens_and_flops() -> None:
         Prediction(step_time_s=3.0),
         Prediction(skipped="no"),
     ]
-    points = tuple(Point(row=row, family="ampere", framework="fsdp", measured_s=1.0) for row in (rows[0], rows[2]))
-    found = without_source(rows, shipped, HeldOut(points=points, predicted_s=np.array([4.0, 5.0])))
+    points = tuple(
+        Point(row=row, family="ampere", part="a", framework="fsdp", measured_s=1.0, configuration=row.id)
+        for row in (rows[0], rows[2])
+    )
+    found = without_source(rows, shipped, HeldOut(points=points, predicted_s=np.array([4.0, 5.0]), spread=np.ones(2)))
     assert found[0].step_time_s == 4.0
     assert (found[0].tokens_per_s_per_device, found[0].tflops_per_device) == (50.0, 25.0)
     assert found[0].peak_memory_bytes == 1e9

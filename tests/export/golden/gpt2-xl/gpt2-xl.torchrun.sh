@@ -11,7 +11,7 @@
 #   TOKENIZER tokenizer: a Hugging Face name or folder
 #   CHECKPOINT_DIR folder of checkpoints, seen by all nodes
 #   LEARNING_RATE peak learning rate, for example 3e-4
-# Note: predicted 38.8 days of wall time, 49 days at p90 of the error band; 281,250 steps of 32,000 tokens
+# Note: predicted 39.3 days of wall time, 48.4 days at p90 of the error band; 281,250 steps of 32,000 tokens
 # Note: learning-rate schedule, dropout and data split are placeholders: set those of your recipe
 # Note: Megatron-LM pads the vocabulary to a multiple of 128 times the tensor-parallel size
 # Note: Transformer Engine does not run on these devices: Apex supplies the fused kernels of the local layers
@@ -43,14 +43,16 @@ exec torchrun \
   --pipeline-model-parallel-size 1 \
   --context-parallel-size 1 \
   --overlap-grad-reduce \
-  --micro-batch-size 1 \
+  --micro-batch-size 2 \
   --global-batch-size 32 \
   --train-iters 281250 \
   --fp16 \
   --transformer-impl local \
   --no-rope-fusion \
   --cross-entropy-loss-fusion \
-  --recompute-granularity selective \
+  --recompute-granularity full \
+  --recompute-method uniform \
+  --recompute-num-layers 1 \
   --optimizer adam \
   --data-path "$DATA_PATH" \
   --split 100,0,0 \
@@ -63,7 +65,7 @@ exec torchrun \
   --hidden-dropout 0 \
   --save "$CHECKPOINT_DIR" \
   --load "$CHECKPOINT_DIR" \
-  --save-interval 5261 \
+  --save-interval 5186 \
   --ckpt-format torch_dist \
   --log-interval 10 \
   --log-throughput \

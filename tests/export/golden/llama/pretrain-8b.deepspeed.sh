@@ -9,7 +9,7 @@
 #   MASTER_ADDR address of the first node, the same on all nodes
 #   TRAIN_SCRIPT your script, which calls deepspeed.initialize with --deepspeed_config
 #   CHECKPOINT_DIR folder of checkpoints, seen by all nodes
-# Note: predicted 17.9 days of wall time, 20.3 days at p90 of the error band; 49,222 steps of 4,063,232 tokens
+# Note: predicted 17.8 days of wall time, 21.4 days at p90 of the error band; 49,222 steps of 4,063,232 tokens
 # Note: step time and memory were predicted for megatron; with other software both differ
 # Note: the model, its data and options such as --steps are your script's; the learning rate here is a placeholder
 # Note: start it on each of the 2 nodes of a job
@@ -28,4 +28,4 @@ exec torchrun \
   --checkpoint-dir "$CHECKPOINT_DIR" \
   --sequence-length 8192 \
   --steps 49222 \
-  --save-interval 798
+  --save-interval 805

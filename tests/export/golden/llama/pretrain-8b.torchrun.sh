@@ -12,7 +12,7 @@
 #   TOKENIZER tokenizer: a Hugging Face name or folder
 #   CHECKPOINT_DIR folder of checkpoints, seen by all nodes
 #   LEARNING_RATE peak learning rate, for example 3e-4
-# Note: predicted 17.9 days of wall time, 20.3 days at p90 of the error band; 49,222 steps of 4,063,232 tokens
+# Note: predicted 17.8 days of wall time, 21.4 days at p90 of the error band; 49,222 steps of 4,063,232 tokens
 # Note: learning-rate schedule, dropout and data split are placeholders: set those of your recipe
 # Note: zero-2 is Megatron-FSDP's optim_grads
 # Note: this config of the model leaves out rms_norm_eps (--norm-epsilon), rope_scaling (--use-rope-scaling): to go on from a checkpoint, take them from there
@@ -75,7 +75,7 @@ exec torchrun \
   --hidden-dropout 0 \
   --save "$CHECKPOINT_DIR" \
   --load "$CHECKPOINT_DIR" \
-  --save-interval 798 \
+  --save-interval 805 \
   --ckpt-format fsdp_dtensor \
   --log-interval 10 \
   --log-throughput \

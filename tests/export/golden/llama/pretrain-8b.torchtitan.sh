@@ -12,7 +12,7 @@
 #   HF_ASSETS folder of the tokenizer (scripts/download_hf_assets.py)
 #   CHECKPOINT_DIR folder of checkpoints, seen by all nodes
 #   LEARNING_RATE peak learning rate, for example 3e-4
-# Note: predicted 17.9 days of wall time, 20.3 days at p90 of the error band; 49,222 steps of 4,063,232 tokens
+# Note: predicted 17.8 days of wall time, 21.4 days at p90 of the error band; 49,222 steps of 4,063,232 tokens
 # Note: step time and memory were predicted for megatron; with other software both differ
 # Note: 0.2.2 is the last torchtitan that reads job files in TOML
 # Note: zero-2 is fsdp_reshard_after_forward never: parameters stay whole between forward and backward
