@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from markup import table
@@ -13,17 +14,22 @@ _REACHED = {"yes": "reached", "NO": "**not reached**"}
 
 # rows of the two tables of figures -> what the README calls them
 QUOTED = {
-    "A100 dense 16-bit, median": "step time of training, A100, median",
-    "H100 dense 16-bit, mean": "step time of training, H100, mean",
-    "MoE, any family, mean": "step time of training, mixtures of experts, mean",
-    "TPU, mean": "step time of training, TPU, mean",
-    "peak memory, allocated, mean": "peak memory of training, with the constants that ship, mean",
-    "whole runs, analytic tier, mean": "device-hours of whole published runs, mean",
-    "whole runs, rule tier, mean": "the same by the rule of thumb, mean",
+    "band coverage without the source, pooled": "steps within the p10 to p90 band, source left out of the fit",
+    "band coverage without the device, pooled": "steps within the p10 to p90 band, device left out of the fit",
+    "A100 dense 16-bit, median": "step time, A100, 16 bits, source left out, median",
+    "Hopper dense 16-bit, mean": "step time, Hopper, 16 bits, source left out, mean",
+    "Hopper dense fp8, mean": "step time, Hopper, fp8, source left out, mean",
+    "Blackwell dense 16-bit, mean": "step time, Blackwell, 16 bits, source left out, mean",
+    "mixtures of experts, mean": "step time, mixtures of experts, source left out, mean",
+    "TPU dense 16-bit, mean": "step time, TPU, 16 bits, source left out, mean",
+    "LoRA, QLoRA and full fine-tuning, mean": "step time of fine-tuning, source left out, mean",
+    "peak memory allocated, pre-training, mean": "peak memory of pre-training, allocated, mean",
+    "peak memory of LoRA, QLoRA and full fine-tuning, mean": "peak memory of fine-tuning, mean",
+    "whole runs, analytic tier, mean of \\|ln\\|": "device-hours of whole published runs, mean",
+    "whole runs, rule tier, mean of \\|ln\\|": "the same by the rule of thumb, mean",
     "TPOT, closed loop, median": "serving: time per token, median",
     "TTFT, closed loop, batch within memory, median": "serving: time to the first token, median",
     "output throughput, offline tables, median": "serving: throughput, median",
-    "left-out rows within the p10-p90 band of their family": "training rows within the printed p10 to p90 band",
     "left-out figures within their p10-p90 band": "serving figures within the printed p10 to p90 band",
 }
 
@@ -54,5 +60,5 @@ def errors_table() -> str:
 def _figures(text: str) -> dict[str, list[str]]:
     """Name of a figure -> number of rows, measured, goal, whether it is reached."""
     lines = [line for line in text.splitlines() if line.startswith("| ") and line.count("|") >= 6]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))] for line in lines]
     return {row[0]: row[1:5] for row in reversed(cells)}
