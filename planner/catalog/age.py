@@ -12,7 +12,7 @@ from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Offer
 from planner.errors import Problem
 
-OLD_DAYS = 90
+OLD_DAYS = 180  # list prices that were followed stood about that long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

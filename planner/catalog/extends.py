@@ -11,6 +11,7 @@ from planner.yamlfile import Node
 
 Chain = tuple[Path, ...]  # catalogs from the one that was asked for to the one being read, links followed
 
+LONGEST = 200  # characters of a name that is looked for; no file system takes one much longer
 MOST_LAYERS = 8
 _HINT = "write default, a folder inside this one such as base, or one beside it such as ../base"
 
@@ -19,6 +20,9 @@ def base_of(node: Node, folder: Path, chain: Chain, problems: Problems) -> Path 
     """The catalog that the text of a node names, seen from a folder; None after a problem was noted."""
     if not isinstance(node.value, str):
         problems.add("wrong-type", "'extends' wants the name of a catalog", node.place, _HINT)
+        return None
+    if len(node.value) > LONGEST:
+        problems.add("no-catalog", f"'{node.value[:40]}…' is no catalog", node.place, _HINT)
         return None
     try:
         found = _resolved(node.value, folder)

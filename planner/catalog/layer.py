@@ -16,6 +16,7 @@ from planner.catalog.devices import read_device, read_devices
 from planner.catalog.model import Catalog, Device, Fabric, Offer, RuleEfficiency, Shape
 from planner.catalog.offers import newest, read_offers
 from planner.catalog.own import Changes, Things, with_changes, without_removed
+from planner.catalog.providers import read_capacities, read_providers
 from planner.catalog.reading import Origin, Problems
 from planner.catalog.serving_calibration import read_serving
 from planner.catalog.shapes import read_instances, read_mig, read_onprem, read_shape
@@ -121,6 +122,7 @@ class Layer:
         folder, base, problems = self.folder, self.base, self.problems
         rule, grids = folder / "calibration" / "rule.yaml", folder / "grids.csv"
         wires, moves = folder / "fabrics.yaml", folder / "transfer.csv"
+        sellers, stocks = folder / "providers.csv", folder / "capacity.csv"
         shares, error = read_rule(rule, problems) if rule.exists() else ({}, None)
         efficiencies: dict[str, RuleEfficiency] = {**base.efficiencies, **shares}
         check_families(devices, efficiencies, rule, problems)
@@ -132,6 +134,8 @@ class Layer:
             grids={**base.grids, **(read_grids(grids, problems) if grids.exists() else {})},
             fabrics={**base.fabrics, **(read_fabrics(wires, problems) if wires.exists() else {})},
             transfers={**base.transfers, **(read_transfers(moves, problems) if moves.exists() else {})},
+            providers={**base.providers, **(read_providers(sellers, problems) if sellers.exists() else {})},
+            capacities={**base.capacities, **(read_capacities(stocks, problems) if stocks.exists() else {})},
         )
 
     def _constants(self, devices: dict[str, Device]) -> Catalog:

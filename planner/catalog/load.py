@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from planner.catalog.digest import digest_of
+from planner.catalog.doubtful import with_doubtful
 from planner.catalog.extends import Chain, base_of
 from planner.catalog.frozen import read_frozen
 from planner.catalog.layer import NOTHING, Layer
@@ -61,6 +62,7 @@ def _loaded(path: Path, prices_until: str) -> Catalog:
     if prices_until and not catalog.offers:
         message, hint = f"no price of catalog {catalog.name} is as old as {prices_until}", "name a later date"
         raise InputError.of("no-prices", message, place=Place(file=catalog.path), hint=hint)
+    catalog = with_doubtful(catalog)
     return dataclasses.replace(catalog, digest=digest_of(catalog))
 
 

@@ -102,8 +102,24 @@ class Offer:
     term_step_hours: float | None = None
     upfront_fraction: float | None = None  # of the whole fee, paid when the term starts
     wait_hours: float | None = None  # expected time in a queue (flex)
-    quality: str = ""  # "" | suspect | suspect_spot | sentinel
+    quality: str = ""  # "" | suspect | suspect_spot | sentinel | stale | placeholder
     note: str = ""
+    not_before: str = ""  # ISO dates between which the price was copied, where its list has no date of its own
+    not_after: str = ""
+    confirmed_on: tuple[str, ...] = ()  # ISO dates on which an independent source had the same price
+    contract: str = ""  # of what is committed to: reservation | savings plan | committed use | capacity block | ...
+    provenance: Provenance  # as_of: the newest day on which the price is known to have stood
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """Who sells: of which kind, and how they count hours."""
+
+    id: str
+    kind: str  # hyperscaler | cloud | marketplace
+    capacity: str  # what is promised, in words
+    billing_step_s: float | None  # what started counts in steps of this; None: unknown
+    minimum_s: float | None  # least that is paid for; None: unknown
     provenance: Provenance
 
 
@@ -190,14 +206,33 @@ class TrainingFamily:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServingTrait:
+    """What rows of an engine, a family, a part, a pair of engine and family, a format or a layout say of it."""
+
+    factors: Mapping[str, float]  # what is moved (`serving_constants.MOVES`) -> factor
+    spread: Mapping[str, float]  # work | first -> deviation of the logarithm that the rows leave open
+    rows: Mapping[str, tuple[int, int]]  # of a pair: kind of figure -> configurations, campaigns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingSpread:
+    """How far a new campaign may be off in one kind of figure, all that it shares with others being known."""
+
+    spread: float  # deviation of the logarithm
+    scores: tuple[float, float, float]  # p10, p50, p90 of campaigns left out, in deviations
+    median_error: float  # |ln|, of campaigns left out
+    mean_error: float
+    p90_error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServingCalibration:
-    """What the analytic tier knows of serving: common constants, factors by engine and family, and their errors."""
+    """What the analytic tier knows of serving: common constants, what moves them, and how far they may be off."""
 
     common: Mapping[str, float]  # fields of planner.estimate.serving_constants.ServingConstants
-    engines: Mapping[str, Mapping[str, float]]  # engine -> constant -> factor on the common value
-    families: Mapping[str, Mapping[str, float]]  # device family -> constant -> factor
-    bands: Mapping[str, Mapping[str, Band]]  # tpot | ttft | throughput -> family, or "all"
-    by_source: Mapping[str, Mapping[str, float]]
+    traits: Mapping[str, Mapping[str, ServingTrait]]  # level -> name
+    unknown: Mapping[str, Mapping[str, float]]  # level -> work | first: deviation of one without rows
+    bands: Mapping[str, Mapping[str, ServingSpread]]  # kind of figure -> dense | experts
     constants_id: str
     provenance: Provenance
 
@@ -236,6 +271,16 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """How many devices of a family one may expect on demand, of a provider of a kind, in one region."""
+
+    kind: str  # of the provider
+    family: str  # of the device; "" covers all that are not listed
+    devices: int
+    provenance: Provenance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fabric:
     """A kind of network between shapes."""
 
@@ -264,6 +309,8 @@ class Catalog:
     training_families: Mapping[str, TrainingFamily] = field(default_factory=dict)  # by family
     serving: ServingCalibration | None = None
     transfers: Mapping[tuple[str, str], Transfer] = field(default_factory=dict)  # by provider and kind
+    providers: Mapping[str, Provider] = field(default_factory=dict)  # by id; who is not listed is of no known kind
+    capacities: Mapping[tuple[str, str], Capacity] = field(default_factory=dict)  # by kind of provider and family
     training_stacks: Mapping[str, float] = field(default_factory=dict)  # software stack -> time over a tuned one's
     own_prices: tuple[str, ...] = ()  # flags of the prices on top of the files: "--price h100-sxm=$2.50/h"; no content
 

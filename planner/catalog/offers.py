@@ -7,16 +7,17 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from planner.catalog.model import Offer
-from planner.catalog.reading import Problems, Row, open_csv
+from planner.catalog.reading import Problems, Row, is_date, open_csv
 
 PRICE = "price_usd_per_hour_per_shape"
 PRICE_MODELS = ("on_demand", "spot", "commitment_1y", "commitment_3y", "block", "calendar", "flex", "auction")
 MOST_USD_PER_HOUR = 1_000_000_000  # of one shape; beyond it a price is a slip of the pen
-QUALITIES = ("", "suspect", "suspect_spot", "sentinel")
+QUALITIES = ("", "suspect", "suspect_spot", "sentinel", "stale", "placeholder")
 REQUIRED = ("offer", "provider", "shape", "region", "price_model", PRICE, "as_of", "status", "source")
 OPTIONAL = (
     "zone", "country", "max_shapes", "quality", "note", "min_term_hours", "max_term_hours", "term_step_hours",
     "upfront_fraction", "start_rule", "cancel_rule", "min_shapes", "interruptible", "mean_hours_between_interruptions",
+    "not_before", "not_after", "confirmed_on", "contract",
 )  # fmt: skip
 
 
@@ -70,6 +71,12 @@ def read_offer(row: Row, shapes: Collection[str], problems: Problems) -> Offer |
     price = read_price(row, problems)
     if price is None:
         return None
+    confirmed = tuple(part for part in row["confirmed_on"].split(";") if part)
+    for text in (*confirmed, row["not_before"], row["not_after"]):
+        if text and not is_date(text):
+            problems.add("bad-date", f"'{text[:40]}' is no date", row.place, "write a date such as 2026-11-21")
+    if row["not_before"] and row["not_after"] and row["not_after"] < row["not_before"]:
+        problems.add("bad-date", "not_after is before not_before", row.place, "swap the two")
     return Offer(
         id=row["offer"],
         provider=row["provider"],
@@ -86,6 +93,10 @@ def read_offer(row: Row, shapes: Collection[str], problems: Problems) -> Offer |
         upfront_fraction=row.number("upfront_fraction", problems, most=1.0),
         quality=row["quality"],
         note=row["note"],
+        not_before=row["not_before"],
+        not_after=row["not_after"],
+        confirmed_on=confirmed,
+        contract=row["contract"],
         provenance=row.provenance(problems),
     )
 

@@ -6,8 +6,10 @@ an offer that the catalog has another price; a line with a `shape` is an offer o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from planner.carriers import dataclass
@@ -16,7 +18,7 @@ from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog, Offer, Provenance
 from planner.catalog.names import device_matches
 from planner.catalog.offers import OPTIONAL, PRICE, PRICE_MODELS, REQUIRED, is_price, newest, read_offer, read_price
-from planner.catalog.pricing import repriced, shape_price
+from planner.catalog.pricing import discounted, repriced, shape_price
 from planner.catalog.reading import Problems, Row, is_date, open_csv
 from planner.errors import UsageError
 from planner.files import StrPath
@@ -131,17 +133,25 @@ def _line(row: Row, catalog: Catalog, offers: dict[str, Offer], problems: Proble
         yield repriced(known, price, provenance)
 
 
+_CHANGE = re.compile(r"([+-]) *([0-9]+(?:\.[0-9]+)?) *%")
+MOST_RISE = 10.0  # times the price that a rise may put on it
+
+
 def with_device_price(catalog: Catalog, text: str) -> Catalog:
     """The catalog with another price of a device-hour: "h100-sxm=$2.50/h", or "h100-sxm@spot=$1.10/h".
 
     Offers on demand of every device that the pattern covers, or those of the price model after the @, cost that
-    much a device.
+    much a device. "h100-*=+20%" and "aws:*=-10%" change prices by a share: those of devices, or of offers by their
+    ids, on every price model unless one is named.
 
     Raises
     ------
     UsageError
         The text is no price of a device, or nothing of that kind is offered.
     """
+    changed_by = _CHANGE.fullmatch(text.partition("=")[2].strip())
+    if changed_by:
+        return _with_change(catalog, text.partition("=")[0].strip(), changed_by)
     pattern, model, price = _asked(text)
     said = f"{pattern}@{model}={format_money_rate(price, exact=True)}"
     provenance = Provenance(source=f"--price {said}", as_of="", status="user")
@@ -160,6 +170,37 @@ def with_device_price(catalog: Catalog, text: str) -> Catalog:
         models = sorted({offer.price_model for offer in mine.values()})
         hint = f"it is offered as {', '.join(models)}: write {pattern}@{models[0]}=..." if models else "nobody sells it"
         raise UsageError.of("no-offer", f"--price: '{pattern}' is not offered as {model}", hint=hint)
+    return _with_offers(catalog, {offer.id: offer for offer in catalog.offers} | changed)
+
+
+def _with_change(catalog: Catalog, asked: str, change: re.Match[str]) -> Catalog:
+    """The catalog with the prices of a pattern changed by a share; they stay as old and as sure as they were."""
+    pattern, _, model = asked.partition("@")
+    share = float(change[2]) / 100
+    if (change[1] == "-" and share >= 1) or share > MOST_RISE:
+        hint = f"less than 100 % off, at most {100 * MOST_RISE:g} % on"
+        raise UsageError.of("out-of-range", f"--price {asked[:80]}={change[0]} leaves no price", hint=hint)
+    if model and model not in PRICE_MODELS:
+        hint = "one of: " + ", ".join(PRICE_MODELS)
+        raise UsageError.of("unknown-value", f"--price: there is no price model '{model[:40]}'", hint=hint)
+    by_id = ":" in pattern
+    mine = [
+        offer
+        for offer in catalog.offers
+        if (not model or offer.price_model == model)
+        and (
+            fnmatchcase(offer.id, pattern)
+            if by_id
+            else device_matches(catalog.devices[catalog.shapes[offer.shape].device], pattern)
+        )
+    ]
+    if not mine:
+        near = closest(pattern.lower()[:100], [offer.id for offer in catalog.offers] if by_id else catalog.aliases)
+        hint = f"did you mean '{near[0]}'?" if near else "plan catalog list shows every offer"
+        raise UsageError.of("no-offer", f"--price: nothing that is offered is meant by '{asked[:80]}'", hint=hint)
+    fraction = share if change[1] == "-" else -share
+    said = f"--price {asked}={change[1]}{change[2]}%"
+    changed = {offer.id: discounted(offer, fraction, said) for offer in mine}
     return _with_offers(catalog, {offer.id: offer for offer in catalog.offers} | changed)
 
 

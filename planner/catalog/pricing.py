@@ -11,7 +11,7 @@ from planner.catalog.model import Device, Offer, Provenance, Shape
 from planner.catalog.names import device_matches
 from planner.catalog.regions import region_matches
 
-LESS = ", less "  # how the source of a discounted price goes on
+LESS, PLUS = ", less ", ", plus "  # how the source of a changed price goes on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class OfferPattern:
 
 
 def discounted(offer: Offer, fraction: float, by: str) -> Offer:
-    """The offer at the price that a discount leaves, rounded half to even.
+    """The offer at the price that a discount leaves, rounded half to even; a discount below zero is a rise.
 
     Its date and status stay those of the list price, which it is only as good as; its source says who takes
     how much off.
@@ -56,13 +56,18 @@ def discounted(offer: Offer, fraction: float, by: str) -> Offer:
     """
     left = Decimal(offer.price_microusd_per_hour) * (1 - Decimal(repr(fraction)))
     price = max(int(left.to_integral_value(rounding=ROUND_HALF_EVEN)), 1)
-    source = f"{offer.provenance.source}{LESS}{100 * fraction:g} % ({by})"
+    source = f"{offer.provenance.source}{LESS if fraction >= 0 else PLUS}{abs(100 * fraction):g} % ({by})"
     return replace(offer, price_microusd_per_hour=price, provenance=replace(offer.provenance, source=source))
 
 
 def is_discounted(offer: Offer) -> bool:
-    """Whether a discount was taken off the listed price."""
-    return LESS in offer.provenance.source
+    """Whether a discount was taken off the listed price, or a rise put on it."""
+    return LESS in offer.provenance.source or PLUS in offer.provenance.source
+
+
+def is_own(offer: Offer) -> bool:
+    """Whether a user negotiated the price, or asked what if: what is odd about it is meant."""
+    return offer.provenance.status == "user" or is_discounted(offer)
 
 
 def shape_price(microusd_per_device_hour: int, shape: Shape) -> int:

@@ -110,7 +110,7 @@ def _own(fields: Fields, above: Origin) -> TrainingFamily | None:
     small = band_of(fields, "tuning_memory_band") if "tuning_memory_band" in fields.left else None
     parts = {item.what: part for item in listed(fields, "parts") if (part := _part(item))}
     sources = {item.what: all_numbers(item, -1e6, 1e18) for item in listed(fields, "by_source")}
-    validity = _ranges(fields, "validity")
+    validity = ranges(fields, "validity")
     fields.text("derivation")
     fields.done()
     if time is None or experts is None or memory is None or len(fields.problems) > before:
@@ -247,7 +247,7 @@ def all_numbers(rows: Fields, least: float, most: float) -> dict[str, float]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _ranges(fields: Fields, key: str) -> dict[str, tuple[float, float]]:
+def ranges(fields: Fields, key: str) -> dict[str, tuple[float, float]]:
     """A mapping of names to [least, most]."""
     node = fields.take(key)
     if node is None:

@@ -97,7 +97,7 @@ def test_damage_is_told_or_harmless(few: Catalog, tmp_path: Path, seed: int) -> 
     assert with_price_file(load_catalog(folder), _file(tmp_path / "p.csv", PRICES.encode())).offers
     light = dataclasses.replace(few, training_families={}, serving=None)
     frozen = frozen_text(dataclasses.replace(light, digest=digest_of(light)))
-    for _ in range(50):
+    for _ in range(80):
         outcomes[_told(lambda: load_catalog(_file(folder / "catalog.yaml", damaged(EXTENDING, chance)).parent))] += 1
         outcomes[_told(lambda: with_price_file(few, _file(tmp_path / "p.csv", damaged(PRICES, chance))))] += 1
         outcomes[_told(lambda: load_catalog(_file(tmp_path / "x.json", damaged(frozen, chance))))] += 1

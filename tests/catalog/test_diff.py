@@ -75,9 +75,9 @@ def test_what_is_added_and_removed() -> None:
 
 
 def test_a_source_that_is_better_now() -> None:
-    index = next(i for i, offer in enumerate(CATALOG.offers) if offer.provenance.status == "date-unknown")
-    seen = dataclasses.replace(CATALOG.offers[index].provenance, status="seen")
-    found = difference(CATALOG, with_offer(index, provenance=seen))
+    index = next(i for i, offer in enumerate(CATALOG.offers) if offer.provenance.status == "seen")
+    undated = dataclasses.replace(CATALOG.offers[index].provenance, status="date-unknown")
+    found = difference(with_offer(index, provenance=undated), CATALOG)
     assert [(drift.id, drift.better) for drift in found.drifts] == [(CATALOG.offers[index].id, True)]
     assert found.empty  # the same facts from a better source
 

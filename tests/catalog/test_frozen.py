@@ -183,7 +183,7 @@ def test_what_was_changed_is_refused(
     place = problem.places[0]
     if entry:  # the line on which it begins
         line = sealed.splitlines()[place.line - 1]
-        assert f'"{entry}"' in line if entry != "offers" else line.startswith('{"country"')
+        assert f'"{entry}"' in line if entry != "offers" else line.startswith('{"confirmed_on"')
 
 
 def _resealed(document: dict[str, Any]) -> str:

@@ -219,29 +219,61 @@ def test_what_a_forged_plan_records_does_no_harm(catalog: Catalog, flags: object
 
 def test_ages(catalog: Catalog) -> None:
     on = price_age(catalog.offers, date(2026, 11, 21))
-    assert (on.prices, on.old, on.oldest, on.days) == (575, 6, "2024-12-01", 720)
-    assert on.unknown == sum(offer.provenance.status == "date-unknown" for offer in catalog.offers)
-    later = price_age(catalog.offers, date(2027, 3, 1))
+    assert (on.prices, on.old, on.oldest, on.days) == (len(catalog.offers), 408, "2024-12-01", 720)
+    assert on.unknown == 0
+    later = price_age(catalog.offers, date(2027, 6, 1))
     assert later.old == later.prices - later.unknown
     problem = stale_prices(catalog, date(2026, 11, 21))
     assert problem is not None
     assert (problem.reference, problem.severity) == ("stale-prices", "warning")
-    assert "6 of 575 prices are up to 720 days old (as of 2024-12-01)" in problem.message
+    assert f"408 of {len(catalog.offers):,} prices are up to 720 days old (as of 2024-12-01)" in problem.message
     assert problem.message.endswith("run stands, totals may not")
     assert gone_stale(catalog, date(2026, 11, 21)) is None
     assert gone_stale(catalog, date(2027, 11, 21)) is not None
 
 
-@pytest.mark.parametrize(("day", "told"), [(date(2027, 2, 18), False), (date(2027, 2, 19), True)])
-def test_prices_are_old_after_ninety_days(tmp_path: Path, day: date, told: bool) -> None:
+@pytest.mark.parametrize(("day", "told"), [(date(2027, 5, 19), False), (date(2027, 5, 20), True)])
+def test_prices_are_old_after_half_a_year(tmp_path: Path, day: date, told: bool) -> None:
     rows = f"{STEADY},aws,p5.48xlarge,us-east-1,on_demand,30,2026-11-20,seen,a page\n"
     text = HEAD + "name: ours\noffers: [{offer: '*', remove: true}]\n"
     problem = stale_prices(load_catalog(written(tmp_path, text, offers__aws_csv=LONG + rows)), day)
     assert (problem is not None) == told
     if problem:
-        assert problem.message.startswith("catalog ours: prices are 91 days old (as of 2026-11-20)")
+        assert problem.message.startswith("catalog ours: prices are 181 days old (as of 2026-11-20)")
 
 
 def test_prices_of_the_question_are_of_no_age(catalog: Catalog) -> None:
     assert price_age(with_device_price(catalog, "*=$1/h").offers, date(2030, 1, 1)).old < len(catalog.offers)
     assert load_priced(None, OwnPrices.of(None, ["h100-sxm=$2/h"])).own_prices == ("--price h100-sxm=$2/h",)
+
+
+def test_prices_change_by_a_share(catalog: Catalog) -> None:
+    """Of a device on every price model, of one price model, of offers by id; the list keeps its day."""
+    before = offers_of(catalog)
+    for text, factor, touched in (
+        ("h100-sxm=+20%", 1.2, {STEADY, SPOT}),
+        ("h100-sxm@spot=-12.5 %", 0.875, {SPOT}),
+        ("aws:*:on_demand=-10%", 0.9, {STEADY}),
+    ):
+        after = offers_of(with_device_price(catalog, text))
+        for name in (STEADY, SPOT, "gcp:us-east5-a:tpu-v5p-12288:on_demand"):
+            full = before[name].price_microusd_per_hour
+            assert after[name].price_microusd_per_hour == (round(full * factor) if name in touched else full)
+        changed = after[min(touched)].provenance
+        assert changed.as_of == before[min(touched)].provenance.as_of
+        assert f"--price {text.replace(' ', '')}" in changed.source.replace(" ", " ")
+
+
+@pytest.mark.parametrize(
+    ("text", "reference"),
+    [
+        ("h100-sxm=-100%", "out-of-range"),
+        ("h100-sxm=+1001%", "out-of-range"),
+        ("h100-sxm@monthly=+5%", "unknown-value"),
+        ("h1000=+5%", "no-offer"),
+        ("awz:*=+5%", "no-offer"),
+    ],
+)
+def test_changes_that_leave_no_price_or_mean_nothing(catalog: Catalog, text: str, reference: str) -> None:
+    with pytest.raises(UsageError, match=reference):
+        with_device_price(catalog, text)

@@ -65,7 +65,6 @@ def test_network_of_known_shapes(catalog: Catalog, name: str, gbit: float, clust
         "lambda/gpu_8x_h100_sxm5",  # unknown; the 1-Click Cluster is another product
         "verda/8B200.240V",
         "mithril/h100-80gb.sxm.8x",
-        "onprem/dgx-a100-80gb",
         "gcp/tpu-v3-2048",
         "aws/g6f.2xlarge",  # a fraction of a GPU
         "gcp/n1-standard-4+t4",

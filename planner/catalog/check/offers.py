@@ -11,7 +11,7 @@ from statistics import median
 from planner.catalog.age import OLD_DAYS, price_age
 from planner.catalog.check.findings import error, warning
 from planner.catalog.model import Catalog, Offer
-from planner.catalog.pricing import is_discounted
+from planner.catalog.pricing import is_own
 from planner.errors import Problem
 
 SENTINEL_MICROUSD = 700_000_000  # stands for "no price" in one public catalog
@@ -60,7 +60,7 @@ def _check_spot(offers: Iterable[Offer]) -> Iterator[Problem]:
         if spot.price_model != "spot" or demand is None or spot.quality or demand.quality:
             continue
         price, full, file = spot.price_microusd_per_hour, demand.price_microusd_per_hour, f"offers/{spot.provider}.csv"
-        if price > full and (_own(demand) or _own(spot)):
+        if price > full and (is_own(demand) or is_own(spot)):
             message = f"{spot.id} is dearer than {demand.id} at your own price: spot saves nothing there"
             yield warning("spot-above-on-demand", message, file)
         elif price > full:
@@ -69,11 +69,6 @@ def _check_spot(offers: Iterable[Offer]) -> Iterator[Problem]:
             yield warning("spot-equals-on-demand", f"{spot.id} equals {demand.id}: no spot market?", file)
         elif price * 10 == full:
             yield warning("spot-placeholder", f"{spot.id} is exactly a tenth of {demand.id}", file)
-
-
-def _own(offer: Offer) -> bool:
-    """Whether a user negotiated the price: then it says nothing of columns that were swapped."""
-    return offer.provenance.status == "user" or is_discounted(offer)
 
 
 def check_dates(catalog: Catalog, today: date) -> Iterator[Problem]:

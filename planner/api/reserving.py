@@ -1,0 +1,173 @@
+"""Reserve or rent: a scenario with and without commitments, and what both cost when things turn out otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from planner.answers.reserve import Reserve
+from planner.api.sessions import Session
+from planner.api.taking import ScenarioLike, catalog_of, scenario_of
+from planner.candidates.contracts import TERM_HOURS
+from planner.catalog.model import Catalog
+from planner.deadline import Deadline
+from planner.errors import UsageError
+from planner.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from planner.plan.model.bought import Contract
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.reserve.model import Otherwise, Reserved, Term
+
+COMMITMENTS = ("commitment_1y", "commitment_3y", "block")
+METERED = ("on_demand", "spot")
+FALL = 0.3  # of demand, and of prices
+BLOCK_HOURS = 8760.0  # a year of load, which blocks of days or months are taken in
+
+
+def reserve(
+    scenario: ScenarioLike,
+    catalog: Catalog | None = None,
+    *,
+    terms: Sequence[str] = ("commitment_1y", "commitment_3y"),
+    otherwise: bool = True,
+    solver: str = "highs",
+    gap: float = 0.0,
+    time_limit_s: float | Deadline | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    allow_suspect: bool = False,
+) -> Reserve:
+    """What to reserve and what to leave on demand, for each kind of commitment, and where each breaks even.
+
+    The load of a fleet is taken to go on for the term; jobs run once. A scenario with periods keeps its horizon.
+
+    Parameters
+    ----------
+    scenario
+        The question; its own `hardware.pricing` says what else may be rented.
+    terms
+        Price models of commitments: commitment_1y, commitment_3y, block.
+    otherwise
+        Also solve for 30 % less demand, prices 30 % lower, and an end half-way, with what was reserved kept.
+    solver, gap, time_limit_s, threads, seed, allow_suspect
+        As for `solve`; a time limit is that of each solving.
+
+    Raises
+    ------
+    UsageError
+        A term is no commitment.
+    InputError, StoppedError
+        As `solve`.
+    """
+    from planner.plan.reserve.document import break_evens, reserve_document
+
+    scenario = scenario_of(scenario)
+    catalog = catalog or catalog_of(scenario)
+    for term in terms:
+        if term not in COMMITMENTS:
+            hint = "one of: " + ", ".join(COMMITMENTS)
+            raise UsageError.of("unknown-value", f"'{term}' is no commitment", hint=hint)
+    options: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": time_limit_s, "threads": threads}
+    options |= {"seed": seed, "allow_suspect": allow_suspect}
+    rented = [model for model in scenario.hardware.pricing if model in METERED] or ["on_demand"]
+    sold = {offer.price_model for offer in catalog.offers}
+    taken = [term for term in terms if term in sold]
+    lasting = {} if scenario.periods_s is not None else {"horizon": f"{max(TERM_HOURS.values()):.17g} h"}
+    asked = scenario.with_({**lasting, "hardware.pricing": [*rented, *taken]})
+    rows = break_evens(asked, catalog, taken, suspect=allow_suspect)
+    offered = {row["price_model"] for row in rows}
+    found = [_term(scenario, catalog, term, rented, otherwise, options) for term in taken if term in offered]
+    return Reserve(document=reserve_document(scenario, catalog, rows, found))
+
+
+def _term(
+    scenario: Scenario, catalog: Catalog, model: str, rented: Sequence[str], otherwise: bool, options: Mapping[str, Any]
+) -> Term:
+    hours = scenario.horizon_s / 3600 if scenario.periods_s is not None else TERM_HOURS.get(model, BLOCK_HOURS)
+    lasting = scenario.with_({"horizon": f"{hours:.17g} h", "hardware.pricing": rented})
+    alone = Session(lasting, catalog, **options)
+    steady = alone.solve().document
+    chosen = alone.with_({"hardware.pricing": [*rented, model]}).solve().document
+    cost, before = chosen["summary"]["cost_microusd"], steady["summary"]["cost_microusd"]
+    bought = [contract for contract in chosen["contracts"] if contract["kind"] == model]
+    asked = _Otherwise(lasting, alone, bought)
+    return {
+        "price_model": model,
+        "term_hours": hours,
+        "status": chosen["status"],
+        "proven": chosen["certificate"] is not None and chosen["status"] == "optimal",
+        "cost_microusd": cost,
+        "on_demand_microusd": before,
+        "saved_microusd": before - cost if cost is not None and before is not None else None,
+        "reserved": [_reserved(contract) for contract in bought],
+        "otherwise": asked.all(hours) if otherwise and bought else [],
+    }
+
+
+def _reserved(contract: Contract) -> Reserved:
+    return {
+        "offer": contract["offer"],
+        "region": contract["region"],
+        "shape": contract["shape"],
+        "device": contract["device"],
+        "nodes": contract["count"],
+        "devices": contract["devices"],
+        "fee_microusd": contract["cost_microusd"],
+        "used": contract["used_share"],
+    }
+
+
+class _Otherwise:
+    """Both ways in another future: what was reserved is paid, stands there and costs nothing more."""
+
+    def __init__(self, scenario: Scenario, alone: Session, bought: Sequence[Contract]) -> None:
+        self.alone = alone
+        self.fees_microusd = sum(contract["cost_microusd"] for contract in bought)
+        owned = [
+            {"shape": contract["shape"], "count": contract["count"], "price": "$0/h", "region": contract["region"]}
+            for contract in bought
+        ]
+        data = scenario.resolved
+        self.owned = [*(data.get("hardware", {}).get("owned") or []), *owned]
+        self.discounts = data.get("hardware", {}).get("discounts") or []
+        self.scenario = scenario
+
+    def all(self, hours: float) -> list[Otherwise]:
+        """Less demand, lower prices, an end half-way."""
+        rates = _rates(self.scenario)
+        cheaper = {"hardware.discounts": [{"fraction": f"{100 * FALL:g} %"}]}
+        half = {"horizon": f"{hours / 2:.17g} h"}
+        futures: list[tuple[Any, dict[str, Any] | None]] = [("demand", rates), ("price", None), ("end", half)]
+        if not self.discounts:  # one discount counts, so that another cannot stand on top of it
+            futures[1] = ("price", cheaper)
+        return [
+            {
+                "happens": happens,
+                "reserved_microusd": None if changes is None else self._reserved(changes),
+                "on_demand_microusd": None if changes is None else _cost(self.alone.with_(changes).solve().document),
+            }
+            for happens, changes in futures
+        ]
+
+    def _reserved(self, changes: Mapping[str, Any]) -> int | None:
+        cost = _cost(self.alone.with_({**changes, "hardware.owned": self.owned}).solve().document)
+        return None if cost is None else cost + self.fees_microusd
+
+
+def _cost(document: PlanDocument) -> int | None:
+    return document["summary"]["cost_microusd"]
+
+
+def _rates(scenario: Scenario) -> dict[str, Any] | None:
+    """The rates of all fleets, lower; None where one has its rate from a file, or there is no fleet."""
+    found: dict[str, Any] = {}
+    for fleet in scenario.serving:
+        path = f"serving.{fleet.name}"
+        if fleet.requests_per_s is not None:
+            found[f"{path}.requests"] = f"{fleet.requests_per_s * (1 - FALL):.17g} /s"
+        elif fleet.requests_per_minute is not None:
+            found[f"{path}.qpm"] = fleet.requests_per_minute * (1 - FALL)
+        else:
+            return None
+    return found or None

@@ -1,0 +1,97 @@
+"""Whom a scenario rents from: providers by name and by kind, and marketplaces only where they are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from planner.catalog.given import GIVEN
+from planner.catalog.model import Catalog, Offer
+from planner.catalog.names import device_matches
+from planner.errors import InputError, Problem
+from planner.estimate.market import is_own_contract
+from planner.scenario.schema import Hardware
+
+MARKETPLACE = "marketplace"
+Judged = tuple[Offer, str]  # an offer, and why it may not be used: "" where it may
+
+
+def is_seller(offer: Offer, hardware: Hardware) -> bool:
+    """Whether a scenario may rent from the provider of an offer; contracts of one's own are with whoever signed."""
+    if is_own_contract(offer) or offer.provider == GIVEN:
+        return True
+    return _covered(offer.provider, hardware.providers) and not _covered(offer.provider, hardware.exclude)
+
+
+def with_promise(judged: Sequence[Judged], hardware: Hardware, catalog: Catalog) -> list[Judged]:
+    """Offers of kinds of providers that are not asked for refused, too.
+
+    Nobody promises capacity on a marketplace: suppliers come and go. Its offers count where the scenario names the
+    provider or the kind, and where nobody else sells what a pattern of `allow` means.
+    """
+    kinds = {name: seller.kind for name, seller in catalog.providers.items()}
+    if hardware.kinds is not None:
+        wanted = set(hardware.kinds)
+        return [
+            (offer, reason or ("" if _own(offer) or kinds.get(offer.provider, "") in wanted else "kind"))
+            for offer, reason in judged
+        ]
+    alone = only_sellers(judged, hardware, catalog)
+    return [
+        (offer, reason or (MARKETPLACE if _unasked(offer, hardware, catalog) and offer.id not in alone else ""))
+        for offer, reason in judged
+    ]
+
+
+def only_sellers(judged: Iterable[Judged], hardware: Hardware, catalog: Catalog) -> set[str]:
+    """Offers of marketplaces for devices of a pattern of `allow` that nobody else sells on the terms asked for."""
+    fitting = [offer for offer, reason in judged if not reason]
+    found = set[str]()
+    for pattern in hardware.allow:
+        mine = [o for o in fitting if device_matches(catalog.devices[catalog.shapes[o.shape].device], pattern)]
+        if mine and all(_unasked(offer, hardware, catalog) for offer in mine):
+            found.update(offer.id for offer in mine)
+    return found
+
+
+def _unasked(offer: Offer, hardware: Hardware, catalog: Catalog) -> bool:
+    """Whether an offer is of a marketplace that the scenario does not name."""
+    seller = catalog.providers.get(offer.provider)
+    if seller is None or seller.kind != MARKETPLACE or _own(offer):
+        return False
+    return not any(pattern != "*" and fnmatchcase(offer.provider, pattern.lower()) for pattern in hardware.providers)
+
+
+def _own(offer: Offer) -> bool:
+    """Whether the user brought the offer: a contract, a table of rates, or a price that was negotiated."""
+    return is_own_contract(offer) or offer.provider == GIVEN or offer.provenance.status == "user"
+
+
+def _covered(provider: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(provider, pattern.lower()) for pattern in patterns)
+
+
+def demand_sold(hardware: Hardware, catalog: Catalog, allowed: Mapping[str, bool]) -> None:
+    """Refuse price models that are asked for and on which nothing that is allowed is sold.
+
+    Raises
+    ------
+    InputError
+        Each of them, with the price models that those devices are offered on; contracts of one's own count.
+    """
+    if "pricing" not in hardware.model_fields_set:
+        return
+    mine = [offer for offer in catalog.offers if allowed[catalog.shapes[offer.shape].device]]
+    sold = {offer.price_model for offer in mine} | {contract.price_model for contract in hardware.contracts}
+    hint = f"those devices are offered as {', '.join(sorted(sold))}; a price of your own: hardware.contracts"
+    problems = [
+        Problem(
+            reference="no-offer",
+            message=f"hardware.pricing: nothing that is allowed is offered as {model}",
+            hint=hint,
+        )
+        for model in hardware.pricing
+        if mine and model not in sold
+    ]
+    if problems:
+        raise InputError(*problems)

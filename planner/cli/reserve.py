@@ -1,0 +1,87 @@
+"""`plan reserve`: what to commit to and what to rent."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from planner.cli import options
+from planner.cli.frame import Frame, command
+from planner.cli.interrupts import on_time
+from planner.cli.quantities import deadline_of, share_of
+
+
+class ReserveForm(StrEnum):
+    """Output formats of `plan reserve`."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    md = "md"
+
+
+class Commitment(StrEnum):
+    """What one can commit to."""
+
+    commitment_1y = "commitment_1y"
+    commitment_3y = "commitment_3y"
+    block = "block"
+
+
+def reserve(
+    frame: Frame,
+    scenario: options.ScenarioFile = None,
+    term: Annotated[
+        list[Commitment] | None, typer.Option("--term", help="Kind of commitment; default 1 and 3 years; repeatable.")
+    ] = None,
+    otherwise: Annotated[
+        bool, typer.Option("--otherwise/--no-otherwise", help="Also less demand, lower prices, an early end.")
+    ] = True,
+    output: Annotated[ReserveForm, typer.Option("--output", "-o", help="Output format.")] = ReserveForm.table,
+    out: options.OutFile = None,
+    settings: options.Settings = None,
+    case: options.Case = None,
+    hardware: options.HardwareFolder = None,
+    prices: options.Prices = None,
+    price: options.Price = None,
+    allow_suspect: options.AllowSuspect = False,
+    solver: options.SolverName = options.Solver.highs,
+    gap: options.Gap = "0",
+    time_limit: options.TimeLimit = None,
+    threads: options.Threads = 1,
+    seed: options.Seed = 0,
+) -> None:
+    """Find what to reserve and what to rent, what it saves, and what it costs when things turn out otherwise."""
+    from planner.cli.find import load
+
+    deadline = deadline_of(time_limit)
+    threads = options.within_cores(frame, threads)
+    asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": deadline}
+    with on_time(deadline):
+        question, catalog = load(
+            scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame
+        )
+        from planner import api
+    from planner.report.reserve import render_reserve
+
+    asked |= {"threads": threads, "seed": seed, "allow_suspect": allow_suspect, "otherwise": otherwise}
+    if term:
+        asked["terms"] = [one.value for one in term]
+    started = time.monotonic()
+    with on_time(deadline), frame.progress(f"weighing commitments for {question.name}"):
+        found = api.reserve(question, catalog, **asked)
+    elapsed_s = time.monotonic() - started
+    frame.emit(render_reserve(found.document, output.value, elapsed_s=elapsed_s, **frame.view(out)), out)
+    raise typer.Exit(found.exit_code)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    examples = (
+        "plan reserve scenarios/chat-fleet.yaml --set hardware.providers=aws",
+        "plan reserve scenarios/chat-fleet.yaml --term commitment_1y -o json",
+    )
+    command(app, "reserve", examples=examples)(reserve)

@@ -1,0 +1,58 @@
+"""What a reader should know of the sellers of a plan: who promises nothing, and what is more than one may expect."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from planner.candidates.offers import quota_matches, site_at
+from planner.candidates.search import Candidates
+from planner.candidates.sellers import MARKETPLACE
+from planner.catalog.model import Catalog
+from planner.plan.model.workloads import Workload
+from planner.scenario.schema import Scenario
+
+
+def market_warnings(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
+    """Marketplaces that a plan rents from, and devices on demand beyond what a seller of that kind has free."""
+    catalog, scenario = candidates.catalog, candidates.scenario
+    held: dict[tuple[str, str, str], int] = defaultdict(int)
+    granted = _granted(scenario, catalog)
+    for workload in workloads:
+        for row in workload["allocations"]:
+            seller = catalog.providers.get(row["provider"])
+            if seller is not None and seller.kind == MARKETPLACE:
+                yield (
+                    f"{row['provider']} is a marketplace: nobody promises that {row['offer']} is there, or stays; "
+                    f"hardware.exclude: [{row['provider']}] leaves it out"
+                )
+            if row["price_model"] == "on_demand" and row["offer"] not in granted:
+                held[row["provider"], row["region"], row["device"]] += row["devices"]
+    yield from _beyond_stock(held, catalog)
+
+
+def _granted(scenario: Scenario, catalog: Catalog) -> set[str]:
+    """Offers on demand that a quota of the scenario covers: the user knows what was granted."""
+    if not scenario.hardware.quotas:
+        return set()
+    offers = [offer for offer in catalog.offers if offer.price_model == "on_demand"]
+    return {
+        offer.id
+        for offer in offers
+        if any(quota_matches(site_at(offer, catalog), quota) for quota in scenario.hardware.quotas)
+    }
+
+
+def _beyond_stock(held: dict[tuple[str, str, str], int], catalog: Catalog) -> Iterator[str]:
+    for (provider, region, device), devices in sorted(held.items()):
+        seller = catalog.providers.get(provider)
+        if seller is None:
+            continue
+        family = catalog.devices[device].family
+        stock = catalog.capacities.get((seller.kind, family)) or catalog.capacities.get((seller.kind, ""))
+        if stock is not None and devices > stock.devices:
+            yield (
+                f"{devices:,} {device} on demand at {provider} {region} are more than the {stock.devices:,} that one "
+                f"may expect of a {seller.kind} in one region ({stock.provenance.source}): reserve them, take a "
+                "capacity block or a second region, or state what was granted in hardware.quotas"
+            )

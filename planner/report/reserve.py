@@ -1,0 +1,130 @@
+"""What to reserve and what to rent, in every output format."""
+
+from __future__ import annotations
+
+from planner import units
+from planner.plan.reserve.model import BreakEven, Otherwise, ReserveDocument, Term
+from planner.report import csv, json, markdown, text
+from planner.report.blocks import Block, Grid, Headline, Lines, columns
+
+SHOWN = 12  # break-evens in a table; the rest is in json and csv
+NAMES = {"commitment_1y": "1 year", "commitment_3y": "3 years", "block": "blocks"}
+FUTURES = {"demand": "30 % less demand", "price": "prices 30 % lower", "end": "over half-way"}
+
+
+def render_reserve(
+    document: ReserveDocument, form: str, *, width: int = 100, colour: bool = False, elapsed_s: float | None = None
+) -> str:
+    """A reserve document as table, json, csv (break-evens) or md."""
+    if form == "json":
+        return json.render(document)
+    if form == "csv":
+        rows: list[dict[str, object]] = [{**row} for row in document["break_evens"]]
+        return csv.render(rows, list(BreakEven.__annotations__))
+    blocks = reserve_blocks(document, elapsed_s=elapsed_s)
+    return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
+
+
+def reserve_blocks(document: ReserveDocument, *, elapsed_s: float | None = None) -> list[Block]:
+    """The decision first, then what it costs when things turn out otherwise, then where commitments break even."""
+    blocks: list[Block] = [_title(document), _headline(document, elapsed_s)]
+    if document["terms"]:
+        blocks.append(_decisions(document["terms"]))
+    if any(term["otherwise"] for term in document["terms"]):
+        blocks.append(_futures(document["terms"]))
+    if document["break_evens"]:
+        blocks.append(_break_evens(document["break_evens"]))
+    return blocks
+
+
+def _title(document: ReserveDocument) -> Block:
+    name = f"{document['name']} · {document['title']}" if document["title"] else document["name"]
+    catalog = document["catalog"]
+    facts = f"catalog {catalog['name']} {catalog['as_of']} (sha256 {catalog['sha256'][:8]}…)"
+    return Lines(lines=(name, facts), strong_first=True)
+
+
+def _headline(document: ReserveDocument, elapsed_s: float | None) -> Block:
+    seconds = f" ({elapsed_s:.1f} s)" if elapsed_s is not None else ""
+    if not document["break_evens"]:
+        return Headline(word="RENT", text=f"nothing that is allowed can be committed to{seconds}", tone="fair")
+    paying = [term for term in document["terms"] if term["reserved"] and (term["saved_microusd"] or 0) > 0]
+    if not paying:
+        return Headline(word="RENT", text=f"no commitment saves anything over its own term{seconds}", tone="good")
+    best = max(paying, key=lambda term: _share(term) or 0.0)
+    saved = units.format_money(best["saved_microusd"] or 0)
+    return Headline(
+        word="RESERVE",
+        text=f"{_nodes(best)} for {NAMES[best['price_model']]} saves {saved}, {_share(best):.0%} of renting{seconds}",
+        tone="good" if best["proven"] else "fair",
+    )
+
+
+def _share(term: Term) -> float | None:
+    before, saved = term["on_demand_microusd"], term["saved_microusd"]
+    return saved / before if before and saved is not None else None
+
+
+def _nodes(term: Term) -> str:
+    return ", ".join(f"{row['nodes']} × {row['shape']} in {row['region']}" for row in term["reserved"])
+
+
+def _decisions(terms: list[Term]) -> Block:
+    rows = []
+    for term in terms:
+        share = _share(term)
+        rows.append(
+            [
+                NAMES[term["price_model"]],
+                _nodes(term) or "nothing",
+                _money(term["on_demand_microusd"]),
+                _money(term["cost_microusd"]),
+                "" if share is None else f"{_money(term['saved_microusd'])} ({share:.0%})",
+                "yes" if term["proven"] else term["status"],
+            ]
+        )
+    heads = columns("Term", "Reserve", ">All rented", ">With it", ">Saves", "Proven")
+    note = "the load of fleets goes on for the whole term; what is not reserved is rented"
+    return Grid(title="What to reserve", columns=heads, rows=rows, notes=(note,))
+
+
+def _futures(terms: list[Term]) -> Block:
+    rows = [[NAMES[term["price_model"]], *_future(one)] for term in terms for one in term["otherwise"]]
+    heads = columns("Term", "If it turns out", ">All rented", ">Reserved", ">Reserving costs")
+    note = "reserved: the fees, and what else has to be rented then"
+    return Grid(title="When it turns out otherwise", columns=heads, rows=rows, notes=(note,))
+
+
+def _future(one: Otherwise) -> list[str]:
+    rented, kept = one["on_demand_microusd"], one["reserved_microusd"]
+    more = kept - rented if kept is not None and rented is not None else None
+    said = "" if more is None else f"{_money(abs(more))} {'more' if more > 0 else 'less'}"
+    return [FUTURES[one["happens"]], _money(rented), _money(kept), said]
+
+
+def _break_evens(found: list[BreakEven]) -> Block:
+    best: dict[tuple[str, str, str], BreakEven] = {}
+    for row in found:  # that which needs the least use first
+        best.setdefault((row["provider"], row["device"], row["price_model"]), row)
+    rows = [
+        [
+            row["device"],
+            row["provider"],
+            row["contract"],
+            f"{row['term_hours'] / 24:,.0f} days",
+            f"{units.format_money(row['price_microusd_per_hour'])} /h",
+            _money(row["on_demand_microusd_per_hour"]) + (" /h" if row["on_demand_microusd_per_hour"] else ""),
+            "not rented there" if row["use"] is None else f"{row['use']:.0%}",
+            f"{row['shape'].partition('/')[2]} {row['region']}",
+        ]
+        for row in list(best.values())[:SHOWN]
+    ]
+    heads = columns("Device", "Provider", "Kind", ">Term", ">Price", ">On demand", ">Even at", "Of a")
+    notes = ["even at: share of the term above which a node is cheaper so than on demand at the same provider"]
+    if len(found) > len(rows):
+        notes.append(f"the best of each; {len(found) - len(rows):,} more in -o json and -o csv")
+    return Grid(title="Break-even", columns=heads, rows=rows, notes=tuple(notes))
+
+
+def _money(microusd: int | None) -> str:
+    return "" if microusd is None else units.format_money(microusd)
