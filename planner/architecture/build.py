@@ -11,6 +11,7 @@ from planner.architecture.model import Architecture, LayerGroup
 from planner.carriers import dataclass
 from planner.equations import linear_attention as lin
 from planner.equations import parameters as par
+from planner.equations.sparse_attention import index_parameters
 
 LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 HIDDEN_KEYS = ("hidden_size", "n_embd", "d_model", "n_embed")
@@ -31,6 +32,7 @@ class _Attention:
     kv_rank: int = 0
     query_rank: int = 0
     rope_size: int = 0
+    index: tuple[int, int, int] = (0, 0, 0)  # heads, head size, tokens of a sparse attention
     output_gate: bool = False
     kernel_tokens: int = 0
     weights: int  # matrices only
@@ -165,7 +167,9 @@ def _latent_attention(config: Config, family: Family, hidden: int, heads: int) -
     nope = config.count("qk_nope_head_dim", most="width")
     rope = config.count("qk_rope_head_dim", most="width")
     value = config.count("v_head_dim", most="width")
-    weights = int(par.mla_parameters(hidden, heads, query_rank, kv_rank, nope, rope, value))
+    index = _index(config)
+    choosing = int(index_parameters(hidden, query_rank or hidden, *index[:2]))
+    weights = int(par.mla_parameters(hidden, heads, query_rank, kv_rank, nope, rope, value)) + choosing
     biases = query_rank + kv_rank + rope + hidden if family.qkv_bias else 0
     return _Attention(
         kind="mla",
@@ -176,9 +180,18 @@ def _latent_attention(config: Config, family: Family, hidden: int, heads: int) -
         kv_rank=kv_rank,
         query_rank=query_rank,
         rope_size=rope,
+        index=index,
         weights=weights,
-        parameters=weights + biases + int(par.norm_parameters(query_rank + kv_rank, 1)),
+        parameters=weights + biases + int(par.norm_parameters(query_rank + kv_rank, 1)) + 2 * index[1],
     )
+
+
+def _index(config: Config) -> tuple[int, int, int]:
+    """Heads, head size and chosen tokens of a sparse attention; zeros of one that reads all."""
+    if not config.has("index_topk"):
+        return (0, 0, 0)
+    heads = config.count("index_n_heads", most="heads")
+    return (heads, config.count("index_head_dim", most="width"), config.count("index_topk", most="tokens"))
 
 
 def _groups(
@@ -208,6 +221,9 @@ def _group(family: Family, hidden: int, attention: _Attention, window: int, feed
         kv_rank=attention.kv_rank,
         query_rank=attention.query_rank,
         rope_size=attention.rope_size,
+        index_heads=attention.index[0],
+        index_size=attention.index[1],
+        index_tokens=attention.index[2],
         output_gate=attention.output_gate,
         kernel_tokens=attention.kernel_tokens,
         window_tokens=window,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, parse_json
-from planner.architecture.load import PRESETS, list_presets
+from planner.architecture.load import PRESETS, is_hub_name, list_presets, of_hub
 from planner.carriers import dataclass
 from planner.errors import InputError
 from planner.files import read_text
@@ -22,13 +23,16 @@ class ModelCard:
 
 
 def preset_card(name: str) -> ModelCard:
-    """The card of a shipped model.
+    """The card of a shipped model, or of one by its name on Hugging Face, which is then what is launched.
 
     Raises
     ------
     InputError
-        There is no such preset.
+        There is no such preset, and no config of it in the local cache of the hub.
     """
+    if name not in list_presets() and is_hub_name(name):
+        found = of_hub(name)
+        return replace(preset_card(found) if isinstance(found, str) else config_card(str(found)), hf_id=name)
     if name not in list_presets():
         raise InputError.of("unknown-model", f"no model preset '{name[:60]}'", hint="plan models list")
     document = parse_json(read_text(PRESETS / f"{name}.json", limit_bytes=CONFIG_LIMIT_BYTES), f"{name}.json")

@@ -127,13 +127,13 @@ def _routed(config: Config, experts: int) -> int:
 
 
 def every_layer_routes(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """Mixtral and gpt-oss: no dense layer; an expert has `intermediate_size`."""
+    """Mixtral, MiniMax M2 and gpt-oss: no dense layer; an expert has `intermediate_size`."""
     experts = config.count("num_local_experts", "num_experts", most="experts")
     feed = Feed(
         experts=experts,
         experts_per_token=_routed(config, experts),
         expert_width=config.count("intermediate_size", most="width"),
-        router_values=1 if config.model_type == "gpt_oss" else 0,
+        router_values=1 if config.model_type in ("gpt_oss", "minimax_m2") else 0,
     )
     return (feed,) * layers
 
@@ -254,6 +254,12 @@ def _opt(config: Config, family: Family) -> Family:
     return replace(family, qkv_bias=bias, output_bias=bias, mlp_bias=bias, final_norm=final)
 
 
+def _glm4_moe(config: Config, family: Family) -> Family:
+    """GLM-4.5: biases of queries, keys and values only; the large one has norms of heads."""
+    head_norm = "head" if config.flag("use_qk_norm", False) else ""
+    return replace(family, qkv_bias=config.flag("attention_bias", False), head_norm=head_norm)
+
+
 def _cohere(config: Config, family: Family) -> Family:
     head_norm = "each" if config.flag("use_qk_norm", False) else ""
     return replace(_attention_bias(config, family), head_norm=head_norm)
@@ -287,6 +293,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "cohere": Family(title="Command R", norms=1, tied=True, variant=_cohere),
         "deepseek_v2": _DEEPSEEK,
         "deepseek_v3": replace(_DEEPSEEK, title="DeepSeek V3 and R1"),
+        "deepseek_v32": replace(_DEEPSEEK, title="DeepSeek V3.2"),
         "falcon": Family(title="Falcon", gated=False, layer_norm=True, tied=True, feeds=four_times, variant=_falcon),
         "gemma": _GEMMA,
         "gemma2": replace(_GEMMA, title="Gemma 2", norms=4, window=even_layers_slide),
@@ -298,6 +305,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             window=gemma3_window,
             defaults=(("vocab_size", 262208), ("num_attention_heads", 8), ("num_key_value_heads", 4)),
         ),
+        "glm4_moe": Family(title="GLM-4.5 to 4.7", feeds=deepseek_feeds, variant=_glm4_moe),
+        "glm_moe_dsa": replace(_DEEPSEEK, title="GLM-5"),
         "gpt2": replace(_GPT, position_extra=0),
         "gpt_neox": replace(_GPT, title="GPT-NeoX and Pythia", tied=False, variant=_attention_bias),
         "gpt_oss": Family(
@@ -313,6 +322,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "kimi_k2": replace(_DEEPSEEK, title="Kimi K2"),
         "llama": _LLAMA,
         "llama4_text": replace(_LLAMA, title="Llama 4", head_size=128, window=llama4_window, feeds=llama4_feeds),
+        "minimax_m2": Family(title="MiniMax M2", head_norm="each", feeds=every_layer_routes),
         "mistral": Family(title="Mistral", window=every_layer_slides),
         "mixtral": Family(title="Mixtral", window=every_layer_slides, feeds=every_layer_routes),
         "mpt": Family(title="MPT", gated=False, tied=True, feeds=mpt_feeds, variant=_mpt),

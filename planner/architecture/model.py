@@ -20,6 +20,9 @@ class LayerGroup:
     kv_rank: int = 0  # MLA latent
     query_rank: int = 0  # MLA query latent, 0 = none
     rope_size: int = 0  # MLA decoupled rope
+    index_heads: int = 0  # of the index that chooses what attention reads (DeepSeek Sparse Attention), 0 = reads all
+    index_size: int = 0  # of an index head
+    index_tokens: int = 0  # that a query reads at most
     window_tokens: int = 0  # sliding window, 0 = full attention
     mlp: str = "dense"  # dense | moe
     mlp_width: int = 0  # f of the dense MLP

@@ -10,33 +10,25 @@ the result is a smooth function of the rows and the same on every processor.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from planner.calibrate import linearised
 from planner.calibrate import priors as known
-from planner.calibrate.mixed import (
-    Grouping,
-    Index,
-    Rows,
-    Solution,
-    Values,
-    Variances,
-    better_variances,
-    solve,
-    tail_weights,
-)
+from planner.calibrate.linearised import BAND_NORMAL, TAIL_WIDTH, Column, Effects, Name, Problem, grouping
+from planner.calibrate.mixed import Index, Rows, Values, Variances
 from planner.carriers import dataclass
 from planner.estimate.constants import NAMES, StepConstants
 from planner.validate.training import Batch
 
+__all__ = ["BAND_NORMAL", "Effects"]
+
 KINDS = ("dense", "experts", "hybrid", "tuning")
 STEPS = 7  # linearisations
 INNER = 4  # of the variances at each
-TAIL_WIDTH = 1.43  # of a t with four degrees of freedom over a normal of the same scale, squared, at p90
-_NUDGE = 1e-6  # of a logarithm, to differentiate
-_MOST_STEP = 1.0  # of a logarithm, in one linearisation
+_WORK = len(NAMES)  # after the constants: overhead of all of the work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,26 +43,6 @@ class Labels:
     kind: Sequence[str]
     source: Sequence[Hashable]  # source, device, precision, kind
     model: Sequence[Hashable]  # the same, and the model
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effects:
-    """What a fit found: coefficients by name, their covariance, and the variances of offsets."""
-
-    coefficients: Mapping[tuple[str, ...], float]
-    covariance: Values
-    variances: Variances
-    sources: Mapping[Hashable, float] = field(default_factory=dict)  # offsets
-
-    def value(self, *name: str) -> float:
-        """A coefficient; 0 for what no row speaks of."""
-        return self.coefficients.get(name, 0.0)
-
-    def deviation_of(self, *names: tuple[str, ...]) -> float:
-        """Standard deviation of a sum of coefficients, given the rows."""
-        order = {name: i for i, name in enumerate(self.coefficients)}
-        index = [order[name] for name in names if name in order]
-        return float(np.sqrt(self.covariance[np.ix_(index, index)].sum()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,17 +81,17 @@ def log_time(sample: Sample, moved: Mapping[str, Values], overhead: Values) -> V
     return np.asarray(np.log(np.asarray(total, dtype=np.float64)))
 
 
-def columns_of(labels: Labels) -> list[tuple[tuple[str, ...], int, Index]]:
-    """Name, derivative that it multiplies (the last: of the overhead), and rows of every coefficient."""
+def columns_of(labels: Labels) -> list[Column]:
+    """Every coefficient, with the constant that it moves (the last: the overhead) and its rows."""
     rows = np.arange(len(labels.family))
     families, parts, stacks = (np.array(part) for part in (labels.family, labels.part, labels.stack))
     releases, kinds = np.array(labels.release), np.array(labels.kind)
     experts, hybrid = np.isin(kinds, ("experts", "hybrid")), kinds == "hybrid"
-    found: list[tuple[tuple[str, ...], int, Index]] = []
+    found: list[tuple[Name, int, Index]] = []
     for i, name in enumerate(NAMES):
         found.append((("all", name), i, rows))
         found += [((family, name), i, rows[families == family]) for family in sorted(set(families.tolist()))]
-    work = len(NAMES)
+    work = _WORK
     found += [(("part", part), work, rows[parts == part]) for part in sorted(set(parts.tolist()))]
     found += [(("stack", stack), work, rows[stacks == stack]) for stack in sorted(set(stacks.tolist()))]
     host, expert_host = NAMES.index("host_s"), NAMES.index("expert_host_s")
@@ -135,10 +107,10 @@ def columns_of(labels: Labels) -> list[tuple[tuple[str, ...], int, Index]]:
         found.append((("hybrid", "all"), work, rows[hybrid]))
     sizes = np.array(labels.size)
     found += [(("hybrid", size), work, rows[hybrid & (sizes == size)]) for size in sorted(set(sizes[hybrid].tolist()))]
-    return found
+    return [Column(name=name, moves=((which, 1.0),), rows=own) for name, which, own in found]
 
 
-def deviation(name: tuple[str, ...]) -> float:
+def deviation(name: Name) -> float:
     """How far a coefficient is expected to go: a standard deviation of a logarithm."""
     if name[0] in known.EFFECTS:
         return known.EFFECTS[name[0]]
@@ -151,33 +123,25 @@ def fit_effects(sample: Sample, near: Effects | None = None, steps: int | None =
 
     `near` is a fit to begin at, of nearly the same rows: fewer `steps` come to the same end.
     """
-    labels, count = sample.labels, len(sample)
-    columns = columns_of(labels)
-    precision = np.array([deviation(name) ** -2.0 for name, *_ in columns])
-    rows = _rows(sample)
-    guess = _guess()
-    variances = guess if near is None else near.variances
-    found = np.array([near.value(*name) if near else 0.0 for name, *_ in columns])
-    tail = np.ones(count)
-    solution: Solution | None = None
-    for _ in range(STEPS if steps is None else steps):
-        moved, overhead = _effect(columns, found, count)
-        base, slopes = _linearised(sample, moved, overhead)
-        design = _design(columns, slopes)
-        target = np.log(sample.measured_s) - base + design @ found
-        for _ in range(INNER):
-            solution = solve(design, target, precision, rows, variances, tail)
-            tail = tail_weights(solution.residual, rows, variances)
-            variances = better_variances(solution, rows, guess, tail)
-        assert solution is not None
-        found = found + np.clip(solution.coefficients - found, -_MOST_STEP, _MOST_STEP)
-    assert solution is not None
-    names = list(dict.fromkeys(labels.source))
-    return Effects(
-        coefficients={name: float(value) for (name, *_), value in zip(columns, found, strict=True)},
-        covariance=solution.covariance,
-        variances=variances,
-        sources=dict(zip(names, solution.source.tolist(), strict=True)),
+    return linearised.fit(
+        _problem(sample),
+        np.log(sample.measured_s),
+        _rows(sample),
+        _guess(),
+        steps=STEPS if steps is None else steps,
+        inner=INNER,
+        near=near,
+        sources=sample.labels.source,
+    )
+
+
+def _problem(sample: Sample) -> Problem:
+    return Problem(
+        columns=columns_of(sample.labels),
+        curve=lambda moved: log_time(sample, dict(zip(NAMES, moved[:_WORK], strict=True)), moved[_WORK]),
+        moves=_WORK + 1,
+        rows=len(sample),
+        deviation=deviation,
     )
 
 
@@ -195,42 +159,9 @@ def _rows(sample: Sample) -> Rows:
     return Rows(
         weight=sample.weight,
         kind=kind,
-        source=_grouping(labels.source, kind),
-        model=_grouping(labels.model, kind),
+        source=grouping(labels.source, kind),
+        model=grouping(labels.model, kind),
     )
-
-
-def _grouping(names: Sequence[Hashable], kind: Index) -> Grouping:
-    order = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    of_row = np.array([order[name] for name in names], dtype=np.intp)
-    kinds = np.zeros(len(order), dtype=np.intp)
-    kinds[of_row] = kind
-    return Grouping(of_row=of_row, kind=kinds)
-
-
-def _effect(
-    columns: Sequence[tuple[tuple[str, ...], int, Index]], found: Values, count: int
-) -> tuple[dict[str, Values], Values]:
-    sums = np.zeros((len(NAMES) + 1, count))
-    for (_, which, rows), value in zip(columns, found, strict=True):
-        sums[which, rows] += value
-    return dict(zip(NAMES, sums[:-1], strict=True)), sums[-1]
-
-
-def _linearised(sample: Sample, moved: Mapping[str, Values], overhead: Values) -> tuple[Values, Values]:
-    base = log_time(sample, moved, overhead)
-    slopes = np.zeros((len(NAMES) + 1, len(base)))
-    for i, name in enumerate(NAMES):
-        slopes[i] = (log_time(sample, {**moved, name: moved[name] + _NUDGE}, overhead) - base) / _NUDGE
-    slopes[-1] = (log_time(sample, moved, overhead + _NUDGE) - base) / _NUDGE
-    return base, slopes
-
-
-def _design(columns: Sequence[tuple[tuple[str, ...], int, Index]], slopes: Values) -> Values:
-    design = np.zeros((slopes.shape[1], len(columns)))
-    for j, (_, which, rows) in enumerate(columns):
-        design[rows, j] = slopes[which, rows]
-    return design
 
 
 def predicted(sample: Sample, effects: Effects, parents: Mapping[str, tuple[str, str, float]]) -> tuple[Values, Values]:
@@ -245,34 +176,16 @@ def predicted(sample: Sample, effects: Effects, parents: Mapping[str, tuple[str,
     parents
         The family from which a family without rows takes its constants, why, and how much further it may be off.
     """
-    columns = columns_of(sample.labels)
-    order = {name: i for i, name in enumerate(effects.coefficients)}
-    names = [_known(name, order, parents) for name, *_ in columns]
-    found = np.array([effects.coefficients.get(name, 0.0) for name in names])
-    moved, overhead = _effect(columns, found, len(sample))
-    base, slopes = _linearised(sample, moved, overhead)
-    design = _design(columns, slopes)
-    known_columns = [j for j, name in enumerate(names) if name in order]
-    index = [order[names[j]] for j in known_columns]
-    held = design[:, known_columns]
-    variance = ((held @ effects.covariance[np.ix_(index, index)]) * held).sum(axis=1)
-    for j, (name, *_) in enumerate(columns):
-        if name not in order:  # of its own, however near its parent
-            variance = variance + design[:, j] ** 2 * deviation(name) ** 2
-    further = {name: own for name, (_, _, own) in parents.items() if (name, NAMES[0]) not in order}
+
+    def alias(name: Name, order: Collection[Name]) -> Name:
+        """The coefficient that stands for one: itself, or its parent family's where the fit has none."""
+        parent = (parents[name[0]][0] if name[0] in parents else name[0], *name[1:])
+        return parent if name not in order and parent in order else name
+
+    base, variance = linearised.predict(_problem(sample), effects, alias)
+    further = {name: own for name, (_, _, own) in parents.items() if (name, NAMES[0]) not in effects.coefficients}
     variance = variance + np.array([further.get(family, 0.0) ** 2 for family in sample.labels.family])
     kinds = np.array([KINDS.index(kind) for kind in sample.labels.kind], dtype=np.intp)
     offsets = effects.variances
     variance = variance + offsets.source[kinds] + offsets.model[kinds] + TAIL_WIDTH * offsets.scatter[kinds]
     return base, np.asarray(np.sqrt(variance))
-
-
-def _known(
-    name: tuple[str, ...], order: Mapping[tuple[str, ...], int], parents: Mapping[str, tuple[str, str, float]]
-) -> tuple[str, ...]:
-    """The coefficient that stands for one: itself, or its parent family's where the fit has none."""
-    parent = (parents[name[0]][0] if name[0] in parents else name[0], *name[1:])
-    return parent if name not in order and parent in order else name
-
-
-BAND_NORMAL = 1.2815515655446004  # of a normal distribution: p90

@@ -66,56 +66,85 @@ class Rows:
 
 
 def solve(
-    design: Values, target: Values, precision: Values, rows: Rows, variances: Variances, tail: Values
+    design: Values,
+    target: Values,
+    precision: Values,
+    rows: Rows,
+    variances: Variances,
+    tail: Values,
+    source_tail: Values | float = 1.0,
 ) -> Solution:
-    """Coefficients and offsets at given variances; `tail` are the weights of the heavy tail.
+    """Coefficients and offsets at given variances; `tail` are the weights of the heavy tail, `source_tail` of sources.
 
-    Offsets of models are eliminated exactly, those of sources stand beside the coefficients.
+    Offsets are eliminated exactly, those of models first and then those of sources: a model lies in one source.
     """
     weight = rows.weight * tail / variances.scatter[rows.kind]
-    sources = np.zeros((len(target), rows.source.count))
-    sources[np.arange(len(target)), rows.source.of_row] = 1.0
-    full = np.hstack([design, sources])
-    prior = np.concatenate([precision, 1.0 / variances.source[rows.source.kind]])
-    weighted = weight[:, None] * full
-    order = np.argsort(rows.model.of_row, kind="stable")
-    begins = np.searchsorted(rows.model.of_row[order], np.arange(rows.model.count))
-    sums = np.add.reduceat(weighted[order], begins, axis=0)
+    weighted = weight[:, None] * design
+    source_of = np.zeros(rows.model.count, dtype=np.intp)
+    source_of[rows.model.of_row] = rows.source.of_row
+    sums = _summed(weighted, rows.model.of_row, rows.model.count)
     held = np.bincount(rows.model.of_row, weights=weight, minlength=rows.model.count)
     aims = np.bincount(rows.model.of_row, weights=weight * target, minlength=rows.model.count)
     shrink = 1.0 / (held + 1.0 / variances.model[rows.model.kind])
-    normal = full.T @ weighted - sums.T @ (shrink[:, None] * sums)
-    normal[np.diag_indices_from(normal)] += prior
-    aim = full.T @ (weight * target) - sums.T @ (shrink * aims)
+    left = 1.0 - shrink * held
+    across = _summed(left[:, None] * sums, source_of, rows.source.count)
+    seen = np.asarray(
+        np.bincount(source_of, weights=left * held, minlength=rows.source.count)
+        + source_tail / variances.source[rows.source.kind],
+        dtype=np.float64,
+    )
+    aim_of_source = np.bincount(source_of, weights=left * aims, minlength=rows.source.count)
+    normal = design.T @ weighted - sums.T @ (shrink[:, None] * sums) - across.T @ (across / seen[:, None])
+    normal[np.diag_indices_from(normal)] += precision
+    aim = design.T @ (weight * target) - sums.T @ (shrink * aims) - across.T @ (aim_of_source / seen)
     covariance = np.asarray(np.linalg.inv(normal), dtype=np.float64)
     found = covariance @ aim
-    model = shrink * (aims - sums @ found)
-    spread = ((sums @ covariance) * sums).sum(axis=1)
-    count = design.shape[1]
-    fitted = full @ found + model[rows.model.of_row]
+    source = (aim_of_source - across @ found) / seen
+    model = shrink * (aims - held * source[source_of] - sums @ found)
+    moved = across / seen[:, None]
+    beside = sums - held[:, None] * moved[source_of]
+    spread = held**2 / seen[source_of] + ((beside @ covariance) * beside).sum(axis=1)
+    fitted = design @ found + source[rows.source.of_row] + model[rows.model.of_row]
     return Solution(
-        coefficients=found[:count],
-        covariance=covariance[:count, :count],
-        source=found[count:],
-        source_variance=np.diag(covariance)[count:],
+        coefficients=found,
+        covariance=covariance,
+        source=source,
+        source_variance=1.0 / seen + ((moved @ covariance) * moved).sum(axis=1),
         model=model,
         model_variance=shrink + shrink**2 * spread,
         residual=target - fitted,
     )
 
 
+def _summed(values: Values, group: Index, count: int) -> Values:
+    """Sums of rows by group, each of which has at least one."""
+    order = np.argsort(group, kind="stable")
+    return np.asarray(np.add.reduceat(values[order], np.searchsorted(group[order], np.arange(count)), axis=0))
+
+
 def tail_weights(residual: Values, rows: Rows, variances: Variances) -> Values:
     """What a row counts by the size of its residual: 5/4 at none, ever less beyond one deviation."""
-    size = rows.weight * residual**2 / variances.scatter[rows.kind]
+    return _heavy(rows.weight * residual**2 / variances.scatter[rows.kind])
+
+
+def source_tail_weights(found: Solution, rows: Rows, variances: Variances) -> Values:
+    """The same of the offsets of sources, where these have a heavy tail too."""
+    return _heavy((found.source**2 + found.source_variance) / variances.source[rows.source.kind])
+
+
+def _heavy(size: Values) -> Values:
+    """Weights of a Student's t at squared deviations."""
     return np.asarray((TAIL + 1.0) / (TAIL + size))
 
 
-def better_variances(found: Solution, rows: Rows, guess: Variances, tail: Values) -> Variances:
+def better_variances(
+    found: Solution, rows: Rows, guess: Variances, tail: Values, source_tail: Values | float = 1.0
+) -> Variances:
     """One step of expectation and maximisation; `guess` is what the variances are pulled to."""
     kinds = len(guess.scatter)
 
-    def of_groups(offset: Values, variance: Values, grouping: Grouping, prior: Values) -> Values:
-        total = np.bincount(grouping.kind, weights=offset**2 + variance, minlength=kinds)
+    def of_groups(moments: Values, grouping: Grouping, prior: Values) -> Values:
+        total = np.bincount(grouping.kind, weights=moments, minlength=kinds)
         counts = np.bincount(grouping.kind, minlength=kinds)
         return np.asarray((PRIOR_GROUPS * prior + total) / (PRIOR_GROUPS + counts))
 
@@ -124,7 +153,7 @@ def better_variances(found: Solution, rows: Rows, guess: Variances, tail: Values
     used = np.bincount(rows.model.kind, minlength=kinds)  # an offset each takes some of the scatter with it
     rest = np.maximum(freedom - 0.5 * used, 0.5 * freedom)
     return Variances(
-        source=of_groups(found.source, found.source_variance, rows.source, guess.source),
-        model=of_groups(found.model, found.model_variance, rows.model, guess.model),
+        source=of_groups(source_tail * (found.source**2 + found.source_variance), rows.source, guess.source),
+        model=of_groups(found.model**2 + found.model_variance, rows.model, guess.model),
         scatter=np.asarray((PRIOR_ROWS * guess.scatter + error) / (PRIOR_ROWS + rest)),
     )

@@ -1,104 +1,124 @@
-"""Calibrates serving: fits all rows, holds every figure against fits that have not seen its device, model or source."""
+"""Calibrates serving: fits all rows, then again without some campaigns or devices, and judges what it has not seen.
+
+A campaign is a publication, a release of an engine, and a model. Everything is fitted again in each fold: constants,
+factors, variances. The scores that make a band of a deviation are those of the other folds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.calibrate.serving_fit import Sample, ServingFactors, ServingFit
+from planner.calibrate.linearised import BAND_NORMAL
+from planner.calibrate.mixed import Values
+from planner.calibrate.serving_file import serving_yaml
+from planner.calibrate.serving_fit import NAMES, Sample, fit_serving, fitted_to
+from planner.calibrate.serving_traits import calibration_of
 from planner.carriers import dataclass
-from planner.catalog.model import Band, Catalog
+from planner.catalog.model import Catalog, ServingCalibration
 from planner.errors import InputError
-from planner.validate.serving import batch_of, entries_of
+from planner.validate.folds import joint_folds, weights_of
+from planner.validate.judgement import Judged, weighted_quantile
+from planner.validate.serving import batch_of, calibrated_entries, entries_of, layout_kind_of, side_by_side
 from planner.validate.serving_points import Point, points_of
 from planner.validate.serving_rows import ServingRow
 
-Values = NDArray[np.float64]
-SCHEMA = "catalog/serving/v1"
-FOLDS: Mapping[str, Callable[[Point], object]] = {
-    "device": lambda point: point.device,
-    "model": lambda point: point.model,
-    "source": lambda point: point.source,
+FOLDS: Mapping[str, tuple[Callable[[Point], object], int]] = {
+    "campaign": (lambda point: point.campaign, 16),
+    "device": (lambda point: point.device, 10),
 }
-# Figures that a band of plans is drawn from.
-BANDS: Mapping[str, Callable[[Point], bool]] = {
-    "tpot": lambda point: point.metric == "tpot_s" and point.row.load == "closed",
-    "ttft": lambda point: point.metric == "ttft_s" and point.row.load == "closed",
-    "throughput": lambda point: point.metric == "output_tokens_per_s" and point.row.load in ("offline", "mlperf"),
-}
-FEWEST_ROWS = 20  # below it a family has the band of all
+FEWEST_CAMPAIGNS = 8  # left out, below which a band has the scores of a normal
+Scores = Mapping[str, tuple[float, float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingHeldOut:
+    """Every figure as predicted by constants that have not seen its campaign, or its device."""
+
+    sample: Sample
+    log_predicted: Values
+    deviation: Values  # of the logarithm, of a new campaign
+    tags: tuple[str, ...]
+    fold: np.ndarray  # number of the fold that left it out
+
+    @property
+    def log_ratio(self) -> Values:
+        """ln(measured / predicted)."""
+        return self.sample.log_measured - self.log_predicted
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """Kind of each figure, without the tail of models with experts."""
+        return np.array([kind.split()[0] for kind in self.sample.labels.kind])
+
+    def scores(self, used: np.ndarray | None = None) -> Scores:
+        """p10, p50 and p90 of ln(measured / predicted) in deviations, by kind of figure."""
+        weight, found = weights_of(self.sample.points), {}
+        used = np.ones(len(self.sample), dtype=bool) if used is None else used
+        for kind in sorted(set(self.kinds.tolist())):
+            mine = used & (self.kinds == kind) & np.isfinite(self.log_ratio)
+            campaigns = {own for own, is_mine in zip(self.sample.labels.campaign, mine, strict=True) if is_mine}
+            if len(campaigns) >= FEWEST_CAMPAIGNS:
+                score = self.log_ratio[mine] / self.deviation[mine]
+                low, middle, high = (weighted_quantile(score, weight[mine], share) for share in (0.1, 0.5, 0.9))
+                found[kind] = (low, middle, high)
+        return found
+
+    def errors(self) -> dict[str, tuple[float, float, float]]:
+        """Median, mean and p90 of |ln(predicted / measured)|, by kind and by kind with its tail."""
+        weight, size, found = weights_of(self.sample.points), np.abs(self.log_ratio), {}
+        labels = np.array(self.sample.labels.kind)
+        for names in (self.kinds, labels):
+            for kind in sorted(set(names.tolist())):
+                mine = (names == kind) & np.isfinite(size)
+                if mine.any():
+                    found[kind] = (
+                        weighted_quantile(size[mine], weight[mine], 0.5),
+                        float(np.average(size[mine], weights=weight[mine])),
+                        weighted_quantile(size[mine], weight[mine], 0.9),
+                    )
+        return found
+
+    def judged(self, scores_of: ServingHeldOut | None = None) -> Judged:
+        """Errors and bands, each band with the scores of the other folds of campaigns."""
+        low, high = np.empty(len(self.sample)), np.empty(len(self.sample))
+        other = scores_of or self
+        for number in sorted(set(self.fold.tolist())):
+            mine = self.fold == number
+            gone = {point for point, own in zip(self.sample.points, mine, strict=True) if own}
+            scores = other.scores(np.array([point not in gone for point in other.sample.points]))
+            for kind in sorted(set(self.kinds[mine].tolist())):
+                these = mine & (self.kinds == kind)
+                ends = scores.get(kind, (-BAND_NORMAL, 0.0, BAND_NORMAL))
+                low[these], high[these] = ends[0] * self.deviation[these], ends[2] * self.deviation[these]
+        labels = self.sample.labels
+        return Judged(
+            error=-self.log_ratio,
+            low=low,
+            high=high,
+            weight=weights_of(self.sample.points),
+            cluster=tuple(zip(labels.campaign, labels.part, strict=True)),
+            group=tuple(labels.kind),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingCalibrationRun:
     """Constants with the errors that they showed on rows left out."""
 
-    points: tuple[Point, ...]
-    families: tuple[str, ...]  # device family of each point
-    factors: ServingFactors
-    fitted: Values  # prediction of each point by the fit of all
-    held_out: Mapping[str, Values]  # device | model | source -> prediction of each point by a fit without it
-    known_bands: Mapping[str, Mapping[str, Band]]  # of the catalog: kept for figures that the rows do not have
-    source: str
-    as_of: str
+    sample: Sample
+    found: ServingCalibration
+    held_out: Mapping[str, ServingHeldOut]  # campaign | device
 
-    def ratio(self, fold: str) -> Values:
-        """Measured over predicted of every point, left out in a fold."""
-        return np.array([point.measured for point in self.points]) / self.held_out[fold]
-
-    def bands(self) -> dict[str, dict[str, Band]]:
-        """Quantiles of measured over predicted, over all three folds; by family where it has rows enough."""
-        found: dict[str, dict[str, Band]] = {}
-        for metric, holds in BANDS.items():
-            counts = np.array([holds(point) and not point.left_out for point in self.points])
-            groups = {"all": counts}
-            for family in sorted(set(self.families)):
-                own = counts & np.array([name == family for name in self.families])
-                if own.sum() >= FEWEST_ROWS:
-                    groups[family] = own
-            own_bands = {name: self._band(mask) for name, mask in groups.items() if mask.any()}
-            found[metric] = own_bands or dict(self.known_bands.get(metric, {}))
-        return found
-
-    def _band(self, mask: NDArray[np.bool_]) -> Band:
-        ratio = np.concatenate([self.ratio(fold)[mask] for fold in FOLDS])
-        errors = np.abs(1.0 / ratio - 1.0)
-        p10, p50, p90 = (float(value) for value in np.quantile(ratio, (0.1, 0.5, 0.9)))
-        return Band(
-            p10=p10,
-            p50=p50,
-            p90=p90,
-            rows=int(mask.sum()),
-            sources=len({point.source for point, counts in zip(self.points, mask, strict=True) if counts}),
-            median_error=float(np.median(errors)),
-            mean_error=float(np.mean(errors)),
-            p90_error=float(np.quantile(errors, 0.9)),
-        )
-
-    def by_source(self) -> dict[str, dict[str, float]]:
-        """Errors of each publication, left out: its figures that count."""
-        found: dict[str, dict[str, float]] = {}
-        errors = np.abs(1.0 / self.ratio("source") - 1.0)
-        for source in sorted({point.source for point in self.points}):
-            mine = [i for i, p in enumerate(self.points) if p.source == source and not p.left_out]
-            if mine:
-                part = errors[mine]
-                found[source] = {"figures": len(mine), "median": float(np.median(part)), "mean": float(np.mean(part))}
-        return found
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The figures that count."""
+        return self.sample.points
 
     def to_yaml(self) -> str:
         """The file that the catalog reads, `calibration/serving.yaml`."""
-        lines = [*_HEAD, f"schema: {SCHEMA}", f"defaults: {{as_of: {self.as_of}, status: inferred}}"]
-        lines += [f'source: "{self.source}"', f"common: {_mapping(self.factors.common)}", "engines:"]
-        lines += [f"  {_name(engine)}: {_mapping(own)}" for engine, own in self.factors.engines.items()]
-        lines += ["families:", *(f"  {name}: {_mapping(own)}" for name, own in self.factors.families.items()), "bands:"]
-        for metric, groups in self.bands().items():
-            lines.append(f"  {metric}:")
-            lines += [f"    {name}: {_mapping(_cells(band))}" for name, band in groups.items()]
-        lines += ["by_source:", *(f'  "{name}": {_mapping(own)}' for name, own in self.by_source().items()), ""]
-        return "\n".join(lines)
+        return serving_yaml(self.found)
 
 
 def calibrate_serving(
@@ -107,76 +127,73 @@ def calibrate_serving(
     *,
     source: str,
     as_of: str,
+    folds: Sequence[str] = ("campaign",),
     tell: Callable[[str], None] = lambda text: None,
 ) -> ServingCalibrationRun:
-    """Fit everything that the rows measured, then again without each device, model and source.
+    """Fit everything that the rows measured, then again without some campaigns, or devices.
 
     Raises
     ------
     InputError
         No row can be fitted: unknown devices or shapes, or nothing measured.
     """
-    entries = entries_of(rows, catalog)
-    batch = batch_of(entries) if entries else None
-    points = points_of(rows, batch) if batch else []
-    if batch is None or not points:
+    sample = sample_of(rows, catalog)
+    if sample is None:
         hint = "a row needs a device of the catalog, the shape of its model, its load, and a latency or tokens/s"
         raise InputError.of("nothing-to-fit", "no row of the table can be fitted", hint=hint)
-    sample = Sample.of(batch, points)
-    fit = ServingFit(sample)
+    held_out = {name: hold_out(sample, name, source=source, as_of=as_of, tell=tell) for name in folds}
     tell("all rows")
-    every = np.ones(len(points), dtype=bool)
-    whole = fit.fit(every)
-    held_out = {name: _without(fit, points, key, tell) for name, key in FOLDS.items()}
-    family_of = {entry.row: entry.device.family for entry in entries}
-    return ServingCalibrationRun(
-        points=tuple(points),
-        families=tuple(family_of[point.position] for point in points),
-        factors=fit.factors(whole, every),
-        fitted=fit.predict(whole),
-        held_out=held_out,
-        known_bands=catalog.serving.bands if catalog.serving else {},
-        source=source,
-        as_of=as_of,
+    mine = sample.take(fitted_to(sample))
+    campaigns = held_out["campaign"]
+    found = calibration_of(
+        mine, fit_serving(mine), source=source, as_of=as_of, scores=campaigns.scores(), errors=campaigns.errors()
+    )
+    return ServingCalibrationRun(sample=sample, found=found, held_out=held_out)
+
+
+def sample_of(rows: Sequence[ServingRow], catalog: Catalog) -> Sample | None:
+    """The figures that count, with a prediction; None without one."""
+    entries = entries_of(rows, catalog)
+    if not entries:
+        return None
+    batch = batch_of(entries)
+    points = [point for point in points_of(rows, batch) if not point.left_out]
+    if not points:
+        return None
+    sample = Sample.of([batch], points)
+    at_start = sample.moved(np.zeros((len(NAMES), len(sample))))
+    usable = np.isfinite(at_start)
+    return sample.take(usable) if (usable & fitted_to(sample)).any() else None
+
+
+def hold_out(
+    sample: Sample, what: str, *, source: str, as_of: str, tell: Callable[[str], None] = lambda text: None
+) -> ServingHeldOut:
+    """Predict the figures of every fold by constants fitted without it."""
+    key, count = FOLDS[what]
+    log_predicted, deviation = np.full(len(sample), np.nan), np.full(len(sample), np.nan)
+    number, tags = np.zeros(len(sample), dtype=int), np.full(len(sample), "", dtype=object)
+    usable = fitted_to(sample)
+    for i, fold in enumerate(joint_folds([key(point) for point in sample.points], count)):
+        if not (usable & ~fold.out).any():
+            continue
+        tell(f"without {what}s, {fold.name}")
+        shown = sample.take(usable & ~fold.out)
+        found = calibration_of(shown, fit_serving(shown), source=source, as_of=as_of)
+        log_predicted[fold.judged], deviation[fold.judged], tags[fold.judged] = told(found, sample.take(fold.judged))
+        number[fold.judged] = i
+    return ServingHeldOut(
+        sample=sample, log_predicted=log_predicted, deviation=deviation, tags=tuple(tags), fold=number
     )
 
 
-def _without(
-    fit: ServingFit, points: Sequence[Point], key: Callable[[Point], object], tell: Callable[[str], None]
-) -> Values:
-    """Every point by a fit from the expectations on, without what shares its key."""
-    keys = [key(point) for point in points]
-    predicted = np.full(len(points), np.nan)
-    for each in dict.fromkeys(keys):
-        tell(str(each))
-        out = np.array([own == each for own in keys])
-        predicted[out] = fit.predict(fit.fit(~out))[out]
-    return predicted
-
-
-_HEAD = (
-    "# The analytic tier of serving: constants that every engine and device shares, factors on them by engine and by",
-    "# device family, and the error that they showed on rows whose device, model or source was not used to fit (p10,",
-    "# p50, p90: quantiles of measured over predicted; errors are absolute shares).",
-    "# Written by `plan calibrate serving`; `make calibrate` makes the shipped one from the shipped rows.",
-)
-
-
-def _mapping(values: Mapping[str, float]) -> str:
-    return "{" + ", ".join(f"{name}: {_short(value)}" for name, value in values.items()) + "}"
-
-
-def _cells(band: Band) -> dict[str, float]:
-    return {name: getattr(band, name) for name in Band.__slots__ if name != "tag"}
-
-
-def _name(engine: str) -> str:
-    return engine if engine.replace("-", "").replace(".", "").isalnum() else f'"{engine}"'
-
-
-def _short(value: float) -> str:
-    """Five digits; YAML wants a point in a number with an exponent."""
-    if isinstance(value, int):
-        return str(value)
-    text = f"{value:.5g}"
-    return text.replace("e", ".0e") if "e" in text and "." not in text else text
+def told(found: ServingCalibration, sample: Sample) -> tuple[Values, Values, list[str]]:
+    """What a calibration says of figures, as plans and validation are told it: logarithm, deviation, tag."""
+    entries, firsts = sample.entries, sample.layouts[:, 0]
+    own = calibrated_entries(found, entries)
+    log_predicted = sample.log_predicted(side_by_side(own))
+    deviation = [
+        own[i].deviation(point.band_kind, experts=entries[i].arch.is_moe, layout=layout_kind_of(entries[i]))
+        for i, point in zip(firsts, sample.points, strict=True)
+    ]
+    return log_predicted, np.array(deviation), [own[i].tag for i in firsts]

@@ -1,234 +1,227 @@
-"""Fits the constants of serving: least squares on logarithms that a few bad rows cannot move, pulled to expectations.
+"""Fits the constants of serving as a mixed model in logarithms of times and rates.
 
-One common value for each constant, times a factor by engine and a factor by device family. A row belongs to one engine
-and one family, so that its derivative by their factors is its derivative by the common value.
+A constant is common to all engines and devices; an engine, its releases, a device family, its parts and the pair of
+engine and family move all work by a factor each, an engine and a family some of it by another. A campaign (publisher,
+release, model) has an offset for each kind of figure, a setup in it another, and ways of its own in two things that
+its rows do not state: how many clients send together, and how tokens crowd on experts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.calibrate.serving_priors import (
-    ENGINE_EXPECTATIONS,
-    FULL_ROWS,
-    HIDDEN_LAYOUT,
-    LOAD_WEIGHTS,
-    METRIC_WEIGHTS,
-    PULL,
-    SERVING_PRIORS,
-    USUAL_ERROR,
-)
+from planner.calibrate import linearised
+from planner.calibrate.linearised import Column, Effects, Name, Problem, grouping
+from planner.calibrate.mixed import Rows, Values, Variances
+from planner.calibrate.serving_priors import ESTIMATED, GROUPS, OFFSETS, OWN_PROMPTS, SERVERS, SERVING_PRIORS, UNFITTED
 from planner.carriers import dataclass
-from planner.estimate.serving_constants import ServingConstants
-from planner.validate.serving import METRICS, ServingBatch
+from planner.estimate.serving_constants import MOVES, UNSTATED, ServingConstants, format_kind, sustained
+from planner.validate.folds import weights_of
+from planner.validate.serving import METRICS, Entry, ServingBatch, layout_kind_of
 from planner.validate.serving_points import Point
 
-Values = NDArray[np.float64]
-_STEP = 0.02  # of a logarithm, for derivatives
-_ROUNDS, _TRIES = 80, 6
-_LITTLE = 1e-5  # relative gain at which the search ends
-_FIRST_DAMPING, _MORE, _LESS, _LEAST_DAMPING = 1e-2, 4.0, 3.0, 1e-4
-_FARTHEST = 0.5  # that one round may move a logarithm
-_WORST = 3.0  # |ln| of a prediction that is no number
+NAMES = tuple(SERVING_PRIORS)
+KINDS = tuple(f"{kind}{tail}" for kind in OFFSETS for tail in ("", " experts"))
+STEPS, INNER, LAST = 5, 2, 8  # linearisations, tail weights at each, and steps of the variances at the last
+_CLOSED = ("tpot", "ttft")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServingFactors:
-    """The result of one fit: common constants, and factors by engine and by device family."""
+class Labels:
+    """Of each figure: what its coefficients and offsets are named after."""
 
-    common: Mapping[str, float]
-    engines: Mapping[str, Mapping[str, float]]
-    families: Mapping[str, Mapping[str, float]]
+    engine: Sequence[str]
+    release: Sequence[str]  # with its engine
+    family: Sequence[str]
+    part: Sequence[str]
+    pair: Sequence[str]
+    format: Sequence[str]  # with its engine; "" for 16 bits
+    layout: Sequence[str]  # "" inside one fast domain
+    campaign: Sequence[str]
+    setup: Sequence[Hashable]
+    kind: Sequence[str]  # with " experts" where the model has some
+    experts: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Figures beside the entries that predict them."""
+    """Figures beside the entries that predict them, which lie in batches by kind of load."""
 
-    batch: ServingBatch
+    batches: tuple[ServingBatch, ...]
     points: tuple[Point, ...]
-    layouts: NDArray[np.int64]  # (points, most layouts of a row): entries of the row of each point
-    engines: tuple[str, ...]
-    families: tuple[str, ...]
+    layouts: NDArray[np.intp]  # (points, most layouts of a row): entries of the row of each point
+    point_of: NDArray[np.intp]  # a point of each entry's row
+    labels: Labels
 
     @classmethod
-    def of(cls, batch: ServingBatch, points: Sequence[Point]) -> Sample:
-        """Figures of the rows of a batch."""
+    def of(cls, batches: Sequence[ServingBatch], points: Sequence[Point]) -> Sample:
+        """Figures with the entries of their rows."""
+        first: dict[int, int] = {}
+        for i, point in enumerate(points):
+            first.setdefault(point.position, i)
+        kept: list[ServingBatch] = []
+        for batch in batches:
+            used = [i for i, entry in enumerate(batch.entries) if entry.row in first]
+            kinds = dict.fromkeys(batch.entries[i].load.kind for i in used)
+            for kind in kinds:
+                own = [i for i in used if batch.entries[i].load.kind == kind]
+                kept.append(batch.take(np.array(own, dtype=np.int64)))
+        entries = [entry for batch in kept for entry in batch.entries]
         of_row: dict[int, list[int]] = {}
-        for number, entry in enumerate(batch.entries):
+        for number, entry in enumerate(entries):
             of_row.setdefault(entry.row, []).append(number)
-        most = max(len(found) for found in of_row.values())
+        most = max((len(of_row[point.position]) for point in points), default=1)
         padded = [(of_row[p.position] + [of_row[p.position][0]] * most)[:most] for p in points]
+        layouts = np.array(padded, dtype=np.intp).reshape(len(points), most)
         return cls(
-            batch=batch,
+            batches=tuple(kept),
             points=tuple(points),
-            layouts=np.array(padded, dtype=np.int64).reshape(len(points), most),
-            engines=tuple(sorted({entry.engine for entry in batch.entries})),
-            families=tuple(sorted({entry.device.family for entry in batch.entries})),
+            layouts=layouts,
+            point_of=np.array([first[entry.row] for entry in entries], dtype=np.intp),
+            labels=_labels(points, [entries[own[0]] for own in layouts]),
         )
 
     @property
-    def measured(self) -> Values:
-        """What was measured, in base units."""
-        return np.array([point.measured for point in self.points], dtype=np.float64)
+    def entries(self) -> list[Entry]:
+        """Of all batches."""
+        return [entry for batch in self.batches for entry in batch.entries]
 
-    def predict(self, constants: ServingConstants) -> Values:
-        """Each figure; of several layouts that a row may have had, the fastest."""
-        said = self.batch.predict(constants)
+    def take(self, chosen: NDArray[np.bool_]) -> Sample:
+        """Some of the figures."""
+        return Sample.of(self.batches, [p for p, mine in zip(self.points, chosen, strict=True) if mine])
+
+    def __len__(self) -> int:
+        """Figures."""
+        return len(self.points)
+
+    @property
+    def log_measured(self) -> Values:
+        """Logarithm of what was measured, in base units."""
+        return np.log(np.array([point.measured for point in self.points], dtype=np.float64))
+
+    def log_predicted(self, constants: ServingConstants) -> Values:
+        """Logarithm of each figure; of several layouts that a row may have had, the fastest."""
+        parts, begin = [], 0
+        for batch in self.batches:
+            end = begin + len(batch.entries)
+            parts.append(batch.predict(_some(constants, slice(begin, end))))
+            begin = end
         metric = np.array([point.metric for point in self.points])
-        result = np.full(len(self.points), np.nan)
+        result = np.full(len(self), np.nan)
         for name in METRICS:
-            if name not in said:
-                continue
             mine = metric == name
-            values = said[name][self.layouts[mine]]
+            values = np.concatenate([part[name] for part in parts])[self.layouts[mine]]
             result[mine] = np.max(values, axis=1) if name == "output_tokens_per_s" else values[:, 0]
-        return result
-
-    def weights(self) -> Values:
-        """What each figure counts: by its kind, and less in a long table of one model on one device."""
-        keys = [(p.source, p.row.engine, p.device, p.row.model, p.metric) for p in self.points]
-        counts = {key: keys.count(key) for key in set(keys)}
-        stated = [1.0 if len(set(own)) == 1 else HIDDEN_LAYOUT for own in self.layouts]
-        kind = [METRIC_WEIGHTS[p.metric] * LOAD_WEIGHTS.get(p.row.load, 1.0) for p in self.points]
-        kind = [k * s for k, s in zip(kind, stated, strict=True)]
-        return np.array([0.0 if p.left_out else k * counts[key] ** -0.25 for p, k, key in zip(self.points, kind, keys)])
-
-
-@dataclass(frozen=True, slots=True)
-class _Unknown:
-    """One number that is fitted: the common value of a constant, or a factor on it."""
-
-    kind: str  # common | engine | family
-    constant: str
-    of: str  # engine or family
-
-
-class ServingFit:
-    """A sample with its unknowns: predict and fit."""
-
-    def __init__(self, sample: Sample) -> None:
-        self.sample = sample
-        common = [_Unknown("common", name, "") for name in SERVING_PRIORS]
-        engines = [
-            _Unknown("engine", n, e) for n, prior in SERVING_PRIORS.items() if prior.engine for e in sample.engines
-        ]
-        families = [
-            _Unknown("family", n, f) for n, prior in SERVING_PRIORS.items() if prior.family for f in sample.families
-        ]
-        self.unknowns = (*common, *engines, *families)
-        self.expected = np.array([_expected(each) for each in self.unknowns])
-        self.spread = np.array([getattr(SERVING_PRIORS[each.constant], each.kind) for each in self.unknowns])
-        self._place = {(u.kind, u.constant, u.of): i for i, u in enumerate(self.unknowns)}
-        entries = sample.batch.entries
-        self._engine = np.array([sample.engines.index(entry.engine) for entry in entries])
-        self._family = np.array([sample.families.index(entry.device.family) for entry in entries])
-        self._measured = np.log(sample.measured)
-        self._usual = np.array([USUAL_ERROR[point.metric] for point in sample.points])
-        self._weights = sample.weights()
-
-    def constants(self, logs: Values) -> ServingConstants:
-        """Constants of every entry."""
-        found = {}
-        for name, prior in SERVING_PRIORS.items():
-            value = np.full(len(self._engine), logs[self._place["common", name, ""]])
-            if prior.engine:
-                value = (
-                    value + np.array([logs[self._place["engine", name, e]] for e in self.sample.engines])[self._engine]
-                )
-            if prior.family:
-                value = (
-                    value + np.array([logs[self._place["family", name, f]] for f in self.sample.families])[self._family]
-                )
-            found[name] = np.minimum(np.exp(value), prior.most)
-        return ServingConstants(name="fit", **found)
-
-    def predict(self, logs: Values) -> Values:
-        """Each figure at these constants."""
-        return self.sample.predict(self.constants(logs))
-
-    def fit(self, used: NDArray[np.bool_], start: Values | None = None) -> Values:
-        """Logarithms of the unknowns that lose least on the figures in use; damped Gauss-Newton steps.
-
-        Figures that are further off than usual count ever less.
-        """
-        weights = self._weights * used
-        pull = (PULL / self.spread) ** 2 * np.sqrt(max(float((weights > 0).sum()), 1.0) / FULL_ROWS)
-        logs: Values = np.array(self.expected if start is None else start)
-        off, damping = self._off(logs), _FIRST_DAMPING
-        cost = self._cost(off, weights, logs, pull)
-        for _ in range(_ROUNDS):
-            slopes = self._slopes(logs, off) * (weights > 0)[:, None]
-            robust = weights / np.sqrt(1 + (off / self._usual) ** 2)
-            curvature = slopes.T @ (slopes * robust[:, None]) + np.diag(pull)
-            gradient = slopes.T @ (robust * off) + pull * (logs - self.expected)
-            for _ in range(_TRIES):
-                move = -np.linalg.solve(curvature + damping * np.diag(np.diag(curvature)), gradient)
-                there = logs + np.clip(move, -_FARTHEST, _FARTHEST)
-                off_there = self._off(there)
-                cost_there = self._cost(off_there, weights, there, pull)
-                if cost_there < cost:
-                    break
-                damping *= _MORE
-            else:
-                return logs
-            gain, logs, off, cost = (cost - cost_there) / cost, np.asarray(there), off_there, cost_there
-            damping = max(damping / _LESS, _LEAST_DAMPING)
-            if gain < _LITTLE:
-                return logs
-        return logs
-
-    def factors(self, logs: Values, used: NDArray[np.bool_]) -> ServingFactors:
-        """The fitted numbers by name; engines and families that no used figure speaks of are left out."""
-        entries = [self.sample.batch.entries[i] for i in self.sample.layouts[used & (self._weights > 0), 0]]
-        engines, families = {e.engine for e in entries}, {e.device.family for e in entries}
-        number = {each: float(np.exp(value)) for each, value in zip(self.unknowns, logs, strict=True)}
-        return ServingFactors(
-            common={
-                u.constant: min(v, SERVING_PRIORS[u.constant].most) for u, v in number.items() if u.kind == "common"
-            },
-            engines={
-                e: {u.constant: v for u, v in number.items() if u.of == e and u.kind == "engine"}
-                for e in sorted(engines)
-            },
-            families={
-                f: {u.constant: v for u, v in number.items() if u.of == f and u.kind == "family"}
-                for f in sorted(families)
-            },
-        )
-
-    def _off(self, logs: Values) -> Values:
         with np.errstate(all="ignore"):
-            off = np.log(self.predict(logs)) - self._measured
-        return np.asarray(np.where(np.isfinite(off), np.clip(off, -_WORST, _WORST), _WORST))
+            return np.asarray(np.log(result))
 
-    def _cost(self, off: Values, weights: Values, logs: Values, pull: Values) -> float:
-        loss = 2 * self._usual**2 * (np.sqrt(1 + (off / self._usual) ** 2) - 1)
-        return float(weights @ loss + pull @ (logs - self.expected) ** 2)
-
-    def _slopes(self, logs: Values, off: Values) -> Values:
-        """Derivative of each figure's logarithm by each unknown."""
-        slopes = np.zeros((len(off), len(self.unknowns)))
-        first = self.sample.layouts[:, 0]
-        engine, family = self._engine[first], self._family[first]
-        for i, each in enumerate(self.unknowns):
-            if each.kind == "common":
-                there = logs.copy()
-                there[i] += _STEP
-                slopes[:, i] = (self._off(there) - off) / _STEP
-                continue
-            whole = slopes[:, self._place["common", each.constant, ""]]
-            names, index = (self.sample.engines, engine) if each.kind == "engine" else (self.sample.families, family)
-            slopes[:, i] = np.where(index == names.index(each.of), whole, 0.0)
-        return slopes
+    def moved(self, moved: Values) -> Values:
+        """Logarithm of each figure with the constants moved by a logarithm each, (constants, points)."""
+        return self.log_predicted(constants_of(moved[:, self.point_of]))
 
 
-def _expected(unknown: _Unknown) -> float:
-    if unknown.kind == "common":
-        return float(np.log(SERVING_PRIORS[unknown.constant].value))
-    return (
-        float(np.log(ENGINE_EXPECTATIONS.get((unknown.of, unknown.constant), 1.0))) if unknown.kind == "engine" else 0.0
+def constants_of(moved: Values) -> ServingConstants:
+    """Constants at their expectation, moved by a logarithm each, (constants, entries)."""
+    found = {name: SERVING_PRIORS[name].value * np.exp(own) for name, own in zip(NAMES, moved, strict=True)}
+    return ServingConstants(name="fit", **sustained(found))
+
+
+def _some(constants: ServingConstants, which: slice) -> ServingConstants:
+    return ServingConstants(name=constants.name, **{name: getattr(constants, name)[which] for name in NAMES})
+
+
+def _labels(points: Sequence[Point], entries: Sequence[Entry]) -> Labels:
+    experts = np.array([entry.arch.is_moe for entry in entries], dtype=bool)
+    kinds = [f"{point.band_kind}{' experts' if has else ''}" for point, has in zip(points, experts, strict=True)]
+    campaigns = [" · ".join(map(str, point.campaign)) for point in points]
+    formats = [format_kind(entry.weights, entry.device) for entry in entries]
+    engines = [entry.engine or UNSTATED for entry in entries]
+    return Labels(
+        engine=engines,
+        release=[f"{engine} {point.release}" for point, engine in zip(points, engines, strict=True)],
+        family=[entry.device.family for entry in entries],
+        part=[entry.device.id for entry in entries],
+        pair=[f"{engine} on {entry.device.family}" for entry, engine in zip(entries, engines, strict=True)],
+        format=[f"{engine} {own}" if own else "" for engine, own in zip(engines, formats, strict=True)],
+        layout=[layout_kind_of(entry) for entry in entries],
+        campaign=campaigns,
+        setup=[
+            (campaign, kind, entry.device.id, entry.weights, entry.split)
+            for campaign, kind, entry in zip(campaigns, kinds, entries, strict=True)
+        ],
+        kind=kinds,
+        experts=experts,
+    )
+
+
+def columns_of(labels: Labels) -> list[Column]:
+    """Every coefficient, with the constants that it moves and its rows."""
+    every = np.arange(len(labels.engine))
+    found = [Column(name=("all", name), moves=((i, 1.0),), rows=every) for i, name in enumerate(NAMES)]
+    closed = np.isin([kind.split()[0] for kind in labels.kind], _CLOSED)
+    everywhere, experts = np.ones(len(every), dtype=bool), labels.experts
+    where = {
+        "engine host": ~np.isin(labels.engine, SERVERS),
+        "engine prompt": np.isin(labels.engine, OWN_PROMPTS),
+        "engine burst": closed,
+        "engine request": closed,
+        "engine experts": experts,
+        "burst": closed,
+        "skew": experts,
+    }
+    named = {"burst": labels.campaign, "skew": labels.campaign}
+    for group, (move, _) in GROUPS.items():
+        names = np.array(named.get(group) or getattr(labels, group.split()[0]))
+        mine = where.get(group, everywhere) & (names != "")
+        moves = tuple((NAMES.index(name), float(power)) for name, power in MOVES[move].items())
+        for name in sorted(set(names[mine].tolist())):
+            found.append(Column(name=(group, name), moves=moves, rows=np.flatnonzero(mine & (names == name))))
+    return found
+
+
+def deviation(name: Name) -> float:
+    """How far a coefficient is expected to go: a standard deviation of a logarithm."""
+    return SERVING_PRIORS[name[1]].spread if name[0] == "all" else GROUPS[name[0]][1]
+
+
+def problem_of(sample: Sample) -> Problem:
+    """A sample as the fitting engine takes it."""
+    return Problem(
+        columns=columns_of(sample.labels),
+        curve=sample.moved,
+        moves=len(NAMES),
+        rows=len(sample),
+        deviation=deviation,
+    )
+
+
+def fitted_to(sample: Sample) -> NDArray[np.bool_]:
+    """Which figures the fit is shown."""
+    return ~np.isin([kind.split()[0] for kind in sample.labels.kind], UNFITTED)
+
+
+def fit_serving(sample: Sample) -> Effects:
+    """Coefficients, their covariance and the variances of all offsets, from figures that are fitted to."""
+    kind = np.array([KINDS.index(name) for name in sample.labels.kind], dtype=np.intp)
+    sources = list(zip(sample.labels.campaign, sample.labels.kind, strict=True))
+    rows = Rows(
+        weight=weights_of(sample.points),
+        kind=kind,
+        source=grouping(sources, kind),
+        model=grouping(sample.labels.setup, kind),
+    )
+    guess = np.array([OFFSETS[name.split()[0]] for name in KINDS]) ** 2
+    return linearised.fit(
+        problem_of(sample),
+        sample.log_measured,
+        rows,
+        Variances(source=guess[:, 0], model=guess[:, 1], scatter=guess[:, 2]),
+        steps=STEPS,
+        inner=INNER,
+        last=LAST,
+        estimated=ESTIMATED,
+        odd_sources=True,
     )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from planner.calibrate.serving import FOLDS, ServingCalibrationRun, calibrate_serving
+import numpy as np
+
+from planner.calibrate.serving import ServingCalibrationRun, calibrate_serving
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.files import data_folder, read_text
 from planner.validate.rows import COLLECTED
-from planner.validate.serving import entries_of, predict_serving
+from planner.validate.serving import Entry, entries_of, predict_serving
+from planner.validate.serving_bars import ServingFold
 from planner.validate.serving_evidence import ServingEvidence
-from planner.validate.serving_result import serving_bands
 from planner.validate.serving_rows import SHIPPED_SERVING, shipped_serving_rows
 from planner.validate.serving_score import score_points
 
@@ -25,16 +27,30 @@ def gather_serving(catalog: Catalog, tell: Callable[[str], None] = lambda text: 
         The shipped constants are not what the shipped rows give.
     """
     rows = shipped_serving_rows()
-    found = calibrate_serving(rows, catalog, source=SHIPPED_SERVING, as_of=COLLECTED, tell=tell)
+    found = calibrate_serving(
+        rows, catalog, source=SHIPPED_SERVING, as_of=COLLECTED, folds=("campaign", "device"), tell=tell
+    )
     _demand_shipped(found)
     entries = entries_of(rows, catalog)
     return ServingEvidence(
         rows=rows,
         entries=entries,
         shipped=predict_serving(rows, catalog),
-        folds={fold: score_points(found.points, found.held_out[fold], entries) for fold in FOLDS},
-        bands=serving_bands(catalog),
+        folds=folds_of(found, entries),
     )
+
+
+def folds_of(found: ServingCalibrationRun, entries: Sequence[Entry]) -> dict[str, ServingFold]:
+    """Every figure left out, with its band: bands take their scores from the other campaigns."""
+    folds = {}
+    for name, own in found.held_out.items():
+        known = np.isfinite(own.log_predicted)
+        points = [point for point, usable in zip(own.sample.points, known, strict=True) if usable]
+        folds[name] = ServingFold(
+            scored=score_points(points, np.exp(own.log_predicted[known]), entries),
+            judged=own.judged(found.held_out["campaign"]).chosen(known),
+        )
+    return folds
 
 
 def _demand_shipped(found: ServingCalibrationRun) -> None:

@@ -1,8 +1,8 @@
-"""What the constants of serving are expected to be before rows are seen, and how far each may go.
+"""Where the constants of serving are expected before any row is seen, and how far each may move.
 
-An expectation is an engineer's: the share of memory bandwidth that a streaming read reaches, five microseconds for a
-kernel launch, ten for an all-reduce of a few kilobytes over NVLink. They were written down while the shipped rows were
-looked at. Engines and device families deviate from the common value by a factor near one.
+An expectation is an engineer's round figure: the share of memory bandwidth that a streaming read reaches, five
+microseconds for a kernel launch, ten for an all-reduce of a few kilobytes over NVLink. Spreads of the logarithm are
+wide, so that the rows decide; nothing is expected of one engine or device and not of another.
 """
 
 from __future__ import annotations
@@ -14,67 +14,81 @@ from planner.carriers import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """How far a constant may go: standard deviations of its logarithm; 0 = it does not differ by that."""
+class Expected:
+    """Expectation of one constant and spread of its logarithm."""
 
     value: float
-    common: float
-    engine: float = 0.0
-    family: float = 0.0
-    most: float = float("inf")
+    spread: float
+    meaning: str
 
 
-SERVING_PRIORS: Mapping[str, Spread] = MappingProxyType(
+SERVING_PRIORS: Mapping[str, Expected] = MappingProxyType(
     {
-        "bandwidth": Spread(value=0.86, common=0.08, engine=0.08, family=0.10, most=1.0),
-        "cache_bandwidth": Spread(value=0.78, common=0.12, engine=0.10, family=0.08, most=1.0),
-        "expert_bandwidth": Spread(value=0.85, common=0.08, most=1.0),
-        "compute": Spread(value=0.65, common=0.12, family=0.08, most=1.0),
-        "low_precision": Spread(value=0.87, common=0.08, most=1.0),
-        "expert_compute": Spread(value=0.30, common=0.20, most=1.0),
-        "attention_compute": Spread(value=0.25, common=0.20, most=1.0),
-        "link": Spread(value=0.65, common=0.15, most=1.0),
-        "routing_skew": Spread(value=0.30, common=0.20, most=0.9),
-        "kernel_unit_s": Spread(value=50e-6, common=0.15, engine=0.20, family=0.10),
-        "collective_s": Spread(value=9e-6, common=0.30, engine=0.30, family=0.15),
-        "step_s": Spread(value=200e-6, common=0.50),
-        "sequence_unit_s": Spread(value=0.234e-6, common=0.40, engine=0.35),
-        "prompt_step_s": Spread(value=2e-3, common=0.40),
-        "prompt_unit_s": Spread(value=80e-6, common=0.30, engine=0.30),
-        "request_s": Spread(value=30e-3, common=0.15, engine=0.25),
-        "burst": Spread(value=0.30, common=0.10, engine=0.15),
-    }
-)  # fmt: skip
-# Where an engine's constant is not expected to be the common one: software of 2022 and 2023 launches every kernel on
-# its own and reduces through NCCL; the second generation of compiled engines fuses more; SGLang processes all waiting
-# prompts before it decodes on; statically batched engines were measured without a server.
-ENGINE_EXPECTATIONS: Mapping[tuple[str, str], float] = MappingProxyType(
-    {
-        ("fastertransformer", "kernel_unit_s"): 2.0,
-        ("fastertransformer", "collective_s"): 4.5,
-        ("fastertransformer", "sequence_unit_s"): 0.3,
-        ("fastertransformer", "request_s"): 0.05,
-        ("trt-llm-0", "kernel_unit_s"): 2.0,
-        ("trt-llm-0", "collective_s"): 2.2,
-        ("trt-llm-0", "sequence_unit_s"): 0.3,
-        ("trt-llm-0", "request_s"): 0.05,
-        ("trt-llm", "kernel_unit_s"): 0.85,
-        ("trt-llm", "request_s"): 2.5,
-        ("trt-llm", "burst"): 0.6,
-        ("vllm", "burst"): 0.5,
-        ("sglang", "kernel_unit_s"): 1.15,
-        ("sglang", "burst"): 3.3,
-        ("llama.cpp", "kernel_unit_s"): 1.5,
-        ("llama.cpp", "collective_s"): 3.5,
-        ("neuron", "kernel_unit_s"): 2.0,
-        ("neuron", "collective_s"): 2.5,
+        "bandwidth": Expected(value=0.85, spread=0.10, meaning="share of the memory bandwidth, weights"),
+        "cache_bandwidth": Expected(value=0.80, spread=0.14, meaning="the same, reading the cache"),
+        "expert_bandwidth": Expected(value=0.80, spread=0.14, meaning="the same, reading experts"),
+        "compute": Expected(value=0.65, spread=0.14, meaning="share of the peak, linear products"),
+        "prompt_compute": Expected(value=1.00, spread=0.01, meaning="of that, for prompts"),
+        "low_precision": Expected(value=0.85, spread=0.07, meaning="of what 8 bits promise beyond 16"),
+        "unpack": Expected(value=0.80, spread=0.20, meaning="of products whose weights are unpacked first"),
+        "expert_compute": Expected(value=0.30, spread=0.21, meaning="share of the peak, grouped products"),
+        "attention_compute": Expected(value=0.25, spread=0.21, meaning="share of the peak, attention"),
+        "link": Expected(value=0.65, spread=0.14, meaning="share of the links"),
+        "pcie": Expected(value=0.50, spread=0.20, meaning="share of links over PCIe"),
+        "routing_skew": Expected(value=0.30, spread=0.21, meaning="share of tokens that visit experts visited"),
+        "kernel_unit_s": Expected(value=50e-6, spread=0.21, meaning="launching ten kernels  [s]"),
+        "collective_s": Expected(value=10e-6, spread=0.28, meaning="a collective of a few bytes  [s]"),
+        "step_s": Expected(value=200e-6, spread=0.35, meaning="the engine's loop, once a step  [s]"),
+        "sequence_unit_s": Expected(value=0.25e-6, spread=0.35, meaning="a sequence and ten kernels  [s]"),
+        "prompt_step_s": Expected(value=2e-3, spread=0.35, meaning="a step that holds prompts  [s]"),
+        "prompt_unit_s": Expected(value=80e-6, spread=0.28, meaning="ten kernels of such a step  [s]"),
+        "request_s": Expected(value=30e-3, spread=0.35, meaning="a request outside the engine  [s]"),
+        "front_request_s": Expected(value=4e-3, spread=0.30, meaning="a request in the server before the engine  [s]"),
+        "front_token_s": Expected(value=50e-6, spread=0.30, meaning="a token of its answer there  [s]"),
+        "burst": Expected(value=0.30, spread=0.35, meaning="clients of a closed loop that send at once"),
     }
 )
-PULL = 0.1  # weight of a deviation of one spread against a row that is off by one
-FULL_ROWS = 400.0  # at which the pull is as written; it grows with the root of the rows
-# What a figure counts: a first token has causes outside the model; a pile of unstated size, a data set of unstated
-# lengths and an old table of best batches are known less well than a step.
-METRIC_WEIGHTS = MappingProxyType({"tpot_s": 1.0, "ttft_s": 0.4, "output_tokens_per_s": 1.0, "batch_latency_s": 1.0})
-LOAD_WEIGHTS = MappingProxyType({"burst": 0.25, "mlperf": 0.5, "first": 0.6, "peak": 0.7, "single": 1.0})
-HIDDEN_LAYOUT = 0.5  # weight of a row that does not state its layout, so that the fastest one is predicted
-USUAL_ERROR = MappingProxyType({"tpot_s": 0.1, "ttft_s": 0.25, "output_tokens_per_s": 0.1, "batch_latency_s": 0.1})
+# Groups of coefficients: what each moves (`serving_constants.MOVES`), and how far it is expected to go.
+GROUPS: Mapping[str, tuple[str, float]] = MappingProxyType(
+    {
+        "engine": ("work", 0.10),
+        "engine host": ("host", 0.50),
+        "engine prompt": ("prompt", 1.00),
+        "engine burst": ("burst", 0.50),
+        "engine request": ("request", 0.60),
+        "engine experts": ("experts", 0.15),
+        "release": ("work", 0.03),
+        "family": ("work", 0.08),
+        "part": ("work", 0.03),
+        "pair": ("work", 0.08),
+        "format": ("work", 0.10),
+        "layout": ("work", 0.20),
+        "burst": ("burst", 0.40),
+        "skew": ("skew", 0.25),
+    }
+)
+# Servers of today replay graphs of kernels and differ little in it; engines of static batches and of one card launch
+# in ways of their own.
+SERVERS = ("vllm", "sglang", "trt-llm", "tgi", "mindie")
+OWN_PROMPTS = ("llama.cpp", "mlc-llm")  # engines of one card, whose kernels for prompts are not those of servers
+ESTIMATED = ("engine", "family", "pair", "format")  # whose deviation the rows decide; the guess weighs as four of them
+# By kind of figure: deviations of the offset of a campaign, of a setup in it, and of the scatter. What a figure weighs
+# in the fit is by these; bands are by what is estimated of them. Piles, open loops and rates under limits are not
+# fitted to: their queues hide the engine.
+OFFSETS: Mapping[str, tuple[float, float, float]] = MappingProxyType(
+    {
+        "tpot": (0.12, 0.08, 0.08),
+        "ttft": (0.12, 0.12, 0.20),
+        "throughput": (0.10, 0.08, 0.08),
+        "served": (0.12, 0.10, 0.08),
+        "static": (0.12, 0.08, 0.06),
+        "first": (0.20, 0.15, 0.10),
+        "single": (0.06, 0.06, 0.05),
+        "prompt": (0.05, 0.30, 0.25),
+        "timely": (0.20, 0.15, 0.15),
+        "pile": (0.30, 0.15, 0.20),
+        "open": (0.25, 0.15, 0.20),
+    }
+)
+UNFITTED = ("timely", "pile", "open")
+DISAGGREGATED = 0.30  # deviation of pools that send each other caches: no row is of one

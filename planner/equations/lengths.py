@@ -132,6 +132,72 @@ def _share_below(quantile: FloatOrArray, shift: FloatOrArray) -> FloatOrArray:
     return np.vectorize(normal.cdf, otypes=[float])(score - shift)[()]  # type: ignore[no-any-return]
 
 
+@equation("EQ-TRF-6")
+def lognormal_length(mean: FloatOrArray, variation: FloatOrArray, score: FloatOrArray) -> FloatOrArray:
+    """Length at a quantile of a log-normal distribution.
+
+    Parameters
+    ----------
+    mean
+        Mean m.  [tokens]
+    variation
+        Coefficient of variation c: standard deviation over mean.
+    score
+        Quantile z of the standard normal distribution.
+
+    Returns
+    -------
+    Length.  [tokens]
+
+    Notes
+    -----
+    Eq. (1):  x = m exp(z sigma - sigma^2 / 2),  sigma^2 = ln(1 + c^2)
+
+    References
+    ----------
+    [1] N. L. Johnson, S. Kotz, N. Balakrishnan, "Continuous Univariate Distributions," vol. 1, 2nd ed., 1994, ch. 14.
+
+    Examples
+    --------
+    >>> float(lognormal_length(200, 0, 3)), round(float(lognormal_length(200, 1, 0)), 1)
+    (200.0, 141.4)
+    """
+    square = np.log1p(as_float(variation) ** 2)
+    return np.asarray(as_float(mean) * np.exp(as_float(score) * np.sqrt(square) - square / 2))
+
+
+@equation("EQ-TRF-7")
+def largest_score(draws: FloatOrArray) -> FloatOrArray:
+    """Mean of the largest of many draws from the standard normal distribution.
+
+    Parameters
+    ----------
+    draws
+        Number n of draws.  [count]
+
+    Returns
+    -------
+    Mean of the largest, at least 0; within 0.1 from 10 draws on.
+
+    Notes
+    -----
+    Eq. (1):  z = a - (ln ln n + ln 4 pi) / (2 a) + 0.5772 / a,  a = sqrt(2 ln n)
+
+    References
+    ----------
+    [1] H. Cramer, "Mathematical Methods of Statistics," 1946, sec. 28.6: extreme values.
+
+    Examples
+    --------
+    >>> [round(float(largest_score(n)), 2) for n in (1, 10, 1000)]
+    [0.0, 1.63, 3.27]
+    """
+    logs = np.log(np.maximum(as_float(draws), np.e))
+    root = np.sqrt(2 * logs)
+    found = root - (np.log(logs) + np.log(4 * np.pi)) / (2 * root) + 0.5772 / root
+    return np.asarray(np.where(as_float(draws) > 1, np.maximum(found, 0.0), 0.0))
+
+
 @equation("EQ-TRF-3")
 def squared_variation(mean: FloatOrArray, second_moment: FloatOrArray) -> FloatOrArray:
     """Squared coefficient of variation: the burstiness c_a^2 when the quantity is the gap between arrivals.

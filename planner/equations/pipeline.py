@@ -38,6 +38,38 @@ def bubble_fraction(
     return (as_float(pipeline_stages) - 1.0) / (as_float(virtual_stages) * micro_batches)
 
 
+@equation("EQ-PIPE-6")
+def idle_stage_factor(pipeline_stages: FloatOrArray, in_flight: FloatOrArray) -> FloatOrArray:
+    """Time of work on a pipeline that has less in flight than stages, over that on a full one.
+
+    Parameters
+    ----------
+    pipeline_stages
+        Stages p.  [count]
+    in_flight
+        Pieces m that walk the stages at the same time, at least 1.  [count]
+
+    Returns
+    -------
+    Factor, at least 1.
+
+    Notes
+    -----
+    Eq. (1):  p / min(p, m): of p stages m work.
+
+    References
+    ----------
+    [1] Y. Huang et al., "GPipe," NeurIPS 2019, sec. 2.2.
+
+    Examples
+    --------
+    >>> float(idle_stage_factor(4, 1)), float(idle_stage_factor(4, 3)), float(idle_stage_factor(4, 64))
+    (4.0, 1.3333333333333333, 1.0)
+    """
+    stages = as_float(pipeline_stages)
+    return stages / np.minimum(stages, np.maximum(as_float(in_flight), 1.0))
+
+
 @equation("EQ-PIPE-2")
 def zero_bubble_idle_s(
     pipeline_stages: FloatOrArray,

@@ -7,6 +7,8 @@ import numpy as np
 from planner.equations.percentiles import normal_share_below
 from planner.equations.registry import FloatOrArray, as_float, equation
 
+NORMAL_P99 = 2.3263478740408408  # 99th percentile of the standard normal distribution
+
 
 @equation("EQ-QUE-1")
 def resident_tokens_mean(
@@ -80,6 +82,67 @@ def prefill_queue_wait_s(
     rate = as_float(requests_per_s)
     free = 1 - rate * as_float(service_s)
     return np.where(free > 0, rate * as_float(service_second_moment) / (2 * np.where(free > 0, free, 1.0)), np.inf)
+
+
+@equation("EQ-QUE-13")
+def staffed_batch(batch_limit: FloatOrArray) -> FloatOrArray:
+    """Mean batch at which 99 of 100 random arrivals find a slot.
+
+    Parameters
+    ----------
+    batch_limit
+        Slots B.  [sequences]
+
+    Returns
+    -------
+    Sequences in service, in the mean; at least half a slot.  [sequences]
+
+    Notes
+    -----
+    Eq. (1):  b + z sqrt(b) = B,  z = 2.326: the number in service of many slots is spread as a Poisson number.
+
+    References
+    ----------
+    [1] S. Halfin, W. Whitt, "Heavy-Traffic Limits for Queues with Many Exponential Servers," Operations Research
+        29(3), 1981 (square-root staffing).
+
+    Examples
+    --------
+    >>> [round(float(staffed_batch(slots)), 1) for slots in (16, 256, 2048)]
+    [9.0, 221.4, 1945.4]
+    """
+    slots = as_float(batch_limit)
+    root = (-NORMAL_P99 + np.sqrt(NORMAL_P99**2 + 4 * slots)) / 2
+    return np.asarray(np.maximum(root**2, 0.5))
+
+
+@equation("EQ-QUE-14")
+def tail_wait_s(mean_wait_s: FloatOrArray) -> FloatOrArray:
+    """Wait that 99 of 100 requests do not exceed, of a queue with a given mean wait.
+
+    Parameters
+    ----------
+    mean_wait_s
+        Mean wait W.  [s]
+
+    Returns
+    -------
+    99th percentile, as of an exponential wait.  [s]
+
+    Notes
+    -----
+    Eq. (1):  W_99 = W ln 100: waits are close to exponential at high load.
+
+    References
+    ----------
+    [1] J. F. C. Kingman, "On Queues in Heavy Traffic," Journal of the Royal Statistical Society B 24(2), 1962.
+
+    Examples
+    --------
+    >>> round(float(tail_wait_s(1.0)), 3)
+    4.605
+    """
+    return np.asarray(as_float(mean_wait_s) * np.log(100.0))
 
 
 @equation("EQ-QUE-3")

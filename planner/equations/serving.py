@@ -199,7 +199,7 @@ def group_bandwidth_bytes_per_s(
     -----
     Eq. (1):  v = min(all, (n - 1) pair)  inside a fast domain,
               v = min(all, host)          inside a node,
-              v = min(all, inter-node)    between nodes.
+              v = min(all, inter-node)    between nodes; a device without fast links has those of its host and network.
     A switch has pair = all; in a mesh or torus a small group uses only the links between its own.
 
     References
@@ -213,6 +213,7 @@ def group_bandwidth_bytes_per_s(
     150.0
     """
     size, fast = as_float(ranks), as_float(all_bytes_per_s)
+    fast = np.where(fast > 0, fast, np.inf)
     inside = np.minimum(fast, as_float(pair_bytes_per_s) * np.maximum(size - 1, 1))
     in_node = np.minimum(fast, as_float(host_bytes_per_s))
     across = np.minimum(fast, as_float(inter_node_bytes_per_s))

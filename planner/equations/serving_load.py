@@ -82,6 +82,41 @@ def loaded_time_per_output_token_s(
     return np.where(free > 0, as_float(decode_step_s) / np.where(free > 0, free, 1.0), np.inf)
 
 
+@equation("EQ-SRV-27")
+def front_end_s(
+    requests: FloatOrArray, output_tokens: FloatOrArray, request_s: FloatOrArray, token_s: FloatOrArray
+) -> FloatOrArray:
+    """Time of one process between clients and engine: parse, tokenise, and send every token on.
+
+    Parameters
+    ----------
+    requests
+        Requests N.  [count]
+    output_tokens
+        Tokens O of an answer.  [tokens]
+    request_s, token_s
+        Time f of a request and h of a token.  [s]
+
+    Returns
+    -------
+    Time, beside that of the engine: no run of N requests is shorter.  [s]
+
+    Notes
+    -----
+    Eq. (1):  T = N (f + O h)
+
+    References
+    ----------
+    [1] A pipeline is as fast as its slowest part; f and h are fitted on runs of many short answers.
+
+    Examples
+    --------
+    >>> float(front_end_s(1000, 200, 4e-3, 50e-6))
+    14.0
+    """
+    return as_float(requests) * (as_float(request_s) + as_float(output_tokens) * as_float(token_s))
+
+
 @equation("EQ-SRV-20")
 def offline_makespan_s(
     requests: FloatOrArray,

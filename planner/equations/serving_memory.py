@@ -26,6 +26,7 @@ WORKSPACE_MEASURED_ON_BYTES = 80 * GIB
 SINGLE_OVERHEAD_BYTES = 0.15 * GIB
 GROUP_OVERHEAD_BYTES = 0.6 * GIB
 
+LOCAL_STEP_TOKENS, LOCAL_OVERHEAD_BYTES = 512.0, 0.5e9  # of llama.cpp; its device context (recalled)
 PREEMPTION_RESERVE = 0.05  # of the cache pool, against sequences that outgrow the mean
 
 
@@ -129,6 +130,35 @@ def engine_overhead_bytes(tensor_parallel: FloatOrArray) -> FloatOrArray:
     0.6
     """
     return np.where(as_float(tensor_parallel) > 1, GROUP_OVERHEAD_BYTES, SINGLE_OVERHEAD_BYTES)
+
+
+@equation("EQ-SRV-26")
+def local_buffer_bytes(vocab_size: FloatOrArray) -> FloatOrArray:
+    """Buffers that llama.cpp computes a step in: the logits of its largest step, at 32 bits.
+
+    Parameters
+    ----------
+    vocab_size
+        Entries V of the vocabulary.  [count]
+
+    Returns
+    -------
+    Bytes of the device that holds the head.  [B]
+
+    Notes
+    -----
+    Eq. (1):  B = 512 * 4 V: a step takes up to 512 tokens, its default, and room is kept for as many logits.
+
+    References
+    ----------
+    [1] ggml-org/llama.cpp, common/common.h (n_ubatch); src/llama-context.cpp (graph of the worst case).
+
+    Examples
+    --------
+    >>> float(local_buffer_bytes(128256)) / 1e6
+    262.668288
+    """
+    return LOCAL_STEP_TOKENS * 4.0 * as_float(vocab_size)
 
 
 @equation("EQ-SRV-4")

@@ -8,6 +8,8 @@ tier, so that it always has the band of the family.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, Device, RuleError
 from planner.equations.bands import band_quantile, lognormal_p90
@@ -41,6 +43,11 @@ def margin(band: Band | None, confidence: float) -> float:
     if band is None:
         return 1.0
     return max(1.0, float(band_quantile(band.p50, band.p90, confidence)))
+
+
+def inverse(band: Band) -> Band:
+    """The band of a time whose rate has one."""
+    return replace(band, p10=1.0 / band.p90, p50=1.0 / band.p50, p90=1.0 / band.p10)
 
 
 def kind_of_job(*, experts: bool, adapters: bool) -> str:

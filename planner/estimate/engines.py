@@ -16,7 +16,7 @@ GIB = 1024**3
 LARGE_BYTES = 70 * GIB  # from here on vLLM schedules as for an H100
 MIDDLE_BYTES, HUGE_BYTES = 35 * GIB, 160 * GIB  # where SGLang changes its chunk
 
-Fraction = Literal["of_device", "of_free", "static"]
+Fraction = Literal["of_device", "of_free", "static", "local"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +27,13 @@ class EngineRules:
     max_num_seqs: int
     max_batched_tokens: int
     memory_fraction: float
-    fraction: Fraction  # of the device; of what weights leave free; of the device for weights and cache alone
+    # of the device; of what weights leave free; of the device for weights and cache alone; of the device, the table
+    # of the input embedding in the host's memory
+    fraction: Fraction
     source: str
+    narrow_sums: bool = False  # products are added up at 16 bits
+    vendors: tuple[str, ...] = ()  # whose devices it runs on; () = not known to be fewer than all
+    formats: tuple[str, ...] = ()  # of weights that it serves; () = all but files of llama.cpp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,9 @@ class Limits:
     fraction: Fraction
 
 
+# Whose devices and which weights: installation pages and lists of quantisations of each project (recalled, 2026-11-23)
+_FILES = ("fp32", "fp16", "bf16", "q4_k_m", "q4_k_s", "q4_0", "q4_1", "q5_0", "q8_0", "mxfp4")
+_PLAIN = ("fp32", "fp16", "bf16", "int8")
 _VLLM = "vllm-project/vllm: vllm/engine/arg_utils.py, get_batch_defaults; gpu_memory_utilization"
 ENGINES: Mapping[str, EngineRules] = MappingProxyType(
     {
@@ -49,19 +57,24 @@ ENGINES: Mapping[str, EngineRules] = MappingProxyType(
             EngineRules(name="vllm", max_num_seqs=256, max_batched_tokens=2048, memory_fraction=0.9,
                         fraction="of_device", source=_VLLM),
             EngineRules(name="sglang", max_num_seqs=2048, max_batched_tokens=8192, memory_fraction=0.88,
-                        fraction="static",
+                        fraction="static", vendors=("nvidia", "amd", "intel", "huawei", "google"),
                         source="sgl-project/sglang: python/sglang/srt/server_args.py (mem_fraction_static)"),
             EngineRules(name="trt-llm", max_num_seqs=2048, max_batched_tokens=8192, memory_fraction=0.9,
-                        fraction="of_free",
+                        fraction="of_free", vendors=("nvidia",),
                         source="NVIDIA TensorRT-LLM: Tuning Max Batch Size and Max Num Tokens; Memory Usage"),
             EngineRules(name="fastertransformer", max_num_seqs=256, max_batched_tokens=8192, memory_fraction=0.9,
-                        fraction="of_free", source="static batches of the size that is asked for; assumed as above"),
-            EngineRules(name="llama.cpp", max_num_seqs=256, max_batched_tokens=2048, memory_fraction=0.95,
-                        fraction="of_device", source="ggml-org/llama.cpp: common/common.h (n_batch); slots as asked"),
+                        fraction="of_free", vendors=("nvidia",), formats=_PLAIN,
+                        source="static batches of the size that is asked for; assumed as above"),
+            EngineRules(name="llama.cpp", max_num_seqs=256, max_batched_tokens=2048, memory_fraction=0.99,
+                        fraction="local", narrow_sums=True, formats=_FILES,
+                        vendors=("nvidia", "amd", "apple", "intel", "huawei"),
+                        source="ggml-org/llama.cpp: common/common.h (n_batch), src/llama-model.cpp (host input)"),
             EngineRules(name="jetstream", max_num_seqs=256, max_batched_tokens=8192, memory_fraction=0.9,
-                        fraction="of_device", source="assumed as vLLM: JetStream runs the slots asked for"),
+                        fraction="of_device", vendors=("google", "nvidia"), formats=(*_PLAIN, "int4", "fp8"),
+                        source="assumed as vLLM: JetStream runs the slots asked for"),
             EngineRules(name="neuron", max_num_seqs=256, max_batched_tokens=8192, memory_fraction=0.9,
-                        fraction="of_device", source="assumed as vLLM: Neuron compiles for the batch asked for"),
+                        fraction="of_device", vendors=("aws",), formats=(*_PLAIN, "fp8"),
+                        source="assumed as vLLM: Neuron compiles for the batch asked for"),
         )
     }
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What serving engines have no kernels for: 8-bit floats on generations that they have left behind.
+"""What serving engines do not run: devices of other vendors, formats of other engines, 8-bit floats on old devices.
 
 Other formats run on old devices one way or another (integers by unpacking), 16 and 32 bits everywhere.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from planner.catalog.model import Device
+from planner.estimate.engines import ENGINES, EngineRules, engine_rules
 from planner.estimate.serving_tiers import fleet_engine
 from planner.scenario.schema import ServingFleet
 
@@ -20,6 +21,31 @@ OLD_CAPABILITY: Mapping[str, float] = MappingProxyType(
 # vllm-project/vllm 0.33.0: vllm/model_executor/layers/quantization/fp8.py, and in
 # sgl-project/sglang 0.5.23: python/sglang/srt/layers/quantization/fp8.py
 FP8_CAPABILITY: Mapping[str, float] = MappingProxyType({"vllm": 7.5, "sglang": 8.0})
+
+
+def not_run(fleet: ServingFleet, device: Device) -> str:
+    """Why a fleet's engine serves nothing on a device, or nothing in its format, and what does; "" where it does.
+
+    What a user measured is served, whatever is known here, and of other vendors nothing is known.
+    """
+    rules = engine_rules(fleet.engine)
+    if rules is None or fleet.tier == "measured" or fleet.throughput_tokens_per_s_per_device is not None:
+        return ""
+    known = {vendor for one in ENGINES.values() for vendor in one.vendors}
+    if rules.vendors and device.vendor in known - {*rules.vendors}:
+        able = [one.name for one in ENGINES.values() if not one.vendors or device.vendor in one.vendors]
+        return f"{device.id}: {rules.name} does not run on devices of {device.vendor}; {', '.join(able)} may"
+    if not _serves(rules, fleet.weights):
+        able = [one.name for one in ENGINES.values() if _serves(one, fleet.weights)]
+        return f"{device.id}: {rules.name} does not serve weights in {fleet.weights}; {', '.join(able)} may"
+    return ""
+
+
+def _serves(rules: EngineRules, weights: str) -> bool:
+    """Files of llama.cpp are served by it, and by those that read them; other formats by all but a few engines."""
+    if rules.formats:
+        return weights in rules.formats
+    return not weights.startswith("q") or rules.name in ("vllm", "sglang")
 
 
 def lacks_kernels(fleet: ServingFleet, device: Device) -> bool:

@@ -49,6 +49,7 @@ class Machine:
     node_devices: Any = 1
     host_bytes_per_s: Any = 0.0  # PCIe
     inter_node_bytes_per_s: Any = float("nan")  # network, share of one device
+    pcie: Any = 0.0  # 1 where devices of the fast domain talk over PCIe: a shared bus, through the host
     constants: StepConstants = field(default_factory=StepConstants)  # of the device family; the analytic tier's
     family: str = ""  # of the device
     overheads: tuple[tuple[str, float], ...] = ()  # fitted, by framework: device work over that of a tuned stack

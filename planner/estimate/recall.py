@@ -62,6 +62,11 @@ def figures_of(*things: Any, texts: bool = False) -> bytes:
     """A digest of every number in dataclasses, arrays and tuples, in their order, and of `texts` where asked for.
 
     A number and an array of one element are the same.
+
+    Raises
+    ------
+    TypeError
+        A thing is none of these: left out, two questions that differ in it would have one answer.
     """
     parts: list[bytes] = []
     for thing in things:
@@ -89,6 +94,8 @@ def _collect(thing: Any, parts: list[bytes]) -> None:
         parts.append(thing)
     elif thing is None:
         parts.append(b"-")
+    else:
+        raise TypeError(f"no figures are known of a {type(thing).__name__}")
 
 
 def _size(answer: Any) -> int:

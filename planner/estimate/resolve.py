@@ -19,6 +19,7 @@ from planner.equations.memory import usable_memory_bytes
 from planner.equations.rules import optimizer_steps, tokens_per_step
 from planner.estimate.bands import ErrorBand, error_band, kind_of_job
 from planner.estimate.device_constants import fitted_on, step_constants
+from planner.estimate.engines import engine_rules
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.resolve_run import run_spec
@@ -200,6 +201,7 @@ def machine_of(
         scale_up_devices=max(shape.scale_up_devices, 1),
         node_devices=shape.devices,
         host_bytes_per_s=host,
+        pcie=float(link is None or link.pattern == "pcie"),
         inter_node_bytes_per_s=math.nan if inter_node_bytes_per_s is None else inter_node_bytes_per_s,
     )
 
@@ -237,6 +239,8 @@ def serving_machine(device: Device, shape: Shape, inter_node_bytes_per_s: float 
     return machine_of(device, shape, math.nan, 1.0, inter_node_bytes_per_s)
 
 
-def peaks_of(arch: Architecture, weights: str, device: Device, shape: Shape) -> ServingPeaks:
-    """Peaks at which a share of a device computes a model in a format."""
-    return serving_peaks(arch, weights, device.peak_flop_per_s).shared(shape.compute_share)
+def peaks_of(arch: Architecture, weights: str, device: Device, shape: Shape, engine: str | None = None) -> ServingPeaks:
+    """Peaks at which a share of a device computes a model in a format, by an engine's kernels."""
+    rules = engine_rules(engine)
+    sums = rules is not None and rules.narrow_sums
+    return serving_peaks(arch, weights, device.peak_flop_per_s, narrow_sums=sums).shared(shape.compute_share)

@@ -17,11 +17,13 @@ from planner.equations.memory import layers_of_fullest_stage
 from planner.equations.registry import FloatOrArray, as_float
 from planner.equations.serving_load import loaded_time_per_output_token_s, steady_state_requests_per_s
 from planner.equations.serving_memory import (
+    LOCAL_OVERHEAD_BYTES,
     activation_workspace_bytes,
     engine_overhead_bytes,
     free_fraction_kv_pool_bytes,
     kv_pool_bytes,
     largest_running_batch,
+    local_buffer_bytes,
 )
 from planner.estimate.engines import Fraction
 from planner.estimate.machine import Machine
@@ -73,6 +75,7 @@ class ServingSpec:
     page_tokens: int = PAGE_TOKENS
     resident_tokens: FloatOrArray | None = None  # mean length in the cache; None = of requests of equal length
     longest_tokens: FloatOrArray | None = None  # that must fit; None = of requests of equal length
+    workspace_share: FloatOrArray = 1.0  # of a full step's workspace: less where steps are made smaller
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +128,11 @@ def weight_bytes_of_model(arch: Architecture, weights: str) -> float:
 def serving_memory(arch: Architecture, spec: ServingSpec, layout: ReplicaLayout, machine: Machine) -> ServingMemory:
     """Memory of the fullest device: weights, workspace, overhead, and cache of the planned batch."""
     weights = _device_weight_bytes(arch, spec.weights, layout)
-    workspace = activation_workspace_bytes(arch.is_moe, machine.memory_bytes)
-    overhead = engine_overhead_bytes(layout.tp)
+    workspace = as_float(activation_workspace_bytes(arch.is_moe, machine.memory_bytes)) * spec.workspace_share
+    overhead = as_float(engine_overhead_bytes(layout.tp))
+    if spec.fraction == "local":
+        weights = as_float(weights) - host_table_bytes(arch, spec.weights) / as_float(layout.tp)
+        workspace, overhead = as_float(local_buffer_bytes(arch.vocab_size)), as_float(LOCAL_OVERHEAD_BYTES)
     pool = _cache_pool(spec, machine, weights, workspace, overhead)
     mean_tokens, longest_tokens = spec.resident_tokens, spec.longest_tokens
     if mean_tokens is None:
@@ -161,6 +167,11 @@ def serving_memory(arch: Architecture, spec: ServingSpec, layout: ReplicaLayout,
         batch=batch,
         missing_bytes=missing,
     )
+
+
+def host_table_bytes(arch: Architecture, weights: str) -> float:
+    """The input embedding, which llama.cpp keeps in the host's memory unless the head needs it too.  [B]"""
+    return 0.0 if arch.tied_embeddings else stored_bytes(arch, weights).plain * float(arch.input_embedding_parameters)
 
 
 def _cache_pool(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import fields
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from planner.carriers import dataclass
-from planner.catalog.model import Band, Catalog, Device
-from planner.catalog.training_calibration import widened
+from planner.catalog.model import Band, Catalog, Device, ServingCalibration
 from planner.equations.registry import FloatOrArray
 from planner.errors import InputError
 
@@ -22,10 +27,13 @@ class ServingConstants:
     bandwidth: FloatOrArray  # of device memory, reading weights
     compute: FloatOrArray  # of the peak, linear products
     link: FloatOrArray
+    pcie: FloatOrArray | None = None  # of a link over PCIe; None = as any link
     cache_bandwidth: FloatOrArray | None = None  # of device memory, reading the cache; None = as weights
     expert_bandwidth: FloatOrArray | None = None
     attention_compute: FloatOrArray | None = None  # of the 16-bit peak; None = as linear products
     expert_compute: FloatOrArray | None = None
+    prompt_compute: FloatOrArray = 1.0  # of `compute`, for prompts: where kernels are made for single tokens
+    unpack: FloatOrArray = 1.0  # of what products sustain, where kernels unpack weights that no hardware takes
     routing_skew: FloatOrArray = 0.0  # share of the tokens of a batch that visit experts already visited
     kernel_unit_s: FloatOrArray = 0.0  # per ten kernels
     collective_s: FloatOrArray = 0.0
@@ -36,6 +44,8 @@ class ServingConstants:
     sequence_unit_s: FloatOrArray = 0.0  # per running sequence and ten kernels
     low_precision: FloatOrArray = 1.0  # of a peak twice that of 16 bits, what more than half of it brings
     request_s: FloatOrArray = 0.0  # enters the time to first token
+    front_request_s: FloatOrArray = 0.0  # of the server between clients and engine, one process
+    front_token_s: FloatOrArray = 0.0
     burst: FloatOrArray = 0.0  # share of a closed loop's clients that send at once
     error: tuple[tuple[str, float], ...] = ()
     error_source: str = ""
@@ -60,61 +70,186 @@ IDEAL = ServingConstants(
     error_source=_CALIBRATION,
 )
 
-SHARES = (
-    "bandwidth", "cache_bandwidth", "expert_bandwidth", "compute", "expert_compute", "attention_compute", "link",
-    "low_precision",
+# Of these the peak is the most; near it they rise ever less.
+MOST: Mapping[str, float] = MappingProxyType(
+    {
+        "bandwidth": 1.0, "cache_bandwidth": 1.0, "expert_bandwidth": 1.0, "compute": 1.0, "expert_compute": 1.0,
+        "attention_compute": 1.0, "link": 1.0, "pcie": 1.0, "low_precision": 1.0, "unpack": 1.0,
+        "routing_skew": 0.9, "burst": 1.0,
+    }
 )  # fmt: skip
-# Bands of families without rows are wider by this power: 1.5 makes a p90 of 1.10 one of 1.15.
-UNSEEN_FAMILY, UNSEEN_VENDOR = 1.5, 2.0
+_BEND = 8.0
+# What a factor of an engine, a family, a part ... moves, as powers of constants.
+MOVES: Mapping[str, Mapping[str, float]] = MappingProxyType(
+    {
+        "work": {
+            "bandwidth": -1, "cache_bandwidth": -1, "expert_bandwidth": -1, "compute": -1, "expert_compute": -1,
+            "attention_compute": -1, "link": -1, "pcie": -1, "kernel_unit_s": 1, "collective_s": 1, "step_s": 1,
+            "sequence_unit_s": 1, "prompt_step_s": 1, "prompt_unit_s": 1,
+        },
+        "host": {"kernel_unit_s": 1, "step_s": 1, "sequence_unit_s": 1},
+        "prompt": {"prompt_compute": -1},
+        "experts": {"expert_bandwidth": -1, "expert_compute": -1},
+        "request": {"request_s": 1},
+        "burst": {"burst": 1},
+        "skew": {"routing_skew": 1},
+    }
+)  # fmt: skip
+LEVELS = ("engine", "family", "part", "pair", "format", "layout")
+# Kinds of figures that have bands; those of a first token, and those that are rates.
+FIRST, RATES = ("ttft", "first", "prompt"), ("throughput", "served", "timely", "pile", "single", "prompt")
+PLAIN = ("bf16", "fp16", "fp32")
+UNSTATED = "unstated"  # engine of rows that name none
+
+
+def sustained(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Constants within what is possible: a share of a peak nears it and does not pass it.
+
+    Below half of the most they stay as they are (within 0.1 %); the root is smooth, so that a fit can follow it.
+    """
+    return {
+        name: value if name not in MOST else value / (1 + (value / MOST[name]) ** _BEND) ** (1 / _BEND)
+        for name, value in values.items()
+    }
+
+
+def format_kind(weights: str, device: Device) -> str:
+    """How many bits weights have, and whether a device computes in them; "" for 16 and 32 bits."""
+    if weights in PLAIN:
+        return ""
+    if weights in ("fp8", "int8", "q8_0"):
+        return "8 bits" if weights in device.peak_flop_per_s else "8 bits unpacked"
+    return "4 bits" if "fp4" in device.peak_flop_per_s and weights.endswith("fp4") else "4 bits unpacked"
+
+
+def layout_kind(devices: float, pp: float, fast_devices: float, pcie: float, *, apart: bool = False) -> str:
+    """What of a layout makes its times less known; "" inside one fast domain.
+
+    Parameters
+    ----------
+    devices, pp
+        Of one replica.
+    fast_devices
+        That a link joins; 1 where there is none.
+    pcie
+        Whether that link is PCIe.
+    apart
+        Prompts and answers are worked on by different replicas.
+    """
+    if apart:
+        return "disaggregated"
+    if pp > 1:
+        return "pipeline"
+    if devices <= 1:
+        return ""
+    if pcie or fast_devices <= 1:
+        return "host links"
+    return "" if devices <= fast_devices else "nodes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """Constants of an engine on a device, and how far they were off where they could be held against measurements."""
+    """Constants of an engine on a device, and how far they may be off where nobody measured."""
 
     constants: ServingConstants
-    tag: str  # calibrated | inherited | uncalibrated: rows of engine and family, of the engine alone, of neither
+    tag: str  # calibrated | inherited | unfitted: rows of the pair, of both apart, of one or neither; see `band`
     family: str
     engine: str
-    tpot: Band  # measured over predicted
-    ttft: Band
-    throughput: Band
+    found: ServingCalibration
+    names: Mapping[str, str]  # level -> name; "" where the level plays no part
+
+    def deviation(self, kind: str, *, experts: bool, layout: str = "") -> float:
+        """Standard deviation of the logarithm of what a new campaign measures."""
+        sense = "first" if kind in FIRST else "work"
+        own = self.found.bands[kind]["experts" if experts else "dense"]
+        total = own.spread**2
+        for level, name in {**self.names, "layout": layout}.items():
+            if name:
+                trait = self.found.traits.get(level, {}).get(name)
+                total += (trait.spread[sense] if trait else self.found.unknown[level][sense]) ** 2
+        return float(np.sqrt(total))
+
+    def band(self, kind: str, *, experts: bool, layout: str = "") -> Band:
+        """Quantiles of measured over predicted of a kind of figure.
+
+        Rows are those of this kind of engine and family together; without one the band is inherited, however near.
+        """
+        spread, own = self.deviation(kind, experts=experts, layout=layout), self.found.bands[kind]
+        of_kind = own["experts" if experts else "dense"]
+        pair = self.found.traits.get("pair", {}).get(self.names["pair"])
+        rows, sources = pair.rows.get(kind, (0, 0)) if pair and self._seen(layout) else (0, 0)
+        low, middle, high = (math.exp(score * spread) for score in of_kind.scores)
+        return Band(
+            p10=low,
+            p50=middle,
+            p90=high,
+            rows=rows,
+            sources=sources,
+            median_error=of_kind.median_error,
+            mean_error=of_kind.mean_error,
+            p90_error=of_kind.p90_error,
+            tag="calibrated" if rows else "unfitted" if self.tag == "unfitted" else "inherited",
+        )
+
+    def _seen(self, layout: str) -> bool:
+        """Whether rows speak of a kind of layout and of the format: what is known of the pair is not known of them."""
+        kinds = (("layout", layout), ("format", self.names["format"]))
+        known = [self.found.traits.get(level, {}).get(name) for level, name in kinds if name]
+        return all(trait is not None and (trait.factors or trait.rows) for trait in known)
 
 
-def serving_constants(catalog: Catalog, device: Device, engine: str) -> Calibrated:
-    """Common constants times the factors of an engine and of a device's family, 1 where there are none.
+def serving_constants(catalog: Catalog, device: Device, engine: str, weights: str = "bf16") -> Calibrated:
+    """Common constants times the factors of an engine, a device's family and part, the pair of them and a format.
 
     Raises
     ------
     InputError
         The catalog has no constants of serving, or names one that the equations do not know.
     """
-    found = catalog.serving
-    if found is None:
+    return calibrated(demanded(catalog), device, engine, weights)
+
+
+def demanded(catalog: Catalog) -> ServingCalibration:
+    """The constants of a catalog; InputError where it has none."""
+    if catalog.serving is None:
         raise InputError.of(
             "no-constants", "the catalog has no calibration/serving.yaml", hint="plan calibrate serving"
         )
+    return catalog.serving
+
+
+def calibrated(found: ServingCalibration, device: Device, engine: str, weights: str) -> Calibrated:
+    """The same of a calibration that no catalog holds yet."""
     known = {field.name for field in fields(ServingConstants)}
     if unknown := sorted(set(found.common) - known):
         message = f"calibration/serving.yaml names constants that no equation takes: {', '.join(unknown)}"
         raise InputError.of("unknown-constant", message, hint=f"the names are {', '.join(sorted(known))}")
-    own, ours = found.engines.get(engine, {}), found.families.get(device.family, {})
-    values = {name: value * own.get(name, 1.0) * ours.get(name, 1.0) for name, value in found.common.items()}
-    values |= {name: min(values[name], 1.0) for name in SHARES if name in values}
-    widen = 1.0 if ours else UNSEEN_FAMILY if device.vendor == "nvidia" else UNSEEN_VENDOR
-    bands = {}
-    for metric in ("tpot", "ttft", "throughput"):
-        group = found.bands[metric]
-        bands[metric] = widened(group.get(device.family, group["all"]), widen)
+    kind, engine = format_kind(weights, device), engine or UNSTATED
+    names = {
+        "engine": engine,
+        "family": device.family,
+        "part": device.id,
+        "pair": f"{engine} on {device.family}",
+        "format": f"{engine} {kind}" if kind else "",
+    }
+    own = {level: found.traits.get(level, {}).get(name) for level, name in names.items()}
+    values = dict(found.common)
+    for trait in own.values():
+        for move, factor in trait.factors.items() if trait else ():
+            for name, power in MOVES[move].items():
+                values[name] = values[name] * factor**power
+    tag = "calibrated" if own["pair"] else "inherited" if own["engine"] and own["family"] else "unfitted"
+    bands = found.bands
     return Calibrated(
         constants=ServingConstants(
             name=f"calibrated {found.constants_id}",
-            error=tuple((metric, band.median_error) for metric, band in bands.items()),
-            error_source=f"{found.provenance.source}, rows left out, {found.provenance.as_of}",
-            **values,
+            error=tuple((kind, bands[kind]["dense"].median_error) for kind in ("tpot", "ttft", "throughput")),
+            error_source=f"{found.provenance.source}, campaigns left out, {found.provenance.as_of}",
+            **sustained(values),
         ),
-        tag="calibrated" if own and ours else "inherited" if own or ours else "uncalibrated",
+        tag=tag,
         family=device.family,
         engine=engine,
-        **bands,
+        found=found,
+        names=names,
     )

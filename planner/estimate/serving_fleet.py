@@ -141,6 +141,7 @@ class Replicas:
             [getattr(self.replica.machine, name) for name in _RATES],
             [getattr(constants, name) for name in names],
             (self.limits, self.margins, *figures),
+            texts=True,
         )
         targets = tuple(sorted(ask.targets_s.items()))
         told = (ask.weights, ask.kv_cache, targets, ask.arrival_variability, ask.spread)
@@ -183,6 +184,16 @@ def request_shape(requests: Requests) -> RequestShape:
     return replace(shape, mix=Mix(share=share, classes=classes))
 
 
+def _open_loop(ask: FleetAsk, replicas: Replicas, requests: Requests, *, at_confidence: bool = True) -> dict[str, Any]:
+    """What the models of an open loop (`serving_open`) are asked about, all but the limit on sequences."""
+    return {
+        "replica": Slowed(replica=replicas.replica, factor=replicas.margins.engine if at_confidence else 1.0),
+        "shape": request_shape(requests),
+        "arrival_variability": ask.arrival_variability,
+        "max_batched_tokens": replicas.limits.max_batched_tokens,
+    }
+
+
 WHOLE, PREFILL, DECODE = 0, 1, 2  # what a replica does of a request
 ROLES: tuple[Literal["whole", "prefill", "decode"], ...] = ("whole", "prefill", "decode")
 
@@ -206,14 +217,8 @@ def capacity_within_targets(
     def asked() -> OpenLoad:
         if role != WHOLE:
             return _pool(ask, replicas, requests, batch, role, None, at_confidence=True)
-        return slo_capacity(
-            Slowed(replica=replicas.replica, factor=replicas.margins.engine),
-            request_shape(requests),
-            ask.targets(replicas.margins),
-            batch,
-            arrival_variability=ask.arrival_variability,
-            max_batched_tokens=replicas.limits.max_batched_tokens,
-        )
+        targets = ask.targets(replicas.margins)
+        return slo_capacity(targets=targets, batch_limit=batch, **_open_loop(ask, replicas, requests))
 
     return replicas.recalled(f"capacity {role}", ask, asked, requests, batch)
 
@@ -233,14 +238,8 @@ def rate_within_targets(
         return capacity_within_targets(ask, replicas, requests, batch, role).requests_per_s
 
     def asked() -> Values:
-        return largest_rate(
-            Slowed(replica=replicas.replica, factor=replicas.margins.engine),
-            request_shape(requests),
-            ask.targets(replicas.margins),
-            batch,
-            arrival_variability=ask.arrival_variability,
-            max_batched_tokens=replicas.limits.max_batched_tokens,
-        )
+        targets = ask.targets(replicas.margins)
+        return largest_rate(targets=targets, batch_limit=batch, **_open_loop(ask, replicas, requests))
 
     return replicas.recalled("rate", ask, asked, requests, batch)
 
@@ -260,15 +259,8 @@ def load_of(
     def asked() -> OpenLoad:
         if role != WHOLE:
             return _pool(ask, replicas, requests, batch, role, requests_per_s, at_confidence=at_confidence)
-        factor = replicas.margins.engine if at_confidence else 1.0
-        return load_at(
-            Slowed(replica=replicas.replica, factor=factor),
-            request_shape(requests),
-            requests_per_s,
-            batch,
-            arrival_variability=ask.arrival_variability,
-            max_batched_tokens=replicas.limits.max_batched_tokens,
-        )
+        asked_of = _open_loop(ask, replicas, requests, at_confidence=at_confidence)
+        return load_at(requests_per_s=requests_per_s, batch_limit=batch, **asked_of)
 
     return replicas.recalled(f"load {role} {at_confidence}", ask, asked, requests, batch, requests_per_s)
 
@@ -279,40 +271,21 @@ def keeps_targets(
     """Whether each replica keeps every target at a rate at the confidence asked for; see `serving_open.keeps`."""
 
     def asked() -> NDArray[np.bool_]:
-        return keeps(
-            Slowed(replica=replicas.replica, factor=replicas.margins.engine),
-            request_shape(requests),
-            ask.targets(replicas.margins),
-            batch,
-            requests_per_s,
-            arrival_variability=ask.arrival_variability,
-            max_batched_tokens=replicas.limits.max_batched_tokens,
-        )
+        sent: dict[str, Any] = {"requests_per_s": requests_per_s, "batch_limit": batch}
+        return keeps(targets=ask.targets(replicas.margins), **sent, **_open_loop(ask, replicas, requests))
 
     return replicas.recalled("keeps", ask, asked, requests, batch, requests_per_s)
 
 
 def keeps_targets_idle(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray) -> NDArray[np.bool_]:
     """Whether each replica keeps every target at any rate at the confidence asked for; see `serving_open`."""
-    return keeps_idle(
-        Slowed(replica=replicas.replica, factor=replicas.margins.engine),
-        request_shape(requests),
-        ask.targets(replicas.margins),
-        batch,
-        arrival_variability=ask.arrival_variability,
-        max_batched_tokens=replicas.limits.max_batched_tokens,
-    )
+    targets = ask.targets(replicas.margins)
+    return keeps_idle(targets=targets, batch_limit=batch, **_open_loop(ask, replicas, requests))
 
 
 def idle_latencies_s(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray) -> dict[str, Values]:
     """Of each target the latency of replicas that hardly anything is sent to, at the confidence asked for.  [s]"""
-    load = idle_at(
-        Slowed(replica=replicas.replica, factor=replicas.margins.engine),
-        request_shape(requests),
-        batch,
-        arrival_variability=ask.arrival_variability,
-        max_batched_tokens=replicas.limits.max_batched_tokens,
-    )
+    load = idle_at(batch_limit=batch, **_open_loop(ask, replicas, requests))
     first = as_float(replicas.margins.first_token)
     return {name: load.latency_s(name) * (first if name.startswith("ttft") else 1.0) for name in ask.targets_s}
 
@@ -321,15 +294,8 @@ def class_latencies_s(
     ask: FleetAsk, replicas: Replicas, requests: Requests, requests_per_s: FloatOrArray, batch: FloatOrArray
 ) -> dict[str, Values]:
     """Of each target the latency of each class of a mix at a rate, at the confidence asked for: (classes, n).  [s]"""
-    found = of_classes(
-        Slowed(replica=replicas.replica, factor=replicas.margins.engine),
-        request_shape(requests),
-        ask.targets_s,
-        requests_per_s,
-        batch,
-        arrival_variability=ask.arrival_variability,
-        max_batched_tokens=replicas.limits.max_batched_tokens,
-    )
+    asked: dict[str, Any] = {"names": ask.targets_s, "requests_per_s": requests_per_s, "batch_limit": batch}
+    found = of_classes(**asked, **_open_loop(ask, replicas, requests))
     first = as_float(replicas.margins.first_token)
     return {name: value * (first if name.startswith("ttft") else 1.0) for name, value in found.items()}
 

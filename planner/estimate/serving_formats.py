@@ -10,6 +10,7 @@ storage, but computes at its 16-bit peak, or at fp32 where it has no 16-bit unit
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from planner.architecture.model import Architecture
@@ -32,6 +33,7 @@ class Format:
         ""  # moe: of a mixture-of-experts checkpoint only the experts; latent: of one with latent attention
     )
     plain_bits: float = 16.0  # of embeddings and head
+    weight_only: bool = False  # products are of 16 bits everywhere: kernels unpack the weights on the way
 
     def bytes_per_parameter(self, hidden_size: int) -> float:
         """Bytes of one value with its share of the scale (none where the width is unknown)."""
@@ -47,9 +49,17 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "fp8": Format(bits=8, compute=("fp8", *_SIXTEEN)),
         "fp8-block": Format(bits=8, scale_bytes=4, group_values=128 * 128, compute=("fp8", *_SIXTEEN)),
         "int8": Format(bits=8, scale_bytes=2, group_values=0, compute=("int8", *_SIXTEEN)),
-        "int4": Format(bits=4, scale_bytes=2, group_values=128, experts_only="moe"),
+        "int4": Format(bits=4, scale_bytes=2, group_values=128, experts_only="moe", weight_only=True),
         # 4-bit blocks, half of two tensors of a layer and the head at 6.56 bits; ggml-org/llama.cpp, tools/quantize
         "q4_k_m": Format(bits=4.83, plain_bits=6.56),
+        "q4_k_s": Format(bits=4.58, plain_bits=6.56),
+        # blocks of 32 values with a 16-bit scale, or a scale and a least value; ggml-org/ggml, src/ggml-common.h
+        "q4_0": Format(bits=4, scale_bytes=2, group_values=32, plain_bits=6.56),
+        "q4_1": Format(bits=4, scale_bytes=4, group_values=32, plain_bits=6.56),
+        "q5_0": Format(bits=5, scale_bytes=2, group_values=32, plain_bits=6.56),
+        "q8_0": Format(bits=8, scale_bytes=2, group_values=32, plain_bits=8.5),
+        # all weights, tables too, in groups of 32 with a 16-bit scale; mlc-ai/mlc-llm, docs/compilation (q4f16_1)
+        "q4f16": Format(bits=4, scale_bytes=2, group_values=32, plain_bits=4.5),
         "mxfp4": Format(bits=4, scale_bytes=1, group_values=32, compute=("fp4", *_SIXTEEN), experts_only="moe"),
         "nvfp4": Format(bits=4, scale_bytes=1, group_values=16, compute=("fp4", *_SIXTEEN), experts_only="latent"),
     }
@@ -95,19 +105,32 @@ class ServingPeaks:
     linear: FloatOrArray
     expert: FloatOrArray
     attention: FloatOrArray
+    linear_unpacked: FloatOrArray = 0.0  # 1 where weights of the format are unpacked by kernels: no hardware takes them
+    expert_unpacked: FloatOrArray = 0.0
 
     def shared(self, share: FloatOrArray) -> ServingPeaks:
         """Peaks of a share of the device (MIG, fractional instances)."""
         part = as_float(share)
-        return ServingPeaks(
+        return replace(
+            self,
             linear=as_float(self.linear) * part,
             expert=as_float(self.expert) * part,
             attention=as_float(self.attention) * part,
         )
 
 
-def serving_peaks(arch: Architecture, weights: str, peak_flop_per_s: Mapping[str, float]) -> ServingPeaks:
-    """Peaks at which a device computes a model in a format; nan where it has none that could."""
+def serving_peaks(
+    arch: Architecture, weights: str, peak_flop_per_s: Mapping[str, float], *, narrow_sums: bool = False
+) -> ServingPeaks:
+    """Peaks at which a device computes a model in a format; nan where it has none that could.
+
+    With `narrow_sums` an engine adds products up at 16 bits: consumer cards do that at twice their listed 16-bit rate,
+    which is of sums at 32 bits; either way it is half of their rate of 8-bit integers.
+    """
+    if narrow_sums:
+        sixteen = max(peak_flop_per_s.get(name, 0.0) for name in _SIXTEEN)
+        fast = max(sixteen, peak_flop_per_s.get("int8", 0.0) / 2)
+        peak_flop_per_s = {**peak_flop_per_s, **dict.fromkeys(_SIXTEEN, fast or float("nan"))}
     chosen = FORMATS[weights]
     plain = FORMATS["fp32"] if weights == "fp32" else FORMATS["bf16"]
     linear = plain if _experts_only(chosen, arch) else chosen
@@ -115,7 +138,14 @@ def serving_peaks(arch: Architecture, weights: str, peak_flop_per_s: Mapping[str
         linear=_best(linear, peak_flop_per_s),
         expert=_best(chosen, peak_flop_per_s),
         attention=_best(plain, peak_flop_per_s),
+        linear_unpacked=_unpacked(linear, peak_flop_per_s),
+        expert_unpacked=_unpacked(chosen, peak_flop_per_s),
     )
+
+
+def _unpacked(chosen: Format, peak_flop_per_s: Mapping[str, float]) -> float:
+    narrow = chosen.compute[0] not in _SIXTEEN
+    return float(chosen.weight_only or (narrow and not peak_flop_per_s.get(chosen.compute[0])))
 
 
 def _best(chosen: Format, peak_flop_per_s: Mapping[str, float]) -> float:

@@ -221,10 +221,11 @@ class Replica:
         cached = as_float(cached_tokens)
         new = np.maximum(as_float(tokens) - cached, 1.0)
         latency = as_float(self.constants.collective_s) * alone
+        share = self.constants.prompt_compute
         with np.errstate(divide="ignore"):
             terms = {
-                "linear": self._linear(new, reads=alone, head=alone, head_tokens=1.0),
-                "experts": self._experts(new, reads=alone),
+                "linear": self._linear(new, reads=alone, head=alone, head_tokens=1.0, share=share),
+                "experts": self._experts(new, reads=alone, share=share),
                 "attention": self._prefill_attention(as_float(tokens), cached),
                 "collectives": self._collectives(new, latency),
                 "pipeline": self._pipeline(new, latency),
@@ -248,6 +249,10 @@ class Replica:
             as_float(share) * narrow_format_share(peak, self.peaks.attention, own.low_precision),
         )
 
+    def _kept(self, unpacked: FloatOrArray) -> FloatOrArray:
+        """Share that products keep where kernels unpack the weights."""
+        return np.where(as_float(unpacked) > 0, self.constants.unpack, 1.0) if np.any(unpacked) else 1.0
+
     def _launch(self, batch: FloatOrArray) -> FloatOrArray:
         own, mine = self.constants, as_float(batch) / as_float(self.layout.dp)  # each attention rank has its scheduler
         fixed = as_float(
@@ -256,7 +261,13 @@ class Replica:
         return fixed + as_float(own.step_s)
 
     def _linear(
-        self, tokens: FloatOrArray, *, reads: bool, head: bool, head_tokens: FloatOrArray | None = None
+        self,
+        tokens: FloatOrArray,
+        *,
+        reads: bool,
+        head: bool,
+        head_tokens: FloatOrArray | None = None,
+        share: FloatOrArray = 1.0,
     ) -> FloatOrArray:
         """Attention projections, dense and shared feed-forward, router; the head when it runs."""
         work = self.work
@@ -267,10 +278,14 @@ class Replica:
         rows = as_float(tokens)
         flop_count = 2 * ((linear + plain) * rows + top * (rows if head_tokens is None else head_tokens))
         return self._time(
-            read_bytes * reads, flop_count / as_float(self.layout.stage_devices), self.peaks.linear, None, None
+            read_bytes * reads,
+            flop_count / as_float(self.layout.stage_devices),
+            self.peaks.linear,
+            as_float(self.constants.bandwidth) * self._kept(self.peaks.linear_unpacked),
+            as_float(self.constants.compute) * share * self._kept(self.peaks.linear_unpacked),
         )
 
-    def _experts(self, tokens: FloatOrArray, *, reads: bool) -> FloatOrArray:
+    def _experts(self, tokens: FloatOrArray, *, reads: bool, share: FloatOrArray = 1.0) -> FloatOrArray:
         """Routed experts: the distinct ones a batch touches are read, k of them computed per token."""
         read_bytes, flop_count = as_float(0.0), as_float(0.0)
         spread = 1 + (as_float(tokens) - 1) * (1 - as_float(self.constants.routing_skew))
@@ -281,13 +296,13 @@ class Replica:
             flop_count = flop_count + 2 * each * layer.experts_per_token * as_float(tokens)
         stage = as_float(self.layout.stage_devices)
         imbalance = as_float(expert_imbalance(self.layout.ep))
-        own = self.constants
+        own, kept = self.constants, self._kept(self.peaks.expert_unpacked)
         return self._time(
             read_bytes / stage,
             flop_count * imbalance / stage,
             self.peaks.expert,
-            own.expert_bandwidth,
-            own.expert_compute,
+            as_float(own.bandwidth if own.expert_bandwidth is None else own.expert_bandwidth) * kept,
+            as_float(own.compute if own.expert_compute is None else own.expert_compute) * share * kept,
         )
 
     def _decode_attention(
@@ -301,6 +316,9 @@ class Replica:
             cache = cache + layer.count * layer.cache_bytes_per_token * seen * share
             cache = cache + layer.count * 2 * layer.state_bytes * share
             flop_count = flop_count + layer.count * layer.decode_flop_per_pair * seen
+            if np.any(layer.index_flop_per_pair):  # every tensor rank keeps the whole index
+                cache = cache + layer.count * layer.index_bytes_per_token * as_float(context_tokens)
+                flop_count = flop_count + layer.count * layer.index_flop_per_pair * as_float(context_tokens)
         own = as_float(batch) / as_float(self.layout.dp)
         shared = as_float(tokens) / as_float(self.layout.stage_devices)
         limits = self.constants
@@ -318,6 +336,9 @@ class Replica:
             pairs = as_float(causal_pair_count(prompt, layer.window_tokens))
             pairs = pairs - as_float(causal_pair_count(cached, layer.window_tokens))
             flop_count = flop_count + layer.count * layer.prefill_flop_per_pair * pairs
+            if np.any(layer.index_flop_per_pair):
+                whole = as_float(causal_pair_count(prompt)) - as_float(causal_pair_count(cached))
+                flop_count = flop_count + layer.count * layer.index_flop_per_pair * whole
         share = flop_count / as_float(self.layout.stage_devices)
         return self._time(0.0, share, self.peaks.attention, None, self.constants.attention_compute)
 
@@ -330,16 +351,39 @@ class Replica:
         """
         ranks, ep, cp = as_float(self.layout.stage_devices), as_float(self.layout.ep), as_float(self.layout.cp)
         payload = as_float(tokens) / as_float(self.layout.dp) * self.work.hidden * ACTIVATION_BYTES
-        reduce_s = self._latency(ranks, latency_s) + as_float(ring_all_reduce_s(payload, ranks, self._link(ranks)))
-        attention_s = reduce_s + 2 * self._latency(cp, latency_s)
-        attention_s = attention_s + as_float(ring_all_reduce_s(payload, cp, self._link(cp)))
+        reduce_s = self._latency(ranks, latency_s) + self._all_reduce(payload, ranks)
+        attention_s = reduce_s
+        if np.any(cp > 1):
+            attention_s = attention_s + 2 * self._latency(cp, latency_s) + self._all_reduce(payload, cp)
         total = as_float(0.0)
         for layer in self.work.layers:
             sent = payload * layer.experts_per_token
-            exchange_s = self._latency(ep, latency_s) + as_float(all_to_all_s(sent, ep, self._link(ep)))
+            exchange_s = self._latency(ep, latency_s) + self._all_to_all(sent, ep)
             spread = (ep > 1) & (as_float(self.layout.dp) > 1) & (as_float(layer.experts_per_token) > 0)
             total = total + layer.count * (attention_s + np.where(spread, 2 * exchange_s, reduce_s))
         return total
+
+    def _all_reduce(self, payload: FloatOrArray, ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All-reduce inside the fast domain; across domains each device reduces its part over its own link.  [s]"""
+        inside = self._members(ranks)
+        time = as_float(ring_all_reduce_s(payload, inside, self._link(inside)))
+        if np.any(ranks > inside):
+            domains = ranks / inside
+            part = as_float(ring_all_reduce_s(as_float(payload) / inside, domains, self._link(ranks)))
+            time = time + np.where(domains > 1, part, 0.0)
+        return time
+
+    def _all_to_all(self, payload: FloatOrArray, ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All-to-all: what leaves the fast domain goes over each device's own link, while the rest goes inside.  [s]"""
+        inside = self._members(ranks)
+        time = as_float(all_to_all_s(as_float(payload) * inside / ranks, inside, self._link(inside)))
+        if np.any(ranks > inside):
+            time = np.maximum(time, as_float(payload) * (1 - inside / ranks) / self._link(ranks))
+        return time
+
+    def _members(self, ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Ranks of a group that share a fast domain: neighbours.  [count]"""
+        return np.minimum(ranks, as_float(self.machine.scale_up_devices))
 
     def _pipeline(self, tokens: FloatOrArray, latency_s: FloatOrArray) -> FloatOrArray:
         """Hops of the activations from stage to stage, at the slowest link that the replica spans."""
@@ -361,7 +405,11 @@ class Replica:
             machine.node_devices,
             machine.inter_node_bytes_per_s,
         )
-        return as_float(rate) * as_float(self.constants.link)
+        own = self.constants
+        if own.pcie is None or not np.any(machine.pcie):
+            return as_float(rate) * as_float(own.link)
+        on_bus = (as_float(machine.pcie) > 0) & (as_float(ranks) <= as_float(machine.node_devices))
+        return as_float(rate) * np.where(on_bus, own.pcie, own.link)
 
     def _latency(self, ranks: FloatOrArray, latency_s: FloatOrArray) -> NDArray[np.float64]:
         """Fixed cost of a collective: none alone, between nodes taken as twice that inside one (not fitted)."""

@@ -12,7 +12,7 @@ from typing import Any
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, Device
-from planner.estimate.bands import margin
+from planner.estimate.bands import inverse, margin
 from planner.estimate.engines import DEFAULT_ENGINE, engine_rules
 from planner.estimate.serving_constants import TEXTBOOK, ServingConstants, serving_constants
 from planner.estimate.serving_fleet import FleetAsk, Margins
@@ -27,14 +27,19 @@ class ServingTier:
     engine: str  # that the constants are of
     family: str
     constants: ServingConstants
-    tag: str  # measured | calibrated | inherited | uncalibrated
+    tag: str  # measured | calibrated | inherited | unfitted, see `Calibrated`; uncalibrated: no constants are used
     inherited_from: str = ""
     tpot: Band | None = None  # measured over predicted
     ttft: Band | None = None
+    throughput: Band | None = None  # of a rate
 
     def margins(self, confidence: float) -> Margins:
-        """What times are multiplied with to hold with a confidence, each at least 1."""
-        engine, first = margin(self.tpot, confidence), margin(self.ttft, confidence)
+        """What times are multiplied with to hold with a confidence, each at least 1.
+
+        A replica is sized by the time per token and by what it carries at all: the larger of both counts.
+        """
+        rate = None if self.throughput is None else inverse(self.throughput)
+        engine, first = max(margin(self.tpot, confidence), margin(rate, confidence)), margin(self.ttft, confidence)
         return Margins(engine=engine, first_token=max(first / engine, 1.0))
 
 
@@ -60,28 +65,26 @@ def blended(fleet: ServingFleet, arch: Architecture) -> bool:
     return several and bool(fleet.targets_s) and not apart and fleet_tier(fleet, arch) == "analytic"
 
 
-def tier_on(fleet: ServingFleet, arch: Architecture, device: Device, catalog: Catalog) -> ServingTier:
-    """The prediction of a fleet on a device."""
+def tier_on(fleet: ServingFleet, arch: Architecture, device: Device, catalog: Catalog, layout: str = "") -> ServingTier:
+    """The prediction of a fleet on a device, in a kind of layout (`serving_constants.layout_kind`)."""
     tier = fleet_tier(fleet, arch)
-    if tier != "analytic":
+    if tier != "analytic" or catalog.serving is None:  # a catalog may bring no constants of its own: textbook ones
         tag = "measured" if tier == "measured" else "uncalibrated"
-        return ServingTier(tier=tier, engine="", family=device.family, constants=TEXTBOOK, tag=tag)
-    return _analytic(catalog, device, fleet_engine(fleet))
-
-
-def _analytic(catalog: Catalog, device: Device, engine: str) -> ServingTier:
-    """Constants of an engine on a family of devices; textbook ones where a catalog brings none of its own."""
-    if catalog.serving is None:
-        return ServingTier(tier="analytic", engine=engine, family=device.family, constants=TEXTBOOK, tag="uncalibrated")
-    found = serving_constants(catalog, device, engine)
+        engine = fleet_engine(fleet) if tier == "analytic" else ""
+        return ServingTier(tier=tier, engine=engine, family=device.family, constants=TEXTBOOK, tag=tag)
+    found = serving_constants(catalog, device, fleet_engine(fleet), fleet.weights)
+    tpot, ttft, throughput = (
+        found.band(kind, experts=arch.is_moe, layout=layout) for kind in ("tpot", "ttft", "throughput")
+    )
     return ServingTier(
         tier="analytic",
-        engine=engine,
+        engine=found.engine,
         family=device.family,
         constants=found.constants,
-        tag=found.tag,
-        tpot=found.tpot,
-        ttft=found.ttft,
+        tag=tpot.tag,
+        tpot=tpot,
+        ttft=ttft,
+        throughput=throughput,
     )
 
 

@@ -15,6 +15,7 @@ from planner.carriers import dataclass
 from planner.equations.kv_cache import kv_cache_bytes_per_token, kv_share_of_rank, latent_cache_bytes_per_token
 from planner.equations.registry import FloatOrArray, as_float
 from planner.equations.serving import attention_flop_per_context_token, layer_kernel_units
+from planner.equations.sparse_attention import index_cache_bytes_per_token
 from planner.estimate.serving_formats import CACHE_BYTES, stored_bytes
 
 
@@ -34,6 +35,8 @@ class ServingLayer:
     state_bytes: Any = 0.0  # of a sequence of any length: read and written by each decode step
     decode_flop_per_pair: Any = 0.0  # attention of one query with one cached token
     prefill_flop_per_pair: Any = 0.0
+    index_bytes_per_token: Any = 0.0  # of a sparse attention: read of every token, the cache of `window_tokens` only
+    index_flop_per_pair: Any = 0.0  # of one query with one token of its context
     kernel_units: Any = 0.0
 
     @classmethod
@@ -41,11 +44,13 @@ class ServingLayer:
         """The sizes of one group of an architecture.
 
         Linear attention works on its state as softmax attention would on a window of a constant size, and
-        caches no token.
+        caches no token. Sparse attention works on the tokens that its index chooses as on a window, and on latents that
+        are not expanded, for prompts too.
         """
         latent, linear = group.attention == "mla", group.attention == "linear"
         heads, sizes = group.query_heads, (group.head_size, group.value_head_size)
         absorbed = (group.kv_rank + group.rope_size, group.kv_rank) if latent else sizes
+        sparse = group.index_tokens > 0
         return cls(
             count=float(group.count),
             linear_parameters=float(group.attention_parameters + group.mlp_parameters),
@@ -53,14 +58,16 @@ class ServingLayer:
             experts=float(max(group.experts, 1)),
             experts_per_token=float(group.experts_per_token),
             expert_parameters=float(group.expert_parameters) / max(group.experts, 1),
-            cache_bytes_per_token=float(layer_cache_bytes_per_token(group, kv_cache)) / group.count,
+            cache_bytes_per_token=float(_attended_bytes_per_token(group, kv_cache)) / group.count,
             cache_heads=float(cache_heads(group)),
-            window_tokens=linear_context_tokens(group) if linear else float(group.window_tokens),
+            window_tokens=linear_context_tokens(group) if linear else float(group.index_tokens or group.window_tokens),
             state_bytes=state_bytes(group),
             decode_flop_per_pair=float(attention_flop_per_context_token(heads, *absorbed)),
-            prefill_flop_per_pair=float(attention_flop_per_context_token(heads, *sizes)),
+            prefill_flop_per_pair=float(attention_flop_per_context_token(heads, *(absorbed if sparse else sizes))),
+            index_bytes_per_token=float(index_cache_bytes_per_token(1, group.index_size)),
+            index_flop_per_pair=float(attention_flop_per_context_token(group.index_heads, group.index_size, 0)),
             kernel_units=float(
-                layer_kernel_units(latent, group.mlp == "moe", group.shared_expert_width > 0, 0, linear)
+                layer_kernel_units(latent, group.mlp == "moe", group.shared_expert_width > 0, sparse, linear)
             ),
         )
 
@@ -122,7 +129,13 @@ _PLAIN = ("hidden", "head_parameters", "linear_bytes", "expert_bytes", "plain_by
 
 
 def layer_cache_bytes_per_token(group: LayerGroup, kv_cache: str) -> Any:
-    """Cache of one token in all layers of a group, one copy.  [B]"""
+    """Cache of one token in all layers of a group, one copy, the keys of an index included.  [B]"""
+    index = index_cache_bytes_per_token(group.count, group.index_size) if group.index_size else 0.0
+    return _attended_bytes_per_token(group, kv_cache) + index
+
+
+def _attended_bytes_per_token(group: LayerGroup, kv_cache: str) -> Any:
+    """What attention reads of one token in all layers of a group.  [B]"""
     width = CACHE_BYTES[kv_cache]
     if group.attention == "linear":
         return 0.0

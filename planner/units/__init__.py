@@ -17,6 +17,7 @@ from planner.units.formatting import (
 from planner.units.parsing import (
     UnitError,
     parse_bytes,
+    parse_change,
     parse_count,
     parse_duration,
     parse_exact,
@@ -45,6 +46,7 @@ __all__ = [
     "format_percent",
     "format_rate_bytes",
     "parse_bytes",
+    "parse_change",
     "parse_count",
     "parse_duration",
     "parse_exact",

@@ -32,6 +32,7 @@ def _table(**units: Fraction | int) -> dict[str, Fraction]:
 
 _COUNT_SUFFIX = {"": 1, "k": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 _COUNT_SLIPS = {"thousand": "k", "mn": "M", "million": "M", "G": "B", "bn": "B", "billion": "B", "trillion": "T"}
+_THOUSANDS = {"k": 10**3, "K": 10**3, "M": 10**6}
 _SI = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 _PER_S = {"s": Fraction(1), "min": Fraction(1, 60), "h": Fraction(1, 3600), "day": Fraction(1, 86400)}
@@ -112,7 +113,7 @@ PARAMETERS = Dimension(
     noun="a number of parameters",
     wants="a number of parameters",
     unit_of="a number of parameters",
-    units=_counted("parameters", "params"),
+    units={"b": Fraction(10**9), "m": Fraction(10**6), **_counted("parameters", "params")},  # 13b, as models are called
     examples=("{n}B",),
     slips=_count_slips("parameters"),
     slip_rule=_SUFFIX_RULE,
@@ -153,11 +154,11 @@ MONEY = Dimension(
     noun="an amount of money",
     wants="an amount of money",
     unit_of="a currency",
-    units=_table(**{"$": MICRO, "USD": MICRO, "EUR": MICRO}),
+    units=_table(**{"$": MICRO, "USD": MICRO, "EUR": MICRO})
+    | {f"{sign}{suffix}": Fraction(MICRO) * size for sign in ("$", "") for suffix, size in _THOUSANDS.items()},
     examples=("${n}",),
-    slips={f"${suffix}": (f"${{n*{size}}}",) for suffix, size in _COUNT_SUFFIX.items() if suffix}
-    | {f"${s}": (f"${{n*{size}}}",) for s, size in (("K", 1000), ("m", MICRO), ("b", 10**9))},
-    slip_rule="money is written in full",
+    slips={f"${s}": (f"${{n*{size}}}",) for s, size in (("m", 10**6), ("B", 10**9), ("b", 10**9), ("T", 10**12))},
+    slip_rule="money is written in full, in thousands (20k) or in millions (1.5M)",
 )
 PRICE = Dimension(
     sample=2,

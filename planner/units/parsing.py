@@ -38,6 +38,7 @@ class UnitError(ValueError):
 
 
 _QUANTITY = re.compile(r"([-+]?)(\$?)\s*(\d+\.?\d*|\.\d+)(?:[eE]([-+]?\d+))?(?![\d,_])\s*(.*)", re.DOTALL)
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(,\d{3})+(?![\d,])")  # as money is written: $20,000
 _MAX_DIGITS = 60
 _MAX_EXPONENT = 300
 
@@ -47,6 +48,8 @@ def parse_exact(value: object, dimension: Dimension, *, field: str = "value") ->
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise _not_a_quantity(_kind(value), dimension, field)
     text = value.strip() if isinstance(value, str) else repr(value)
+    if dimension in (MONEY, PRICE):
+        text = _THOUSANDS.sub(lambda written: written[0].replace(",", ""), text)
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise _unreadable(text, dimension, field)
@@ -234,6 +237,19 @@ def parse_power(value: object, *, field: str = "value") -> float:
 
 def parse_fraction(value: object, *, field: str = "value") -> float:
     """A share, "30 %" or 0.3, as a number; the range is the caller's to check."""
+    return _float(value, FRACTION, field)
+
+
+def parse_change(value: object, *, field: str = "value") -> float:
+    """A share that may be negative, "-20 %", as a number; the range is the caller's to check.
+
+    >>> parse_change("-20 %"), parse_change(0.5)
+    (-0.2, 0.5)
+    """
+    if isinstance(value, str) and value.lstrip().startswith("-"):
+        return -_float(value.lstrip()[1:], FRACTION, field)
+    if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
+        return -_float(-value, FRACTION, field)
     return _float(value, FRACTION, field)
 
 

@@ -45,7 +45,14 @@ class Fold:
     out: Mask
 
 
-def weights_of(points: Sequence[Placed]) -> NDArray[np.float64]:
+class Configured(Protocol):
+    """What a row must tell to be weighed."""
+
+    @property
+    def configuration(self) -> Hashable: ...  # noqa: D102
+
+
+def weights_of(points: Sequence[Configured]) -> NDArray[np.float64]:
     """One over the rows of each row's configuration: a configuration weighs one."""
     counts = Counter(point.configuration for point in points)
     return np.array([1.0 / counts[point.configuration] for point in points])
@@ -80,6 +87,30 @@ def device_folds(points: Sequence[Placed]) -> list[Fold]:
     return [
         Fold(name=device, judged=devices == device, out=devices == device) for device in sorted(set(devices.tolist()))
     ]
+
+
+def joint_folds(keys: Sequence[Hashable], count: int) -> list[Fold]:
+    """Rows that share a key are left out together, several keys at once, in folds of about the same size.
+
+    Parameters
+    ----------
+    keys
+        Of each row.
+    count
+        Folds, where there are as many keys.
+    """
+    sizes = sorted(Counter(keys).items(), key=lambda item: (-item[1], str(item[0])))
+    members: list[list[Hashable]] = [[] for _ in range(min(count, len(sizes)))]
+    filled = [0] * len(members)
+    for key, size in sizes:
+        least = filled.index(min(filled))
+        members[least].append(key)
+        filled[least] += size
+    found = []
+    for number, own in enumerate(members):
+        out = np.array([key in set(own) for key in keys])
+        found.append(Fold(name=f"{number + 1} of {len(members)}", judged=out, out=out))
+    return found
 
 
 def dominant_sources(points: Sequence[Placed]) -> set[tuple[str, Hashable]]:

@@ -20,7 +20,8 @@ class FigureBand(TypedDict):
     p50: float
     p90: float
     tag: str
-    "calibrated: on rows of this very device and kind; inherited: of its family; unfitted: of others"
+    "calibrated: on rows of this very device and kind, of serving of this engine and family; inherited: of its family, "
+    "of serving of both apart; unfitted: of others"
     rows: int
     "of this very device and kind, behind the band; of memory: of all devices"
     sources: int
@@ -32,7 +33,7 @@ class RowValidated(TypedDict):
     id: str
     predicted: dict[Quantity, float]
     bands: NotRequired[dict[Quantity, FigureBand]]
-    "of each predicted figure of a training row"
+    "of each predicted figure"
     measured: dict[Quantity, float]
     error: dict[Quantity, float]
     "predicted over measured, less one"

@@ -10,16 +10,17 @@ import dataclasses
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from planner.carriers import dataclass
-from planner.csvtable import Columns, Table, kinds_of, read_table
+from planner.csvtable import Columns, kinds_of, read_table
 from planner.errors import InputError, Place, Problem
 from planner.files import StrPath
+from planner.validate.user_rows import rows_that_can_be_read
 
 HOUSE = Path(__file__).parents[1] / "measurements"
 TABLES = ("training.csv", "training_more.csv")
@@ -298,22 +299,8 @@ def read_training_table(path: StrPath) -> ReadRows:
     InputError
         No file, no CSV, or a needed column is missing.
     """
-    table = Table.open(path, replace(TRAINING, others=True))
-    kept, refused = [], {}
-    for line, cells in table.rows():
-        if table.problems:
-            name = str(cells.get("id") or f"line {line}")
-            refused[name] = "; ".join(problem.message for problem in table.problems)
-            table.problems.clear()
-            continue
-        row = MeasuredRow(**cells, file=str(path), line=line)
-        wrong = contradiction(row)
-        if wrong:
-            refused[row.name] = wrong
-        else:
-            kept.append(row)
-    table.demand_none()
-    return ReadRows(rows=tuple(kept), refused=refused, ignored=tuple(table.ignored))
+    kept, refused, ignored = rows_that_can_be_read(path, TRAINING, MeasuredRow, contradiction)
+    return ReadRows(rows=kept, refused=refused, ignored=ignored)
 
 
 def contradiction(row: MeasuredRow) -> str:

@@ -5,18 +5,19 @@ Nothing measured is read, and nothing that identifies a publication.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.catalog.model import Catalog, Device
+from planner.catalog.model import Band, Catalog, Device, ServingCalibration
+from planner.equations.registry import FloatOrArray, as_float
 from planner.errors import InputError
-from planner.estimate.engines import engine_rules
+from planner.estimate.engines import ENGINES, engine_rules
 from planner.estimate.machine import Machine
 from planner.estimate.serving import (
     ReplicaLayout,
@@ -26,16 +27,24 @@ from planner.estimate.serving import (
     serving_memory,
     serving_peaks,
 )
-from planner.estimate.serving_closed import closed_loop, offline_tokens_per_s, static_batch
-from planner.estimate.serving_constants import IDEAL, TEXTBOOK, ServingConstants, serving_constants
-from planner.estimate.serving_open import RequestShape, load_at
+from planner.estimate.serving_closed import closed_loop, static_batch, timely_requests_per_s
+from planner.estimate.serving_constants import (
+    IDEAL,
+    TEXTBOOK,
+    Calibrated,
+    ServingConstants,
+    calibrated,
+    demanded,
+    layout_kind,
+)
+from planner.estimate.serving_runs import open_run, pile_s, pile_through_http_s
 from planner.estimate.serving_step import Replica
 from planner.estimate.serving_work import ServingWork
+from planner.validate.mlperf import unknown_task
 from planner.validate.rows_machine import REFERENCE_NETWORK_BYTES_PER_S
 from planner.validate.serving_model import serving_architecture
-from planner.validate.serving_rows import ServingRow
+from planner.validate.serving_rows import ServingRow, band_kind
 from planner.validate.serving_setup import (
-    SERVER_SHARE,
     Load,
     Split,
     cache_format,
@@ -47,9 +56,16 @@ from planner.validate.serving_setup import (
     weight_format,
 )
 
+if TYPE_CHECKING:
+    from planner.validate.serving_memory import RowMemory
+
 Values = NDArray[np.float64]
 _NETWORK = 25e9  # one way, per device, of generations without a reference system  [B/s]
+# Engines that hold the cache of the batch that they are asked for from the start, and fail where it does not fit.
+WHOLE_BATCH = ("fastertransformer", "neuron", "trt-llm-0", "optimum-habana", "ctranslate2")
 NO_ROOM = "does not fit the memory of its devices"
+NO_FIGURE = "no figure can be worked out: a rate that its layout needs is not known"
+TIGHT_FRACTION, TIGHT_WORKSPACE = 0.98, 0.25  # of the memory; of the workspace of a full step
 METRICS = ("tpot_s", "ttft_s", "output_tokens_per_s", "batch_latency_s", "prefill_tokens_per_s")
 
 
@@ -68,6 +84,7 @@ class ServingPrediction:
     skipped: str | None = None
     engine: str = ""
     family: str = ""
+    bands: Mapping[str, Band] = field(default_factory=dict)  # measured over predicted, by metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +118,20 @@ class ServingBatch:
     replicas: Values
     beams: Values
     rate: Values  # of an open loop; 0 = not one  [1/s]
+    variation: Values  # standard deviation of the answers over their mean
+    first_wave: Values  # share of a closed loop's requests that are their clients' first
+
+    @property
+    def pile(self) -> Values:
+        """Variation of the answers of a pile that is not sent through a server: that is another time."""
+        apart = np.array([entry.load.kind in ("burst", "mlperf") for entry in self.entries])
+        return np.where(apart, 0.0, self.variation)
+
+    @property
+    def static_limit(self) -> Values:
+        """Sequences of a static batch that run at once: all, where an engine holds room for the batch it is given."""
+        held = np.array([entry.engine in WHOLE_BATCH for entry in self.entries])
+        return np.where(held, np.inf, self.batch_limit)
 
     def take(self, chosen: NDArray[np.int64]) -> ServingBatch:
         """Some of the entries."""
@@ -109,58 +140,106 @@ class ServingBatch:
 
     def predict(self, constants: ServingConstants) -> dict[str, Values]:
         """Every metric of every entry, of the whole deployment; those that its load does not have are nan."""
-        replica = replace(self.replica, constants=constants)
-        given, made = self.input_tokens, self.output_tokens
-        with np.errstate(all="ignore"):
-            loop = closed_loop(replica, given, made, self.clients / self.replicas, self.batch_limit)
-            pile = offline_tokens_per_s(replica, given, made, self.requests, self.batch_limit, beams=self.beams)
-            batch = static_batch(replica, given, made, self.clients)
+        found = {metric: np.full(len(self.entries), np.nan) for metric in METRICS}
+        kinds = np.array([entry.load.kind for entry in self.entries])
+        whole = replace(self, replica=replace(self.replica, constants=constants))
+        for kind in dict.fromkeys(kinds.tolist()):
+            rows = np.flatnonzero(kinds == kind)
+            part = whole if len(rows) == len(kinds) else whole.take(rows)
+            with np.errstate(all="ignore"):
+                for metric, values in part._of_load(kind).items():
+                    found[metric][rows] = values
+        return found
+
+    def _of_load(self, kind: str) -> dict[str, FloatOrArray]:
+        """The metrics of entries that are all under one kind of load."""
+        replica, given, made = self.replica, self.input_tokens, self.output_tokens
+        every = np.full(len(self.entries), True)
+        if kind == "first":
+            return {"ttft_s": replica.prefill_alone_s(given)}
+        if kind == "closed":
+            loop = closed_loop(
+                replica, given, made, self.clients / self.replicas, self.batch_limit, first_wave=self.first_wave
+            )
+            return {
+                "tpot_s": loop.tpot_s,
+                "ttft_s": loop.ttft_s,
+                "output_tokens_per_s": loop.requests_per_s * made * self.replicas,
+                "batch_latency_s": _answer_s(loop.ttft_s, loop.tpot_s, made),
+            }
+        if kind == "burst":
             full = closed_loop(replica, given, made, self.requests, self.batch_limit)
-            alone = replica.prefill_alone_s(given)
-            prompt = made / np.asarray(replica.prefill_alone_s(made))  # llama-bench: as many tokens in as out, apart
-        kind = np.array([entry.load.kind for entry in self.entries])
-        offered = self._open_loop(replica, kind == "open")
-        carried = offered["output_tokens_per_s"]
-        server = np.where([entry.load.server for entry in self.entries], SERVER_SHARE, 1.0)
-        return {
-            "tpot_s": np.select(
-                [kind == "closed", kind == "burst", kind == "static", kind == "open"],
-                [loop.tpot_s, full.tpot_s, batch.step_s, offered["tpot_s"]],
-                np.nan,
-            ),
-            "ttft_s": np.select(
-                [kind == "closed", kind == "burst", kind == "static", kind == "first", kind == "open"],
-                [loop.ttft_s, full.ttft_s / 2, batch.first_token_s, alone, offered["ttft_s"]],
-                np.nan,
-            ),
-            "output_tokens_per_s": np.select(
-                [kind == "closed", kind == "burst", kind == "offline", kind == "mlperf", kind == "static",
-                 kind == "peak", kind == "single", kind == "open"],
-                [loop.requests_per_s * made * self.replicas, pile, pile * self.replicas, pile * self.replicas * server,
-                 self.clients * made / np.asarray(batch.latency_s), self.clients * made / np.asarray(batch.latency_s),
-                 1 / np.asarray(batch.step_s), np.where(np.isnan(carried), pile * self.replicas, carried)],
-                np.nan,
-            ),
-            "batch_latency_s": np.where(kind == "static", batch.latency_s, np.nan),
-            "prefill_tokens_per_s": np.where(kind == "single", prompt, np.nan),
-        }  # fmt: skip
+            rate = self._through_http(replica, every)
+            return {"tpot_s": full.tpot_s, "ttft_s": full.ttft_s / 2, "output_tokens_per_s": rate}
+        if kind == "open":
+            run = self._open_loop(replica, every)
+            return {**run, "batch_latency_s": _answer_s(run["ttft_s"], run["tpot_s"], made)}
+        if kind in ("offline", "mlperf"):
+            whole = pile_s(replica, given, made, self.requests, self.batch_limit, beams=self.beams, variation=self.pile)
+            pile = self.requests * made / whole
+            rate = np.fmin(pile, self._under_limits(replica, every)) if kind == "mlperf" else pile
+            return {"output_tokens_per_s": rate * self.replicas}
+        batch = static_batch(replica, given, made, self.clients, batch_limit=self.static_limit)
+        if kind == "single":  # llama-bench: as many tokens in as out, apart
+            prompt = made / np.asarray(replica.prefill_alone_s(made))
+            return {"output_tokens_per_s": 1 / np.asarray(batch.step_s), "prefill_tokens_per_s": prompt}
+        rates = {"output_tokens_per_s": self.clients * made / np.asarray(batch.latency_s)}
+        if kind == "peak":
+            return rates
+        return {**rates, "tpot_s": batch.step_s, "ttft_s": batch.first_token_s, "batch_latency_s": batch.latency_s}
+
+    def _under_limits(self, replica: Replica, asked: NDArray[np.bool_]) -> Values:
+        """Output tokens a second that keep the limits of a run; nan where it has none."""
+        found = np.full(len(asked), np.nan)
+        loads = [entry.load for entry in self.entries]
+        rows = np.flatnonzero(asked & np.isfinite([load.tpot_limit_s for load in loads]))
+        if len(rows):
+            found[rows] = self.output_tokens[rows] * timely_requests_per_s(
+                replica.take(rows),
+                self.input_tokens[rows],
+                self.output_tokens[rows],
+                np.maximum(self.batch_limit[rows], 1.0),
+                ttft_s=_column(loads[row].ttft_limit_s for row in rows),
+                tpot_s=_column(loads[row].tpot_limit_s for row in rows),
+                variation=_column(loads[row].variation for row in rows),
+                beams=self.beams[rows],
+            )
+        return found
+
+    def _through_http(self, replica: Replica, asked: NDArray[np.bool_]) -> Values:
+        """Output tokens a second of a pile that a server hands to its replicas; nan where the load is another."""
+        found = np.full(len(asked), np.nan)
+        rows = np.flatnonzero(asked)
+        if len(rows):
+            given, made, sent = self.input_tokens[rows], self.output_tokens[rows], self.requests[rows]
+            share = sent / self.replicas[rows]
+            time = pile_through_http_s(
+                replica.take(rows), given, made, share, self.batch_limit[rows], self.variation[rows]
+            )
+            found[rows] = sent * made / time
+        return found
 
     def _open_loop(self, replica: Replica, asked: NDArray[np.bool_]) -> dict[str, Values]:
-        """Means at the offered rates; nan where the load is another, or cannot be followed."""
+        """Means of runs at the offered rates; nan where the load is another."""
         found = {name: np.full(len(asked), np.nan) for name in ("tpot_s", "ttft_s", "output_tokens_per_s")}
         rows = np.flatnonzero(asked & (self.rate > 0))
         if not len(rows):
             return found
-        shape = RequestShape(input_tokens=self.input_tokens[rows], output_tokens=self.output_tokens[rows])
+        shared, made = self.replicas[rows], self.output_tokens[rows]
         with np.errstate(all="ignore"):
-            load = load_at(
-                replica.take(rows), shape, (self.rate / self.replicas)[rows], np.maximum(self.batch_limit[rows], 1.0)
-            )
-        follows = np.isfinite(load.e2e_s["mean"])
-        found["tpot_s"][rows] = load.tpot_s["mean"]
-        found["ttft_s"][rows] = load.ttft_s["mean"]
-        found["output_tokens_per_s"][rows] = np.where(follows, self.rate[rows] * self.output_tokens[rows], np.nan)
+            run = open_run(
+                replica.take(rows), self.input_tokens[rows], made, self.rate[rows] / shared,
+                self.requests[rows] / shared, np.maximum(self.batch_limit[rows], 1.0),
+            )  # fmt: skip
+        found["tpot_s"][rows] = run.tpot_s
+        found["ttft_s"][rows] = run.ttft_s
+        found["output_tokens_per_s"][rows] = run.requests_per_s * shared * made
         return found
+
+
+def _answer_s(ttft_s: FloatOrArray, tpot_s: FloatOrArray, output_tokens: Values) -> Values:
+    """A request from its arrival to its last token.  [s]"""
+    return np.asarray(as_float(ttft_s) + np.maximum(output_tokens - 1, 0.0) * as_float(tpot_s))
 
 
 def serving_refusal(row: ServingRow, catalog: Catalog) -> str | None:
@@ -172,8 +251,10 @@ def serving_refusal(row: ServingRow, catalog: Catalog) -> str | None:
         arch = serving_architecture(row)
     except InputError as error:
         return f"the shape of the model is not possible: {error.problems[0].message}"
-    if not (arch.layers and row.layers and row.hidden):
+    if not arch.layers:
         return "the shape of the model is not known, and so neither is that of its cache"
+    if row.load == "mlperf" and (unknown := unknown_task(row.model, row.scenario or "")):
+        return unknown
     if np.isnan(serving_peaks(arch, weight_format(row), device.peak_flop_per_s).linear):
         return f"{device.id} has no peak for {weight_format(row)}"
     return None
@@ -223,11 +304,18 @@ def paged_memory(entry: Entry) -> ServingMemory:
         output_tokens=load.output_tokens,
         memory_fraction=rules.memory_fraction if rules else 0.9,
         fraction=rules.fraction if rules else "of_device",
-        # TensorRT-LLM admits a request only when its longest answer fits (its default: GUARANTEED_NO_EVICT)
-        resident_tokens=longest if compiled else None,
+        # TensorRT-LLM admits a request only when its longest answer fits (its default: GUARANTEED_NO_EVICT); sequences
+        # that begin together are all at their longest at the end
+        resident_tokens=longest if compiled or load.kind == "static" else None,
         longest_tokens=longest,
     )
-    return serving_memory(entry.arch, spec, layout_of([entry.split]), machine_of([entry.device]))
+    layout, machine = layout_of([entry.split]), machine_of([entry.device])
+    found = serving_memory(entry.arch, spec, layout, machine)
+    if np.all(found.feasible) or spec.fraction == "local":
+        return found
+    # Where defaults leave no room for a request, who starts the engine raises its share and makes steps smaller.
+    tight = replace(spec, memory_fraction=TIGHT_FRACTION, fraction="of_device", workspace_share=TIGHT_WORKSPACE)
+    return serving_memory(entry.arch, tight, layout, machine)
 
 
 def _fitting(found: Sequence[Entry]) -> list[Entry]:
@@ -249,12 +337,20 @@ def machine_of(devices: Sequence[Device]) -> Machine:
         "memory_bandwidth_bytes_per_s": [float(device.memory_bandwidth_bytes_per_s or np.nan) for device in devices],
         "pair_bytes_per_s": [d.scale_up.one_way_pair_bytes_per_s if d.scale_up else 0.0 for d in devices],
         "all_bytes_per_s": [d.scale_up.one_way_bytes_per_s if d.scale_up else 0.0 for d in devices],
-        "scale_up_devices": [float(min(d.scale_up.max_devices, 8)) if d.scale_up else 1.0 for d in devices],
+        "scale_up_devices": [_domain(device) for device in devices],
+        "pcie": [float(d.scale_up is None or d.scale_up.pattern == "pcie") for d in devices],
         "host_bytes_per_s": [float(device.host_link_bytes_per_s or _NETWORK) for device in devices],
         "inter_node_bytes_per_s": [REFERENCE_NETWORK_BYTES_PER_S.get(d.family, _NETWORK) for d in devices],
     }
     arrays: dict[str, Any] = {name: np.array(values, dtype=np.float64) for name, values in columns.items()}
-    return Machine(peak_flop_per_s=np.ones(len(devices)), mfu=1.0, node_devices=8.0, **arrays)
+    node = np.maximum(arrays["scale_up_devices"], 8.0)
+    return Machine(peak_flop_per_s=np.ones(len(devices)), mfu=1.0, node_devices=node, **arrays)
+
+
+def _domain(device: Device) -> float:
+    """Devices that the fast links of a server join: of GPUs up to the eight of a node, of other devices all."""
+    most = float(device.scale_up.max_devices) if device.scale_up else 1.0
+    return min(most, 8.0) if device.kind == "gpu" else most
 
 
 def _column(values: Iterable[float]) -> Values:
@@ -263,7 +359,11 @@ def _column(values: Iterable[float]) -> Values:
 
 def batch_of(entries: Sequence[Entry]) -> ServingBatch:
     """Entries as arrays."""
-    peaks = [serving_peaks(e.arch, e.weights, e.device.peak_flop_per_s) for e in entries]
+    sums = {rules.name: rules.narrow_sums for rules in ENGINES.values()}
+    peaks = [
+        serving_peaks(e.arch, e.weights, e.device.peak_flop_per_s, narrow_sums=sums.get(e.engine, False))
+        for e in entries
+    ]
     work = ServingWork.stack([ServingWork.of(e.arch, e.weights, e.kv_cache) for e in entries])
     return ServingBatch(
         entries=tuple(entries),
@@ -285,6 +385,8 @@ def batch_of(entries: Sequence[Entry]) -> ServingBatch:
         replicas=_column(e.split.replicas for e in entries),
         beams=_column(e.load.beams for e in entries),
         rate=_column(e.load.requests_per_s for e in entries),
+        variation=_column(e.load.variation for e in entries),
+        first_wave=_column(e.load.first_wave for e in entries),
     )
 
 
@@ -298,22 +400,50 @@ def predict_serving(rows: Sequence[ServingRow], catalog: Catalog) -> list[Servin
     if not entries:
         return found
     batch = batch_of(entries)
-    said = batch.predict(_constants(entries, catalog))
+    own = calibrated_entries(demanded(catalog), entries)
+    said = batch.predict(side_by_side(own))
     of_row: dict[int, list[int]] = {}
     for number, entry in enumerate(entries):
         of_row.setdefault(entry.row, []).append(number)
     floor = floor_s(batch)
     for row, numbers in of_row.items():
-        found[row] = _prediction(rows[row], entries, numbers, said, floor)
+        bands = bands_of(own[numbers[0]], entries[numbers[0]], rows[row])
+        found[row] = _prediction(rows[row], entries, numbers, said, floor, bands)
     return found
 
 
-def _constants(entries: Sequence[Entry], catalog: Catalog) -> ServingConstants:
-    known = {(e.device.id, e.engine): serving_constants(catalog, e.device, e.engine).constants for e in entries}
-    each = [known[entry.device.id, entry.engine] for entry in entries]
-    names = [f.name for f in fields(ServingConstants) if isinstance(getattr(each[0], f.name), int | float)]
-    columns: dict[str, Any] = {name: _column(float(getattr(one, name)) for one in each) for name in names}
-    return ServingConstants(name=each[0].name, **columns)
+def calibrated_entries(found: ServingCalibration, entries: Sequence[Entry]) -> list[Calibrated]:
+    """Constants and bands of every entry."""
+    known: dict[tuple[str, str, str], Calibrated] = {}
+    for entry in entries:
+        key = (entry.device.id, entry.engine, entry.weights)
+        if key not in known:
+            known[key] = calibrated(found, entry.device, entry.engine, entry.weights)
+    return [known[entry.device.id, entry.engine, entry.weights] for entry in entries]
+
+
+def side_by_side(each: Sequence[Calibrated]) -> ServingConstants:
+    """Constants of every entry as arrays."""
+    first = each[0].constants
+    names = [f.name for f in fields(ServingConstants) if isinstance(getattr(first, f.name), int | float)]
+    columns: dict[str, Any] = {name: _column(float(getattr(one.constants, name)) for one in each) for name in names}
+    return ServingConstants(name=first.name, **columns)
+
+
+def layout_kind_of(entry: Entry) -> str:
+    """What of an entry's layout makes its times less known."""
+    link, devices = entry.device.scale_up, entry.split.devices
+    if link is None:
+        return layout_kind(devices, entry.split.pp, 1, 1.0)
+    fast = link.max_devices if link.max_devices >= devices else _domain(entry.device)
+    return layout_kind(devices, entry.split.pp, fast, float(link.pattern == "pcie"))
+
+
+def bands_of(own: Calibrated, entry: Entry, row: ServingRow) -> dict[str, Band]:
+    """The band of every figure that a row may have."""
+    experts, layout = entry.arch.is_moe, layout_kind_of(entry)
+    kinds = {metric: band_kind(metric, row) for metric in METRICS}
+    return {metric: own.band(kind, experts=experts, layout=layout) for metric, kind in kinds.items()}
 
 
 def floor_s(batch: ServingBatch) -> Values:
@@ -326,8 +456,38 @@ def floor_s(batch: ServingBatch) -> Values:
     return np.asarray(terms["linear"] + terms["experts"] + terms["attention"], dtype=np.float64)
 
 
+def ideal_cycle_s(batch: ServingBatch) -> Values:
+    """What a machine that loses nothing needs to answer every client of a closed loop once.  [s]
+
+    Every peak, link and bandwidth at 100 %, no overhead, each request an answer: work is conserved, so that no cycle
+    of the loop is shorter, whatever the order of prompts and steps.
+    """
+    best = replace(IDEAL, expert_bandwidth=1.0, cache_bandwidth=1.0, attention_compute=1.0, expert_compute=1.0)
+    mine = batch.clients / batch.replicas
+    with np.errstate(all="ignore"):
+        loop = closed_loop(replace(batch.replica, constants=best), batch.input_tokens, batch.output_tokens, mine)
+        return np.asarray(mine / as_float(loop.requests_per_s), dtype=np.float64)
+
+
+def _shortage(entries: Sequence[Entry], numbers: Sequence[int], memory: Sequence[RowMemory]) -> str:
+    """By how much the layout that is nearest to fitting does not, and in which formats."""
+    least, number = min(
+        zip(memory, numbers, strict=True), key=lambda pair: pair[0].needed_bytes - pair[0].available_bytes
+    )
+    entry = entries[number]
+    return (
+        f"{least.needed_bytes / 1e9:.1f} GB of a device are needed, {least.available_bytes / 1e9:.1f} GB are there"
+        f" (weights in {entry.weights}, cache in {entry.kv_cache})"
+    )
+
+
 def _prediction(
-    row: ServingRow, entries: Sequence[Entry], numbers: Sequence[int], said: dict[str, Values], floor: Values
+    row: ServingRow,
+    entries: Sequence[Entry],
+    numbers: Sequence[int],
+    said: dict[str, Values],
+    floor: Values,
+    bands: Mapping[str, Band],
 ) -> ServingPrediction:
     """Of several layouts the fastest."""
     from planner.validate.serving_memory import memory_of  # it reads entries with the functions of this module
@@ -335,11 +495,18 @@ def _prediction(
     entry, memory = entries[numbers[0]], [memory_of(row, entries[i]) for i in numbers]
     about: dict[str, Any] = {"engine": entry.engine, "family": entry.device.family}
     if not any(one.runs for one in memory):
-        return ServingPrediction(fits=False, skipped=NO_ROOM, **about)
+        return ServingPrediction(fits=False, skipped=f"{NO_ROOM}: {_shortage(entries, numbers, memory)}", **about)
     values = {name: [float(said[name][i]) for i in numbers] for name in said}
     first = {name: own[0] for name, own in values.items()}
     first["output_tokens_per_s"] = max(values["output_tokens_per_s"])
     known: dict[str, Any] = {name: value for name, value in first.items() if np.isfinite(value)}
+    if not known:
+        return ServingPrediction(fits=True, skipped=NO_FIGURE, **about)
     return ServingPrediction(
-        fits=True, floor_s=float(floor[numbers[0]]), peak_memory_bytes=memory[0].peak_bytes, **about, **known
+        fits=True,
+        floor_s=float(floor[numbers[0]]),
+        peak_memory_bytes=memory[0].peak_bytes,
+        bands=bands,
+        **about,
+        **known,
     )

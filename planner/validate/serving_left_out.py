@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.validate.serving_points import Point
+from planner.validate.serving_points import NO_TRUST, UNTRUSTED, Point
 from planner.validate.serving_rows import ServingRow
 
 OUT_OF_MEMORY = "ran out of memory: counts in the memory fit alone"
@@ -24,12 +24,14 @@ def left_out_of(rows: Sequence[ServingRow], points: Sequence[Point]) -> dict[str
     """
     reasons: dict[int, list[str]] = {i: list(_by_load(row)) for i, row in enumerate(rows)}
     for point in points:
-        if point.left_out:
+        if point.left_out and point.left_out != UNTRUSTED:
             reasons[point.position].append(f"{_NAMES.get(point.metric, point.metric)}: {point.left_out}")
-    return {rows[i].name: "; ".join(own) for i, own in reasons.items() if own}
+    return {rows[i].name: "; ".join(dict.fromkeys(own)) for i, own in reasons.items() if own}
 
 
 def _by_load(row: ServingRow) -> Sequence[str]:
+    if row.trust == NO_TRUST:
+        return (f"trust C: {UNTRUSTED}",)
     if row.out_of_memory:
         return (OUT_OF_MEMORY,)
     if row.ttft_ms is None and row.tpot_ms is None:

@@ -1,6 +1,7 @@
 """Measurements that cannot be right, or are not of what they say: faster than memory can be read, or beyond it.
 
-A figure below the floor is wrong, or of another configuration: other formats, other layout, drafted tokens.
+A figure below the floor, or a closed loop whose cycle is shorter than the work in it on a machine without losses, is
+wrong, or of another configuration: other formats, other layout, drafted tokens, prompts found in a cache.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from dataclasses import replace
 import numpy as np
 
 from planner.carriers import dataclass
-from planner.validate.serving import Entry, ServingBatch, floor_s
+from planner.validate.serving import Entry, ServingBatch, floor_s, ideal_cycle_s
 from planner.validate.serving_memory import RowMemory, memory_of
-from planner.validate.serving_points import measured_of
+from planner.validate.serving_points import below_ideal, measured_of
 from planner.validate.serving_rows import ServingRow
 
 BELOW_FLOOR = "is faster than its weights and cache can be read once at full bandwidth"
+BELOW_IDEAL = "answers in less time than a machine without losses needs for as much work"
 NO_ROOM = "has a measurement, although it cannot have fitted the memory"
 WAITS = "states more sequences than fit the memory at once: what was measured is a smaller batch, and a queue"
 _KNOWN_BATCH = ("static", "peak")
@@ -36,6 +38,7 @@ class Finding:
 def lint(rows: Sequence[ServingRow], batch: ServingBatch) -> list[Finding]:
     """Everything odd about rows that have a measurement; `batch` as `batch_of` gives it."""
     floors = floor_s(replace(batch, clients=np.array([_decoding(rows[entry.row], entry) for entry in batch.entries])))
+    ideal = ideal_cycle_s(batch)
     layouts: dict[int, list[int]] = {}
     for number, entry in enumerate(batch.entries):
         layouts.setdefault(entry.row, []).append(number)
@@ -44,7 +47,9 @@ def lint(rows: Sequence[ServingRow], batch: ServingBatch) -> list[Finding]:
         row, own = rows[position], [batch.entries[number] for number in numbers]
         memory = [memory_of(row, entry) for entry in own]
         floor = min(float(floors[number]) for number in numbers)
+        shortest = below_ideal(row, own[0], min(float(ideal[number]) for number in numbers))
         odd = [*_below_floor(row, floor, own[0]), *_beyond_memory(row, own, memory)]
+        odd += [(BELOW_IDEAL, shortest)] if shortest else []
         found += [Finding(position=position, name=row.name, kind=kind, detail=detail) for kind, detail in odd]
     return found
 

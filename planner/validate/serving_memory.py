@@ -64,7 +64,8 @@ def _whole_batch(entry: Entry) -> RowMemory:
     sequence = float(sequence_cache_bytes(arch, entry.kv_cache, load.input_tokens + load.output_tokens, split.tp))
     weights = weight_bytes_of_model(arch, entry.weights) / stages
     fixed = weights + WHOLE_BATCH_OVERHEAD_BYTES
-    each = sequence / split.pp + WHOLE_BATCH_BYTES_PER_PROMPT_VALUE * arch.hidden_size * load.input_tokens
+    prompts = WHOLE_BATCH_BYTES_PER_PROMPT_VALUE * arch.hidden_size * load.input_tokens
+    each = (sequence + prompts) / split.pp  # a pipeline cuts the batch into as many parts as it has stages
     available = (1 - DRIVER_SHARE) * held
     needed = fixed + load.clients * each
     return RowMemory(

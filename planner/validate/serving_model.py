@@ -1,4 +1,4 @@
-"""The model of a serving row: that of a preset of the same shape, else of its cells, else of its size."""
+"""The model of a serving row: the preset of its name, one of the same shape, that of its cells, or a mere size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.architecture.build import build
 from planner.architecture.config import Config
-from planner.architecture.load import coarse_model
+from planner.architecture.load import coarse_model, load_model, preset_config, preset_of
 from planner.architecture.model import Architecture
 from planner.validate.rows import MeasuredRow
 from planner.validate.rows_model import expert_configs, parameters_of, with_shape
@@ -24,7 +24,9 @@ _LATENT_HEADS = ((128, {"qk_nope_head_dim": 128, "v_head_dim": 128, "q_lora_rank
 
 def serving_architecture(row: ServingRow) -> Architecture:
     """What a row served; without its layers where neither they nor a dense size are given."""
-    config = _like_preset(row) or _own_config(row)
+    config = _named_preset(row)
+    if config is None and row.layers and row.hidden:
+        config = _like_preset(row) or _own_config(row)
     if config is None:
         return coarse_model(max((parameters_of(_as_training(row)) or 0.0), 1.0))
     return _built(json.dumps(config, sort_keys=True))
@@ -50,6 +52,19 @@ def _as_training(row: ServingRow) -> MeasuredRow:
         n_experts=row.n_experts,
         top_k=row.top_k,
     )
+
+
+def _named_preset(row: ServingRow) -> dict[str, Any] | None:
+    """The config of the preset that the row's name speaks of, unless a cell contradicts it."""
+    name = preset_of(row.model or "")
+    if name is None:
+        return None
+    arch = load_model(name)
+    experts = max((group.experts for group in arch.layers), default=0)
+    stated = ((row.layers, arch.layer_count), (row.hidden, arch.hidden_size), (row.n_experts, experts))
+    if any(cell and cell != own for cell, own in stated):
+        return None
+    return preset_config(name)
 
 
 def _like_preset(row: ServingRow) -> dict[str, Any] | None:

@@ -7,33 +7,30 @@ from pathlib import PurePath
 from typing import cast
 
 from planner.carriers import dataclass
-from planner.catalog.model import Catalog
-from planner.validate.model import BandRow, KindRow, LintRow, MemoryFitRow, Quantity, RowLabel, RowValidated
+from planner.validate.model import BandRow, FigureBand, KindRow, LintRow, MemoryFitRow, Quantity, RowLabel, RowValidated
 from planner.validate.result import SERVING_QUANTITIES as QUANTITIES
-from planner.validate.result import Validation, band_rows, coverage_row, devices_of, row_document, summary_row
+from planner.validate.result import (
+    Validation,
+    band_rows,
+    coverage_row,
+    devices_of,
+    refused_row,
+    row_document,
+    summary_row,
+    with_refused,
+)
 from planner.validate.score import Coverage
-from planner.validate.serving import Entry, ServingBatch, ServingPrediction, batch_of
+from planner.validate.serving import NO_ROOM, Entry, ServingBatch, ServingPrediction, batch_of
 from planner.validate.serving_lint import Finding, lint, ran
 from planner.validate.serving_points import Point, points_of
 from planner.validate.serving_rows import ServingRow
 from planner.validate.serving_score import (
-    MLPERF,
-    OFFLINE,
-    TPOT,
-    TTFT,
     ScoredPoint,
     kind_summaries,
     score_points,
 )
 
-Bands = Mapping[str, Mapping[str, tuple[float, float]]]  # name -> family or "all" -> p10, p90 of measured / predicted
-_UNFITTED: tuple[Quantity, ...] = ("peak_memory_bytes", "prefill_tokens_per_s")
-BAND_OF = {
-    TPOT: "tpot",
-    TTFT: "ttft",
-    OFFLINE: "throughput",
-    MLPERF: "throughput",
-}  # kind of figure -> name of its band
+_UNFITTED: tuple[Quantity, ...] = ("peak_memory_bytes",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +53,8 @@ def validate_serving(
     entries: Sequence[Entry],
     predictions: Sequence[ServingPrediction],
     *,
-    bands: Bands | None = None,
     own_rows: bool = False,
+    refused: Mapping[str, str] | None = None,
 ) -> Validation:
     """Hold predictions against the rows that they were made for.
 
@@ -67,25 +64,35 @@ def validate_serving(
         One prediction a row, in the same order.
     entries
         The layouts of the rows, as `entries_of` gives them.
-    bands
-        p10 and p90 of measured / predicted, as `serving_bands` gives them.
     own_rows
         Whether these are the rows that the constants were fitted to.
+    refused
+        Rows that could not be read, and why.
     """
+    unread = refused or {}
+    covered = coverage_of(rows, predictions)
+    for name, why in unread.items():
+        covered = with_refused(covered, name, why)
     batch = batch_of(entries) if entries else None
     points = figures_of(rows, batch)
     scored = score_points(points, [said_of(predictions, point) for point in points], entries)
     return Validation(
         kind="serving",
-        rows=[_row(row, said) for row, said in zip(rows, predictions, strict=True)],
+        rows=[
+            *(_row(row, said) for row, said in zip(rows, predictions, strict=True)),
+            *(refused_row(name, why) for name, why in unread.items()),
+        ],
         summary=[
-            coverage_row("rows", coverage_of(rows, predictions), _left_out(points)),
+            coverage_row("rows", covered, _left_out(points)),
             *_kind_rows(scored),
             *_memory_rows(memory_fit(rows, predictions)),
-            *_band_rows(scored, bands or {}),
+            *_band_rows(scored, predictions),
             *_lint_rows(lint(rows, batch) if batch else ()),
         ],
-        labels=_labels(rows, predictions, points),
+        labels=[
+            *_labels(rows, predictions, points),
+            *(RowLabel(model="", device="", family=None, source="", left_out="refused") for _ in unread),
+        ],
         targets=[(_quantity(item), item) for item in scored],
         own_rows=own_rows,
     )
@@ -125,7 +132,7 @@ def measured_cells(row: ServingRow) -> dict[Quantity, float]:
         "tpot_s": _seconds(row.tpot_ms),
         "output_tokens_per_s": row.output_tokens_per_s_total or (each * devices if each else None),
         "prefill_tokens_per_s": row.prefill_tokens_per_s,
-        "batch_latency_s": _seconds(row.e2e_latency_ms) if row.load == "static" else None,
+        "batch_latency_s": _seconds(row.e2e_latency_ms) if row.load in ("static", "closed", "open") else None,
         "peak_memory_bytes": None if memory is None else memory * 1e9,
     }
     return {name: value for name, value in cells.items() if value is not None}
@@ -141,7 +148,9 @@ def coverage_of(rows: Sequence[ServingRow], predictions: Sequence[ServingPredict
     asked = [(row, said) for row, said in zip(rows, predictions, strict=True) if not row.out_of_memory]
     for row, said in asked:
         if said.skipped:
-            refusals[said.skipped] = (*refusals.get(said.skipped, ()), row.name)
+            why, colon, amount = said.skipped.partition(f"{NO_ROOM}: ")  # each lacks another amount
+            name = f"{row.name} ({amount})" if colon else row.name
+            refusals[NO_ROOM if colon else why] = (*refusals.get(NO_ROOM if colon else why, ()), name)
     refused = sum(map(len, refusals.values()))
     return Coverage(rows=len(asked), predicted=len(asked) - refused, refusals=refusals)
 
@@ -159,28 +168,22 @@ def memory_fit(rows: Sequence[ServingRow], predictions: Sequence[ServingPredicti
     )
 
 
-def serving_bands(catalog: Catalog) -> Bands:
-    """p10 and p90 of measured / predicted that the catalog's constants showed on rows left out."""
-    if catalog.serving is None:
-        return {}
-    groups = catalog.serving.bands.items()
-    return {name: {of: (band.p10, band.p90) for of, band in group.items()} for name, group in groups}
-
-
-def share_in_bands(scored: Sequence[ScoredPoint], bands: Bands) -> tuple[int, int]:
-    """Figures whose measured / predicted lies within their band, and figures that have one."""
-    known = [(item.measured / item.predicted, band) for item in scored if (band := band_of(item, bands))]
-    return sum(low <= ratio <= high for ratio, (low, high) in known), len(known)
-
-
-def band_of(item: ScoredPoint, bands: Bands) -> tuple[float, float] | None:
-    """The band of a figure: that of its family, else that of all."""
-    group = bands.get(BAND_OF.get(item.kind, ""), {})
-    return group.get(item.family) or group.get("all")
+def in_band(item: ScoredPoint, predictions: Sequence[ServingPrediction]) -> bool | None:
+    """Whether what was measured lies within the band of its figure; None where it has none."""
+    band = predictions[item.point.position].bands.get(item.point.metric)
+    return None if band is None else band.p10 <= item.measured / item.predicted <= band.p90
 
 
 def _row(row: ServingRow, said: ServingPrediction) -> RowValidated:
-    return row_document(row.name, QUANTITIES, said, measured_cells(row), said.skipped)
+    document = row_document(row.name, QUANTITIES, said, measured_cells(row), said.skipped)
+    bands: dict[Quantity, FigureBand] = {
+        name: {
+            "p10": value * band.p10, "p50": value * band.p50, "p90": value * band.p90, "tag": band.tag,
+            "rows": band.rows, "sources": band.sources,
+        }
+        for name, value in document["predicted"].items() if (band := said.bands.get(name))
+    }  # fmt: skip
+    return {**document, "bands": bands}
 
 
 def _left_out(points: Sequence[Point]) -> int:
@@ -229,10 +232,12 @@ def _memory_rows(found: MemoryFit) -> list[MemoryFitRow]:
     ]  # fmt: skip
 
 
-def _band_rows(scored: Sequence[ScoredPoint], bands: Bands) -> list[BandRow]:
-    parts = {name: [item for item in scored if BAND_OF.get(item.kind) == name] for name in sorted(bands)}
-    found = [("all", *share_in_bands(scored, bands))]
-    return band_rows([*found, *((name, *share_in_bands(part, bands)) for name, part in parts.items())])
+def _band_rows(scored: Sequence[ScoredPoint], predictions: Sequence[ServingPrediction]) -> list[BandRow]:
+    known = [(item, inside) for item in scored if (inside := in_band(item, predictions)) is not None]
+    kinds = {"all": known}
+    for item, inside in known:
+        kinds.setdefault(item.kind, []).append((item, inside))
+    return band_rows([(name, sum(inside for _, inside in part), len(part)) for name, part in kinds.items()])
 
 
 def _quantity(item: ScoredPoint) -> Quantity:

@@ -6,7 +6,7 @@ The columns are those of planner/measurements/README.md; an empty cell is unknow
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -14,14 +14,16 @@ from planner.carriers import dataclass
 from planner.csvtable import Columns, kinds_of, read_table
 from planner.files import StrPath
 from planner.validate.rows import HOUSE
+from planner.validate.user_rows import rows_that_can_be_read
 
-SHIPPED_SERVING = "planner/measurements/serving.csv"
+SERVING_TABLES = ("serving.csv", "serving_more.csv")
+SHIPPED_SERVING = "planner/measurements/serving.csv, serving_more.csv"
 MEASURED = (
     "output_tokens_per_s_total", "output_tokens_per_s_per_device", "total_tokens_per_s", "requests_per_s",
     "ttft_ms", "tpot_ms", "e2e_latency_ms", "prefill_tokens_per_s", "peak_mem_gb", "kv_cache_gb",
     "out_of_memory",
 )  # fmt: skip
-UNREAD = ("id", "source", "notes", "ttft_stat", "tpot_stat")
+UNREAD = ("id", "source", "notes", "trust", "ttft_stat", "tpot_stat")
 
 # How load was applied: the first word that the scenario's text holds decides.
 _LOADS = (
@@ -35,7 +37,9 @@ _LOADS = (
     ("first token", "first"),
     ("peak throughput", "peak"),
     ("llama-bench", "single"),
-    ("batch 1", "single"),
+    ("batch 1 decode", "single"),
+    ("batch 1", "static"),
+    ("single request", "static"),
     ("server", "open"),
     ("open loop", "open"),
     ("static", "static"),
@@ -50,6 +54,7 @@ class ServingRow:
     id: str | None = None
     source: str | None = None
     year: int | None = None
+    trust: str | None = None  # A | B | C: noisy, contradictory or incomplete
     notes: str | None = None
     # the model
     model: str | None = None
@@ -82,6 +87,7 @@ class ServingRow:
     # the load
     input_tokens: float | None = None
     output_tokens: float | None = None
+    output_variation: float | None = None  # standard deviation of the answers over their mean
     scenario: str | None = None
     concurrency: float | None = None
     request_rate: float | None = None  # [1/s]
@@ -118,7 +124,9 @@ class ServingRow:
         """How load was applied: closed | burst | offline | mlperf | static | peak | first | single | open."""
         text = (self.scenario or "").lower()
         unsaid = "closed" if self.concurrency else "open" if self.request_rate else "offline"
-        return next((kind for word, kind in _LOADS if word in text), unsaid)
+        found = next((kind for word, kind in _LOADS if word in text), unsaid)
+        # one sequence whose prompt nobody states is timed token by token
+        return "single" if "batch 1" in text and found == "static" and not self.input_tokens else found
 
     @property
     def is_moe(self) -> bool:
@@ -130,8 +138,8 @@ SERVING = Columns(
     kinds=kinds_of(ServingRow, besides=("file", "line")),
     required=("model", "accelerator", "n_accel", "scenario"),
     flags=("out_of_memory",),
-    choices={},
-    zero_allowed=("ep", "dp", "n_experts", "top_k"),
+    choices={"trust": ("A", "B", "C")},
+    zero_allowed=("ep", "dp", "n_experts", "top_k", "output_variation"),
 )
 
 
@@ -146,9 +154,50 @@ def read_serving_rows(path: StrPath) -> tuple[ServingRow, ...]:
     return tuple(ServingRow(**cells, file=str(path), line=line) for line, cells in read_table(path, SERVING))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadServing:
+    """A user's table: what could be read of it, and what could not."""
+
+    rows: tuple[ServingRow, ...]
+    refused: Mapping[str, str] = dataclasses.field(default_factory=dict)  # by row: what is wrong with it
+    ignored: tuple[str, ...] = ()  # columns of other names
+
+
+def read_serving_table(path: StrPath) -> ReadServing:
+    """The rows of a table that can be read; a wrong cell costs its row and no other.
+
+    Raises
+    ------
+    InputError
+        No file, no CSV, or a needed column is missing.
+    """
+    kept, refused, ignored = rows_that_can_be_read(path, SERVING, ServingRow, contradiction)
+    return ReadServing(rows=kept, refused=refused, ignored=ignored)
+
+
+def contradiction(row: ServingRow) -> str:
+    """What a row says twice and differently, with both figures; empty where it agrees with itself."""
+    figures = [name for name in MEASURED[:-1] if getattr(row, name) is not None]
+    if row.out_of_memory and figures:
+        return f"out_of_memory is 1, and {figures[0]} is {getattr(row, figures[0]):g}"
+    if row.top_k and row.n_experts and row.top_k > row.n_experts:
+        return f"top_k is {row.top_k}, and n_experts is {row.n_experts}"
+    if row.heads and row.kv_heads and row.kv_heads > row.heads:
+        return f"kv_heads is {row.kv_heads}, and heads is {row.heads}"
+    if row.n_active_params_b and row.n_params_b and row.n_active_params_b > row.n_params_b:
+        return f"n_active_params_b is {row.n_active_params_b:g}, and n_params_b is {row.n_params_b:g}"
+    output, total = row.output_tokens_per_s_total, row.total_tokens_per_s
+    if output and total and output > total * _ROUNDED:
+        return f"output_tokens_per_s_total is {output:g}, and total_tokens_per_s is {total:g}"
+    return ""
+
+
+_ROUNDED = 1.01  # figures are printed with few digits
+
+
 def shipped_serving_rows() -> tuple[ServingRow, ...]:
-    """The project's own table of serving measurements."""
-    return read_serving_rows(HOUSE / "serving.csv")
+    """The project's own tables of serving measurements."""
+    return tuple(row for name in SERVING_TABLES for row in read_serving_rows(HOUSE / name))
 
 
 def chosen_serving(
@@ -166,6 +215,30 @@ def chosen_serving(
         and _matches(devices, row.accel_class, row.accelerator)
         and _matches(sources, row.source_key)
     )
+
+
+# A later release of the same engine is the same configuration run again.
+_RELEASE = ("year", "engine_version", "arch_source", "accelerator", "file", "line")
+
+
+def typed_inputs(row: ServingRow) -> tuple[object, ...]:
+    """Every cell that a prediction may read, but for releases and names that mean the same."""
+    skip = {*MEASURED, *UNREAD, *_RELEASE}
+    return tuple(getattr(row, field.name) for field in dataclasses.fields(row) if field.name not in skip)
+
+
+def band_kind(metric: str, row: ServingRow) -> str:
+    """Among which figures the error of a row's figure is: a kind that `calibration/serving.yaml` has bands of."""
+    load, first = row.load, metric == "ttft_s"
+    if metric == "prefill_tokens_per_s":
+        return "prompt"
+    if load in ("static", "first", "peak"):
+        return "first" if first else "static"
+    if load == "closed":
+        return "ttft" if first else "throughput" if metric == "output_tokens_per_s" else "tpot"
+    if load == "mlperf":
+        return "served" if "offline" in (row.scenario or "").lower() else "timely"
+    return {"offline": "throughput", "burst": "pile", "single": "single", "open": "open"}[load]
 
 
 def _matches(patterns: Sequence[str], *names: str | None) -> bool:

@@ -6,7 +6,6 @@ it is and by how load was applied.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
@@ -14,20 +13,23 @@ import numpy as np
 from planner.carriers import dataclass
 from planner.validate.serving import Entry
 from planner.validate.serving_points import Point
-from planner.validate.serving_rows import MEASURED, UNREAD, ServingRow
+from planner.validate.serving_rows import ServingRow
 from planner.validate.summary import Summary, by_name, summarise
 
-# A later release of the same engine is the same configuration run again.
-_RELEASE = ("year", "engine_version", "arch_source", "accelerator", "file", "line")
 _CARDS = ("rtx-", "geforce-", "quadro-", "titan-")  # ids of cards for desks and workstations
 _OLD_ENGINES = ("fastertransformer",)
 
 TPOT, TTFT = "TPOT, closed loop", "TTFT, closed loop"
-OFFLINE, MLPERF = "output throughput, offline tables", "throughput, MLPerf server and offline"
+OPEN_TPOT, OPEN_TTFT = "TPOT, open loop", "TTFT, open loop"
+OFFLINE = "output throughput, offline tables"
+MLPERF_OFFLINE, MLPERF_SERVER = "throughput, MLPerf Offline", "throughput, MLPerf Server"
+MLPERF_INTERACTIVE = "throughput, MLPerf Interactive"
 STATIC, CARDS = "latency, static batches of 2022 engines on A100", "batch-1 decode, consumer and workstation cards"
 OTHER_SINGLE, OTHER_STATIC = "batch-1 decode, other devices", "latency, other static batches"
 PEAK, BURST = "throughput, best static batch", "throughput, all requests at once"
 STATIC_TPOT, FIRST = "TPOT, static batches", "TTFT, static batches and single prompts"
+CLOSED_RATE, OPEN_RATE = "throughput, closed loop", "throughput, open loop"
+ANSWER = "latency of requests, closed and open loops"
 PEAK_MEMORY, PROMPT = "peak memory", "prompt throughput, batch 1"
 
 
@@ -69,7 +71,7 @@ class ScoredPoint:
     @property
     def configuration(self) -> Hashable:
         """What two figures share when they are of the same run in everything that a prediction may read."""
-        return (self.point.metric, *typed_inputs(self.row))
+        return self.point.configuration
 
     @property
     def kind(self) -> str:
@@ -81,32 +83,37 @@ _KINDS = {
     ("tpot_s", "closed"): TPOT,
     ("tpot_s", "static"): STATIC_TPOT,
     ("ttft_s", "closed"): TTFT,
+    ("tpot_s", "open"): OPEN_TPOT,
+    ("ttft_s", "open"): OPEN_TTFT,
     ("ttft_s", "static"): FIRST,
     ("ttft_s", "first"): FIRST,
     ("output_tokens_per_s", "offline"): OFFLINE,
-    ("output_tokens_per_s", "mlperf"): MLPERF,
     ("output_tokens_per_s", "peak"): PEAK,
     ("output_tokens_per_s", "static"): PEAK,
     ("output_tokens_per_s", "burst"): BURST,
+    ("output_tokens_per_s", "closed"): CLOSED_RATE,
+    ("output_tokens_per_s", "open"): OPEN_RATE,
+    ("batch_latency_s", "closed"): ANSWER,
+    ("batch_latency_s", "open"): ANSWER,
 }
-_UNFITTED = {"peak_memory_bytes": PEAK_MEMORY, "prefill_tokens_per_s": PROMPT}
+_APART = {"peak_memory_bytes": PEAK_MEMORY, "prefill_tokens_per_s": PROMPT}
+
+
+_MLPERF = (("offline", MLPERF_OFFLINE), ("interactive", MLPERF_INTERACTIVE))
 
 
 def _by_device(item: ScoredPoint) -> str:
+    if item.row.load == "mlperf":
+        text = (item.row.scenario or "").lower()
+        return next((kind for word, kind in _MLPERF if word in text), MLPERF_SERVER)
     if item.point.metric == "batch_latency_s":
         old = any(name in (item.row.engine or "").lower() for name in _OLD_ENGINES)
         return STATIC if old and item.device_id.startswith("a100") else OTHER_STATIC
-    if item.point.metric in _UNFITTED:
-        return _UNFITTED[item.point.metric]
+    if item.point.metric in _APART:
+        return _APART[item.point.metric]
     if item.row.load == "single":
         return CARDS if item.device_id.startswith(_CARDS) else OTHER_SINGLE
     return f"{item.point.metric}, {item.row.load}"
-
-
-def typed_inputs(row: ServingRow) -> tuple[object, ...]:
-    """Every cell that a prediction may read, but for releases and names that mean the same."""
-    skip = {*MEASURED, *UNREAD, *_RELEASE}
-    return tuple(getattr(row, field.name) for field in dataclasses.fields(row) if field.name not in skip)
 
 
 def score_points(

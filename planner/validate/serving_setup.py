@@ -12,6 +12,7 @@ from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device
 from planner.estimate.engines import engine_limits
+from planner.validate.mlperf import task_of
 from planner.validate.rows import MeasuredRow
 from planner.validate.rows_machine import device_of
 from planner.validate.serving_rows import ServingRow
@@ -23,14 +24,15 @@ _ENGINES = (
     ("llama.cpp", "llama.cpp"), ("mlc", "mlc-llm"), ("neuron", "neuron"), ("sax", "jetstream"),
     ("jetstream", "jetstream"),
 )  # fmt: skip
-_LOCAL = ("llama.cpp", "mlc-llm")  # their 4-bit files quantise embeddings and head too
+_LOCAL = {"llama.cpp": "q4_k_m", "mlc-llm": "q4f16"}  # their 4-bit files quantise embeddings and head too
 OLD_TENSORRT = "trt-llm-0"  # compiled engines, before the releases from 1.0 on that run on PyTorch
 _COMPILED = re.compile(r"^0\.|TensorRT 10")
 
 _FORMATS = (
-    ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("fp4", "nvfp4"), ("q4_k", "q4_k_m"), ("int4", "int4"), ("awq", "int4"),
-    ("gptq", "int4"), ("4-bit", "int4"), ("fp8", "fp8"), ("int8", "int8"), ("bf16", "bf16"), ("fp16", "fp16"),
-    ("f16", "fp16"), ("fp32", "fp32"),
+    ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("fp4", "nvfp4"), ("q4_k_s", "q4_k_s"), ("q4_k", "q4_k_m"),
+    ("q4_0", "q4_0"), ("q4_1", "q4_1"), ("q5_0", "q5_0"), ("q8_0", "q8_0"), ("int4", "int4"), ("awq", "int4"),
+    ("gptq", "int4"), ("4-bit", "int4"), ("4.0 bpw", "int4"), ("8.0 bpw", "int8"), ("w8a8", "int8"), ("w4a16", "int4"),
+    ("fp8", "fp8"), ("int8", "int8"), ("bf16", "bf16"), ("fp16", "fp16"), ("f16", "fp16"), ("fp32", "fp32"),
 )  # fmt: skip
 _CACHE_WITH = {"fp8": "fp8", "nvfp4": "fp8"}  # of checkpoints made for TensorRT-LLM: their cache is calibrated too
 
@@ -39,21 +41,12 @@ _INFERENCEX = {(1024, 1024), (1024, 8192), (8192, 1024)}
 _INFERENCEX_MEAN = 0.9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """What an MLPerf task is made of; prompts as the task's data set has them (recalled, 2026-11-21)."""
-
-    input_tokens: float
-    output_tokens: float
-    beams: int = 1
-
-
-_MLPERF = (
-    ("gptj", Task(input_tokens=900, output_tokens=69, beams=4)),  # CNN/DailyMail; 69: tokens per sample of the rules
-    ("mixtral", Task(input_tokens=250, output_tokens=145.9)),  # OpenOrca, GSM8K, MBXP
-    ("llama2-70b", Task(input_tokens=294, output_tokens=294.5)),  # OpenOrca
-)
-SERVER_SHARE = 0.9  # of the offline rate: a server run keeps its 99th percentile, so its queues must stay short
+# ShareGPT, as its first thousand conversations are sampled by benchmarks: answers of 200 tokens in the mean, with a
+# standard deviation nearly as large. Means of data sets are fractions; lengths that are set are whole numbers.
+SHAREGPT_VARIATION = 0.95
+OPEN_REQUESTS = 300.0  # of a run at a rate: some hundred (README of the measurements)
+_ONE_RUN = "bench serve; fixed"  # of as many requests as it sends at most, the first of all clients among them
+LONG_TOKENS, FEWEST_REQUESTS = 2e6, 100.0  # a benchmark of long requests sends fewer
 BENCH_REQUESTS = 1000.0  # `vllm bench serve` sends so many when it is not told otherwise
 OFFLINE_TOKENS, OFFLINE_REQUESTS = 3e6, (1000.0, 30000.0)  # of a pile of unstated size: output, and bounds
 _SINGLE_TOKENS = 256.0  # of a batch-1 decode whose length is not stated
@@ -86,7 +79,10 @@ class Load:
     requests: float  # of a pile
     beams: int
     requests_per_s: float  # offered in an open loop
-    server: bool  # answers must come in time, not only in number
+    variation: float = 0.0  # coefficient of variation of the lengths
+    first_wave: float = 0.0  # share of a closed loop's requests that are their clients' first
+    ttft_limit_s: float = float("inf")  # that 99 of 100 requests keep
+    tpot_limit_s: float = float("inf")
 
 
 def serving_device(row: ServingRow, catalog: Catalog) -> Device | None:
@@ -111,7 +107,7 @@ def weight_format(row: ServingRow) -> str:
         return "mxfp4"  # the only format of its checkpoints
     for text in (row.weight_precision, row.model):
         if found := next((own for word, own in _FORMATS if word in (text or "").lower()), None):
-            return "q4_k_m" if found == "int4" and serving_engine(row) in _LOCAL else found
+            return _LOCAL.get(serving_engine(row), found) if found == "int4" else found
     return "bf16"
 
 
@@ -125,17 +121,24 @@ def cache_format(row: ServingRow) -> str:
 
 
 def load_of(row: ServingRow) -> Load:
-    """What a row's replica was given; a whole data set has the means of its task."""
-    given, made, beams = row.input_tokens, row.output_tokens, 1
-    if row.load == "mlperf":
-        task = next((own for word, own in _MLPERF if word in (row.model or "").lower()), _MLPERF[-1][1])
-        given, made, beams = given or task.input_tokens, made or task.output_tokens, task.beams
+    """What a row's replica was given; a whole data set has the means of its task, and its limits."""
+    given, made, beams, sent, limits, variation = row.input_tokens, row.output_tokens, 1, None, None, 0.0
+    task = task_of(row.model) if row.load == "mlperf" else None
+    if task is not None:
+        given, made, beams, sent = given or task.input_tokens, made or task.output_tokens, task.beams, task.requests
+        limits, variation = task.limits(row.scenario or ""), task.variation
     if row.load == "single":
         given, made = 0.0, made or _SINGLE_TOKENS
     if row.load == "closed" and (given, made) in _INFERENCEX:
         given, made = _INFERENCEX_MEAN * (given or 0.0), _INFERENCEX_MEAN * (made or 0.0)
     pile = min(max(OFFLINE_TOKENS / float(made or 256.0), OFFLINE_REQUESTS[0]), OFFLINE_REQUESTS[1])
-    requests = (row.concurrency if row.load == "offline" else None) or (BENCH_REQUESTS if row.load == "burst" else pile)
+    asked = row.concurrency if row.load in ("offline", "burst") else sent
+    bench = min(max(LONG_TOKENS / (float(given or 512.0) + float(made or 256.0)), FEWEST_REQUESTS), BENCH_REQUESTS)
+    requests = asked or {"burst": bench, "open": OPEN_REQUESTS}.get(row.load, pile)
+    if "sharegpt" in (row.scenario or "").lower() or (row.load == "burst" and float(made or 0.0) % 1):
+        variation = SHAREGPT_VARIATION
+    variation = variation if row.output_variation is None else row.output_variation
+    first, each = limits or (float("inf"), float("inf"))
     return Load(
         kind=row.load,
         input_tokens=float(given if given is not None else 512.0),
@@ -144,7 +147,10 @@ def load_of(row: ServingRow) -> Load:
         requests=float(requests),
         beams=beams,
         requests_per_s=float(row.request_rate or 0.0),
-        server="server" in (row.scenario or "").lower(),
+        variation=variation,
+        first_wave=min(float(row.concurrency or 1.0) / bench, 1.0) if _ONE_RUN in (row.scenario or "") else 0.0,
+        ttft_limit_s=first,
+        tpot_limit_s=each,
     )
 
 
@@ -158,9 +164,13 @@ def splits_of(row: ServingRow, arch: Architecture, device: Device) -> list[Split
         return [Split(tp=devices, pp=1, dp=1, ep=1, replicas=1)]
     if row.tp is None:
         powers = [tp for tp in (1, 2, 4, 8) if devices % tp == 0]
-        return [Split(tp=tp, pp=1, dp=1, ep=1, replicas=devices // tp) for tp in powers]
+        plain = [Split(tp=tp, pp=1, dp=1, ep=1, replicas=devices // tp) for tp in powers]
+        apart = [_attention_parallel(one.tp, 1, one) for one in plain if arch.is_moe and one.tp > 1]
+        return [*plain, *(split for pair in apart for split in pair)]
     tp, dp = int(row.tp), max(int(row.dp or 1), 1)
     ep = min(max(int(row.ep or 1), 1), tp * dp) if arch.is_moe else 1
+    if tp * pp * dp > devices and tp % dp == 0:  # SGLang's flag cuts the tensor ranks into groups for attention
+        tp = tp // dp
     replicas = devices // (tp * pp * dp) if devices % (tp * pp * dp) == 0 else 1
     stated = Split(tp=tp, pp=pp, dp=dp, ep=ep, replicas=max(replicas, 1))
     hidden = arch.is_moe and row.dp is None and row.load == "offline" and tp > 1

@@ -42,6 +42,11 @@ def test_every_figure_tells(changed: dict[str, Any]) -> None:
     assert figures_of(Asked(), 1.0) != figures_of(Asked())
 
 
+def test_what_has_no_figures_is_refused() -> None:
+    with pytest.raises(TypeError, match="set"):
+        figures_of(Asked(rates={2.0}))
+
+
 def test_a_number_is_an_array_of_one_and_texts_tell_where_they_are_asked_for() -> None:
     one, other = Asked(), Asked(number=np.array([1.0]), rates=(np.float64(2.0), None))
     assert figures_of(one) == figures_of(other)

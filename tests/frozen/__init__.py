@@ -16,7 +16,7 @@ from planner.scenario.schema import Scenario
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "hardware"
 COMMIT = "e2d9ba0"
-DIGEST = "cd516dc6f3c8cd7e0911b290dd98bc2056caeb6012cff0199b44889c1de7930c"
+DIGEST = "c7af1c8b08fb52da487de12be9ca1e7e502efc54c2479b9902ca8474dea094b6"
 
 
 @cache

@@ -35,7 +35,7 @@ def catalog() -> Catalog:
         ("A100 (memory size not stated)", "a100-sxm-80gb"),
         ("A100-40GB-SXM", "a100-sxm-40gb"),
         ("H100-94GB-HBM2e-lowTDP", "h100-sxm-80gb"),
-        ("H800", "h100-sxm-80gb"),
+        ("H800", "h800-sxm-80gb"),
         ("GB300", "gb300-nvl72"),
         ("V100-32GB-SXM3 (DGX-2H)", "v100-sxm3-32gb"),
         ("TPU-v5e", "tpu-v5e"),
