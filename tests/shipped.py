@@ -117,7 +117,7 @@ def answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def _fitted(rows: Any, catalog: Any, *more: Any, **options: Any) -> tuple[Any, ...]:
     from planner.calibrate import effects, serving_fit
 
-    return rows, catalog.digest, more, options, effects.STEPS, serving_fit._ROUNDS
+    return rows, catalog.digest, more, options, effects.STEPS, serving_fit.STEPS
 
 
 def _solved(scenario: Any, catalog: Any = None, **options: Any) -> tuple[Any, ...] | None:

@@ -91,6 +91,7 @@ CHAPTERS = (
             "closed_forms",
             "flops",
             "linear_attention",
+            "sparse_attention",
         ),
     ),
     Chapter(

@@ -27,10 +27,12 @@ QUOTED = {
     "peak memory of LoRA, QLoRA and full fine-tuning, mean": "peak memory of fine-tuning, mean",
     "whole runs, analytic tier, mean of \\|ln\\|": "device-hours of whole published runs, mean",
     "whole runs, rule tier, mean of \\|ln\\|": "the same by the rule of thumb, mean",
-    "TPOT, closed loop, median": "serving: time per token, median",
-    "TTFT, closed loop, batch within memory, median": "serving: time to the first token, median",
-    "output throughput, offline tables, median": "serving: throughput, median",
-    "left-out figures within their p10-p90 band": "serving figures within the printed p10 to p90 band",
+    "TPOT in its band, without the campaign": "serving: times per token within p10 to p90, campaign left out",
+    "TTFT in its band, without the campaign": "serving: times to the first token within p10 to p90, campaign left out",
+    "throughput in its band, without the campaign": "serving: throughputs within p10 to p90, campaign left out",
+    "TPOT, closed loop, median": "serving: time per token, campaign left out, median",
+    "TTFT, closed loop within memory, median": "serving: time to the first token, campaign left out, median",
+    "throughput, offline tables, median": "serving: throughput, campaign left out, median",
 }
 
 

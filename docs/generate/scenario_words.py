@@ -70,6 +70,17 @@ MAPPINGS = {
         "How often devices fail and what it costs to go on. `failures: none` spends all wall-clock time on steps.",
     ),
     "Lora": ("Adapters", "Low-rank adapters on frozen weights: gradients and optimizer states of the adapters alone."),
+    "LayoutPin": (
+        "Layouts of jobs",
+        "Sizes and policies that are fixed, or lists to choose from; in words, `tp2 pp1 zero-1 mb2`, too. A layout "
+        "that cannot be is refused with the nearest that works; `plan explain SCENARIO --layout tp2` prices one "
+        "beside the plan.",
+    ),
+    "ReplicaPin": (
+        "Layouts of replicas",
+        "Sizes of each replica that are fixed, or lists to choose from; in words, `tp8 pp2`, too. With `tp` or `pp` a "
+        "replica may span machines over any network.",
+    ),
     "StepTime": (
         "Measured steps",
         "A run under way tells its own speed; with `progress` the rest of it is planned anew. A bare time is "

@@ -8,6 +8,7 @@ from planner.answers.explanation import Explanation
 from planner.answers.frontier import Frontier
 from planner.answers.plan import Plan
 from planner.answers.report import Report
+from planner.answers.reserve import Reserve
 from planner.answers.rows import Rows
 
-__all__ = ["Comparison", "Explanation", "Frontier", "Plan", "Report", "Rows"]
+__all__ = ["Comparison", "Explanation", "Frontier", "Plan", "Report", "Reserve", "Rows"]

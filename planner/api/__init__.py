@@ -6,7 +6,7 @@ checking.py verifies; frontiers.py sweeps a limit; taking.py reads what is given
 
 from __future__ import annotations
 
-from planner.answers import Comparison, Frontier, Plan, Rows
+from planner.answers import Comparison, Frontier, Plan, Reserve, Rows
 from planner.api.asking import break_even, marginal_values, repairs, why_not
 from planner.api.checking import verify
 from planner.api.comparing import compare, side_of, side_of_plan
@@ -15,7 +15,15 @@ from planner.api.exporting import export_plan
 from planner.api.frontiers import frontier, tradeoffs
 from planner.api.margins import margins
 from planner.api.reporting import report
-from planner.api.schemas import compare_schema, frontier_schema, plan_schema, report_schema, validation_schema
+from planner.api.reserving import reserve
+from planner.api.schemas import (
+    compare_schema,
+    frontier_schema,
+    plan_schema,
+    report_schema,
+    reserve_schema,
+    validation_schema,
+)
 from planner.api.sessions import Session, enumerate_candidates
 from planner.api.solving import best_decisions, candidates_table, near_optimal, session, solve
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of
@@ -35,6 +43,7 @@ __all__ = [
     "Frontier",
     "Plan",
     "PlanLike",
+    "Reserve",
     "Rows",
     "Scenario",
     "ScenarioLike",
@@ -61,6 +70,8 @@ __all__ = [
     "repairs",
     "report",
     "report_schema",
+    "reserve",
+    "reserve_schema",
     "session",
     "shipped_scenarios",
     "side_of",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.plan.compare.model import CompareDocument
 from planner.plan.frontier.model import FrontierDocument
 from planner.plan.jsonschema import Schema, document_schema, plan_json_schema
+from planner.plan.reserve.model import ReserveDocument
 from planner.report.model import ReportDocument
 from planner.validate.model import ValidationDocument
 
@@ -12,6 +13,7 @@ TITLES = {
     "frontier": (FrontierDocument, "plan/frontier/v1", "Frontier of plan frontier: every Pareto point of a limit"),
     "compare": (CompareDocument, "plan/compare/v1", "Comparison of plan compare: plans held against the first"),
     "report": (ReportDocument, "plan/report/v1", "A plan, its budget, and where every figure is from"),
+    "reserve": (ReserveDocument, "plan/reserve/v1", "Commitments: where they break even, and what plan reserve takes"),
     "validation": (ValidationDocument, "plan/validation/v1", "Predictions held against measurements, by plan validate"),
 }
 

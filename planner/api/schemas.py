@@ -15,6 +15,7 @@ FILES = {
     "frontier": "plan/frontier/frontier.schema.json",
     "compare": "plan/compare/compare.schema.json",
     "report": "report/report.schema.json",
+    "reserve": "plan/reserve/reserve.schema.json",
     "validation": "validate/validation.schema.json",
 }
 
@@ -32,6 +33,11 @@ def frontier_schema() -> Schema:
 def compare_schema() -> Schema:
     """JSON Schema of the comparison of plans."""
     return shipped("compare")
+
+
+def reserve_schema() -> Schema:
+    """JSON Schema of the document of `plan reserve`."""
+    return shipped("reserve")
 
 
 def report_schema() -> Schema:

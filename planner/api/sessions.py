@@ -17,6 +17,7 @@ from planner.api.checking import case_problems
 from planner.api.taking import ScenarioLike, catalog_of, scenario_of
 from planner.brief import brief
 from planner.candidates.patience import Spent, endless
+from planner.candidates.plainer import Plainer
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
 from planner.candidates.ties import MOST_SHARE, SHARE
@@ -27,6 +28,8 @@ from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import STOPS, as_far_as_listed, uninterrupted
 from planner.plan.beside import NO_TIME, beside_plan, despite_ctrl_c
 from planner.plan.document import build_document, resealed, with_simulation
+from planner.plan.pins import check_pins, demand_ways
+from planner.plan.plainest import plainest
 from planner.plan.reading import read_document
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.standing import standing_of
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible, NearOptimal, Others
     from planner.plan.model.plan import PlanDocument
     from planner.plan.others.other_plans import Previous, Staying
-    from planner.plan.why.model import BreakEvenRow, MarginalValue, WhyNot
+    from planner.plan.why.model import BreakEvenRow, LayoutPrice, MarginalValue, WhyNot
 
 Answer = tuple[Candidates, Solution]
 Found = TypeVar("Found")
@@ -78,6 +81,7 @@ def enumerate_candidates(
     scenario = scenario_of(scenario)
     catalog = catalog or catalog_of(scenario)
     check_references(scenario, catalog)
+    check_pins(scenario, catalog, loader_of(scenario))
     asked: dict[str, Any] = {"allow_suspect": allow_suspect, "every_layout": every_layout, "known": known}
     asked["tie_share"] = checked_share(tie_tolerance)
     return _enumerate(scenario, catalog, loader_of(scenario), spent=spent, **asked)
@@ -143,6 +147,7 @@ class Session:
         self._begin(lists=True)
         self.candidates: Candidates = candidates or self._first_listed()
         self._answer: Answer | None = None
+        self._plainer: tuple[Solution, Answer | None] | None = None  # the cheapest plan, and the plainer one beside it
 
     def _begin(self, *, lists: bool = False) -> None:
         """A call begins, and the time for it, which one that only lists may use for that; a deadline runs already."""
@@ -191,6 +196,7 @@ class Session:
         """The cheapest plan, proven and verified; parameters and errors are those of `planner.solve`."""
         self._begin()
         scenario, catalog = self.scenario, self.catalog
+        demand_ways(self.candidates, lambda other: self.search(other, every_layout=True))
         if scenario.uncertainty and (best or within is not None):
             hint = "leave uncertainty, or --best and --within, out"
             raise UsageError.of("not-together", "other plans are those of one future, not of several", hint=hint)
@@ -201,7 +207,7 @@ class Session:
         elif scenario.uncertainty:
             document = self._planned_for_cases()
         else:
-            document = self._planned(self.ways, *self.answer())
+            document = self._planned(self.ways, *self.answer(), plain=True)
         problems = despite_ctrl_c(
             lambda: (
                 _verify(document, catalog, load_model, self.candidates.recall)
@@ -278,6 +284,28 @@ class Session:
 
         return self._exactly(asked)
 
+    def layout_price(self, layout: str, *, workload: str | None = None) -> list[LayoutPrice]:
+        """What each workload costs in a layout, "tp2 pp1 zero-3", beside the plan; or why it cannot be.
+
+        Parameters
+        ----------
+        workload
+            Only this one.
+        """
+        from planner.plan.why.layouts import layout_price
+
+        document = self.solve().document
+        self._begin()
+
+        def listed(scenario: Scenario) -> Candidates:
+            check_pins(scenario, self.catalog, loader_of(scenario))
+            found = self.search(scenario)
+            demand_ways(found, lambda other: self.search(other, every_layout=True))
+            return found
+
+        names = [one.name for one in self.scenario.workloads if workload in (None, one.name)]
+        return [layout_price(document, self.scenario, name, layout, listed, self.solved) for name in names]
+
     def repairs(self) -> Infeasible | None:
         """Conflict set and ways out, as the plan document has them; None unless proven infeasible."""
         from planner.plan.why.infeasible import infeasibility
@@ -332,9 +360,10 @@ class Session:
         except TimeIsUp:
             return replace(candidates, cut=tuple(candidates.spaces))
 
-    def search(self, scenario: Scenario, *, patience_s: float | None = None) -> Candidates:
+    def search(self, scenario: Scenario, *, patience_s: float | None = None, every_layout: bool = False) -> Candidates:
         """The ways of another scenario, those past its deadlines too when there is patience."""
         asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "patience_s": patience_s}
+        asked["every_layout"] = every_layout
         asked["tie_share"] = self.tie_tolerance
         limit = self.options["time_limit_s"]
         asked["spent"] = limit.spent if isinstance(limit, Deadline) else endless
@@ -364,15 +393,46 @@ class Session:
 
         return Asker(options={key: value for key, value in self.options.items() if key in ASKED})
 
-    def _planned(self, listed: Candidates, candidates: Candidates, solution: Solution) -> PlanDocument:
-        """The plan document of a solution, with what is worked out beside it."""
+    def _planned(
+        self, listed: Candidates, candidates: Candidates, solution: Solution, *, plain: bool = False
+    ) -> PlanDocument:
+        """The plan document of a solution, with what is worked out beside it; `plain`: of a plainer one, if near."""
         options = self.options
         beside, solution = beside_plan(
             listed, candidates, solution, search=self.search, allow_suspect=self.allow_suspect, **options
         )
         told = {name: options[name] for name in ("seed", "threads", "gap")}
         limit: Deadline | None = options["time_limit_s"]
-        return despite_ctrl_c(lambda: build_document(candidates, solution, **beside, **told, over=lambda: is_up(limit)))
+        proposed = self._proposed(candidates, solution) if plain else None
+        return despite_ctrl_c(
+            lambda: build_document(
+                candidates, solution, proposed=proposed, weighed=plain, **beside, **told, over=lambda: is_up(limit)
+            )
+        )
+
+    def _proposed(self, candidates: Candidates, solution: Solution) -> Answer | None:
+        """The plan in plainer layouts that costs little more than the cheapest, and its ways; None: the cheapest."""
+        limit: Deadline | None = self.options["time_limit_s"]
+        if not solution.has_plan or solution.stopped_by == "interrupt" or is_up(limit):
+            return None
+        if self._plainer is not None and self._plainer[0] is solution:
+            return self._plainer[1]
+
+        def search(plainer: Plainer) -> Candidates:
+            asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "tie_share": self.tie_tolerance}
+            return _enumerate(
+                self.scenario, self.catalog, loader_of(self.scenario), known=candidates, plainer=plainer, **asked
+            )
+
+        def solved(ways: Candidates, ready: Callable[[Candidates], Candidates]) -> Answer:
+            return solve_within_targets(ready(ways), self.solved, prepare=ready)
+
+        try:
+            found = plainest(candidates, solution, search, solved)
+        except (TimeIsUp, KeyboardInterrupt):
+            return None
+        self._plainer = (solution, None if found[1] is solution else found)
+        return self._plainer[1]
 
     def _planned_for_cases(self) -> PlanDocument:
         """The plan of a scenario that may turn out in several ways."""

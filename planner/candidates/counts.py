@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from planner.candidates.layouts import replica_sizes
 from planner.candidates.ledger import Ledger
-from planner.candidates.offers import LARGEST_DEVICE_COUNT, Site, shape_cap
+from planner.candidates.offers import LARGEST_DEVICE_COUNT, Site, names_on, shape_cap
 from planner.candidates.training_question import TrainingQuestion
 from planner.equations.rules import training_hours
 from planner.estimate.frameworks import least_factor
@@ -38,19 +40,31 @@ def node_counts(question: TrainingQuestion, group: Sequence[Site], ledger: Ledge
     most = max(window // per_shape, 1)
     caps = {shape_cap(question.scenario, candidate) for candidate in group}
     if max(caps) < 1:
-        _note_cap(ledger, site, len(group))
+        _note_cap(ledger, group)
         return ()
     if site.inter_node_bytes_per_s is None and min(most, max(caps)) > 1:
-        _note_network(ledger, site, fewest, len(group))
+        _note_network(ledger, group, fewest)
         caps = {1}
-    largest = min(most, max(caps))
-    tries = {*count_grid(largest), fewest, *caps}
+    largest, fixed = min(most, max(caps)), _fixed_counts(question, site, max(caps))
+    tries = {*count_grid(largest), fewest, *caps, *fixed}
+    largest = max(largest, *fixed, 0)
     if question.scenario.objective[0] == "time":  # more than is needed may still be faster: doublings of the window
         largest = min(max(LARGEST_DEVICE_COUNT // per_shape, most), max(caps))
         tries |= {most << k for k in range(1, largest.bit_length())} | {largest}
     counts = tuple(sorted(count for count in tries if fewest <= count <= largest))
     _note_counts(question, ledger, group, ideal_s * least_margin, min(fewest - 1, max(caps)))
     return counts
+
+
+def _fixed_counts(question: TrainingQuestion, site: Site, most: int) -> set[int]:
+    """Numbers of shapes that layouts of fixed data parallelism amount to."""
+    rules, per_shape = question.rules, site.shape.devices
+    replicas = rules.choices("dp", ())
+    if not replicas:
+        return set()
+    each = replica_sizes(question.arch, replace(rules, domain_devices=site.domain))
+    devices = {size * count for size in each for count in replicas}
+    return {count // per_shape for count in devices if count % per_shape == 0 and count <= most * per_shape}
 
 
 def count_grid(largest: int) -> Iterator[int]:
@@ -95,19 +109,20 @@ def _best_rate(machine: Machine) -> float:
     return peak * float(machine.constants.gemm) * max(1.0, float(machine.constants.low_precision)) / leanest
 
 
-def _note_cap(ledger: Ledger, site: Site, offers: int) -> None:
-    devices = site.shape.devices
+def _note_cap(ledger: Ledger, group: Sequence[Site]) -> None:
+    site, devices = group[0], group[0].shape.devices
     text = f"one {site.shape.id} has {devices} device{'s' * (devices > 1)}, more than the limits allow"
-    ledger.drop("quota", "counts", offers, nearest=text, miss=float(devices))
+    ledger.drop("quota", "counts", len(group), nearest=text, miss=float(devices), on=names_on(group))
 
 
-def _note_network(ledger: Ledger, site: Site, fewest: int, offers: int) -> None:
+def _note_network(ledger: Ledger, group: Sequence[Site], fewest: int) -> None:
     ledger.drop(
         "network-unknown",
         "counts",
-        offers,
-        nearest=f"{site.shape.id}: more than one shape needs a known inter-node bandwidth (assume_inter_node)",
+        len(group),
+        nearest=f"{group[0].shape.id}: more than one shape needs a known inter-node bandwidth (assume_inter_node)",
         miss=float(fewest),
+        on=names_on(group),
     )
 
 
@@ -126,4 +141,4 @@ def _note_counts(
             f"{too_few} × {site.shape.id} would take {format_duration(finish_s)} at best, margin for errors included, "
             f"{format_duration(late)} late"
         )
-        ledger.drop("deadline", "counts", too_few * len(group), nearest=text, miss=late)
+        ledger.drop("deadline", "counts", too_few * len(group), nearest=text, miss=late, on=names_on(group))

@@ -10,9 +10,10 @@ from planner.candidates.calendar import Pool
 from planner.candidates.contracts import reserved_sites
 from planner.candidates.ledger import Ledger
 from planner.candidates.mixed_space import MixSpace
-from planner.candidates.offers import Site, sites_of
+from planner.candidates.offers import Site, names_on, sites_of
 from planner.candidates.patience import Patience
 from planner.candidates.placement import data_sets
+from planner.candidates.plainer import Plainer
 from planner.candidates.rates import rates_table, resolve_rates
 from planner.candidates.serving import ServingQuestion, ServingTable, resolve_serving, serving_table
 from planner.candidates.trained import ways_to_train
@@ -45,6 +46,7 @@ class Around:
     allow_suspect: bool = False
     every_layout: bool = False
     patience_s: float | None = None
+    plainer: Plainer | None = None
     recall: Recall = field(default_factory=Recall)  # what the estimates answered; no way depends on it
 
     def same_for(self, workload: Workload, before: Around) -> bool:
@@ -68,7 +70,7 @@ def _said(around: Around) -> tuple[object, ...]:
         scenario.begin,
         scenario.scheduled,
         tuple(given_offers(scenario)),
-        (around.allow_suspect, around.every_layout, around.patience_s),
+        (around.allow_suspect, around.every_layout, around.patience_s, around.plainer),
     )
 
 
@@ -123,8 +125,12 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
         )
     sites = sites_of(scenario, market, ledger, allow_suspect=around.allow_suspect)
     sites += reserved_sites(around.pools, scenario, market)
+    plainer = around.plainer
+    involved = None if plainer is None else plainer.involved[workload.name]
+    if plainer is not None:
+        sites = [site for site in sites if site.offer.id in plainer.offers[workload.name]]
     if isinstance(workload, ServingFleet):
-        fleet = resolve_serving(workload, arch, scenario, market, around.recall)
+        fleet = replace(resolve_serving(workload, arch, scenario, market, around.recall), involved=involved)
         lasting = _lasting(workload, sites, ledger)
         found = [] if patience.out(workload.name) else lasting
         served = serving_table(fleet, found, ledger, lambda: patience.over(workload.name))
@@ -141,6 +147,7 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
         every_layout=around.every_layout,
         patience_s=around.patience_s,
         patience=patience,
+        involved=involved,
         recall=around.recall,
     )
     return Evaluated(
@@ -157,8 +164,8 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
 
 def _lasting(fleet: ServingFleet, sites: Sequence[Site], ledger: Ledger) -> list[Site]:
     """Where a fleet can stay: nothing that is queued for, and spot only where it may be used."""
-    staying = [site for site in sites if site.offer.price_model != "flex"]
-    lasting = [site for site in staying if not site.spot or fleet.max_spot_share]
-    ledger.drop("flex", "offers", len(sites) - len(staying))
-    ledger.drop("spot", "offers", len(staying) - len(lasting))
-    return lasting
+    queued = [site for site in sites if site.offer.price_model == "flex"]
+    taken = [site for site in sites if site.spot and not fleet.max_spot_share]
+    ledger.drop("flex", "offers", len(queued), on=names_on(queued))
+    ledger.drop("spot", "offers", len(taken), on=names_on(taken))
+    return [site for site in sites if site.offer.price_model != "flex" and (not site.spot or fleet.max_spot_share)]

@@ -50,6 +50,11 @@ class LayoutRules:
     sharding: tuple[int, ...]  # allowed stages
     recompute: tuple[int, ...]  # allowed levels
     domain_devices: int  # devices of one fast domain
+    pinned: tuple[tuple[str, tuple[int, ...]], ...] = ()  # sizes that are fixed, by name
+
+    def choices(self, name: str, otherwise: Sequence[int]) -> list[int]:
+        """Sizes of a kind to try: those that are fixed, else the usual ones."""
+        return sorted(set(dict(self.pinned).get(name, otherwise)))
 
 
 def enumerate_layouts(arch: Architecture, device_counts: Sequence[int], rules: LayoutRules) -> Layout:
@@ -60,8 +65,15 @@ def enumerate_layouts(arch: Architecture, device_counts: Sequence[int], rules: L
     row, col = np.nonzero(_divides(tp * pp * cp, counts))
     table = _Table(devices=counts[col], tp=tp[row], pp=pp[row], cp=cp[row], ep=ep[row], vpp=vpp[row])
     table = table.select(_experts_fit(table))
-    micro = _powers_of_two(largest_micro_batch(arch, rules.sequence_length))
+    table = table.select(np.isin(table.dp, rules.choices("dp", np.unique(table.dp).tolist())))
+    micro = rules.choices("micro_batch", _powers_of_two(largest_micro_batch(arch, rules.sequence_length)))
     return _with_memory_policies(*_with_batches(table, rules, micro), rules)
+
+
+def replica_sizes(arch: Architecture, rules: LayoutRules) -> set[int]:
+    """Devices of one data-parallel replica in every legal split."""
+    tp, pp, cp, _, _ = _model_splits(arch, rules).T
+    return set((tp * pp * cp).tolist())
 
 
 def largest_micro_batch(arch: Architecture, sequence_length: int) -> int:
@@ -93,23 +105,42 @@ class _Table:
 def _model_splits(arch: Architecture, rules: LayoutRules) -> IntArray:
     """(k, 5) array of tp, pp, cp, ep, vpp that the model itself allows, whatever the device count."""
     layers = max(arch.layer_count, 1)
+    deepest = min(layers, LARGEST_PIPELINE) if arch.layers else 1
     splits = [
         (tp, pp, cp, ep, vpp)
-        for tp in tensor_splits(arch, rules.domain_devices)
-        for pp in range(1, (min(layers, LARGEST_PIPELINE) if arch.layers else 1) + 1)
-        for cp in _context_splits(arch, rules.sequence_length)
-        for ep in _expert_splits(arch)
-        for vpp in VIRTUAL_STAGES
+        for tp in rules.choices("tp", tensor_splits(arch, rules.domain_devices))
+        if tp <= rules.domain_devices and splits_tensors(arch, tp)
+        for pp in rules.choices("pp", range(1, deepest + 1))
+        if pp <= (layers if arch.layers else 1)
+        for cp in rules.choices("cp", _context_splits(arch, rules.sequence_length))
+        if splits_context(arch, rules.sequence_length, cp)
+        for ep in rules.choices("ep", _expert_splits(arch))
+        if splits_experts(arch, ep)
+        for vpp in rules.choices("vpp", VIRTUAL_STAGES)
         if vpp == 1 or (pp > 1 and layers % (pp * vpp) == 0)
     ]
-    return np.array(splits, dtype=np.int64)
+    return np.array(splits, dtype=np.int64).reshape(-1, 5)
 
 
 def tensor_splits(arch: Architecture, largest: int) -> list[int]:
     """Tensor-parallel degrees: powers of two that divide every head count and MLP width."""
-    if not arch.layers:
-        return [1]
-    return [tp for tp in _powers_of_two(largest) if all(_splits_layer(group, tp) for group in arch.layers)]
+    return [tp for tp in _powers_of_two(largest) if splits_tensors(arch, tp)]
+
+
+def splits_tensors(arch: Architecture, tp: int) -> bool:
+    """Whether tensor-parallel ranks divide every head count and MLP width; one rank always does."""
+    return tp == 1 or (bool(arch.layers) and all(_splits_layer(group, tp) for group in arch.layers))
+
+
+def splits_context(arch: Architecture, sequence_length: int, cp: int) -> bool:
+    """Whether a sequence makes two chunks for each context-parallel rank."""
+    return cp == 1 or (bool(arch.layers) and sequence_length % (2 * cp) == 0)
+
+
+def splits_experts(arch: Architecture, ep: int) -> bool:
+    """Whether expert-parallel ranks divide the experts of every layer that has some."""
+    experts = [group.experts for group in arch.layers if group.experts]
+    return ep == 1 or (bool(experts) and all(count % ep == 0 for count in experts))
 
 
 def _splits_layer(group: object, tp: int) -> bool:

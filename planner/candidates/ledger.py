@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 
 from planner.carriers import dataclass
+
+STAGES = ("offers", "counts", "layouts", "columns")  # in the order in which ways are dropped
+LAST = ("latency", "deadline", "failures")  # of layouts: what fits the memory is held against these
 
 
 @dataclass(slots=True)
@@ -18,6 +21,11 @@ class Drop:
     nearest: str = ""  # "needs 3.1 GB less per device on l4-24gb"
     miss: float = float("inf")  # how far the nearest one is off, in the unit of the reason
 
+    @property
+    def nearness(self) -> tuple[int, bool, bool, float]:
+        """How far a way came before it was dropped, then how little it lacked."""
+        return STAGES.index(self.what), self.reason in LAST, bool(self.nearest), -self.miss
+
 
 @dataclass(slots=True)
 class Ledger:
@@ -27,24 +35,44 @@ class Ledger:
     offers_seen: int = 0
     layouts_seen: int = 0
     drops: dict[tuple[str, str], Drop] = field(default_factory=dict)
+    nearest_on: dict[str, Drop] = field(default_factory=dict)  # by device, provider or owned group: what came furthest
 
-    def drop(self, reason: str, what: str, count: int = 1, *, nearest: str = "", miss: float = float("inf")) -> None:
-        """Count drops; the text of the smallest miss is kept."""
+    def drop(
+        self,
+        reason: str,
+        what: str,
+        count: int = 1,
+        *,
+        nearest: str = "",
+        miss: float = float("inf"),
+        on: Iterable[str] = (),
+    ) -> None:
+        """Count drops; the text of the smallest miss is kept, also for each of the names that it happened on."""
         if count <= 0:
             return
+        self.note(reason, what, nearest, miss, on)
         entry = self.drops.setdefault((reason, what), Drop(reason=reason, what=what))
         entry.count += int(count)
         if nearest and (not entry.nearest or miss < entry.miss):
             entry.nearest, entry.miss = nearest, float(miss)
 
+    def note(self, reason: str, what: str, nearest: str, miss: float, on: Iterable[str]) -> None:
+        """Keep for each name what came furthest there, without counting it."""
+        mine = Drop(reason=reason, what=what, nearest=nearest, miss=float(miss))
+        for name in on:
+            before = self.nearest_on.get(name)
+            if before is None or mine.nearness > before.nearness:
+                self.nearest_on[name] = mine
+
     def copy(self) -> Ledger:
         """The same counts, to be counted on."""
-        return replace(self, drops={key: replace(entry) for key, entry in self.drops.items()})
+        drops = {key: replace(entry) for key, entry in self.drops.items()}
+        return replace(self, drops=drops, nearest_on=dict(self.nearest_on))
 
     def __iter__(self) -> Iterator[Drop]:
         """Drops, most frequent first within each kind."""
-        order = {"offers": 0, "counts": 1, "layouts": 2, "columns": 3}
-        return iter(sorted(self.drops.values(), key=lambda drop: (order[drop.what], -drop.count, drop.reason)))
+        order = STAGES.index
+        return iter(sorted(self.drops.values(), key=lambda drop: (order(drop.what), -drop.count, drop.reason)))
 
     def reasons(self) -> list[dict[str, object]]:
         """As plain rows, for output."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.candidates.offers import Site, is_at
 from planner.catalog.model import Catalog
-from planner.estimate.kernels import lacks_kernels
+from planner.estimate.kernels import lacks_kernels, not_run
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 
@@ -31,12 +31,16 @@ def serving_refusal(site: Site, fleet: ServingFleet, scenario: Scenario, catalog
         return "bandwidth-unknown"
     if not any(device.peak_flop_per_s.get(name) for name in ("bf16", "fp16", "fp32")):
         return "precision"
+    if not_run(fleet, device):
+        return "not-run"
     if lacks_kernels(fleet, device):
         return "no-kernels"
     return _energy_refusal(site, scenario, catalog)
 
 
-def refusal_note(site: Site, reason: str, use: str, job: TrainingJob | None = None) -> str:
+def refusal_note(
+    site: Site, reason: str, use: str, job: TrainingJob | None = None, fleet: ServingFleet | None = None
+) -> str:
     """What is known about a refusal, in words."""
     device = site.device
     if reason == f"not-for-{use}":
@@ -44,6 +48,8 @@ def refusal_note(site: Site, reason: str, use: str, job: TrainingJob | None = No
     if reason == "precision":
         wanted = job.precision if job else "16 or 32 bits"
         return f"{device.id} computes in {', '.join(device.peak_flop_per_s) or 'nothing known'}, not in {wanted}"
+    if reason == "not-run" and fleet:
+        return not_run(fleet, device)
     if reason == "no-kernels":
         return f"{device.id}: the engine has no kernels for 8-bit floats on it"
     if reason == "framework" and job:

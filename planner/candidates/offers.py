@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from planner.candidates.ledger import Ledger
+from planner.candidates.sellers import demand_sold, is_seller, with_promise
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
@@ -15,6 +16,7 @@ from planner.estimate.resolve import inter_node_rate, usable_bytes
 from planner.scenario.schema import Hardware, Owned, Quota, Scenario, SiteLimit
 
 OWNED = "owned"
+FABRIC_BYTES_PER_S = 100e9 / 8  # of each device, one way, from which on guides stretch a replica over machines
 LARGEST_DEVICE_COUNT = 16384
 
 
@@ -39,6 +41,18 @@ class Site:
         return usable_bytes(self.device, self.shape)
 
     @property
+    def domain(self) -> int:
+        """Devices that fast links join: those of a shape, or of several in one fast domain."""
+        return max(self.shape.devices, self.shape.scale_up_devices)
+
+    @property
+    def made_for_replicas(self) -> bool:
+        """Whether a replica may well be stretched over several shapes: a network made for it, or stated for them."""
+        rate = self.inter_node_bytes_per_s
+        stated = self.shape.inter_node_bytes_per_s_per_device is None  # the scenario's own (assume_inter_node)
+        return rate is not None and (stated or rate >= FABRIC_BYTES_PER_S * (1 - 1e-9))
+
+    @property
     def physics(self) -> tuple[object, ...]:
         """Sites with equal physics share one evaluation, whatever they cost."""
         shape = self.shape
@@ -50,6 +64,7 @@ class Site:
             shape.bandwidth_share,
             shape.memory_bytes_per_device,
             self.inter_node_bytes_per_s,
+            self.made_for_replicas,
             shape.torus,
             self.spot,
         )
@@ -62,7 +77,7 @@ def sites_of(scenario: Scenario, catalog: Catalog, ledger: Ledger, *, allow_susp
     sites = [_owned_site(index, owned, catalog, hardware) for index, owned in enumerate(hardware.owned)]
     for offer, reason in _judged(scenario, catalog, allow_suspect):
         if reason:
-            ledger.drop(reason, "offers")
+            ledger.drop(reason, "offers", on=(catalog.shapes[offer.shape].device, provider_key(offer.provider)))
         elif offer.price_model in METERED:
             sites.append(_site(offer, catalog, hardware))
     return sorted(sites, key=lambda site: site.offer.id)
@@ -73,12 +88,16 @@ def usable_offers(scenario: Scenario, catalog: Catalog, *, allow_suspect: bool =
     return (offer for offer, reason in _judged(scenario, catalog, allow_suspect) if not reason)
 
 
-def _judged(scenario: Scenario, catalog: Catalog, allow_suspect: bool) -> Iterator[tuple[Offer, str]]:
+def _judged(scenario: Scenario, catalog: Catalog, allow_suspect: bool) -> list[tuple[Offer, str]]:
     """Every offer with the reason why it may not be used, or an empty string."""
-    devices = _allowed_devices(scenario.hardware, catalog)
-    for offer in catalog.offers:
-        allowed = devices[catalog.shapes[offer.shape].device]
-        yield offer, _offer_refusal(offer, scenario.hardware, allowed, allow_suspect)
+    hardware = scenario.hardware
+    devices = _allowed_devices(hardware, catalog)
+    demand_sold(hardware, catalog, devices)
+    judged = [
+        (offer, _offer_refusal(offer, hardware, devices[catalog.shapes[offer.shape].device], allow_suspect))
+        for offer in catalog.offers
+    ]
+    return with_promise(judged, hardware, catalog)
 
 
 def _allowed_devices(hardware: Hardware, catalog: Catalog) -> dict[str, bool]:
@@ -97,14 +116,24 @@ def _offer_refusal(offer: Offer, hardware: Hardware, device_allowed: bool, allow
         return "not-allowed"
     if not any(region_matches(offer, pattern) for pattern in hardware.regions):
         return "region"
+    if not is_seller(offer, hardware):
+        return "provider"
     if offer.price_model not in hardware.pricing and not is_own_contract(offer):
         return "price-model"
+    if offer.provenance.status == "recalled" and not hardware.allow_recalled:
+        return "recalled-price"
     return "suspect-price" if is_suspect(offer, allow_suspect=allow_suspect) else ""
 
 
 def is_suspect(offer: Offer, *, allow_suspect: bool = False) -> bool:
     """Whether the price looks wrong, so that no plan may rest on it; a sentinel never is a price."""
     return bool(offer.quality) and (not allow_suspect or offer.quality == "sentinel")
+
+
+def site_at(offer: Offer, catalog: Catalog) -> Site:
+    """What an offer stands on, without what a scenario assumes of its network."""
+    shape = catalog.shapes[offer.shape]
+    return Site(offer=offer, shape=shape, device=catalog.devices[shape.device])
 
 
 def _site(offer: Offer, catalog: Catalog, hardware: Hardware) -> Site:
@@ -138,6 +167,25 @@ def _owned_site(index: int, owned: Owned, catalog: Catalog, hardware: Hardware) 
         owned=index,
         inter_node_bytes_per_s=inter_node_rate(shape, hardware.assume_inter_node_bytes_per_s),
     )
+
+
+def provider_key(provider: str) -> str:
+    """A provider among the names that ledgers keep."""
+    return f"provider {provider}"
+
+
+def owned_key(index: int) -> str:
+    """A group of owned machines among the names that ledgers keep."""
+    return f"hardware.owned[{index}]"
+
+
+def names_on(sites: Iterable[Site]) -> set[str]:
+    """Devices, providers and owned groups of some sites, as ledgers keep them."""
+    found: set[str] = set()
+    for site in sites:
+        found.add(site.device.id)
+        found.add(provider_key(site.offer.provider) if site.owned is None else owned_key(site.owned))
+    return found
 
 
 def group_by_physics(sites: Iterable[Site], *, host_memory: bool = False) -> list[list[Site]]:

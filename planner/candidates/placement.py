@@ -14,7 +14,7 @@ import numpy as np
 
 from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts
-from planner.candidates.offers import Site
+from planner.candidates.offers import Site, names_on
 from planner.candidates.program import IntArray, Task
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
@@ -108,7 +108,7 @@ def sites_with_data(
         reason = _refusal(wanted, site, catalog)
         if reason:
             nearest = f"{'/'.join(place_of(site))}: {_WHY[reason]}"
-            ledger.drop(reason, "offers", nearest=nearest)
+            ledger.drop(reason, "offers", nearest=nearest, on=names_on([site]))
         else:
             kept.append(site)
     return kept

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from planner.architecture.model import Architecture
 from planner.candidates.ledger import Ledger
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
-from planner.candidates.offers import ShapeCaps, Site
+from planner.candidates.offers import ShapeCaps, Site, names_on
 from planner.candidates.serving import MICRO, NEVER, ServingQuestion, ServingTable
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
@@ -128,7 +128,7 @@ def _usable(question: RatesQuestion, site: Site, planned: NDArray[np.int64], led
     elif site.offer.price_microusd_per_hour * hours > DEAREST_MICROUSD:
         reason = "too-dear"
     if reason:
-        ledger.drop(reason, "offers", nearest=site.offer.id)
+        ledger.drop(reason, "offers", nearest=site.offer.id, on=names_on([site]))
     return not reason
 
 

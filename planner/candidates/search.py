@@ -20,6 +20,7 @@ from planner.candidates.limits import ColumnFacts, Window, joint_rows
 from planner.candidates.machines import carbon_mg_per_hour
 from planner.candidates.mixed_space import MixSpace
 from planner.candidates.patience import Patience, Spent, endless
+from planner.candidates.plainer import Plainer
 from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.prune import count_pruned, prune
 from planner.candidates.serving import ServingTable
@@ -138,6 +139,7 @@ def enumerate_candidates(
     known: Candidates | None = None,
     spent: Spent = endless,
     tie_share: float = SHARE,
+    plainer: Plainer | None = None,
 ) -> Candidates:
     """Every legal way to run every workload on every allowed offer.
 
@@ -159,6 +161,8 @@ def enumerate_candidates(
         what it does not come to is left out, and `cut` names it.
     tie_share
         Of the cost, within which costs are equal.
+    plainer
+        Only what a plainer plan may be made of.
     """
     patience = Patience(workloads=[workload.name for workload in scenario.workloads], spent=spent)
     base, catalog = catalog, market(scenario, catalog)
@@ -172,6 +176,7 @@ def enumerate_candidates(
         allow_suspect=allow_suspect,
         every_layout=every_layout,
         patience_s=patience_s,
+        plainer=plainer,
     )
     ways: dict[str, Evaluated] = {}
     for workload in scenario.workloads:
@@ -260,6 +265,19 @@ def program_of(
     windows = [_window(workload, scenario) for workload in scenario.workloads]
     whole = _tied(_assemble(scenario, tasks, facts, joint_rows(scenario, windows, facts), tables), tie_share)
     return Timetable(program=whole, rows=rows, calendar=None, late={}, thinned={})
+
+
+def select(candidates: Candidates, kept: NDArray[np.int64]) -> Candidates:
+    """With these columns of `whole` in the program."""
+    mask = np.zeros(candidates.whole.column_count, dtype=bool)
+    mask[kept] = True
+    calendar = candidates.whole_calendar
+    return replace(
+        candidates,
+        program=restrict(candidates.whole, mask)[0],
+        rows=candidates.whole_rows[kept],
+        calendar=None if calendar is None else calendar.select(kept),
+    )
 
 
 def with_tables(candidates: Candidates, tables: Mapping[str, Table], tasks: Mapping[str, int]) -> Candidates:
@@ -407,18 +425,24 @@ def _bounded(table: Table) -> NDArray[np.int64]:
 
 
 def _plain(table: Table) -> NDArray[np.int64]:
-    """How involved the layout of each row is, times its devices; of a mix that of all groups together."""
-    devices = table.nodes * np.array([site.shape.devices for site in table.sites], dtype=np.int64)
+    """How involved the layout of each row is; of a fleet times its devices, of a mix all groups together."""
+    domain = np.array([site.domain for site in table.sites], dtype=np.int64)
     if isinstance(table, ServingTable):
-        if table.evaluated is None:
-            return 0 * devices
-        involved = plain_serving(table.evaluated.layout)
-        return np.asarray(devices * (involved[table.places] if involved.ndim else involved))
-    plain = devices * plain_training(table.layout)
+        return _plain_fleet(table)
+    plain = plain_training(table.layout, domain)
     for row, mixed in table.mixes.items():
-        groups = [(group.nodes * group.site.shape.devices, plain_training(group.layout)) for group in mixed.groups]
-        plain[row] = sum(int(count) * int(np.max(involved)) for count, involved in groups)
+        plain[row] = sum(int(plain_training(group.layout, group.site.domain)[0]) for group in mixed.groups)
     return np.asarray(plain)
+
+
+def _plain_fleet(table: ServingTable) -> NDArray[np.int64]:
+    devices = table.nodes * np.array([site.shape.devices for site in table.sites], dtype=np.int64)
+    if table.evaluated is None:
+        return np.asarray(0 * devices)
+    domain = np.array([site.domain for site in table.sites], dtype=np.int64)
+    made_for_it = np.array([site.made_for_replicas for site in table.sites], dtype=bool)
+    layout = table.evaluated.layout_of(table.places)
+    return np.asarray(devices * plain_serving(layout, domain, made_for_it))
 
 
 def _serving_only(table: Table, name: str) -> NDArray[np.int64]:

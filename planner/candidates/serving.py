@@ -20,7 +20,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, serving_refusal
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
 from planner.candidates.nearest import nearest_miss
-from planner.candidates.offers import ShapeCaps, Site, group_by_physics
+from planner.candidates.offers import ShapeCaps, Site, group_by_physics, names_on
 from planner.candidates.program import WHOLE, Units
 from planner.candidates.serving_layouts import replica_layouts
 from planner.candidates.serving_question import ServingQuestion, resolve_serving
@@ -275,8 +275,12 @@ class _Alone:
         return np.where(planned > 0, np.maximum(units, self.least[rows]) * self.unit[rows], np.inf)
 
     def rate_below(self, rows: Rows, most: float) -> NDArray[np.float64]:
-        """The least rate of one replica at which that is at most so much; infinite where none is.  [1/s]"""
-        units = np.floor(most / self.unit[rows] * (1 + 1e-12))
+        """The least rate of one replica at which that is at most so much; infinite where none is.  [1/s]
+
+        Nodes that contracts pay cost nothing here, however many: any rate will do.
+        """
+        unit = self.unit[rows]
+        units = np.where(unit > 0, np.floor(most / np.maximum(unit, 1e-300) * (1 + 1e-12)), np.inf)
         sharing = units * self.replicas[rows] - self.spares
         rate = self.demand / MICRO / np.maximum(sharing, 1)
         able = (sharing > 0) & (units >= self.least[rows]) & (rate <= self.most[rows])
@@ -297,12 +301,17 @@ def _note_blends(question: ServingQuestion, found: Evaluated, ledger: Ledger) ->
     if miss is not None:
         where = f"{found.groups[int(found.group_of[miss.row])][0].device.id} {_split(found, miss.row)}"
         text = miss.told(where, question.fleet.confidence_share)
-        ledger.drop("latency", "layouts", int(idle.sum()), nearest=text, miss=miss.over)
+        ledger.drop("latency", "layouts", int(idle.sum()), nearest=text, miss=miss.over, on=_names_where(found, idle))
         return False
     text = "an idle replica keeps no target on any mix"
-    ledger.drop("latency", "layouts", int((idle & ~able).sum()), nearest=text)
+    ledger.drop("latency", "layouts", int((idle & ~able).sum()), nearest=text, on=_names_where(found, idle & ~able))
     ledger.drop("slower", "layouts", int(able.sum()) - len(np.unique(np.concatenate(found.rows))))
     return True
+
+
+def _names_where(found: Evaluated, rows: Any) -> set[str]:
+    """Names, as ledgers keep them, of the machines that the layouts of a mask are on."""
+    return names_on(site for number in np.unique(found.group_of[rows]) for site in found.groups[int(number)])
 
 
 def _split(found: Evaluated, place: int) -> str:
@@ -315,7 +324,8 @@ def _able_sites(question: ServingQuestion, sites: Sequence[Site], ledger: Ledger
     for site in sites:
         reason = serving_refusal(site, question.fleet, question.scenario, question.catalog)
         if reason:
-            ledger.drop(reason, "offers", nearest=refusal_note(site, reason, "serving"))
+            note = refusal_note(site, reason, "serving", fleet=question.fleet)
+            ledger.drop(reason, "offers", nearest=note, on=names_on([site]))
         else:
             yield site
 
@@ -324,7 +334,7 @@ def _within_cap(question: ServingQuestion, caps: ShapeCaps, site: Site, nodes: i
     cap = caps.of(site)
     if nodes > cap:
         text = f"{nodes} shapes of {site.offer.id} for one replica, {cap} allowed"
-        ledger.drop("quota", "columns", nearest=text, miss=float(nodes - cap))
+        ledger.drop("quota", "columns", nearest=text, miss=float(nodes - cap), on=names_on([site]))
         return False
     hours = question.scenario.horizon_s / 3600.0
     if nodes * site.offer.price_microusd_per_hour * hours > DEAREST_MICROUSD:
@@ -353,7 +363,9 @@ def _priced(
         each = each * (question.boxes[mix] > 0)
     planned = _planned(question, each, full, mix)
     usable = np.flatnonzero((planned >= least).any(axis=1))
-    ledger.drop("too-slow", "columns", len(rows) - len(usable), nearest="less than a request in eleven days")
+    slow = names_on(rows[int(i)][0] for i in np.setdiff1d(np.arange(len(rows)), usable))
+    text = "less than a request in eleven days"
+    ledger.drop("too-slow", "columns", len(rows) - len(usable), nearest=text, on=slow)
     rows, places, role, mix = [rows[int(i)] for i in usable], places[usable], role[usable], mix[usable]
     each, full, planned = each[usable], np.broadcast_to(full[usable], each[usable].shape), planned[usable]
     nodes = np.zeros(0, dtype=np.int64) if found is None else found.nodes[places]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
-from planner.candidates.layouts import tensor_splits
+from planner.candidates.layouts import splits_tensors, tensor_splits
 from planner.candidates.offers import Site
 from planner.estimate.serving import ReplicaLayout
 from planner.estimate.serving_work import cache_heads
@@ -17,23 +19,43 @@ ATTENTION_RANKS = (1, 2, 4, 8)  # attention data parallelism, for models with ex
 
 
 def replica_layouts(
-    arch: Architecture, site: Site, *, context_parallel: bool = False
+    arch: Architecture,
+    site: Site,
+    *,
+    context_parallel: bool = False,
+    pinned: Mapping[str, Sequence[int]] | None = None,
+    stretched: bool = False,
 ) -> tuple[ReplicaLayout, NDArray[np.int64], NDArray[np.int64]]:
     """Legal replicas on a site, with the shapes and the replicas of one unit of each.
 
-    `context_parallel` lets tensor ranks share out the tokens of heads that they would hold in copies.
+    A replica spans shapes over a network that is made for it, or stated by the scenario.
+
+    Parameters
+    ----------
+    context_parallel
+        Let tensor ranks share out the tokens of heads that they would hold in copies.
+    pinned
+        Sizes that are fixed, by name.
+    stretched
+        Replicas may span shapes over any network that is known.
     """
-    per_shape, span = site.shape.devices, LARGEST_SPAN if site.inter_node_bytes_per_s is not None else 1
-    domain = max(per_shape, site.shape.scale_up_devices)
-    depth = min(max(arch.layer_count, 1), LARGEST_PIPELINE)
+    per_shape, known, fixed = site.shape.devices, site.inter_node_bytes_per_s is not None, pinned or {}
+    joined = site.domain // per_shape if known else 1  # shapes that fast links join
+    span = LARGEST_SPAN if known and (stretched or site.made_for_replicas) else joined
+    deepest = max(arch.layer_count, 1)
+    depth = min(deepest, LARGEST_PIPELINE)
     splits = [
         (tp, pp, dp, ep, cp)
-        for tp in tensor_splits(arch, domain)
-        for pp in (2**k for k in range(depth.bit_length()) if 2**k <= depth)
-        for dp in (ATTENTION_RANKS if arch.is_moe else (1,))
+        for tp in fixed.get("tp", tensor_splits(arch, site.domain))
+        if tp <= site.domain and splits_tensors(arch, tp)
+        for pp in fixed.get("pp", [2**k for k in range(depth.bit_length()) if 2**k <= depth])
+        if pp <= deepest
+        for dp in fixed.get("dp", ATTENTION_RANKS if arch.is_moe else (1,))
+        if dp == 1 or arch.is_moe
         for ep in sorted({1, tp * dp} if arch.is_moe and _experts_divide(arch, tp * dp) else {1})
-        if _packs(tp * pp * dp, per_shape, span)
+        if ep in fixed.get("ep", (ep,)) and _packs(tp * pp * dp, per_shape, span)
         for cp in (cache_splits(arch, tp) if context_parallel else (1,))
+        if cp in fixed.get("cp", (cp,))
     ]
     tp, pp, dp, ep, cp = np.array(splits, dtype=np.int64).reshape(-1, 5).T
     devices = tp * pp * dp
@@ -57,3 +79,8 @@ def _experts_divide(arch: Architecture, ranks: int) -> bool:
 def _packs(devices: int, per_shape: int, span: int) -> bool:
     """A replica is a part of a shape, or a whole number of shapes."""
     return devices <= per_shape or (devices % per_shape == 0 and devices // per_shape <= span)
+
+
+def stretches(pinned: Mapping[str, Sequence[int]]) -> bool:
+    """Whether what is fixed of a layout says how a replica is cut, over whatever network there is."""
+    return "tp" in pinned or "pp" in pinned

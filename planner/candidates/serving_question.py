@@ -40,6 +40,7 @@ class ServingQuestion:
     scenario: Scenario
     catalog: Catalog
     recall: Recall = field(default_factory=Recall)  # what was answered of replicas
+    involved: int | None = None  # of a replica at most, and then the best of each degree; None: the best of all
 
     @property
     def tier(self) -> str:
@@ -93,9 +94,9 @@ class ServingQuestion:
         """Levels of load between which the fleet scales; None where all replicas always run."""
         return fleet_levels(self.fleet, self.scenario.horizon_s)
 
-    def tier_on(self, site: Site) -> ServingTier:
+    def tier_on(self, site: Site, layout: str = "") -> ServingTier:
         """Constants and bands of the prediction on a site."""
-        return tier_on(self.fleet, self.arch, site.device, self.catalog)
+        return tier_on(self.fleet, self.arch, site.device, self.catalog, layout)
 
     def machine(self, site: Site) -> Machine:
         """The machine that a replica sees on a site."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.blended import Blend
 from planner.candidates.ledger import Ledger
-from planner.candidates.offers import Site
-from planner.candidates.serving_layouts import replica_layouts
+from planner.candidates.offers import Site, names_on
+from planner.candidates.serving_layouts import replica_layouts, stretches
 from planner.candidates.serving_question import ServingQuestion
+from planner.candidates.ties import plain_serving
 from planner.carriers import dataclass
 from planner.equations.registry import as_float
 from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES
@@ -34,6 +35,7 @@ from planner.estimate.serving import (
     given_throughput_capacity,
     serving_capacity,
 )
+from planner.estimate.serving_constants import layout_kind
 from planner.estimate.serving_fleet import (
     ROLES,
     WHOLE,
@@ -76,6 +78,10 @@ class Evaluated:
         full = np.stack([blend.full[:, None] for blend in blends])
         return replace(self, requests_per_s=rates, full_requests_per_s=full, rows=kept, blends=tuple(blends))
 
+    def layout_of(self, places: Rows) -> ReplicaLayout:
+        """The layouts at some places."""
+        return cast("ReplicaLayout", _rows_of(self.layout, places))
+
     def memory_on(self, part: int) -> ServingMemory:
         """Memory of every replica on one of the mixes, or on all buckets mixed in one of the roles."""
         return self.blends[part].memory if self.blends else self.memory
@@ -86,7 +92,8 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
     if not groups:
         return None
     shared = fleet_engine(question.fleet) in CONTEXT_PARALLEL_ENGINES
-    splits = [replica_layouts(question.arch, group[0], context_parallel=shared) for group in groups]
+    splits = [_replicas_on(question, group[0], context_parallel=shared) for group in groups]
+    _note_fabrics(question, groups, ledger, context_parallel=shared)
     sizes = [len(nodes) for _, nodes, _ in splits]
     names = [field.name for field in fields(ReplicaLayout)]
     layout = ReplicaLayout(
@@ -96,6 +103,7 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
         }
     )
     nodes, replicas = (np.concatenate([split[which] for split in splits]) for which in (1, 2))
+    degree = 0 * nodes if question.involved is None else _degree(layout, groups, sizes)
     found = _Evaluation(
         question=question,
         groups=tuple(groups),
@@ -114,7 +122,7 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
     memory = found.memory_of_mix()
     none = np.zeros((0, len(nodes), 1))
     rates, full = (none, none) if question.blended else found.rates(question.tier, memory)
-    rows = [_best_of_equals(question, found.group_of, nodes, replicas, each, ledger) for each in rates]
+    rows = [_best_of_equals(question, found.group_of, nodes, replicas, degree, each, ledger) for each in rates]
     each_kind = Evaluated(
         groups=tuple(groups),
         group_of=found.group_of,
@@ -127,7 +135,7 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
         full_requests_per_s=full,
         rows=tuple(rows),
     )
-    return each_kind.blended(list(found.blends(nodes, replicas))) if question.blended else each_kind
+    return each_kind.blended(list(found.blends(nodes, replicas, degree))) if question.blended else each_kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +167,7 @@ class _Evaluation:
         found = self._by_rule(memory)[None]
         return found, found
 
-    def blends(self, nodes: Rows, replicas: Rows) -> Iterator[Blend]:
+    def blends(self, nodes: Rows, replicas: Rows, degree: Rows) -> Iterator[Blend]:
         """What is known at once of the rates on each mix; 0 where it does not fit."""
         count, everyone = len(self.group_of), self._replicas()
         mixed = [self.question.requests.mixed(weights) for weights in self.question.mixes]
@@ -168,7 +176,7 @@ class _Evaluation:
         note_memory(self, missing.min(axis=0))
         known = np.isfinite(as_float(everyone.replica.step_s(1.0, self._whole.resident_tokens[0])))
         self._note_unknown(int(((missing <= 0).any(axis=0) & ~known).sum()))
-        kinds = np.unique(np.stack([self.group_of, nodes, replicas], axis=1), axis=0, return_inverse=True)[1]
+        kinds = np.unique(np.stack([self.group_of, nodes, replicas, degree], axis=1), axis=0, return_inverse=True)[1]
         for requests, memory, lacks in zip(mixed, memories, missing):
             fits = np.flatnonzero((lacks <= 0) & known)
             yield Blend.of(self.question.ask, everyone, requests, memory, fits, kinds.reshape(-1))
@@ -229,7 +237,7 @@ class _Evaluation:
             if not len(asked) or (role == WHOLE and split == "true"):
                 continue
             requests = self.question.requests.take(bucket[asked])
-            some = everyone.take(row[asked])
+            some = (everyone if role == WHOLE else self._replicas(role)).take(row[asked])
             found = _flat(rate_within_targets(ask, some, requests, batch[asked], role), len(asked))
             rates[role, asked] = full[role, asked] = np.where(np.isfinite(found), found, 0.0)
             if targeted:
@@ -241,10 +249,17 @@ class _Evaluation:
             self._note_unknown(count)
         return rates.reshape(-1, count, buckets), full.reshape(-1, count, buckets)
 
-    def _replicas(self) -> Replicas:
-        question = self.question
+    def _replicas(self, role: int = WHOLE) -> Replicas:
+        question, machine = self.question, self.machine
         tiers = [question.tier_on(group[0]) for group in self.groups]
-        margins = [tier.margins(question.fleet.confidence_share) for tier in tiers]
+        columns = np.broadcast_arrays(self.layout.devices, self.layout.pp, machine.scale_up_devices, machine.pcie)
+        kinds = [layout_kind(*row, apart=role != WHOLE) for row in zip(*(column.tolist() for column in columns))]
+        places = list(zip(self.group_of.tolist(), kinds))
+        confidence = question.fleet.confidence_share
+        each = {
+            (group, kind): question.tier_on(self.groups[group][0], kind).margins(confidence)
+            for group, kind in dict.fromkeys(places)
+        }
         replica = Replica(
             work=ServingWork.of(question.arch, question.fleet.weights, question.fleet.kv_cache),
             layout=self.layout,
@@ -259,14 +274,15 @@ class _Evaluation:
             replica=replica,
             limits=self.limits,
             margins=Margins(
-                engine=np.repeat([margin.engine for margin in margins], self.sizes),
-                first_token=np.repeat([margin.first_token for margin in margins], self.sizes),
+                engine=np.array([each[place].engine for place in places]),
+                first_token=np.array([each[place].first_token for place in places]),
             ),
         )
 
     def _peaks(self) -> Any:
         question = self.question
-        each = [peaks_of(question.arch, question.fleet.weights, g[0].device, g[0].shape) for g in self.groups]
+        fleet = question.fleet
+        each = [peaks_of(question.arch, fleet.weights, g[0].device, g[0].shape, fleet.engine) for g in self.groups]
         return repeated_peaks(each, self.sizes)
 
     # ---- what is dropped
@@ -276,7 +292,8 @@ class _Evaluation:
             self.ledger.drop("network-unknown", "layouts", count)
             return
         text = "a bare parameter count has no speed of its own: give throughput, or name a preset or config"
-        self.ledger.drop("shape-unknown", "layouts", count, nearest=text)
+        on = names_on(site for group in self.groups for site in group)
+        self.ledger.drop("shape-unknown", "layouts", count, nearest=text, on=on)
 
     def _note_targets(self, asked: Rows, row: Rows, bucket: Rows, batch: Values, rates: Values) -> None:
         """Replicas that keep a target on no bucket, with the nearest miss."""
@@ -289,13 +306,18 @@ class _Evaluation:
         requests = self.question.requests.take(bucket[failed])
         load = capacity_within_targets(self.question.ask, some, requests, batch[failed])
         miss, name, value = _nearest_miss(self.question.ask.targets_s, load, _flat(some.margins.first_token, len(rows)))
-        where = self.groups[int(self.group_of[rows[miss]])][0].device.id
+        nearest = int(self.group_of[rows[miss]])
+        where = self.groups[nearest][0].device.id
         limit = self.question.ask.targets_s.get(name)
         text = f"an idle replica on {where} keeps no target"
         if limit is not None:
             text = f"{name} {1e3 * value:.4g} ms > {1e3 * limit:.4g} ms on an idle {where}"
         over = value / limit - 1.0 if limit else np.inf
-        self.ledger.drop("latency", "layouts", len(np.unique(rows)), nearest=text, miss=over)
+        self.ledger.drop(
+            "latency", "layouts", len(np.unique(rows)), nearest=text, miss=over, on=names_on(self.groups[nearest])
+        )
+        others = names_on(site for number in np.unique(self.group_of[rows]) for site in self.groups[int(number)])
+        self.ledger.note("latency", "layouts", "an idle replica there keeps no target", np.inf, others)
 
 
 def _nearest_miss(targets_s: Any, load: Any, first: Values) -> tuple[int, str, float]:
@@ -321,13 +343,21 @@ def note_memory(evaluation: _Evaluation, missing: Values) -> None:
         if len(over):
             least = float(over.min())
             text = f"needs {format_bytes(least)} less per device on {group[0].device.id}"
-            evaluation.ledger.drop("memory", "layouts", len(over), nearest=text, miss=least)
+            evaluation.ledger.drop("memory", "layouts", len(over), nearest=text, miss=least, on=names_on(group))
 
 
 def _best_of_equals(
-    question: ServingQuestion, group_of: Rows, nodes: Rows, replicas: Rows, rates: Values, ledger: Ledger
+    question: ServingQuestion,
+    group_of: Rows,
+    nodes: Rows,
+    replicas: Rows,
+    degree: Rows,
+    rates: Values,
+    ledger: Ledger,
 ) -> Rows:
     """Rows with a rate; of equal machines, shapes and replicas only those that no other beats on every bucket.
+
+    `degree` of plainness tells more of them apart.
 
     Rows of equal machines cost the same, so that the one with the higher rates stands in for the other.
     """
@@ -335,14 +365,54 @@ def _best_of_equals(
     if question.tier != "analytic":
         return able
     order = able[np.lexsort((able, -rates[able].sum(axis=1), replicas[able], nodes[able], group_of[able]))]
-    alike: dict[tuple[int, int, int], list[int]] = {}
+    alike: dict[tuple[int, ...], list[int]] = {}
     for row in order.tolist():
-        mine = alike.setdefault((int(group_of[row]), int(nodes[row]), int(replicas[row])), [])
+        kind = (int(group_of[row]), int(nodes[row]), int(replicas[row]), int(degree[row]))
+        mine = alike.setdefault(kind, [])
         if not any((rates[other] >= rates[row]).all() for other in mine):
             mine.append(row)
     kept = [row for rows in alike.values() for row in rows]
     ledger.drop("slower", "layouts", len(able) - len(kept))
     return np.array(sorted(kept), dtype=np.int64)
+
+
+def _replicas_on(question: ServingQuestion, site: Site, *, context_parallel: bool) -> tuple[ReplicaLayout, Rows, Rows]:
+    """Legal replicas on a machine, of those that are no more involved than asked for."""
+    pin = question.fleet.layout
+    fixed = pin.sizes if pin else {}
+    layout, nodes, replicas = replica_layouts(
+        question.arch, site, context_parallel=context_parallel, pinned=fixed, stretched=stretches(fixed)
+    )
+    if question.involved is None:
+        return layout, nodes, replicas
+    kept = np.flatnonzero(plain_serving(layout, site.domain, site.made_for_replicas) <= question.involved)
+    return _rows_of(layout, kept), nodes[kept], replicas[kept]
+
+
+def _note_fabrics(
+    question: ServingQuestion, groups: Sequence[list[Site]], ledger: Ledger, *, context_parallel: bool
+) -> None:
+    """Replicas over several machines that nobody stretches one over: their network is not made for it."""
+    if question.fleet.layout is not None and stretches(question.fleet.layout.sizes):
+        return
+    for group in groups:
+        site = group[0]
+        if site.inter_node_bytes_per_s is None or site.made_for_replicas:
+            continue
+        within, beyond = (
+            len(replica_layouts(question.arch, site, context_parallel=context_parallel, stretched=stretched)[1])
+            for stretched in (False, True)
+        )
+        rate = 8e-9 * site.inter_node_bytes_per_s
+        text = f"{site.shape.id}: {rate:.3g} Gbit/s a device, 100 asked for (layout: pp or tp says otherwise)"
+        ledger.layouts_seen += beyond - within
+        ledger.drop("fabric", "layouts", beyond - within, nearest=text, miss=100.0 - rate, on=names_on(group))
+
+
+def _degree(layout: ReplicaLayout, groups: Sequence[list[Site]], sizes: Sequence[int]) -> Rows:
+    """How involved each layout is on its machine."""
+    domain = np.repeat([group[0].domain for group in groups], sizes)
+    return plain_serving(layout, domain, np.repeat([group[0].made_for_replicas for group in groups], sizes))
 
 
 def _plain_spec(question: ServingQuestion, requests: Requests) -> Any:

@@ -11,8 +11,9 @@ pipelined  fleets: fewer of them in replicas that are cut into a pipeline; more 
 capacity   fleets that carry more requests, each by its own demand
 finish     jobs that end earlier
 replicas   more replicas: no single point of failure
-plain      the plainer layout: fewer kinds of parallelism; then data before tensor,
-           context and experts before pipeline
+plain      the plainer layout: what guides do not advise against, then fewer kinds of
+           parallelism; then data before tensor and experts, those before context, it
+           before pipeline
 bought     fewer purchases ahead: who does not commit can still do so
 undated    prices of a known day
 =========  =======================================================================
@@ -53,6 +54,9 @@ CENT = 10_000  # micro-USD: the least that costs may differ by and be equal
 AMPLE = 4  # times what every workload costs alone: plans that cost more have the tolerance of that
 MILLION = 1e6
 KIND = 16  # weighs more than any order among kinds
+VIRTUAL = KIND // 2  # virtual stages of a pipeline over machines
+INSIDE = 8 * KIND  # more than all kinds together: a pipeline within a machine; a replica beyond one
+SHARED_OUT = 4 * INSIDE  # gradients or weights shared out under a pipeline; a replica over a network not made for it
 UNDATED = ("date-unknown", "recalled")
 
 
@@ -137,14 +141,40 @@ def six_digits(values: NDArray[np.float64]) -> IntArray:
     return np.asarray(np.rint(np.rint(known / step) * step), dtype=np.int64)
 
 
-def plain_training(layout: Layout) -> IntArray:
-    """How involved a split of a job is: kinds of parallelism first, data before others."""
-    return _involved({"dp": 0, "tp": 1, "cp": 2, "ep": 2, "pp": 3}, layout)
+def plain_training(layout: Layout, domain: IntArray | int) -> IntArray:
+    """How involved a split of a job is: what guides advise against, then kinds of parallelism, data before others.
+
+    Parameters
+    ----------
+    domain
+        Devices that fast links join, of the machine of each layout: a pipeline that does not leave them, and virtual
+        stages there, are worse than any other kind; gradients or weights that are shared out under a pipeline worst.
+    """
+    tp, pp, cp = (np.asarray(getattr(layout, name)) for name in ("tp", "pp", "cp"))
+    cut, inside = pp > 1, tp * pp * cp <= domain
+    advised = np.where(cut & inside, INSIDE, 0) + np.where(cut & (np.asarray(layout.sharding) >= 2), SHARED_OUT, 0)
+    virtual = np.where(np.asarray(layout.vpp) > 1, np.where(inside, INSIDE, VIRTUAL), 0)
+    order = {"dp": 0, "tp": 1, "ep": 1, "cp": 2, "pp": 3}
+    return np.asarray(_involved(order, layout) + advised + virtual, dtype=np.int64)
 
 
-def plain_serving(layout: ReplicaLayout) -> IntArray:
-    """How involved a replica is: kinds of parallelism first, tensor before pipeline."""
-    return _involved({"tp": 1, "dp": 2, "cp": 2, "ep": 2, "pp": 3}, layout)
+def plain_serving(layout: ReplicaLayout, domain: IntArray | int, made_for_it: NDArray[np.bool_] | bool) -> IntArray:
+    """How involved a replica is: what guides advise against, then kinds of parallelism, tensor before pipeline.
+
+    Parameters
+    ----------
+    domain
+        Devices that fast links join, of the machine of each replica: one within them is plainer than one beyond, and
+        tensor parallelism does not leave them.
+    made_for_it
+        Whether the network between machines is one to stretch a replica over (`Site.made_for_replicas`).
+    """
+    devices, tp, pp = (np.asarray(getattr(layout, name)) for name in ("devices", "tp", "pp"))
+    beyond = devices > domain
+    stretched = np.where(beyond, INSIDE, 0) + np.where(tp > domain, 2 * INSIDE, 0)
+    advised = np.where(~beyond & (pp > 1), 2 * KIND, 0) + np.where(beyond & ~np.asarray(made_for_it), SHARED_OUT, 0)
+    order = {"tp": 1, "ep": 1, "dp": 2, "cp": 2, "pp": 3}
+    return np.asarray(_involved(order, layout) + stretched + advised, dtype=np.int64)
 
 
 def _involved(order: dict[str, int], layout: Layout | ReplicaLayout) -> IntArray:

@@ -43,9 +43,17 @@ def ways_to_train(
     patience_s: float | None = None,
     patience: Patience | None = None,
     recall: Recall | None = None,
+    involved: int | None = None,
 ) -> Trained:
-    """Every legal way to run a job on some sites; those where its data cannot be are left out."""
-    question = replace(resolve_training(job, arch, scenario, catalog, recall), patience_s=patience_s)
+    """Every legal way to run a job on some sites; those where its data cannot be are left out.
+
+    Parameters
+    ----------
+    involved
+        Only layouts that are no more involved than this, and of each count of machines the fastest of every degree.
+    """
+    question = resolve_training(job, arch, scenario, catalog, recall)
+    question = replace(question, patience_s=patience_s, involved=involved)
     there = sites_with_data(job, list(sites), scenario, catalog, ledger)
     table, median = training_tables(question, there, ledger, every_layout=every_layout, patience=patience)
     if not job.mix_within_job or (patience is not None and patience.out(job.name)):

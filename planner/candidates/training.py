@@ -24,8 +24,9 @@ from planner.candidates.counts import node_counts
 from planner.candidates.layouts import enumerate_layouts
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, training_refusal
-from planner.candidates.offers import Site, group_by_physics
+from planner.candidates.offers import Site, group_by_physics, names_on
 from planner.candidates.patience import Patience
+from planner.candidates.ties import plain_training
 from planner.candidates.training_choice import busy_s, fastest, least_policies, least_times, policy_runs
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Part, TrainingTable, priced
@@ -97,7 +98,8 @@ def _able_sites(question: TrainingQuestion, sites: Sequence[Site], ledger: Ledge
     for site in sites:
         reason = training_refusal(site, question.job, question.scenario, question.catalog)
         if reason:
-            ledger.drop(reason, "offers", nearest=refusal_note(site, reason, "training", question.job))
+            text = refusal_note(site, reason, "training", question.job)
+            ledger.drop(reason, "offers", nearest=text, on=names_on([site]))
         else:
             yield site
 
@@ -112,8 +114,7 @@ class _Search:
     @property
     def domain(self) -> int:
         """Devices that tensor parallelism may span."""
-        shape = self.group[0].shape
-        return max(shape.devices, shape.scale_up_devices)
+        return self.group[0].domain
 
     @property
     def device_counts(self) -> list[int]:
@@ -131,11 +132,14 @@ class _Evaluated:
     ways: Ways | None
     by_count: Mapping[int, Rows]  # ascending, of each count of devices
 
-    def rows_on(self, search: _Search) -> Rows:
-        """Ascending rows of the layouts for the counts and the fast domain of some machines."""
+    def rows_on(self, search: _Search, involved: int | None) -> Rows:
+        """Ascending rows of the layouts for the counts and the fast domain of some machines; `involved` at most."""
         some = [self.by_count[count] for count in search.device_counts if count in self.by_count]
         rows = np.sort(np.concatenate(some), kind="stable") if some else np.zeros(0, dtype=np.int64)
-        return np.asarray(rows[np.asarray(self.layout.tp)[rows] <= search.domain])
+        rows = np.asarray(rows[np.asarray(self.layout.tp)[rows] <= search.domain])
+        if involved is None:
+            return rows
+        return np.asarray(rows[plain_training(self.layout.select(rows), search.domain) <= involved])
 
 
 def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) -> _Evaluated:
@@ -150,7 +154,11 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
     domains = np.zeros(int(devices.max(initial=0)) + 1, dtype=np.int64)
     for count in {count for count in largest if count < len(domains)}:
         domains[count] = largest[count]
-    kept = np.flatnonzero(np.asarray(layout.tp) <= domains[devices])
+    able = np.asarray(layout.tp) <= domains[devices]
+    if question.involved is not None:  # no machine finds a layout less involved than that of the smallest domain
+        smallest = min((search.domain for search in searches), default=1)
+        able &= plain_training(layout, smallest) <= question.involved
+    kept = np.flatnonzero(able)
     layout, devices = layout.select(kept), devices[kept]
     order = np.argsort(devices, kind="stable")
     counts, starts = np.unique(devices[order], return_index=True)
@@ -166,9 +174,13 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
 
 
 def _offered(question: TrainingQuestion, layout: Layout) -> Layout:
-    """Without the layouts that the framework of the scenario does not have."""
+    """Without the layouts that the framework of the scenario does not have, or, left open, that none advises."""
     framework = FRAMEWORKS.get(question.job.framework or "")
-    return layout if framework is None else layout.select(np.flatnonzero(framework_can(framework, layout)))
+    if framework is not None:
+        return layout.select(np.flatnonzero(framework_can(framework, layout)))
+    if "pp" in dict(question.rules.pinned):
+        return layout
+    return layout.select(np.flatnonzero((np.asarray(layout.pp) == 1) | (np.asarray(layout.sharding) < 2)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,13 +218,13 @@ class _Fitting:
 def _fitting(
     question: TrainingQuestion, search: _Search, evaluated: _Evaluated, ledger: Ledger, *, every_layout: bool
 ) -> _Fitting:
-    site, levels = search.group[0], _levels(question, search.group[0])
-    mine = evaluated.rows_on(search)
+    levels = _levels(question, search.group[0])
+    mine = evaluated.rows_on(search, question.involved)
     ledger.layouts_seen += len(mine)
     mine = _in_hosts(question, search, evaluated.layout, mine, ledger)
     noted = [ledger, *(Ledger(workload=ledger.workload) for _ in levels[1:])]  # what the median drops is not told
     rows = [
-        _in_memory(question, evaluated, mine, site, level, to, every_layout=every_layout)
+        _in_memory(question, evaluated, mine, search.group, level, to, every_layout=every_layout)
         for level, to in zip(levels, noted)
     ]
     wanted = np.zeros(len(evaluated.needed), dtype=bool)
@@ -321,14 +333,15 @@ def _figures_of(question: TrainingQuestion, fitting: _Fitting, asked: OnMachine)
     """Everything that the layouts on a machine and the time of their steps follow from, but the count of devices."""
     site = fitting.search.group[0]
     memory = (site.usable_bytes, host_bytes_per_device(site.shape), [level.memory_margin for level in fitting.levels])
-    return figures_of(question.physics, asked.machine, fitting.search.domain, *memory, texts=True)
+    which = (fitting.search.domain, -1 if question.involved is None else question.involved)
+    return figures_of(question.physics, asked.machine, *which, *memory, texts=True)
 
 
 def _in_memory(
     question: TrainingQuestion,
     evaluated: _Evaluated,
     mine: Rows,
-    site: Site,
+    group: Sequence[Site],
     level: _Level,
     ledger: Ledger,
     *,
@@ -336,8 +349,8 @@ def _in_memory(
 ) -> Rows:
     """Rows that fit the memory at a confidence, without those that another memory policy makes idle."""
     needed = evaluated.needed[mine] * level.memory_margin
-    fits = needed <= site.usable_bytes
-    _note_memory(ledger, site, needed[~fits], level)
+    fits = needed <= group[0].usable_bytes
+    _note_memory(ledger, group, needed[~fits], level)
     rows = mine[fits]
     if every_layout or "activations" in question.spec.offload:  # recomputing may beat moving
         return rows
@@ -355,7 +368,8 @@ def _in_hosts(question: TrainingQuestion, search: _Search, layout: Layout, rows:
     missed = over[over > 0]
     if len(missed):
         text = f"needs {format_bytes(float(missed.min()))} less per device in the hosts of {search.group[0].shape.id}"
-        ledger.drop("host-memory", "layouts", len(missed), nearest=text, miss=float(missed.min()))
+        on, least = names_on(search.group), float(missed.min())
+        ledger.drop("host-memory", "layouts", len(missed), nearest=text, miss=least, on=on)
     return rows[over <= 0]
 
 
@@ -404,11 +418,20 @@ class _Timed:
             if len(rows):
                 kept[rows[np.argmin(missed)]] = True
             for some in (rows, rows[late <= 0]):
-                finish, nodes = self.finish_s[some], self.nodes[some]
-                least = np.full(int(nodes.max(initial=0)) + 1, np.inf)
-                np.minimum.at(least, nodes, finish)
-                kept[some[finish <= least[nodes] * (1 + NEAR)]] = True
+                finish, kinds = self.finish_s[some], self._kinds(question, some)
+                least = np.full(int(kinds.max(initial=0)) + 1, np.inf)
+                np.minimum.at(least, kinds, finish)
+                kept[some[finish <= least[kinds] * (1 + NEAR)]] = True
         return np.flatnonzero(kept)
+
+    def _kinds(self, question: TrainingQuestion, places: Rows) -> Rows:
+        """A number for each of some places, of those among which only the fastest may be chosen."""
+        nodes = self.nodes[places]
+        if question.involved is None:
+            return nodes
+        rows = self.fitting.union[places]
+        involved = plain_training(self.fitting.evaluated.layout.select(rows), self.fitting.search.domain)
+        return np.unique(np.stack([nodes, involved]), axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def _chosen(question: TrainingQuestion, timed: _Timed, ledger: Ledger, *, every_layout: bool) -> list[Part]:
@@ -427,8 +450,11 @@ def _part(
 ) -> Part:
     """Of the rows that fit at a confidence those on time at it."""
     group, layout, union = timed.fitting.search.group, timed.fitting.evaluated.layout, timed.fitting.union
-    on_time = _on_time(question, group[0], timed, rows, level, ledger)
-    kept = on_time if every_layout else fastest(layout, union, timed.nodes, timed.finish_s, on_time)
+    on_time = _on_time(question, group, timed, rows, level, ledger)
+    kept = on_time
+    if not every_layout:
+        domain, every = timed.fitting.search.domain, question.involved is not None
+        kept = fastest(layout, union, timed.nodes, timed.finish_s, on_time, domain, every_degree=every)
     ledger.drop("slower", "layouts", len(on_time) - len(kept))
     return Part(
         group=group,
@@ -441,30 +467,35 @@ def _part(
     )
 
 
-def _note_memory(ledger: Ledger, site: Site, needed: NDArray[np.float64], level: _Level) -> None:
+def _note_memory(ledger: Ledger, group: Sequence[Site], needed: NDArray[np.float64], level: _Level) -> None:
     if len(needed):
+        site = group[0]
         over = float(needed.min()) - site.usable_bytes
         at = f" at {percentile(level.confidence)}" if level.memory_margin > 1 else ""
         text = (
             f"needs {format_bytes(over)} less per device{at} on {site.device.id} "
             f"({format_bytes(site.usable_bytes)} usable)"
         )
-        ledger.drop("memory", "layouts", len(needed), nearest=text, miss=over)
+        ledger.drop("memory", "layouts", len(needed), nearest=text, miss=over, on=names_on(group))
 
 
-def _on_time(question: TrainingQuestion, site: Site, timed: _Timed, rows: Rows, level: _Level, ledger: Ledger) -> Rows:
+def _on_time(
+    question: TrainingQuestion, group: Sequence[Site], timed: _Timed, rows: Rows, level: _Level, ledger: Ledger
+) -> Rows:
+    site = group[0]
     finish_s, busy = timed.finish_s[rows], timed.busy_s[rows]
     late = _late_s(question, timed, rows, level)
     on_time = late <= 0  # nan and inf (a group that crosses an unknown network) are not on time
     endless = np.isfinite(busy) & ~np.isfinite(finish_s)
-    ledger.drop("failures", "layouts", int(endless.sum()), nearest=f"{site.shape.id}: fails faster than it restarts")
+    text = f"{site.shape.id}: fails faster than it restarts"
+    ledger.drop("failures", "layouts", int(endless.sum()), nearest=text, on=names_on(group))
     ledger.drop("network-unknown", "layouts", int((~np.isfinite(busy)).sum()))
     missed = late[~on_time & np.isfinite(late)]
     if len(missed):
         least = float(missed.min())
         at = f" at {percentile(level.confidence)}" if level.time_margin > 1 else ""
         text = f"{format_duration(least)} late{at} on {site.shape.id}"
-        ledger.drop("deadline", "layouts", len(missed), nearest=text, miss=least)
+        ledger.drop("deadline", "layouts", len(missed), nearest=text, miss=least, on=names_on(group))
     return rows[on_time]
 
 

@@ -46,22 +46,32 @@ def busy_s(time: Terms) -> NDArray[np.float64]:
     return np.asarray(sum(time[name] for name in time if name not in RUN_TERMS))
 
 
-def fastest(layout: Layout, rows: Rows, nodes: Rows, finish_s: NDArray[np.float64], chosen: Rows) -> Rows:
+def fastest(
+    layout: Layout,
+    rows: Rows,
+    nodes: Rows,
+    finish_s: NDArray[np.float64],
+    chosen: Rows,
+    domain: int,
+    *,
+    every_degree: bool = False,
+) -> Rows:
     """Of the chosen layouts the fastest of each node count, and plainer ones of a time that is as good as equal.
 
     `rows` are those of `layout` that there are times of; the chosen are places among them.
 
     Of layouts of one time to ten digits the plainest, then the simplest. A plainer one of a later time that is the
     same to six digits stays beside it: it may be as cheap in a plan, and then it is the better (`candidates.ties`).
+    With `every_degree` a plainer one stays whatever its time is. `domain` are the devices that fast links join.
     """
     if not len(chosen):
         return chosen
     finish, rough = ten_digits(finish_s[chosen] / 3600.0), six_digits(finish_s[chosen] * 1e3)
     least = np.full(int(nodes[chosen].max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(least, nodes[chosen], rough)
-    near = rough == least[nodes[chosen]]
+    near = (rough == least[nodes[chosen]]) | every_degree
     ties, finish = chosen[near], finish[near]
-    involved = plain_training(layout.select(rows[ties]))
+    involved = plain_training(layout.select(rows[ties]), domain)
     simplest = [np.asarray(getattr(layout, name))[rows[ties]] for name in _SIMPLEST_LAST_TO_FIRST]
     order = np.lexsort((*simplest, involved, finish, nodes[ties]))
     kept: list[int] = []

@@ -48,6 +48,7 @@ class TrainingQuestion:
     physics: bytes = b""  # digest of what the layouts and the time of a step follow from, machines apart
     recall: Recall = field(default_factory=Recall)  # what was answered of layouts on machines
     patience_s: float | None = None  # keep ways that take so long, to tell which deadline could be met
+    involved: int | None = None  # of a layout at most, and then the fastest of each degree; None: the fastest of all
 
     @property
     def latest_s(self) -> float:
@@ -136,6 +137,7 @@ def resolve_training(
         sharding=tuple(sorted({SHARDING.index(stage) for stage in job.sharding})),
         recompute=tuple(sorted({RECOMPUTE.index(level) for level in job.recompute})),
         domain_devices=1,
+        pinned=tuple((job.layout.sizes if job.layout else {}).items()),
     )
     spec = training_spec(job, arch)
     return TrainingQuestion(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from planner.brief import brief
 from planner.candidates.ledger import Ledger
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
-from planner.candidates.offers import ShapeCaps, Site
+from planner.candidates.offers import ShapeCaps, Site, names_on
 from planner.candidates.program import Units
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
@@ -171,7 +171,9 @@ def _within_caps(caps: ShapeCaps, part: Part, site: Site, ledger: Ledger) -> lis
     if len(kept) < len(part.nodes):
         least = int(part.nodes[part.nodes > cap].min())
         text = f"{least} shapes of {site.offer.id}, {cap} allowed"
-        ledger.drop("quota", "columns", len(part.nodes) - len(kept), nearest=text, miss=float(least - cap))
+        ledger.drop(
+            "quota", "columns", len(part.nodes) - len(kept), nearest=text, miss=float(least - cap), on=names_on([site])
+        )
     dollars = part.nodes[kept] * (site.offer.price_microusd_per_hour / 1e6) * (part.finish_s[kept] / 3600.0)
     sane = kept[dollars * 1e6 <= DEAREST_MICROUSD]
     ledger.drop("too-dear", "columns", len(kept) - len(sane), nearest=f"{site.offer.id}: more than $10,000,000,000")

@@ -69,7 +69,7 @@ def serving(
     output: options.Output = Form.table,
     hardware: options.HardwareFolder = None,
 ) -> None:
-    """Fit the constants of serving, and measure the error without each device, model and source."""
+    """Fit the constants of serving, and measure errors and bands on campaigns left out."""
     from planner.calibrate.serving import calibrate_serving
     from planner.catalog.load import load_catalog
     from planner.report.calibration_serving import render_serving_calibration

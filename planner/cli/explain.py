@@ -38,6 +38,10 @@ def explain(
             autocompletion=complete.devices,
         ),
     ] = None,
+    layout: Annotated[
+        list[str] | None,
+        typer.Option("--layout", metavar="LAYOUT", help='What this layout would cost, "tp2 pp1"; repeatable.'),
+    ] = None,
     output: options.Output = Form.table,
     out: options.OutFile = None,
     settings: options.Settings = None,
@@ -56,6 +60,7 @@ def explain(
     own_prices: dict[str, Any] = {"prices": prices, "price": price}
     asked: dict[str, Any] = {"settings": settings, "case": case, "hardware": hardware, **own_prices}
     further = {"marginals": marginals, "break_even": break_even, "why_not": tuple(why_not or ())}
+    further["layouts"] = tuple(layout or ())
     answers: dict[str, Any] = {}
     anew = any((*asked.values(), *further.values(), allow_suspect))
     plan = plan_or_scenario(plan, anew=anew)
@@ -84,7 +89,9 @@ def _read(
 
     if any((*anew, *further.values())):
         hint = "plan explain SCENARIO.yaml --set ..."
-        message = "--set, --case, --allow-suspect, --marginals, --break-even and --why-not want a scenario file"
+        message = (
+            "--set, --case, --allow-suspect, --marginals, --break-even, --why-not and --layout want a scenario file"
+        )
         raise usage("not-a-scenario", message, hint)
     document = read_plan(plan)
     given = hardware is not None or any(own_prices.values())
@@ -123,7 +130,13 @@ def _solved(
 
 
 def _answers(
-    asked: Session, workload: str | None, *, marginals: bool, break_even: bool, why_not: tuple[str, ...]
+    asked: Session,
+    workload: str | None,
+    *,
+    marginals: bool,
+    break_even: bool,
+    why_not: tuple[str, ...],
+    layouts: tuple[str, ...],
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
     """What else is asked, by name, and what answers it."""
     if marginals:
@@ -132,6 +145,8 @@ def _answers(
         yield "break_even", asked.break_even
     if why_not:
         yield "why_not", lambda: [row for device in why_not for row in asked.why_not(device, workload=workload)]
+    if layouts:
+        yield "layouts", lambda: [row for one in layouts for row in asked.layout_price(one, workload=workload)]
 
 
 def register(app: typer.Typer) -> None:

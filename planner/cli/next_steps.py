@@ -50,6 +50,7 @@ _SCENARIO: list[Step] = [
     ("plan solve {}", "the cheapest plan, proven"),
     ("plan candidates {}", "every way to run each workload"),
     ("plan frontier {} --over deadline", "what a later deadline saves"),
+    ("plan reserve {}", "what to commit to, and what to rent"),
 ]
 _PLAN: list[Step] = [
     ("plan explain {}", "why it is that one, term by term"),

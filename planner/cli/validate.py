@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -51,16 +52,20 @@ def training(
     from planner.validate import result, rows, training
 
     table = rows.read_training_table(data) if data else rows.ReadRows(rows=rows.shipped_training_rows())
-    if table.ignored:
-        frame.say(f"columns that are no inputs of a prediction, passed over: {', '.join(table.ignored)}")
-    for name, why in table.refused.items():
-        frame.say(f"{name} refused: {why}")
+    _tell_refused(frame, table.ignored, table.refused)
     catalog = load_catalog(hardware)
     with frame.progress("predicting"):
         predictions = training.predict_training(table.rows, catalog)
     kept, said = result.chosen(table.rows, predictions, family or (), source or ())
     found = result.validate_training(kept, said, own_rows=data is None, refused=table.refused)
     frame.emit(render_validation(found, output.value, **frame.view(out)), out)
+
+
+def _tell_refused(frame: Frame, ignored: Sequence[str], refused: Mapping[str, str]) -> None:
+    if ignored:
+        frame.say(f"columns that are no inputs of a prediction, passed over: {', '.join(ignored)}")
+    for name, why in refused.items():
+        frame.say(f"{name} refused: {why}")
 
 
 def serving(
@@ -78,14 +83,17 @@ def serving(
     from planner.report.validation import render_validation
     from planner.validate import serving, serving_result, serving_rows
 
-    every = serving_rows.read_serving_rows(data) if data else serving_rows.shipped_serving_rows()
-    measured = serving_rows.chosen_serving(every, engines=engine or (), devices=device or (), sources=source or ())
+    own = serving_rows.read_serving_table(data) if data else None
+    table = own or serving_rows.ReadServing(rows=serving_rows.shipped_serving_rows())
+    _tell_refused(frame, table.ignored, table.refused)
+    measured = serving_rows.chosen_serving(table.rows, engines=engine or (), devices=device or (), sources=source or ())
     catalog = load_catalog(hardware)
     with frame.progress("predicting"):
         predictions = serving.predict_serving(measured, catalog)
         entries = serving.entries_of(measured, catalog)
-    bands = serving_result.serving_bands(catalog)
-    found = serving_result.validate_serving(measured, entries, predictions, bands=bands, own_rows=data is None)
+    found = serving_result.validate_serving(
+        measured, entries, predictions, own_rows=data is None, refused=table.refused
+    )
     frame.emit(render_validation(found, output.value, **frame.view(out)), out)
 
 

@@ -16,6 +16,7 @@ from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
 from planner.plan.notes.assumptions import assumptions_of, facts_of, notes_of, warnings_of
+from planner.plan.plainest import plain_document
 from planner.plan.proof import summary_proof
 from planner.plan.rows.allocations import allocations_of
 from planner.plan.rows.bands import budget_warnings, cost_band, margins_document, workload_band
@@ -28,6 +29,7 @@ from planner.plan.rows.place import usd
 from planner.plan.rows.run import under_way_document
 from planner.plan.rows.term_sources import term_sources
 from planner.plan.rows.ties import ties_of
+from planner.plan.why.named import named_of, network_warnings
 from planner.plan.why.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, kinds_of, on_sure_units
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ def build_document(
     candidates: Candidates,
     solution: Solution,
     *,
+    proposed: tuple[Candidates, Solution] | None = None,
+    weighed: bool = False,
     single_kind: SingleKind | None = None,
     infeasible: Infeasible | None = None,
     median_microusd: int | None = None,
@@ -58,6 +62,11 @@ def build_document(
 
     Parameters
     ----------
+    proposed
+        The plan that is proposed, where that is not the cheapest one, and its ways; all that is told beside it is
+        worked out of the cheapest.
+    weighed
+        Whether a plainer plan was looked for.
     over
         Whether the time is up: ways on other devices are then told as far as they are known.
     """
@@ -66,9 +75,19 @@ def build_document(
     has_plan = solution.status in STATUS_WITH_PLAN
     asked = [task for task in candidates.program.tasks if task.kind != "optional"]
     workloads = [_workload(candidates, solution, task, has_plan) for task in asked]
-    bought = calendar_document(candidates, solution, workloads)
-    summary = _summary(candidates, solution, workloads, bought, median_microusd, certificate)
-    warnings = [*warnings_of(candidates, workloads, bought), *budget_warnings(scenario.limits.budget_microusd, summary)]
+    cheapest, least, chosen = workloads, solution, candidates
+    if proposed is not None:
+        chosen, solution = proposed
+        workloads = [_proposed(candidates, chosen, solution, one, task) for one, task in zip(cheapest, asked)]
+    plain = plain_document(scenario, cheapest, workloads) if has_plan and weighed else None
+    bought = calendar_document(chosen, solution, workloads)
+    summary = _summary(candidates, solution, workloads, bought, certificate)
+    summary["margins"] = margins_document(least.cost_microusd, median_microusd, workloads) if has_plan else None
+    warnings = [
+        *warnings_of(candidates, workloads, bought),
+        *network_warnings(candidates),
+        *budget_warnings(scenario.limits.budget_microusd, summary),
+    ]
     document: PlanDocument = {
         "schema": SCHEMA,
         "status": cast("Status", str(solution.status)),  # the names of both are the same
@@ -76,8 +95,11 @@ def build_document(
         "title": scenario.title or "",
         "summary": summary,
         "workloads": workloads,
-        "limits": limits_of(candidates, solution) if has_plan else [],
-        "single_kind": single_kind,
+        "limits": limits_of(chosen, solution) if has_plan else [],
+        "single_kind": single_kind
+        if len({row["device"] for one in workloads for row in one["allocations"]}) > 1
+        else None,
+        "named": named_of(candidates, workloads, has_plan=has_plan),
         "rejected": _rejected(candidates),
         "infeasible": infeasible,
         **bought,  # type: ignore[typeddict-item]  # what else is asked for is added later
@@ -94,9 +116,11 @@ def build_document(
     }
     if scenario.settings:
         document["settings"] = list(scenario.settings)
-    ties = ties_of(candidates, solution)
+    ties = ties_of(candidates, least)
     if ties is not None:
         document["ties"] = ties
+    if plain is not None:
+        document["plain"] = plain
     return resealed(document)
 
 
@@ -146,6 +170,29 @@ def _workload(candidates: Candidates, solution: Solution, task: Task, has_plan: 
     return cast("Workload", document)  # rows and figures are of the kind of the question
 
 
+def _proposed(
+    candidates: Candidates, chosen: Candidates, solution: Solution, cheapest: Workload, task: Task
+) -> Workload:
+    """A workload as it is proposed: its rows in place of those of the cheapest plan."""
+    mine = next(one for one in chosen.program.tasks if one.name == task.name)
+    question, rows = candidates.questions[task.name], allocations_of(chosen, solution, mine)
+    cost = sum(row["cost_microusd"] for row in rows)
+    if rows == cheapest["allocations"]:
+        return cheapest
+    document = {
+        **cheapest,
+        "allocations": rows,
+        "cost_microusd": cost,
+        "cost_usd": usd(cost),
+        "because": because_of(candidates, solution, task, rows, chosen=chosen, cheapest=cheapest["cost_microusd"]),
+        "alternatives": alternatives_of(candidates, task, rows)[:MOST_ALTERNATIVES],
+        "cross_check": cross_checks(chosen, task.name, rows),
+        "fleet": fleet_document(chosen, question, mine, rows),
+        "error_band": workload_band(rows),
+    }
+    return cast("Workload", document)
+
+
 def fleet_document(
     candidates: Candidates, question: TrainingQuestion | ServingQuestion, task: Task, rows: Sequence[Allocation]
 ) -> FleetFigures | None:
@@ -163,7 +210,6 @@ def _summary(
     solution: Solution,
     workloads: Sequence[Workload],
     bought: Bought,
-    median_microusd: int | None,
     certificate: Certificate | None,
 ) -> Summary:
     rows, has_plan = [row for workload in workloads for row in workload["allocations"]], solution.has_plan
@@ -187,7 +233,7 @@ def _summary(
         "device_hours": float(sum(row["device_hours"] for row in rows)) if has_plan else None,
         "objective": list(candidates.program.objective),
         "cost_band": cost_band(workloads, ahead_usd) if has_plan else None,
-        "margins": margins_document(solution.cost_microusd, median_microusd, workloads) if has_plan else None,
+        "margins": None,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from planner.architecture.model import Architecture
 from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog
 from planner.errors import InputError, Problem
-from planner.scenario.schema import ModelRef, Scenario
+from planner.scenario.schema import Discount, ModelRef, Quota, Scenario, SiteLimit
 
 
 def load_model(ref: ModelRef | str | None) -> Architecture:
@@ -67,6 +68,7 @@ def _place_of_model(scenario: Scenario, ref: ModelRef | None) -> Any:
 def check_references(scenario: Scenario, catalog: Catalog) -> None:
     """Names in the scenario that the catalog must know: patterns that match nothing, owned shapes."""
     problems = [*_unmatched_devices(scenario, catalog), *_unmatched_regions(scenario, catalog)]
+    problems += _unmatched_providers(scenario, catalog)
     named = [(f"hardware.owned[{i}].shape", owned.shape) for i, owned in enumerate(scenario.hardware.owned)]
     timed = [(f"training[{i}].step_time.shape", job.step_time) for i, job in enumerate(scenario.training)]
     for path, name in [*named, *((path, given.shape) for path, given in timed if given and given.shape)]:
@@ -103,6 +105,26 @@ def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> list[Problem]:
         _unknown(scenario, f"hardware.regions[{i}]", "region", text, known)
         for i, text in enumerate(scenario.hardware.regions)
         if text != "*" and not any(region_matches(offer, text) for offer in catalog.offers)
+    ]
+
+
+def _unmatched_providers(scenario: Scenario, catalog: Catalog) -> list[Problem]:
+    known = sorted({offer.provider for offer in catalog.offers} | {shape.provider for shape in catalog.shapes.values()})
+    listed: tuple[tuple[str, Sequence[Quota | Discount | SiteLimit]], ...] = (
+        ("hardware.quotas", scenario.hardware.quotas),
+        ("hardware.discounts", scenario.hardware.discounts),
+        ("limits.sites", scenario.limits.sites),
+    )
+    named: list[tuple[str, str | None]] = [
+        (f"{path}[{i}].provider", one.provider) for path, some in listed for i, one in enumerate(some)
+    ]
+    hardware = scenario.hardware
+    named += [(f"hardware.providers[{i}]", name) for i, name in enumerate(hardware.providers) if name != "*"]
+    named += [(f"hardware.exclude[{i}]", name) for i, name in enumerate(hardware.exclude)]
+    return [
+        _unknown(scenario, path, "provider", name, known)
+        for path, name in named
+        if name and not any(fnmatchcase(one, name.lower()) for one in known)
     ]
 
 

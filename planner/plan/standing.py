@@ -17,7 +17,7 @@ from planner.candidates.ties import SHARE
 from planner.carriers import dataclass
 from planner.errors import Problem
 from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound, settled
-from planner.plan.checks.findings import Finding, problems_of
+from planner.plan.checks.findings import Finding, problems_of, proven_microusd
 from planner.plan.cover import UNMET
 from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, slack, tie_share_of
 
@@ -183,7 +183,7 @@ def _selected(document: Mapping[str, Any], candidates: Candidates) -> _Selected:
 
 def _value(document: Mapping[str, Any], criterion: str) -> int:
     if criterion == "cost":
-        return int(document["summary"]["cost_microusd"])
+        return proven_microusd(document)
     rows = [row for workload in document["workloads"] for row in workload["allocations"]]
     return round(1e6 * math.fsum(row["carbon_kg"] or 0.0 for row in rows))
 

@@ -34,7 +34,9 @@ from planner.plan.checks.fleet import fleet_cells
 from planner.plan.checks.given import given_alternative_findings, given_findings
 from planner.plan.checks.leaves import leaf_findings
 from planner.plan.checks.limits import limit_findings, limit_table_findings
+from planner.plan.checks.named import named_findings
 from planner.plan.checks.others import alternative_findings, infeasible_findings, single_kind_findings
+from planner.plan.checks.plain import plain_findings
 from planner.plan.checks.rules import rule_findings
 from planner.plan.checks.sources import fact_findings, ledger_findings, source_findings
 from planner.plan.checks.under_way import under_way_findings
@@ -98,6 +100,7 @@ class Checker:
         yield from infeasible_findings(document, scenario, catalog)
         yield from ledger_findings(document)
         yield from fact_findings(document, catalog)
+        yield from named_findings(document, scenario, catalog)
         if not has_plan:
             yield from _nothing(document, scenario)
             return
@@ -108,7 +111,9 @@ class Checker:
         yield from limit_findings(document, scenario, catalog)
         yield from limit_table_findings(document, scenario, catalog)
         yield from single_kind_findings(document, scenario, catalog)
-        yield from other_plan_findings(document, scenario, self._checks(document, asked))
+        checks = self._checks(document, asked)
+        yield from other_plan_findings(document, scenario, checks)
+        yield from plain_findings(document, scenario, checks)
         yield from _totals(document, scenario)
 
     def _checks(self, document: PlanDocument, asked: _Asked) -> dict[str, AllocationCheck]:
@@ -119,7 +124,7 @@ class Checker:
                 scenario=asked.scenario, catalog=asked.catalog, arch=self._load_model(workload.model),
                 under_way=measured[workload.name], memo=asked.memo,
             )
-            for workload in (asked.scenario.workloads if document.get("others") else ())
+            for workload in (asked.scenario.workloads if document.get("others") or document.get("plain") else ())
             if isinstance(workload, TrainingJob) or workload.profile is None
         }  # fmt: skip
 
@@ -325,5 +330,6 @@ def _same(stated: int, computed: int, what: str) -> Iterator[Finding]:
 
 
 def _dollars(row: Priced, what: str) -> Iterator[Finding]:
-    if abs(Fraction(row["cost_usd"]) * 1_000_000 - row["cost_microusd"]) > Fraction(1, 2):
+    usd, microusd = row["cost_usd"], row["cost_microusd"]  # from 9 billion dollars on a float skips micro-dollars
+    if usd != microusd / 1e6 and abs(Fraction(usd) * 1_000_000 - microusd) > Fraction(1, 2):
         yield Finding("wrong-total", f"{what}: ${row['cost_usd']} is not {row['cost_microusd']} micro-dollars")

@@ -8,17 +8,17 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from planner.calibrate.serving import ServingCalibrationRun
+from planner.calibrate.serving_gather import folds_of
 from planner.calibrate.serving_priors import SERVING_PRIORS
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Lines, columns
 from planner.report.validation import percent
 from planner.validate.serving import Entry
-from planner.validate.serving_bars import FOLDS
-from planner.validate.serving_score import score_points
-from planner.validate.summary import by_name, summarise
+from planner.validate.serving_bars import errors_of_fold
 
 _COLUMNS = (
-    "kind", "name", "left_out", "rows", "sources", "median", "mean", "p90", "constant", "of", "value", "expected",
+    "kind", "name", "left_out", "rows", "configurations", "campaigns", "median", "mean", "p90", "coverage", "constant",
+    "of", "value", "expected",
 )  # fmt: skip
 
 
@@ -42,10 +42,13 @@ class FigureRow(TypedDict):
     name: str
     left_out: str
     rows: int
-    sources: int
+    configurations: float
+    campaigns: int
     median: float
     mean: float
     p90: float
+    coverage: float
+    "share within the band p10 to p90"
 
 
 class ConstantRow(TypedDict):
@@ -61,21 +64,23 @@ class ConstantRow(TypedDict):
 def serving_calibration_rows(found: ServingCalibrationRun, entries: Sequence[Entry]) -> list[FigureRow | ConstantRow]:
     """One row a kind of figure and fold, and one a constant; shares and base units."""
     rows: list[FigureRow] = []
-    for fold in FOLDS:
-        scored = score_points(found.points, found.held_out[fold], entries)
-        for kind, part in sorted(by_name(scored, lambda item: item.kind).items()):
-            own = summarise(part)
-            rows.append({"kind": "figure", "name": kind, "left_out": fold, "rows": own.rows, "sources": own.sources,
-                         "median": own.median, "mean": own.mean, "p90": own.p90})  # fmt: skip
+    for fold, own in folds_of(found, entries).items():
+        for kind in sorted({item.kind for item in own.scored}):
+            errors = errors_of_fold(own, own.of_kinds(kind))
+            if errors is not None:
+                rows.append({"kind": "figure", "name": kind, "left_out": fold, "rows": errors.rows,
+                             "configurations": errors.configurations, "campaigns": errors.campaigns,
+                             "median": errors.median, "mean": errors.mean, "p90": errors.p90,
+                             "coverage": errors.coverage})  # fmt: skip
     rows.sort(key=lambda row: row["name"])
     return [*rows, *_constants(found)]
 
 
 def _constants(found: ServingCalibrationRun) -> list[ConstantRow]:
-    factors = found.factors
-    rows = [_constant(name, "all", value, SERVING_PRIORS[name].value) for name, value in factors.common.items()]
-    groups = [*factors.engines.items(), *factors.families.items()]
-    return rows + [_constant(name, of, value, 1.0) for of, own in groups for name, value in own.items()]
+    common = found.found.common.items()
+    rows = [_constant(name, "all", value, SERVING_PRIORS[name].value) for name, value in common]
+    traits = [(name, trait) for own in found.found.traits.values() for name, trait in own.items()]
+    return rows + [_constant(move, name, value, 1.0) for name, trait in traits for move, value in trait.factors.items()]
 
 
 def _constant(name: str, of: str, value: float, expected: float) -> ConstantRow:
@@ -84,8 +89,8 @@ def _constant(name: str, of: str, value: float, expected: float) -> ConstantRow:
 
 def _blocks(rows: Sequence[FigureRow | ConstantRow]) -> list[Block]:
     errors = [
-        [row["name"], f"the {row['left_out']}", f"{row['rows']:,}", str(row["sources"]), percent(row["median"]),
-         percent(row["mean"]), percent(row["p90"])]
+        [row["name"], f"the {row['left_out']}", f"{row['rows']:,}", str(row["campaigns"]),
+         percent(row["median"]), percent(row["mean"]), percent(row["p90"]), percent(row["coverage"])]
         for row in rows if row["kind"] == "figure"
     ]  # fmt: skip
     constants = [
@@ -93,12 +98,12 @@ def _blocks(rows: Sequence[FigureRow | ConstantRow]) -> list[Block]:
         for row in rows
         if row["kind"] == "constant"
     ]
-    heads = columns("Figure", "Left out", ">rows", ">sources", ">median", ">mean", ">p90")
+    heads = columns("Figure", "Left out", ">rows", ">campaigns", ">median", ">mean", ">p90", ">in the band")
     return [
         Lines(lines=("Constants of serving, fitted to measured rows",), strong_first=True),
         Grid(title="Error on figures that the fit was not shown", columns=heads, rows=errors, grouped=True),
         Grid(
-            title="Constants: common values, then factors on them by engine and by device family",
+            title="Constants: common values, then factors of engines, families, parts, pairs and formats",
             columns=columns("Of", "Constant", ">value", ">expected"),
             rows=constants,
             grouped=True,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from planner import units
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.workloads import Allocation
-from planner.plan.why.model import Answers, BreakEvenRow, ComparedWith, MarginalValue, WhyNot
+from planner.plan.why.model import Answers, BreakEvenRow, ComparedWith, LayoutPlan, LayoutPrice, MarginalValue, WhyNot
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Lines, columns
 from planner.report.ways_out import limit_name
@@ -24,6 +24,8 @@ def answer_blocks(document: PlanDocument, answers: Answers) -> list[Block]:
         blocks.append(_break_even(document, answers["break_even"]))
     for entry in answers.get("why_not", ()):
         blocks += _why_not(document, entry)
+    for price in answers.get("layouts", ()):
+        blocks += _layout(document, price)
     return blocks
 
 
@@ -35,7 +37,12 @@ def answer_rows(answers: Answers) -> list[dict[str, object]]:
         {"answer": "why not", **{key: _flat(value) for key, value in row.items() if key != "rows"}}
         for row in answers.get("why_not", ())
     ]
-    return [*values, *prices, *reasons]
+    layouts = [
+        {"answer": "layout", "workload": one["workload"], "layout": one["layout"], "where": where, **told}
+        for one in answers.get("layouts", ())
+        for where, told in _layout_rows(one)
+    ]
+    return [*values, *prices, *reasons, *layouts]
 
 
 def columns_of(rows: Sequence[Mapping[str, object]]) -> list[str]:
@@ -115,6 +122,44 @@ def _why_not(document: PlanDocument, entry: WhyNot) -> list[Block]:
     return [head, Lines(lines=tuple(f" {line}" for line in _reasons(document, entry)))]
 
 
+def _layout_rows(price: LayoutPrice) -> list[tuple[str, dict[str, object]]]:
+    """A refused layout as one row, else one for the offers of the plan and one for any."""
+    if price["refused"]:
+        return [("", {"refused": price["refused"], "hint": price["hint"]})]
+    plans = [("on the offers of the plan", price["here"]), ("anywhere", price["anywhere"])]
+    return [
+        (where, {key: value for key, value in plan.items() if key != "rows"} if plan else {"refused": "no plan"})
+        for where, plan in plans
+    ]
+
+
+def _layout(document: PlanDocument, price: LayoutPrice) -> list[Block]:
+    """What a layout costs beside the choice."""
+    head = Headline(word="LAYOUT", text=f"{price['layout']} for {price['workload']}", tone="fair")
+    chosen = next(one for one in document["workloads"] if one["name"] == price["workload"])
+    lines = [f"chosen     {_plan_row(document, row)}" for row in chosen["allocations"][:_LINES]]
+    if price["refused"]:
+        lines += [f"impossible {price['refused']}", *([f"instead    {price['hint']}"] if price["hint"] else [])]
+        return [head, Lines(lines=tuple(f" {line}" for line in lines))]
+    here, anywhere = price["here"], price["anywhere"]
+    if here is None:
+        lines.append("same offer impossible within the limits there")
+    elif not (anywhere and anywhere["rows"] == here["rows"]):
+        lines += _priced("same offer", document, here)
+    if anywhere is not None:
+        lines += _priced("cheapest", document, anywhere)
+    return [head, Lines(lines=tuple(f" {line}" for line in lines))]
+
+
+def _priced(word: str, document: PlanDocument, plan: LayoutPlan) -> list[str]:
+    """The rows of a plan with a layout, and what it costs more."""
+    unproven = "" if plan["proven"] else ", not proven"
+    rows = [f"{word:<10} {_plan_row(document, row)}" for row in plan["rows"][:_LINES]]
+    more = "as in the plan" if not plan["dearer"] else f"{100 * plan['dearer']:+.3g} %"
+    cost, whole = (words.money(document, plan[name]) for name in ("cost_microusd", "plan_microusd"))
+    return [*rows, f"{'costs':<10} {cost}, {more} ({whole} for all workloads together{unproven})"]
+
+
 def _reasons(document: PlanDocument, entry: WhyNot) -> list[str]:
     allowed = [] if entry["allowed"] else ["allowed    no: not in hardware.allow; what follows is if it were"]
     if entry["state"] == "chosen":
@@ -131,7 +176,7 @@ def _reasons(document: PlanDocument, entry: WhyNot) -> list[str]:
 
 def _plan_row(document: PlanDocument, row: Allocation) -> str:
     """One row of a plan: "4 × a100 ×8 · prov us-east, dp32, 23.9 days, $23,646"."""
-    split = f", {words.layout_of(row)}" if "mfu" in row else ""
+    split = f", {words.layout_of(row)}" if "mfu" in row else f", {words.replicas_of(row)}"
     hours = f", {units.format_duration(row['hours'] * 3600)}" if "mfu" in row else ""
     return f"{row['count']:,} × {words.offer_of(row)}{split}{hours}, {words.money(document, row['cost_microusd'])}"
 

@@ -41,6 +41,7 @@ def plan_blocks(
     blocks += [
         because_items(document),
         alternative_grid(document, full),
+        named_grid(document),
         _single_kind(document),
         *others_blocks(document),
     ]
@@ -64,7 +65,7 @@ def plan_header(document: PlanDocument) -> Block:
     threads = provenance["threads"]
     facts = [
         f"catalog {catalog['name']} {catalog['as_of']} (sha256 {catalog['sha256'][:8]}…)",
-        *([f"prices as of {provenance['prices_as_of']}"] if provenance["prices_as_of"] else []),
+        *([f"prices of {words.price_days(document)}"] if provenance["prices_as_of"] else []),
         f"solver {provenance['solver']}, {threads} thread{'s' if threads != 1 else ''}",
     ]
     return Lines(lines=(title, " · ".join(facts)), strong_first=True)
@@ -175,6 +176,12 @@ def _once_text(lines: Iterable[str]) -> list[str]:
 def because_items(document: PlanDocument) -> Block:
     """Why the plan is as it is."""
     return Items(title="Because", items=tuple(words.because_lines(document)))
+
+
+def named_grid(document: PlanDocument) -> Block:
+    """What becomes of machines that are owned, and of devices and providers that the scenario names."""
+    rows = [[one["name"], one["text"]] for one in document.get("named", ())]
+    return Grid(columns=columns("Named in the scenario", "What becomes of it"), rows=rows)
 
 
 def alternative_grid(document: PlanDocument, full: bool) -> Block:

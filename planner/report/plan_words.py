@@ -15,7 +15,7 @@ from planner.plan.proof import is_proven
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract
     from planner.plan.model.fleet import ServingAllocation
-    from planner.plan.model.others import Conflict, Limit, Reason, Rejected
+    from planner.plan.model.others import Conflict, Limit, Plain, Reason, Rejected, RowInShort
     from planner.plan.model.plan import PlanDocument
     from planner.plan.model.rows import TrainingAllocation
     from planner.plan.model.workloads import Allocation, Alternative, Workload
@@ -31,6 +31,7 @@ REASONS = {
     "memory": "too little memory",
     "deadline": "over the deadline",
     "network-unknown": "network between nodes unknown",
+    "fabric": "network not made for a replica over several machines",
     "mix-network": "network unknown, so it joins no other offer in one job",
     "failures": "fails faster than it restarts",
     "host-memory": "too little host memory for what is offloaded",
@@ -46,11 +47,16 @@ REASONS = {
     "region": "other region (hardware.regions)",
     "quota": "over a quota or limit",
     "suspect-price": "suspect price (--allow-suspect)",
+    "recalled-price": "recalled price (hardware.allow_recalled)",
+    "provider": "other provider (hardware.providers, exclude)",
+    "kind": "other kind of provider (hardware.kinds)",
+    "marketplace": "marketplace, promises nothing (hardware.kinds)",
     "carbon-unknown": "carbon unknown",
     "latency": "misses a latency target even when idle",
     "too-slow": "too slow to plan with",
     "shape-unknown": "only the model's size is known",
     "bandwidth-unknown": "memory bandwidth unknown",
+    "not-run": "the engine runs no such device or format",
     "no-kernels": "no kernels for 8-bit floats in the engine",
 }
 
@@ -91,6 +97,9 @@ def proof(document: PlanDocument, elapsed_s: float | None) -> str:
     summary, status = document["summary"], document["status"]
     seconds = f", {elapsed_s:.1f} s" if elapsed_s is not None else ""
     proven, solver = is_proven(document), solver_of(document)
+    if status == "optimal" and document.get("plain", {}).get("workloads"):
+        sure = f"plain; the cheapest is proven (gap 0.00 %{seconds})"
+        return sure if proven else f"plain; the cheapest is optimal by {solver}; {certified(document)}{seconds}"
     if status == "optimal":
         share = document["ties"]["tolerance"] if "ties" in document else SHARE
         within = f" within the tie tolerance of {100 * share:g} %" if share > SHARE else ""
@@ -138,15 +147,16 @@ def totals(document: PlanDocument) -> list[str]:
     summary = document["summary"]
     if summary["cost_microusd"] is None:
         return []
+    plain = document.get("plain")
     kinds = {workload["kind"] for workload in document["workloads"]}
     lasting = "serving" in kinds or document.get("contracts")
     period = f" for {horizon(document)} horizon" if lasting else " one-off"
     lines = [f"total  {money(document, summary['cost_microusd'])}{period}"]
     if len(kinds) > 1:
-        training, serving = (
-            money(document, 1e6 * (usd or 0)) for usd in (summary["training_usd"], summary["serving_usd"])
-        )
+        served = serving_microusd(document)
+        training, serving = (money(document, part) for part in (summary["cost_microusd"] - served, served))
         lines.append(f"training {training} one-off · serving {serving} for {horizon(document)}")
+    lines += [] if plain is None or not plain["workloads"] else [_above(document, plain)]
     lines += _ahead(document)
     lines += [
         f"budget {money(document, _micro(limit, limit['bound']))} · {_percent(1 - limit['used'] / limit['bound'])} free"
@@ -158,13 +168,60 @@ def totals(document: PlanDocument) -> list[str]:
     return lines
 
 
+def serving_microusd(document: PlanDocument) -> int:
+    """What of the total is for fleets: their own rows, and by node-hours their part of what is bought ahead.
+
+    The rest is for jobs, copies of their data included: the split of the budget.
+    """
+    fleets = {workload["name"] for workload in document["workloads"] if workload["kind"] == "serving"}
+    rows = sum(workload["cost_microusd"] for workload in document["workloads"] if workload["name"] in fleets)
+    schedule = document.get("schedule")
+    shares = schedule["shares"] if schedule else []
+    return rows + sum(share["cost_microusd"] for share in shares if share["workload"] in fleets)
+
+
+def _above(document: PlanDocument, plain: Plain) -> str:
+    """How much a plain plan costs more than the cheapest."""
+    paid = document["summary"]["cost_microusd"] or 0
+    if paid <= plain["cheapest_microusd"]:
+        return "as cheap as the cheapest plan"
+    return f"{_fine_percent(plain['above'])} above the proven cheapest, {money(document, plain['cheapest_microusd'])}"
+
+
+def _fine_percent(share: float) -> str:
+    """A small share: 0.6 %, 0.04 %."""
+    return f"{100 * share:.2g} %" if share < 0.1 else _percent(share)
+
+
+def plain_lines(document: PlanDocument) -> Iterator[str]:
+    """How the cheapest plan runs what is run more plainly here."""
+    plain = document.get("plain")
+    costs = {workload["name"]: workload["cost_microusd"] for workload in document["workloads"]}
+    for one in plain["workloads"] if plain else ():
+        splits = ", ".join(dict.fromkeys(_split_in_short(row) for row in one["allocations"]))
+        least = one["cost_microusd"]
+        more = (
+            "as cheap as" if costs[one["name"]] <= least else f"{_fine_percent(costs[one['name']] / least - 1)} above"
+        )
+        yield f"{one['name']}: plainer, and {more} the proven cheapest layout, {splits} ({money(document, least)})"
+
+
+def _split_in_short(row: RowInShort) -> str:
+    """ "dp4 pp2 vpp4 zero-3"; of a fleet "9 × tp2"."""
+    layout = row["layout"]
+    shown = [f"{axis}{layout[axis]}" for axis in ("dp", "tp", "pp", "vpp", "cp", "ep") if layout.get(axis, 1) != 1]
+    shown += [str(layout[policy]) for policy in ("sharding", "recompute") if layout.get(policy, "none") != "none"]
+    split = " ".join(shown) or "one device"
+    return f"{row['replicas']} × {split}" if "replicas" in row else f"{split} on {row['devices']} devices"
+
+
 def _ahead(document: PlanDocument) -> list[str]:
     """What is bought for all workloads together: contracts, and copies of data."""
     bought = {"contracts": document.get("contracts") or (), "copies of data": document.get("copies") or ()}
     parts = [
         f"{name} {money(document, sum(row['cost_microusd'] for row in rows))}" for name, rows in bought.items() if rows
     ]
-    return [" · ".join(parts)] if parts else []
+    return ["of it " + " · ".join(parts)] if parts else []
 
 
 def _micro(limit: Limit, value: float) -> float:
@@ -329,7 +386,7 @@ def because_lines(document: PlanDocument) -> list[str]:
         for workload in document["workloads"]
         for sentence in workload["because"]
     ]
-    return [*said, *_tie_lines(document, many=many)]
+    return [*plain_lines(document), *said, *_tie_lines(document, many=many)]
 
 
 def _tie_lines(document: PlanDocument, *, many: bool) -> Iterator[str]:
@@ -424,3 +481,10 @@ def searched(name: str, ledger: Rejected, others: Sequence[Reason] = ()) -> str:
 def spaced(identifier: str) -> str:
     """An identifier as words."""
     return identifier.replace("_", " ").replace("-", " ")
+
+
+def price_days(document: PlanDocument) -> str:
+    """The oldest and the newest day of the prices that a plan rests on; empty when none has a date."""
+    rows = [row for workload in document["workloads"] for row in workload["allocations"]]
+    days = {row["price_as_of"] for row in (*rows, *document["contracts"])} - {""}
+    return " to ".join(dict.fromkeys((min(days), max(days)))) if days else ""

@@ -102,8 +102,8 @@ def tier_words(tier: ServingTier) -> str:
     of = f" from {tier['inherited_from']}" if tier["inherited_from"] else ""
     errors = [
         f"{name} off by {100 * band['median_error']:.2g} % in the median, {band['p10']:.2f} to {band['p90']:.2f} times "
-        f"as predicted (p10 to p90), on {band['rows']} rows that were not fitted to"
-        for name, band in (("TTFT", tier["ttft"]), ("TPOT", tier["tpot"]))
+        f"as predicted (p10 to p90), {band['rows']} rows of {band['sources']} campaigns"
+        for name, band in (("TTFT", tier["ttft"]), ("TPOT", tier["tpot"]), ("throughput", tier.get("throughput")))
         if band
     ]
     return f"{head} ({tier['tag']}{of})" + (": " + "; ".join(errors) if errors else "")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from planner import units
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, columns
 
@@ -12,6 +14,13 @@ if TYPE_CHECKING:
     from planner.plan.model.others import Change, Combined, Infeasible, WayOut
     from planner.plan.model.plan import PlanDocument
 
+_READ: Mapping[str, Callable[[object], float]] = {
+    "s": units.parse_duration,
+    "microusd": lambda text: units.parse_money(text, currency=None),
+    "microusd/h": lambda text: units.parse_price(text, currency=None),
+    "mW": units.parse_power,
+    "mg": units.parse_mass,
+}
 _INDEXED = re.compile(r"(training|serving)\[(\d+)\](.*)")
 
 
@@ -41,7 +50,30 @@ def _row(document: PlanDocument, way: WayOut) -> list[str]:
         return [name, "alone not enough" if way["proven"] else "none found", "", ""]
     unproven = "" if way["proven"] else ", not proven least"
     cost = "" if way["cost_microusd"] is None else words.money(document, way["cost_microusd"])
-    return [name, change(way) + unproven, cost, " ".join(f"--set '{one}'" for one in way["setting"].split("; "))]
+    return [name, change(way) + unproven, cost, how(way)]
+
+
+def how(way: Change) -> str:
+    """The options of a command line that make a change, in round figures that are enough.
+
+    The document has the exact figure; what is printed of it is rounded up, and a limit that is looser still does.
+    """
+    texts = way["to_text"].split("; ")
+    settings = way["setting"].split("; ")
+    shown = texts if len(texts) == len(settings) else settings
+    return " ".join(f"--set '{_rounded(setting, text, way['unit'])}'" for setting, text in zip(settings, shown))
+
+
+def _rounded(setting: str, text: str, unit: str) -> str:
+    """A setting with its figure as it is printed, where that is read as no less."""
+    path, _, exact = setting.partition("=")
+    parse = _READ.get(unit)
+    if parse is None:
+        return setting
+    try:
+        return f"{path}={text}" if parse(text) >= parse(exact) else setting
+    except units.UnitError:
+        return setting
 
 
 def change(way: Change) -> str:
@@ -56,9 +88,7 @@ def change(way: Change) -> str:
 
 
 def _together(document: PlanDocument, together: Combined) -> Block:
-    rows = [
-        [limit_name(document, one["limit"]), change(one), f"--set '{one['setting']}'"] for one in together["changes"]
-    ]
+    rows = [[limit_name(document, one["limit"]), change(one), how(one)] for one in together["changes"]]
     proven = "the least loosening in all" if together["proven"] else "not proven least"
     note = f"then {words.money(document, together['cost_microusd'])}; {100 * together['loosening']:.3g} %, {proven}"
     return Grid(columns=columns("Together", "Change", "How"), rows=rows, notes=(note,))

@@ -6,8 +6,10 @@ Works on the written data, not on the models, so that it speaks even when a fiel
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
+from planner.scenario.fields import parse_date
 from planner.scenario.mistakes import Mistake, mistake
 from planner.yamlfile import Document, Steps
 
@@ -20,6 +22,7 @@ def cross_checks(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
                       missing=("training", "serving"))  # fmt: skip
     for i, job in _mappings(data, "training"):
         yield from _deadline(job, i, document)
+        yield from _due(data, job, i, document)
         yield from _measured(data, job, i, document)
         yield from _step_time(data, job, i, document)
         yield from _analytic_alone(data, job, i, document)
@@ -46,6 +49,29 @@ def _deadline(job: dict[str, Any], i: int, document: Document) -> Iterator[Mista
     if "deadline" not in job and "hours" not in job:
         yield mistake(document, path, "missing-field", "'deadline' is missing in training",
                       'add "deadline: 30 days" or "hours: 720"', missing=("deadline", "hours"))  # fmt: skip
+
+
+def _due(data: dict[str, Any], job: dict[str, Any], i: int, document: Document) -> Iterator[Mistake]:
+    """A deadline by date counts from a date, and lies after the start."""
+    due = _date_of(job.get("deadline"))
+    if due is None:
+        return
+    path = ("training", i, "deadline")
+    jobs = [_date_of(one.get("start")) for _, one in _mappings(data, "training")]
+    begin = _date_of(data.get("begin")) or min((date for date in jobs if date), default=None)
+    if begin is None:
+        yield mistake(document, path, "missing-field", "'begin' is missing: a deadline by date counts from it",
+                      'add "begin: 2026-12-01"', missing=("begin",))  # fmt: skip
+    elif due <= (_date_of(job.get("start")) or begin):
+        yield mistake(document, path, "out-of-range", "'deadline' is not after the start", "write a later date")
+
+
+def _date_of(value: object) -> datetime | None:
+    """The date that a text is, if it is one."""
+    try:
+        return parse_date(value) if isinstance(value, str) else None
+    except ValueError:  # what is no date of the calendar is told where it stands
+        return None
 
 
 def _measured(data: dict[str, Any], job: dict[str, Any], i: int, document: Document) -> Iterator[Mistake]:

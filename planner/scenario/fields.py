@@ -30,6 +30,7 @@ MAX_COUNT = 10**6
 LEAST_PARAMETERS = 10**6  # the smallest language models that are published; below it a unit was forgotten
 _CENTURY_S = 100 * 12 * 730 * 3600.0
 _NUMBER = r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?"
+_SUM = rf"({_NUMBER}|[0-9]{{1,3}}(,[0-9]{{3}})+(\.[0-9]+)?)"
 
 
 def refuse(reference: str, message: str, hint: str = "") -> NoReturn:
@@ -123,15 +124,17 @@ _COUNT_SCHEMA = _text_schema(_COUNT_UNITS, "8", bare=True)
 _LENGTH_SCHEMA = _text_schema(_COUNT_UNITS, "64k", bare=True)
 _TOKEN_SCHEMA = _text_schema(_TOKEN_UNITS, "2T tokens", bare=True)
 _SHARE_SCHEMA = _text_schema("%", "30 %", bare=True)
+_CHANGE_TEXT = {"type": "string", "pattern": rf"^ *-? *{_NUMBER} *% *$", "examples": ["20 %", "-20 %"]}
+_CHANGE_SCHEMA = WithJsonSchema({"anyOf": [{"type": "number"}, _CHANGE_TEXT]})
 _BYTES_SCHEMA = _text_schema("[kMGTP]?B|[KMGTP]iB", "80 GB")
 _RATE_SCHEMA = _text_schema("[kMGTPE]?bit/s|[kMGTP]?B/s|[KMGTP]iB/s", "100 Gbit/s")
 _MONEY_SCHEMA = WithJsonSchema(
-    {"type": "string", "pattern": rf"^ *(\$ *{_NUMBER}|{_NUMBER} *(USD|EUR)) *$", "examples": ["$60000"]}
+    {"type": "string", "pattern": rf"^ *(\$ *{_SUM} *[kKM]?|{_SUM} *(USD|EUR|[kKM])) *$", "examples": ["$60000"]}
 )
 _PRICE_SCHEMA = WithJsonSchema(
     {
         "type": "string",
-        "pattern": rf"^ *(\$ *{_NUMBER}|{_NUMBER} *(USD|EUR)) */ *(s|min|h|hour|day|month) *$",
+        "pattern": rf"^ *(\$ *{_SUM}|{_SUM} *(USD|EUR)) */ *(s|min|h|hour|day|month) *$",
         "examples": ["$2.49/h"],
     }
 )
@@ -157,7 +160,7 @@ Epochs = Annotated[
 ]
 Parameters = Annotated[
     int,
-    _text_schema("[kMBT]?( ?(parameters|params))?", "8B", bare=True),
+    _text_schema("[kMBTbm]?( ?(parameters|params))?", "8B", bare=True),
     _quantity(
         units.parse_parameters,
         "at least 1M and at most 1e15",
@@ -190,6 +193,11 @@ Share = Annotated[
     float,
     _SHARE_SCHEMA,
     _quantity(units.parse_fraction, "above 0 and at most 1", 0, 1, above=True, hint='write "80 %" or 0.8'),
+]
+Change = Annotated[
+    float,
+    _CHANGE_SCHEMA,
+    _quantity(units.parse_change, "at least -10 and below 1", -10, 1, hint='write "20 %", or "-20 %" for a rise'),
 ]
 ShareOrZero = Annotated[
     float, _SHARE_SCHEMA, _quantity(units.parse_fraction, "at least 0 and at most 1", 0, 1, hint='write "30 %" or 0.3')
@@ -307,6 +315,14 @@ def _start(value: object) -> str:
     return str(value)
 
 
+def _deadline(value: object) -> float | str:
+    """An ISO date, or a time counted from the start."""
+    if isinstance(value, str) and parse_date(value) is not None:
+        return value
+    seconds: float = _positive_time.func(value)  # type: ignore[call-arg]  # it takes no info
+    return seconds
+
+
 def _price_per_tokens(value: object) -> str:
     text = _is_text(value, '"$0.90 /1M output tokens"')
     if not re.fullmatch(r"\$\d+(\.\d+)? ?/ ?1[kMB] (input |output )?tokens", text):
@@ -357,6 +373,11 @@ Date = Annotated[
     str,
     BeforeValidator(_date),
     WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d\d-\d\d", "$comment": "date"}),
+]
+Deadline = Annotated[
+    float | str,
+    BeforeValidator(_deadline),
+    WithJsonSchema({"anyOf": [_TIME_SCHEMA.json_schema, {"type": "string", "pattern": f"^{_DATE.pattern}$"}]}),
 ]
 Start = Annotated[str, BeforeValidator(_start), WithJsonSchema({"type": "string", "$comment": "date or time"})]
 PricePerTokens = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from pydantic import Field, ValidationInfo, model_validator
@@ -16,16 +17,20 @@ from planner.scenario.fields import (
 )
 from planner.scenario.part import Part
 
+_SIZE = re.compile(r"[0-9]+(\.[0-9]+)?[bBmMT]")
+
 
 def model_branch(value: object) -> object:
-    """A bare text is short for {preset: text}."""
-    return value if isinstance(value, Mapping | Part) else {"preset": value}
+    """A bare text is short for {preset: text}; a size, "13b", for {parameters: 13b}."""
+    if isinstance(value, Mapping | Part):
+        return value
+    return {"parameters": value} if isinstance(value, str) and _SIZE.fullmatch(value) else {"preset": value}
 
 
 class ModelRef(Part):
     """What is trained or served: a preset by name, a config.json, or a bare number of parameters."""
 
-    preset: Pattern | None = Field(None, description="name of a shipped preset")
+    preset: Pattern | None = Field(None, description="name of a shipped preset, or of its model on Hugging Face")
     config: FilePath | None = Field(None, description="config.json or its folder, from the scenario file")
     parameters: Parameters | None = Field(None, description="coarse: only the size is known")
 

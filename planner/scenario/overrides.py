@@ -7,8 +7,9 @@ never changed in place (aliases share nodes); the way to a new value is copied.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from planner import units
 from planner.errors import InputError, Place, Problem
 from planner.scenario.mistakes import LOADER_KEYS
 from planner.scenario.schema import Scenario
@@ -36,7 +37,40 @@ def _whole(text: str, width: int = 0) -> Node:
 def override(root: Node, path: str, key: Node, value: Node) -> tuple[Node, Steps]:
     """The tree with one value put at a path, and the path as steps."""
     steps = _resolve(root, path, key)
+    if isinstance(value.value, str) and value.value.startswith("+"):
+        value = value.replaced(_more(_at(root, steps), path, key, value))
     return _graft(root, steps, key, value), steps
+
+
+def _at(root: Node, steps: Steps) -> Node | None:
+    """What stands at a path; None where nothing does."""
+    node: Node | None = root
+    for step in steps:
+        if isinstance(step, int):
+            node = None if node is None else node.value[step]
+        else:
+            node = node.value.get(step) if node is not None and type(node.value) is dict else None
+    return node
+
+
+def _more(there: Node | None, path: str, key: Node, value: Node) -> str:
+    """A quantity that is more than what stands there by so much: "+7d" beside "30 days" is "37 days"."""
+    added = value.value[1:].strip()
+    for parse, text in _SUMS:
+        try:
+            whole = parse(there.value if there is not None else None) + parse(added)
+        except units.UnitError:
+            continue
+        return text(whole)
+    now = "nothing" if there is None else f"'{there.value}'"
+    raise _bad(key, f"'{path}' is {now}, to which '{added[:40]}' cannot be added", "write the whole value")
+
+
+_SUMS: tuple[tuple[Callable[[object], float], Callable[[float], str]], ...] = (
+    (units.parse_duration, lambda whole_s: f"{whole_s / 86400:.12g} days"),
+    (units.parse_money, lambda microusd: f"${microusd / 1e6:.12g}"),
+    (units.parse_tokens, lambda count: f"{count:.12g}"),
+)
 
 
 def _resolve(root: Node, path: str, key: Node) -> Steps:

@@ -53,7 +53,7 @@ from planner.scenario.runs import (
     StepTime,
 )
 from planner.scenario.serving_fleet import EngineLimits, Format, ServingFleet
-from planner.scenario.terms import Contract, Data, Discount, Flex, PriceModel, SiteLimit
+from planner.scenario.terms import Contract, Data, Discount, Flex, PriceModel, ProviderKind, SiteLimit
 from planner.scenario.training_job import Batch, Optimizer, Stack, TrainingJob
 
 if TYPE_CHECKING:
@@ -139,7 +139,13 @@ class Hardware(Part):
     allow: OneOrMany[Pattern] = Field(("*",), description="devices that may be used: names or patterns")
     deny: Many[Pattern] = Field((), description="devices that may not, even where allowed")
     regions: OneOrMany[Pattern] = Field(("*",), description="regions that may be used: names or patterns")
+    providers: OneOrMany[Pattern] = Field(("*",), description="providers that may be rented from: names or patterns")
+    exclude: Many[Pattern] = Field((), description="providers that may not, even where they are among those")
+    kinds: OneOrMany[ProviderKind] | None = Field(
+        None, description="kinds of providers; left out: all, marketplaces only where named or nobody else sells"
+    )
     pricing: OneOrMany[PriceModel] = Field(("on_demand",), description="price models that may be used")
+    allow_recalled: bool = Field(False, description="whether prices count that nobody saw, as they are remembered")
     owned: Many[Owned] = Field((), description="hardware that is there already; cheaper than rent, or idle")
     quotas: Many[Quota] = Field((), description="what providers grant you")
     assume_inter_node_bytes_per_s: DataRate | None = Field(
@@ -237,6 +243,13 @@ class Scenario(Part):
     objective: OneOrMany[Objective] = Field(
         ("cost",), description="what is minimised; a list is in order of importance"
     )
+    prefer: Literal["plain", "cheapest"] = Field(
+        "plain",
+        description="plain takes, on the offers of the cheapest plan, the plainest layouts that cost little more",
+    )
+    plain_within: ShareOrZero = Field(
+        0.02, description="share that each workload may cost more for a plainer layout (prefer: plain)"
+    )
     uncertainty: Many[Uncertainty] = Field(
         (), description="what may happen, each with its probability; contracts are chosen for all cases together"
     )
@@ -267,6 +280,10 @@ class Scenario(Part):
                 date = dates[job.name]
                 since = (date - self._begin).total_seconds() if date and self._begin else None
                 job._start_s = units.parse_duration(job.start) if since is None else since
+            if isinstance(job.deadline_given, str) and self._begin is not None:
+                due = parse_date(job.deadline_given)
+                held_s = (due - self._begin).total_seconds() - job._start_s if due else 0.0
+                job._deadline_s = max(held_s, 1.0)  # one before the start is met by nothing
 
     @property
     def scheduled(self) -> bool:

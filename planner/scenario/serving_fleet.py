@@ -30,6 +30,7 @@ from planner.scenario.fields import (
     refuse,
     written,
 )
+from planner.scenario.layout_pin import ReplicaPin, layout_branch
 from planner.scenario.lengths import Lengths, lengths_branch
 from planner.scenario.model_ref import ModelRef, model_branch
 from planner.scenario.part import Part
@@ -50,7 +51,10 @@ _API_PRICE = re.compile(r"\$(?P<usd>\d+(?:\.\d+)?) ?/ ?1(?P<many>[kMB]) (?:(?P<k
 _MANY = {"k": 1e3, "M": 1e6, "B": 1e9}
 
 
-Format = Literal["fp32", "fp16", "bf16", "fp8", "fp8-block", "int8", "int4", "q4_k_m", "mxfp4", "nvfp4"]
+Format = Literal[
+    "fp32", "fp16", "bf16", "fp8", "fp8-block", "int8", "int4", "q4_0", "q4_1", "q4_k_s", "q4_k_m", "q4f16", "q5_0",
+    "q8_0", "mxfp4", "nvfp4",
+]  # fmt: skip
 
 
 class Slo(Part):
@@ -183,6 +187,9 @@ class ServingFleet(Part):
     )
     integer_slices: bool = Field(
         False, description="whole shares of the traffic for each kind of replica, as routers without weights give them"
+    )
+    layout: Annotated[ReplicaPin | None, BeforeValidator(layout_branch)] = Field(
+        None, description='what is fixed of a replica: {tp: 2, pp: 1}, or "tp2 pp1"; left out: the planner chooses'
     )
     engine: Pattern | None = Field(
         None, description="serving engine whose memory, limits and speed are predicted; left out: vllm"

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from planner.scenario.fields import (
     FIELD,
+    Change,
     Count,
     Duration,
     Many,
@@ -16,7 +17,6 @@ from planner.scenario.fields import (
     Pattern,
     Power,
     Price,
-    Share,
     Size,
     StoragePrice,
     Title,
@@ -26,6 +26,7 @@ from planner.scenario.fields import (
 from planner.scenario.part import Part
 
 PriceModel = Literal["on_demand", "spot", "commitment_1y", "commitment_3y", "block", "calendar", "flex"]
+ProviderKind = Literal["hyperscaler", "cloud", "marketplace"]
 ContractModel = Literal["commitment_1y", "commitment_3y", "block", "calendar", "flex"]
 COMMITMENT_HOURS = {"commitment_1y": 8760.0, "commitment_3y": 26280.0}
 
@@ -37,7 +38,7 @@ class Discount(Part):
     device: Pattern | None = Field(None, description="for these devices only")
     region: Pattern | None = Field(None, description="in these regions only")
     price_model: PriceModel | None = Field(None, description="on this price model only")
-    fraction: Share = Field(description="share taken off the list price")
+    fraction: Change = Field(description="share taken off the list price; below zero: put on it")
 
     @field_validator("fraction")
     @classmethod

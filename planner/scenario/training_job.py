@@ -14,6 +14,7 @@ from planner.scenario.fields import (
     BatchSize,
     Confidence,
     Count,
+    Deadline,
     Duration,
     Epochs,
     Factor,
@@ -27,6 +28,7 @@ from planner.scenario.fields import (
     Tokens,
     refuse,
 )
+from planner.scenario.layout_pin import LayoutPin, layout_branch
 from planner.scenario.model_ref import ModelRef, model_branch
 from planner.scenario.part import Part
 from planner.scenario.runs import (
@@ -127,7 +129,9 @@ class TrainingJob(Part):
     )
     tokens: Tokens = Field(description="tokens of one epoch")
     epochs: Epochs = Field(1.0, description="times that the tokens are gone through; time and cost grow with it")
-    deadline_given_s: Duration | None = Field(None, alias="deadline", description="counted from the start")
+    deadline_given: Deadline | None = Field(
+        None, alias="deadline", description="counted from the start; or a date (wants begin, or a start by date)"
+    )
     hours: Hours | None = Field(None, description="the deadline as a bare number of hours")
     start: Start | None = Field(None, description="a date, or a delay from the beginning of the plan")
     sequence_length: Length | None = Field(
@@ -152,6 +156,9 @@ class TrainingJob(Part):
     sharding: OneOrMany[Sharding] = Field(
         ("none", "zero-1", "zero-2", "zero-3"),
         description="what data-parallel ranks share: optimizer (1), gradients too (2), weights too (3); a list: choose",
+    )
+    layout: Annotated[LayoutPin | None, BeforeValidator(layout_branch)] = Field(
+        None, description='what is fixed of the layout: {tp: 2, pp: 1}, or "tp2 pp1"; left out: the planner chooses'
     )
     framework: Framework | None = Field(
         None,
@@ -200,6 +207,7 @@ class TrainingJob(Part):
     )
 
     _start_s: float = PrivateAttr(0.0)
+    _deadline_s: float = PrivateAttr(1.0)  # of a deadline by date, from the start
     _tier: Estimator = PrivateAttr(DEFAULT_ESTIMATOR)
     _errors: float | None = PrivateAttr(None)
     _confidence: float = PrivateAttr(DEFAULT_CONFIDENCE)
@@ -212,6 +220,19 @@ class TrainingJob(Part):
             refuse("out-of-range", f"{FIELD} is {progress:.6g} tokens; the job has {whole:.6g}, so nothing is left",
                    "leave the job out, or raise tokens or epochs")  # fmt: skip
         return progress
+
+    @model_validator(mode="after")
+    def _pinned(self) -> TrainingJob:
+        """What the layout fixes of memory takes the place of the job's own lists."""
+        for name in ("sharding", "recompute") if self.layout is not None else ():
+            fixed, listed = getattr(self.layout, name), getattr(self, name)
+            if fixed is None:
+                continue
+            if name in self.model_fields_set and not set(fixed) <= set(listed):
+                text = f"'layout' has {name} {', '.join(fixed)}, '{name}' is {', '.join(listed)}"
+                refuse("conflict", text, f"leave '{name}' out, or name it there too")
+            self.__dict__[name] = tuple(fixed)
+        return self
 
     @property
     def tier(self) -> Estimator:
@@ -231,7 +252,10 @@ class TrainingJob(Part):
     @property
     def deadline_s(self) -> float:
         """Time from start to deadline."""
-        return self.deadline_given_s if self.deadline_given_s is not None else (self.hours or 0.0) * 3600
+        given = self.deadline_given
+        if isinstance(given, str):
+            return self._deadline_s
+        return given if given is not None else (self.hours or 0.0) * 3600
 
     @property
     def start_s(self) -> float:

@@ -157,14 +157,17 @@ def at(row: Any, where: str) -> Any:
 
 def test_a_frame_of_all_that_is_rented(plan: Plan) -> None:
     frame = plan.to_frame()
-    assert list(frame["workload"]) == ["pretrain-8b", "assistant"]
+    found = [(one["name"], row) for one in plan.document["workloads"] for row in one["allocations"]]
+    trains = [name == "pretrain-8b" for name, _ in found]
+    assert list(frame["workload"]) == [name for name, _ in found]
+    assert {"pretrain-8b", "assistant"} == {name for name, _ in found}
     assert {"dp", "tp", "pp", "cp", "ep", "memory_needed_bytes", "ttft_p95_s", "hours_p90", "cost_usd"} <= set(frame)
-    trained, served = (workload["allocations"][0] for workload in plan.document["workloads"])
-    assert list(frame["pp"]) == [trained["layout"]["pp"], served["layout"]["pp"]]
-    assert list(frame["memory_needed_bytes"]) == [row["memory"]["needed_bytes"] for row in (trained, served)]
-    assert frame["ttft_p95_s"].isna().tolist() == [True, False]
-    assert frame["hours_p90"].isna().tolist() == [False, True]
-    assert frame["tpot_p95_s"][1] == served["point"]["tpot_s"]["p95"]
+    assert list(frame["pp"]) == [row["layout"]["pp"] for _, row in found]
+    assert list(frame["memory_needed_bytes"]) == [row["memory"]["needed_bytes"] for _, row in found]
+    assert frame["ttft_p95_s"].isna().tolist() == trains
+    assert frame["hours_p90"].isna().tolist() == [not one for one in trains]
+    served = trains.index(False)
+    assert frame["tpot_p95_s"][served] == found[served][1]["point"]["tpot_s"]["p95"]
     assert frame["cost_microusd"].sum() == plan.document["summary"]["cost_microusd"]
 
 
@@ -172,12 +175,12 @@ def test_a_frame_of_all_that_is_rented(plan: Plan) -> None:
 def test_a_frame_of_one_kind_tells_all_of_it(plan: Plan, kind: Any) -> None:
     frame = plan.to_frame(kind)
     (workload,) = [one for one in plan.document["workloads"] if one["kind"] == kind]
-    (row,) = workload["allocations"]
+    rows = workload["allocations"]
     assert list(frame) == list(COLUMNS[kind])
-    assert list(frame["workload"]) == [workload["name"]]
+    assert list(frame["workload"]) == [workload["name"]] * len(rows)
     for name, where in COLUMNS[kind].items():
         if name not in ("workload", "kind", "mix", "mix_share"):  # no job of it is mixed
-            assert frame[name][0] == at(row, where), name
+            assert list(frame[name]) == [at(row, where) for row in rows], name
 
 
 def test_a_mix_is_told_row_by_row() -> None:

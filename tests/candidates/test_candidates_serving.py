@@ -253,7 +253,7 @@ def test_devices_that_cannot(changes: dict[str, Any], reason: str) -> None:
         ("turing", "vllm", True),
         ("turing", "sglang", False),
         ("ampere", "sglang", True),
-        ("volta", "llama.cpp", True),
+        ("volta", "llama.cpp", False),  # its 8-bit files are of integers
     ],
 )
 def test_engines_have_no_8_bit_floats_on_old_devices(family: str, engine: str, able: bool) -> None:
@@ -261,9 +261,30 @@ def test_engines_have_no_8_bit_floats_on_old_devices(family: str, engine: str, a
     measured, asked = dict(asked), {name: value for name, value in asked.items() if name != "throughput"}
     there = catalog([device(family=family)])
     found, ledger = table(scenario([], [{**asked, "estimator": "rule"}]), there)
-    assert (("no-kernels", "offers") not in drops(ledger)) == able
+    assert ({("no-kernels", "offers"), ("not-run", "offers")}.isdisjoint(drops(ledger))) == able
     assert (len(found) > 0) == able
     assert len(table(scenario([], [measured]), there)[0]) > 0  # whoever measured it, served it
+
+
+@pytest.mark.parametrize(
+    ("vendor", "engine", "weights", "said"),
+    [
+        ("amd", "trt-llm", "fp16", "trt-llm does not run on devices of amd; vllm, sglang, llama.cpp may"),
+        ("nvidia", "trt-llm", "q4_k_m", "trt-llm does not serve weights in q4_k_m; vllm, sglang, llama.cpp may"),
+        ("nvidia", "llama.cpp", "nvfp4", "llama.cpp does not serve weights in nvfp4; vllm, sglang, trt-llm may"),
+        ("nvidia", "llama.cpp", "q4_k_m", ""),
+        ("amd", "vllm", "fp16", ""),
+        ("google", "vllm", "fp16", ""),
+        ("aws", "neuron", "bf16", ""),
+    ],
+)
+def test_an_engine_refuses_by_name_what_it_does_not_run(vendor: str, engine: str, weights: str, said: str) -> None:
+    asked = fleet(model="llama-3.2-1b", weights=weights, engine=engine)
+    asked = {name: value for name, value in asked.items() if name != "throughput"}
+    found, ledger = table(scenario([], [{**asked, "estimator": "rule"}]), catalog([device(vendor=vendor)]))
+    assert (len(found) > 0) == (not said)
+    notes = [one.nearest for one in ledger if one.reason == "not-run"]
+    assert notes == ([f"plain: {said}"] if said else [])
 
 
 def test_unknown_power_and_grid_count_where_they_matter() -> None:

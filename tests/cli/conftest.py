@@ -55,7 +55,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     from planner.calibrate import effects, serving_fit
 
     monkeypatch.setattr(effects, "STEPS", 2)
-    monkeypatch.setattr(serving_fit, "_ROUNDS", 3)
+    monkeypatch.setattr(serving_fit, "STEPS", 1)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("answered_once", "brief")
 COMMANDS = [
     ("init",), ("help",),
     ("solve",), ("explain",), ("report",), ("export",),
-    ("frontier",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
+    ("frontier",), ("reserve",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("catalog", "diff"), ("catalog", "freeze"),
     ("compare",), ("scenarios",),
     ("catalog", "import", "skypilot"), ("catalog", "import", "gpuhunt"), ("models", "list"), ("models", "show"),
@@ -108,6 +108,7 @@ PRINTING = [
     ("report", ".plan/llama.plan.json"),
     ("report", "scenarios/infeasible.yaml"),
     ("frontier", "scenarios/gpt2-xl.yaml", "--over", "budget"),
+    ("reserve", "scenarios/gpt2-xl.yaml", "--term", "commitment_1y", "--no-otherwise"),
     ("compare", "scenarios/gpt2-xl.yaml", "--set", "training.gpt2-xl.deadline=5 days"),
     ("candidates", "scenarios/gpt2-xl.yaml"),
     ("memory", "mixtral-8x7b", "--per-layer"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from planner.catalog.load import load_catalog
 from planner.cli.export import Target
 from planner.export import FORMATS
 from tests.cli.conftest import ROOT, Run, without_price_age
@@ -18,8 +19,9 @@ pytestmark = pytest.mark.usefixtures("answered_once")
 @pytest.fixture
 def plan(here: Path) -> Path:
     """The kept plan of scenarios/llama.yaml, as `plan solve` would have saved it."""
-    document = json.loads((ROOT / "tests/scenarios/golden/llama.json").read_text(encoding="utf-8"))
+    document = json.loads((ROOT / "tests/export/plans/llama.json").read_text(encoding="utf-8"))
     document["provenance"] |= {"planner": "0.1.0", "solver": "HiGHS", "modelling": "PuLP"}
+    document["provenance"]["catalog"]["sha256"] = load_catalog().digest  # as if it were of today
     path = here / "llama.plan.json"
     path.write_text(
         json.dumps({**document, "certificate": None, "sha256": "5" * 64, "scenario_file": "scenarios/llama.yaml"})

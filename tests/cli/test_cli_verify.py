@@ -40,6 +40,7 @@ def forged(plans: dict[str, Document], kind: str) -> Document:
         workloads = [{**told, **bare, **of_no_rows}]
         status = "stopped" if kind == "stopped" else "infeasible"
         changed = {"status": status, "certificate": None, "infeasible": None, "workloads": workloads}
+        changed["named"] = [{**one, "used": False} for one in plan["named"]]
         made = {name: plan["provenance"][name] for name in ("columns", "columns_pruned")}
         provenance = {**none["provenance"], **made}
         return {**none, **asked, **changed, "rejected": plan["rejected"], "provenance": provenance}

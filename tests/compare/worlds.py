@@ -67,7 +67,8 @@ def market() -> Catalog:
     shapes = {offer.shape: shipped.shapes[offer.shape] for offer in offers}
     devices = {shape.device: shipped.devices[shape.device] for shape in shapes.values()}
     named = {alias: owner for alias, owner in shipped.aliases.items() if owner in devices}
-    small = replace(shipped, name="small", as_of="2026-11-20", offers=offers, shapes=shapes, devices=devices)
+    known = {"offers": offers, "shapes": shapes, "devices": devices, "providers": {}}  # nobody is a marketplace here
+    small = replace(shipped, name="small", as_of="2026-11-20", **known)
     return at_prices(replace(small, aliases=named), PRICES)
 
 

@@ -122,7 +122,7 @@ def test_parse(parse, text, value) -> None:  # type: ignore[no-untyped-def]
         (units.parse_rate_bytes, "100 Gbps", "ambiguous-suffix", '"100 Gbit/s" or "100 GB/s"'),
         (units.parse_flop_rate, "989 TFLOPS", "ambiguous-suffix", '"989 TFLOP/s"'),
         (units.parse_money, 60000, "missing-unit", '"$60000"'),
-        (units.parse_money, "$60k", "ambiguous-suffix", '"$60000"'),
+        (units.parse_money, "$60m", "ambiguous-suffix", '"$60000000"'),
         (units.parse_money, "60 EUR", "mixed-currency", "one currency"),
         (units.parse_price, "$2.49", "missing-unit", '"$2.49/h"'),
         (units.parse_money, "$2.49/h", "wrong-dimension", "$60000"),

@@ -235,8 +235,8 @@ def test_recalled_prices_of_contracts_are_warned_of() -> None:
     recalled = Provenance(source="from memory", as_of="2026-11-21", status="recalled")
     year = offer("north/one", 0.6, price_model="commitment_1y", provenance=recalled)
     there = catalog([device()], [shape("north/one")], [offer("north/one", 1.0), year])
-    asked = scenario([], [fleet("chat")], horizon="12 months", hardware={"pricing": ["on_demand", "commitment_1y"]})
-    document = solved(asked, there)
+    hardware = {"pricing": ["on_demand", "commitment_1y"], "allow_recalled": True}
+    document = solved(scenario([], [fleet("chat")], horizon="12 months", hardware=hardware), there)
     assert "north/one:r1:commitment_1y: the price was recalled, not seen" in document["warnings"]
 
 

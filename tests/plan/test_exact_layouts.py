@@ -12,7 +12,8 @@ import pytest
 
 from planner.architecture.load import load_model
 from planner.plan.checks.layout import serving_layout_findings, training_layout_findings
-from tests.worlds import job, scenario, shape
+from planner.scenario.schema import ServingFleet
+from tests.worlds import fleet, job, scenario, shape
 
 DENSE, EXPERTS = "llama-3.1-8b", "mixtral-8x7b"
 EIGHT = shape("north/eight", devices=8)
@@ -35,9 +36,14 @@ def training(
     return [each.message.removeprefix("job: ") for each in found]
 
 
+def asked_of(engine: str, **changes: Any) -> ServingFleet:
+    """A fleet that is served by an engine."""
+    return scenario(serving=[fleet(engine=engine, **changes)]).serving[0]
+
+
 def serving(model: str = DENSE, engine: str = "vllm", **split: Any) -> list[str]:
     sizes = {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1, **split}
-    found = list(serving_layout_findings("fleet", load_model(model), sizes, EIGHT, engine))
+    found = list(serving_layout_findings(asked_of(engine), load_model(model), sizes, EIGHT))
     assert {each.reference for each in found} <= {"illegal-layout"}
     return [each.message.removeprefix("fleet: ") for each in found]
 
@@ -154,15 +160,17 @@ def test_context_ranks_are_among_the_copies_of_a_cache(cp: int, found: int) -> N
     """16 tensor ranks hold 8 key-value heads twice."""
     wide = shape("north/wide", devices=16)
     sizes = {"tp": 16, "pp": 1, "dp": 1, "ep": 1, "cp": cp}
-    told = [one.message for one in serving_layout_findings("f", load_model(DENSE), sizes, wide, "vllm")]
+    told = [one.message for one in serving_layout_findings(asked_of("vllm", name="f"), load_model(DENSE), sizes, wide)]
     assert told == [f"f: cp {cp}, but only 2 ranks hold the same heads"] * found
 
 
 def test_an_engine_that_does_not_share_out_a_cache() -> None:
     wide = shape("north/wide", devices=16)
     sizes = {"tp": 16, "pp": 1, "dp": 1, "ep": 1, "cp": 2}
-    told = [one.message for one in serving_layout_findings("f", load_model(DENSE), sizes, wide, "tgi")]
-    assert told == ["f: tgi does not share out the tokens of a cache"]
+    told = [
+        one.message for one in serving_layout_findings(asked_of("sglang", name="f"), load_model(DENSE), sizes, wide)
+    ]
+    assert told == ["f: sglang does not share out the tokens of a cache"]
 
 
 @pytest.mark.parametrize(("batch", "found"), [(57, 1), (58, 0), (64, 0), (70, 0), (71, 1)])
@@ -186,3 +194,28 @@ def test_micro_batches_make_the_batch(micro_batches: int, found: int) -> None:
 
 def test_a_batch_is_a_multiple_of_its_ranks() -> None:
     assert training(dp=3, global_batch_sequences=64, micro_batches=21) == ["batch 64 is not 21 × 3"]
+
+
+@pytest.mark.parametrize(
+    ("rate", "layout", "found"), [(12.5e9, None, 0), (12.4e9, None, 1), (12.4e9, "pp2", 0), (None, None, 0)]
+)
+def test_a_replica_spans_machines_over_a_network_that_is_made_for_it(
+    rate: float | None, layout: str | None, found: int
+) -> None:
+    """100 Gbit/s of a device, or what the scenario says: a rate of its own, or the stages."""
+    asked = asked_of("vllm", layout=layout) if layout else asked_of("vllm")
+    pair = shape("north/pair", devices=2, inter_node_bytes_per_s_per_device=rate)
+    sizes = {"tp": 2, "pp": 2, "dp": 1, "ep": 1, "cp": 1}
+    told = [one.message for one in serving_layout_findings(asked, load_model(DENSE), sizes, pair)]
+    assert told == ["fleet: a replica over several north/pair, at 99.2 Gbit/s a device"] * found
+
+
+@pytest.mark.parametrize(
+    ("pp", "stage", "asked", "found"),
+    [(2, "zero-1", {}, 0), (2, "zero-3", {}, 1), (1, "zero-3", {}, 0), (2, "zero-3", {"layout": "pp2"}, 0)],
+)
+def test_weights_are_shared_out_under_a_pipeline_only_when_asked_for(
+    pp: int, stage: str, asked: dict[str, Any], found: int
+) -> None:
+    text = "zero-3 under a pipeline, which neither framework nor layout asks for"
+    assert training(asked, pp=pp, dp=2, sharding=stage) == [text] * found

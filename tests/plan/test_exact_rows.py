@@ -250,6 +250,15 @@ def test_dollars_are_the_micro_dollars(dollars: float, found: int) -> None:
     assert told(verify._dollars({"cost_usd": dollars, "cost_microusd": 1_000_001}, "x")) == ["wrong-total"] * found
 
 
+@pytest.mark.parametrize(("further", "found"), [(0, 0), (1, 1), (-1, 1)])
+def test_dollars_of_large_sums_are_the_nearest_float(further: int, found: int) -> None:
+    """A float of trillions of dollars skips micro-dollars; its neighbours are another sum."""
+    microusd, steps = 1_686_771_264_519_696_001, {0: 0.0, 1: math.inf, -1: -math.inf}
+    usd = microusd / 1e6
+    usd = math.nextafter(usd, steps[further]) if further else usd
+    assert told(verify._dollars({"cost_usd": usd, "cost_microusd": microusd}, "x")) == ["wrong-total"] * found
+
+
 @pytest.mark.parametrize(("off", "found"), [(-1, 1), (0, 0), (1, 1)])
 def test_totals_are_exact(off: int, found: int) -> None:
     assert told(verify._same(10**15 + off, 10**15, "x")) == ["wrong-total"] * found

@@ -25,7 +25,7 @@ TESTS = Path(__file__).parents[1]
 SMALL, SERVING, MIX, CALENDAR = "gpt2-xl", "disaggregated", "mixed-job", "portfolio"
 OPEN = {"terms_bytes", "time_terms_s", "decode_terms_s", "binds", "rejected", "targets_s", "memory", "time", "mixes",
         "workloads"}  # fmt: skip
-OPTIONAL = {"settings", "own_prices", "simulation", "others", "level", "mix", "mixes", "ties"}
+OPTIONAL = {"settings", "own_prices", "simulation", "others", "level", "mix", "mixes", "ties", "named", "plain"}
 
 
 def plan_of(name: str) -> Document:

@@ -23,6 +23,7 @@ from planner.errors import InputError
 from planner.plan.budget.document import budget_document
 from planner.plan.budget.months import MONTHS, Month, months_until
 from planner.plan.budget.split import by_time, two_ways, weighed
+from planner.report.plan_words import serving_microusd
 from planner.scenario.load import parse_scenario
 from tests.properties.test_random_calendars import market, question
 from tests.tiers import settings
@@ -325,3 +326,13 @@ def test_mistakes_in_report_are_told_with_their_place(written: str, reference: s
     (problem,) = caught.value.problems
     assert (problem.reference, problem.hint) == (reference, hint)
     assert problem.places[0].line == 5
+
+
+@pytest.mark.parametrize("name", ["llama", "fleet", "portfolio"])
+def test_the_terminal_splits_the_total_as_the_budget_does(
+    name: str, sample: Callable[[str], Document], shipped: Catalog
+) -> None:
+    """Contracts are shared out by node-hours in both; the terminal gave them to nobody, and fleets cost $0."""
+    document: Any = sample(name)
+    served = sum(month["serving_microusd"] for month in budget_of(document, shipped)["months"])
+    assert serving_microusd(document) == served

@@ -17,6 +17,7 @@ from planner import api
 from planner.catalog.model import Catalog
 from planner.report.report import FOLDED, render_report
 from planner.report.report_document import report_document
+from planner.report.ways_out import how
 from planner.report.workbook import workbook
 from tests.hostile_names import hostile_names
 from tests.report.sheet import Sheet
@@ -188,3 +189,18 @@ def assert_inert_markdown(text: str, *, tables: int) -> None:
     assert "://" not in text
     assert "@" not in text
     assert "www." not in text.lower()
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "unit", "printed"),
+    [
+        ("training.a.deadline=3214917 s", "37.3 days", "s", "training.a.deadline=37.3 days"),
+        ("limits.budget=$20001.13", "$20,002", "microusd", "limits.budget=$20,002"),
+        ("limits.budget=$20001.13", "$20,001", "microusd", "limits.budget=$20001.13"),  # not enough: kept exact
+        ("limits.power=12345 W", "12.4 kW", "mW", "limits.power=12.4 kW"),
+        ("limits.max_devices=17", "17 devices", "devices", "limits.max_devices=17"),
+    ],
+)
+def test_suggested_changes_are_round_and_enough(setting: str, text: str, unit: str, printed: str) -> None:
+    change: Any = {"setting": setting, "to_text": text, "unit": unit}
+    assert how(change) == f"--set '{printed}'"

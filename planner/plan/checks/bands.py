@@ -12,7 +12,7 @@ from planner.architecture.model import Architecture
 from planner.catalog.model import Band, Catalog, Device
 from planner.equations.bands import band_quantile, lognormal_p90
 from planner.estimate.resolve import measured_mfu
-from planner.plan.checks.findings import Finding, cell_findings
+from planner.plan.checks.findings import Finding, cell_findings, proven_microusd
 from planner.scenario.schema import DEFAULT_ESTIMATOR, TrainingJob
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def total_band_findings(document: PlanDocument) -> Iterator[Finding]:
     margins = summary["margins"]
     if margins is None:
         return
-    median, cost = margins["median_cost_microusd"], cast("int", summary["cost_microusd"])
+    median, cost = margins["median_cost_microusd"], proven_microusd(document)
     cells = {
         "confidence": max((band["confidence"] for band in banded), default=0.0),
         "median_cost_usd": median / 1e6,

@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from planner.estimate.resolve_serving import fleet_levels
-from planner.estimate.serving_tiers import fleet_engine
 from planner.plan.checks.allocation import AllocationCheck
 from planner.plan.checks.cells import place_cells
 from planner.plan.checks.exact import exact_cost
@@ -85,7 +84,7 @@ def _decisions(
             yield Finding(WRONG, f"decision {number + 1} is of other workloads")
             return
         for one, asked in zip(plan["workloads"], scenario.workloads):
-            yield from _workload(one, asked, scenario, checks.get(asked.name))
+            yield from in_short_findings(one, asked, scenario, checks.get(asked.name))
         if any(_choices(before) <= _choices(plan) for before in plans[:number]):
             yield Finding(WRONG, f"decision {number + 1} gives up nothing of one before it")
     yield from _in_order(told, document)
@@ -115,9 +114,10 @@ def _choices(plan: DecisionPlan) -> set[tuple[str, ...]]:
     }
 
 
-def _workload(
+def in_short_findings(
     told: WorkloadInShort, asked: TrainingJob | ServingFleet, scenario: Scenario, check: AllocationCheck | None
 ) -> Iterator[Finding]:
+    """Everything wrong with a workload of another plan."""
     rows, cost = told["allocations"], sum(row["cost_microusd"] for row in told["allocations"])
     finish = [row["finish_hours"] for row in rows if "finish_hours" in row]
     cells: dict[str, object] = {
@@ -172,7 +172,7 @@ def _row(
 def _replicas(fleet: ServingFleet, row: RowInShort, facts: OfferFacts, check: AllocationCheck) -> Iterator[Finding]:
     """Replicas by the split; over the horizon what they cost, or less where they run at some hours only."""
     sizes = cast("ServingLayout", row["layout"])
-    problem = next(serving_layout_findings(fleet.name, check.arch, sizes, facts.shape, fleet_engine(fleet)), None)
+    problem = next(serving_layout_findings(fleet, check.arch, sizes, facts.shape), None)
     if problem is not None:
         yield problem
         return

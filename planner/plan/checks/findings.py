@@ -32,6 +32,12 @@ def problems_of(findings: Iterable[Finding]) -> list[Problem]:
     ]
 
 
+def proven_microusd(document: Mapping[str, Any]) -> int:
+    """The cost that the certificate is of: the plan's, or that of the cheapest where a plainer one is proposed."""
+    plain = document.get("plain")
+    return int(plain["cheapest_microusd"] if plain else document["summary"]["cost_microusd"])
+
+
 def gathered(findings: Iterator[Finding]) -> list[Problem]:
     """Findings as problems, those before an error and the error: what cannot be read is no plan."""
     found: list[Finding] = []

@@ -31,7 +31,7 @@ def given_cells(
     """A row of a table of rates: each unit is one replica on one device, of which nothing else is known."""
     loads, units = load_cells(fleet, rates, sent, row["count"]), row["count"]
     tier: dict[str, object] = dict.fromkeys(("engine", "constants", "inherited_from"), "")
-    tier |= {"tier": "measured", "family": GIVEN, "tag": GIVEN, "tpot": None, "ttft": None}
+    tier |= {"tier": "measured", "family": GIVEN, "tag": GIVEN, "tpot": None, "ttft": None, "throughput": None}
     tier["confidence"] = fleet.confidence_share
     nothing = dict.fromkeys(("needed_bytes", "usable_bytes", "free_bytes"), 0.0)
     found: Mapping[str, object] = known(

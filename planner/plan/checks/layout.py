@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from planner.architecture.model import Architecture
@@ -10,14 +10,16 @@ from planner.catalog.model import Shape
 from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES
 from planner.estimate.frameworks import FRAMEWORKS
 from planner.estimate.resolve import batch_bounds, sequence_length_of
+from planner.estimate.serving_tiers import fleet_engine
 from planner.estimate.serving_work import cache_heads
 from planner.plan.checks.findings import Finding
-from planner.scenario.schema import TrainingJob
+from planner.scenario.schema import ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import ServingLayout
     from planner.plan.model.rows import TrainingLayout
 
+FABRIC_BYTES_PER_S = 12.5e9 * (1 - 1e-9)  # of a device: a network that replicas are stretched over
 BATCH_TOLERANCE = 0.10  # of one asked batch; a range is kept to
 TRAINING_SIZES = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "global_batch_sequences", "micro_batches")
 STAGES = ("none", "zero-1", "zero-2", "zero-3")
@@ -40,6 +42,11 @@ def training_layout_findings(
     if split["recompute"] not in job.recompute:
         yield _illegal(where, f"recompute {split['recompute']} is not among {job.recompute}")
     yield from _framework_findings(where, job.framework or "", split)
+    pinned = {} if job.layout is None else job.layout.sizes
+    yield from _pin_findings(where, pinned, split)
+    named = job.framework in FRAMEWORKS or "pp" in pinned
+    if not named and split["pp"] > 1 and STAGES.index(split["sharding"]) >= 2:
+        yield _illegal(where, f"{split['sharding']} under a pipeline, which neither framework nor layout asks for")
     yield from _tensor_findings(where, arch, split["tp"], shape)
     yield from _pipeline_findings(where, arch, split)
     yield from _sequence_findings(where, arch, split, sequence_length_of(job, arch))
@@ -48,9 +55,10 @@ def training_layout_findings(
 
 
 def serving_layout_findings(
-    where: str, arch: Architecture, split: ServingLayout, shape: Shape, engine: str
+    fleet: ServingFleet, arch: Architecture, split: ServingLayout, shape: Shape
 ) -> Iterator[Finding]:
     """Everything illegal about the split of one replica."""
+    where, pinned = fleet.name, {} if fleet.layout is None else fleet.layout.sizes
     if not _whole(split, SERVING_SIZES):
         yield _illegal(where, "a size is not a positive whole number")
         return
@@ -60,7 +68,19 @@ def serving_layout_findings(
     if split["dp"] > 1 and not arch.is_moe:
         yield _illegal(where, "attention is spread over data-parallel ranks only beside experts")
     yield from _expert_findings(where, arch, split["ep"], split["tp"] * split["dp"])
-    yield from _cache_findings(where, arch, split, engine)
+    yield from _cache_findings(where, arch, split, fleet_engine(fleet))
+    yield from _pin_findings(where, pinned, split)
+    own = shape.inter_node_bytes_per_s_per_device  # None: the scenario says what there is
+    stretched = split["tp"] * split["pp"] * split["dp"] > max(shape.devices, shape.scale_up_devices)
+    if stretched and own is not None and own < FABRIC_BYTES_PER_S and not {"tp", "pp"} & set(pinned):
+        yield _illegal(where, f"a replica over several {shape.id}, at {8e-9 * own:.3g} Gbit/s a device")
+
+
+def _pin_findings(where: str, pinned: Mapping[str, Sequence[int]], split: Mapping[str, object]) -> Iterator[Finding]:
+    """Sizes that the scenario fixes are as it fixes them."""
+    for name, sizes in pinned.items():
+        if split[name] not in sizes:
+            yield _illegal(where, f"{name} is {split[name]}, the scenario fixes {' or '.join(map(str, sizes))}")
 
 
 def _cache_findings(where: str, arch: Architecture, split: ServingLayout, engine: str) -> Iterator[Finding]:

@@ -37,6 +37,7 @@ _TRAINING_SIZES = "dp:int tp:int pp:int vpp:int cp:int ep:int micro_batch:int sh
 _TRAINING_SIZES += " global_batch_sequences:int micro_batches:int"
 _ROW = "workloads.*.allocations.*"
 _OTHER_ROW = "others.decisions.plans.*.workloads.*.allocations.*"
+_CHEAPEST_ROW = "plain.workloads.*.allocations.*"
 _LATENCY = "mean:float? p50:float? p90:float? p95:float? p99:float?"
 _MONEY = "cost_microusd:int cost_usd:float"
 _PLACE = "provider:str region:str zone:str shape:str"
@@ -94,6 +95,7 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     (f"{_ROW}.tier", RECOMPUTED, "confidence:float"),
     (f"{_ROW}.tier.tpot", RECOMPUTED, _BAND),
     (f"{_ROW}.tier.ttft", RECOMPUTED, _BAND),
+    (f"{_ROW}.tier.throughput", RECOMPUTED, _BAND),
     (f"{_ROW}.point", RECOMPUTED, "requests_per_s:float input_tokens:float output_tokens:float batch_limit:float"),
     (f"{_ROW}.point", RECOMPUTED, "output_tokens_per_s:float batch_limit_by:str capacity_requests_per_s:float"),
     (f"{_ROW}.point", RECOMPUTED, "sized_by:str sequences:float prefill_share:float slot_wait_s:float?"),
@@ -133,6 +135,8 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("limits.*", RECOMPUTED, "name:str label:str bound:float used:float unit:str binding:bool"),
     ("single_kind", SOLVED, "device:str cost_microusd:int"),
     ("single_kind", RECOMPUTED, "cost_usd:float dearer:float"),
+    ("named.*", RECOMPUTED, "place:str name:str used:bool"),
+    ("named.*", TOLD, "text:str"),
     ("rejected.*", HELD, "devices:int columns:int offers_seen:int layouts_seen:int"),
     ("rejected.*.reasons.*", HELD, "reason:str what:str count:int"),
     ("rejected.*.reasons.*", TOLD, "nearest:str"),
@@ -187,6 +191,13 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("simulation.*.ttft_s", RECOMPUTED, "mean:float p50:float p95:float p99:float"),
     ("simulation.*.tpot_s", RECOMPUTED, "mean:float p50:float p95:float p99:float"),
     ("simulation.*.e2e_s", RECOMPUTED, "mean:float p50:float p95:float p99:float"),
+    ("plain", HELD, "within:float"),
+    ("plain", RECOMPUTED, "cheapest_microusd:int cheapest_usd:float above:float"),
+    ("plain.workloads.*", RECOMPUTED, f"name:str kind:str {_MONEY} devices:int finish_hours:float?"),
+    (_CHEAPEST_ROW, HELD, "offer:str count:int jobs:int replicas:int"),
+    (_CHEAPEST_ROW, RECOMPUTED, f"{_PLACE} device:str price_model:str funding:str devices_per_shape:int devices:int"),
+    (_CHEAPEST_ROW, RECOMPUTED, f"start_hours:float hours:float finish_hours:float {_MONEY}"),
+    (f"{_CHEAPEST_ROW}.layout", HELD, _TRAINING_SIZES),
     ("others.decisions", HELD, "asked:int"),
     ("others.decisions", SOLVED, "ended:str plans.*.proven:bool"),
     ("others.decisions.plans.*", RECOMPUTED, f"{_MONEY} dearer_usd:float dearer:float devices:int"),
@@ -208,7 +219,7 @@ NESTED = ("uncertainty.cases.*.plan",)  # plans within a plan, of the same leave
 NULL = (
     *("summary.cost_band", "summary.margins", "workloads.*.fleet", "workloads.*.error_band", "workloads.*.under_way"),
     *(f"{_ROW}.{name}" for name in ("runs", "error_band", "error_band.time", "error_band.memory", "point")),
-    *(f"{_ROW}.tier.{name}" for name in ("tpot", "ttft")),
+    *(f"{_ROW}.tier.{name}" for name in ("tpot", "ttft", "throughput")),
     *("workloads.*.fleet.availability", "workloads.*.fleet.api", "single_kind", "infeasible", "infeasible.combined"),
     *("others.decisions", "others.near_optimal", "others.previous"),
     *("schedule", "spend", "certificate", "uncertainty", "uncertainty.risk", "uncertainty.cases.*.plan"),
@@ -218,6 +229,7 @@ NULL = (
 PARTS = (
     *("schema", "status", "name", "title", "summary", "workloads", "limits", "single_kind", "rejected", "infeasible"),
     *(
+        "named",
         "contracts",
         "copies",
         "schedule",

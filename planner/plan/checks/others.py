@@ -17,12 +17,11 @@ from planner.estimate.market import cap_name
 from planner.estimate.resolve import band_on, usable_bytes
 from planner.estimate.resolve_serving import bucket_demands, fleet_levels
 from planner.estimate.serving_fleet import WHOLE
-from planner.estimate.serving_tiers import fleet_engine
 from planner.plan.checks.allocation import AllocationCheck
 from planner.plan.checks.bands import margins_on
 from planner.plan.checks.exact import exact_cost
 from planner.plan.checks.facts import OfferFacts, facts_of_offer, facts_of_row
-from planner.plan.checks.findings import Finding, cell_findings
+from planner.plan.checks.findings import Finding, cell_findings, proven_microusd
 from planner.plan.checks.layout import serving_layout_findings, training_layout_findings
 from planner.plan.checks.serving import Copy, planned_micro_per_s
 from planner.plan.checks.under_way import ratio_on
@@ -143,7 +142,7 @@ def _serving(
     cells = {"hours": hours, "note": "over the horizon", "tie": False}
     yield from cell_findings("wrong-alternative", fleet.name, one, cells)
     sizes = one["layout"]
-    problems = list(serving_layout_findings(fleet.name, check.arch, sizes, facts.shape, fleet_engine(fleet)))
+    problems = list(serving_layout_findings(fleet, check.arch, sizes, facts.shape))
     yield from problems
     if problems:
         return
@@ -178,7 +177,7 @@ def _units(fleet: ServingFleet, planned: Sequence[int], replicas: int) -> int:
 
 def single_kind_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """One kind of device throughout, where the plan has several: one that is allowed, dearer by what is told."""
-    stated, cost = document["single_kind"], document["summary"]["cost_microusd"]
+    stated, cost = document["single_kind"], proven_microusd(document)
     used = {row["device"] for workload in document["workloads"] for row in workload["allocations"]}
     if stated is None:
         return

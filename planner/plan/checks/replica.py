@@ -27,6 +27,7 @@ from planner.estimate.serving import (
     given_throughput_capacity,
     serving_capacity,
 )
+from planner.estimate.serving_constants import layout_kind
 from planner.estimate.serving_fleet import (
     PREFILL,
     WHOLE,
@@ -224,6 +225,7 @@ class OneReplica:
             "confidence": self.fleet.confidence_share,
             "tpot": _band(tier.tpot, engine),
             "ttft": _band(tier.ttft, engine * float(margins.first_token)),
+            "throughput": _band(tier.throughput, 1.0 / engine),
         }
 
     def _point(self, mixed: Requests, memory: ServingMemory, rate: float, classes: Sequence[str]) -> Point:
@@ -317,9 +319,14 @@ def one_replica(
     recall: Recall,
 ) -> OneReplica:
     """The replica of a row; `split` has the sizes tp, pp, dp, ep and cp."""
-    tier = tier_on(fleet, arch, facts.device, catalog)
+    machine = serving_machine(facts.device, facts.shape, facts.inter_node_bytes_per_s)
+    devices = split["tp"] * split["pp"] * split["dp"]
+    fast, pcie = float(machine.scale_up_devices), float(machine.pcie)
+    tier = tier_on(
+        fleet, arch, facts.device, catalog, layout_kind(devices, split["pp"], fast, pcie, apart=role != WHOLE)
+    )
     layout = ReplicaLayout(
-        devices=split["tp"] * split["pp"] * split["dp"],
+        devices=devices,
         tp=split["tp"],
         pp=split["pp"],
         ep=split["ep"],
@@ -328,8 +335,8 @@ def one_replica(
     replica = Replica(
         work=ServingWork.of(arch, fleet.weights, fleet.kv_cache),
         layout=layout,
-        machine=serving_machine(facts.device, facts.shape, facts.inter_node_bytes_per_s),
-        peaks=peaks_of(arch, fleet.weights, facts.device, facts.shape),
+        machine=machine,
+        peaks=peaks_of(arch, fleet.weights, facts.device, facts.shape, fleet.engine),
         constants=tier.constants,
         speculation=speculation_of(fleet),
     )

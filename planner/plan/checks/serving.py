@@ -15,10 +15,10 @@ import numpy as np
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
-from planner.estimate.kernels import lacks_kernels
+from planner.estimate.kernels import lacks_kernels, not_run
 from planner.estimate.resolve_serving import bucket_demands, fleet_levels, level_demands
 from planner.estimate.serving_fleet import ROLES, WHOLE
-from planner.estimate.serving_tiers import blended, fleet_engine
+from planner.estimate.serving_tiers import blended
 from planner.plan.checks.cells import energy_cells, memory_cells
 from planner.plan.checks.exact import exact_cost
 from planner.plan.checks.facts import OfferFacts
@@ -52,7 +52,7 @@ def serving_findings(
     for row, facts in rows:
         if facts is None:
             continue
-        problems = list(serving_layout_findings(fleet.name, arch, row["layout"], facts.shape, fleet_engine(fleet)))
+        problems = list(serving_layout_findings(fleet, arch, row["layout"], facts.shape))
         problems = problems or list(_legal(fleet, row, facts))
         yield from problems
         if problems:
@@ -156,6 +156,8 @@ def _row(check: Copy, scenario: Scenario, row: ServingAllocation, rates: Sequenc
 
 def _legal(fleet: ServingFleet, row: ServingAllocation, facts: OfferFacts) -> Iterator[Finding]:
     split, per_shape = row["layout"], facts.shape.devices
+    if refused := not_run(fleet, facts.device):
+        yield Finding("not-run", f"{fleet.name}: {refused}")
     if lacks_kernels(fleet, facts.device):
         yield Finding("no-kernels", f"{fleet.name}: its engine does not serve {fleet.weights} on {facts.device.id}")
     devices = split["tp"] * split["pp"] * split["dp"]

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.holding import hold_times
-from planner.candidates.program import FloatArray, IntArray, Program, restrict
-from planner.candidates.search import Candidates, program_of
+from planner.candidates.program import FloatArray, Program
+from planner.candidates.search import Candidates, program_of, select
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
@@ -159,19 +159,6 @@ def prepared(candidates: Candidates, sweep: Sweep) -> Candidates:
     punctual = select(candidates, np.flatnonzero(_punctual(whole, sweep)))
     kept = columns_for(punctual.program, trade_of(punctual, sweep))
     return select(candidates, np.flatnonzero(_punctual(whole, sweep))[kept])
-
-
-def select(candidates: Candidates, kept: IntArray) -> Candidates:
-    """With these columns of `whole` in the program."""
-    mask = np.zeros(candidates.whole.column_count, dtype=bool)
-    mask[kept] = True
-    calendar = candidates.whole_calendar
-    return replace(
-        candidates,
-        program=restrict(candidates.whole, mask)[0],
-        rows=candidates.whole_rows[kept],
-        calendar=None if calendar is None else calendar.select(kept),
-    )
 
 
 def _punctual(candidates: Candidates, sweep: Sweep) -> NDArray[np.bool_]:

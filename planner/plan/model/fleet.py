@@ -34,6 +34,8 @@ class ServingTier(TypedDict):
     confidence: float
     tpot: MeasuredError | None
     ttft: MeasuredError | None
+    throughput: MeasuredError | None
+    "of a rate: measured over predicted"
 
 
 class Percentiles(TypedDict):

@@ -39,6 +39,16 @@ class Reason(TypedDict):
     nearest: str
 
 
+class Named(TypedDict):
+    """What became of something that the scenario names: owned machines, a device, a provider."""
+
+    place: str
+    "where the scenario names it first"
+    name: str
+    used: bool
+    text: str
+
+
 class Rejected(TypedDict):
     """What was looked at for a workload, and why it was dropped."""
 
@@ -210,6 +220,19 @@ class WorkloadInShort(TypedDict):
     devices: Count
     finish_hours: float | None
     allocations: list[RowInShort]
+
+
+class Plain(TypedDict):
+    """The cheapest plan beside a plainer one that costs little more."""
+
+    within: float
+    "share that each workload may cost more"
+    cheapest_microusd: Microusd
+    cheapest_usd: Usd
+    above: float
+    "of the plan over the cheapest, as a share of that"
+    workloads: list[WorkloadInShort]
+    "as the cheapest plan runs those that are run more plainly here"
 
 
 class DecisionPlan(TypedDict):

@@ -9,7 +9,17 @@ from typing_extensions import TypedDict
 
 from planner.plan.model.amounts import Count, Microusd, Usd
 from planner.plan.model.bought import Bought
-from planner.plan.model.others import Certificate, Infeasible, Limit, Others, Rejected, Simulated, SingleKind
+from planner.plan.model.others import (
+    Certificate,
+    Infeasible,
+    Limit,
+    Named,
+    Others,
+    Plain,
+    Rejected,
+    Simulated,
+    SingleKind,
+)
 from planner.plan.model.rows import Spread
 from planner.plan.model.workloads import Workload
 
@@ -153,6 +163,8 @@ class PlanDocument(Bought):
     workloads: list[Workload]
     limits: list[Limit]
     single_kind: SingleKind | None
+    named: NotRequired[list[Named]]
+    "owned machines, devices and providers that the scenario names: used, or why not"
     rejected: dict[str, Rejected]
     certificate: Certificate | None
     uncertainty: Uncertainty | None
@@ -168,6 +180,8 @@ class PlanDocument(Bought):
     "the --set texts that made this scenario of its file"
     ties: NotRequired[Ties]
     "of a plan that is asked for by its cost: which of several equally cheap ones it is"
+    plain: NotRequired[Plain]
+    "the cheapest plan, which the certificate is of, where plainer layouts are preferred"
     case: str | None
     sha256: str
     "over everything above, canonical JSON"

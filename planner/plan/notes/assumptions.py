@@ -21,6 +21,7 @@ from planner.estimate.serving import TEXTBOOK
 from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
 from planner.plan.notes.calendar import bought_facts, bought_warnings, calendar_assumptions
+from planner.plan.notes.market import market_warnings
 from planner.plan.notes.run import run_assumptions
 from planner.plan.notes.serving import serving_assumptions, serving_warnings
 from planner.plan.rows.given import given_assumptions
@@ -163,6 +164,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
         if row["price_status"] == "recalled":
             lines.append(f"{row['offer']}: the price was recalled, not seen")
         lines += [f"{fact}" for fact in _recalled(candidates.catalog.devices[row["device"]])]
+    lines += market_warnings(candidates, workloads)
     return list(dict.fromkeys([*lines, *bought_warnings(bought)]))
 
 

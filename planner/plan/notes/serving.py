@@ -14,9 +14,15 @@ from planner.estimate.serving_tiers import fleet_engine
 from planner.units import format_duration
 
 if TYPE_CHECKING:
+    from planner.plan.model.fleet import ServingTier
     from planner.plan.model.workloads import Workload
 
-_FRACTION = {"of_device": "of a device", "of_free": "of what weights leave free", "static": "for weights and cache"}
+_FRACTION = {
+    "of_device": "of a device",
+    "of_free": "of what weights leave free",
+    "static": "for weights and cache",
+    "local": "of a device, the input embedding in the memory of the host",
+}
 
 
 def serving_assumptions(question: ServingQuestion) -> Iterator[str]:
@@ -53,5 +59,16 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
         yield f"{fleet.name}: its latency targets are not checked: the {question.tier} tier predicts no latency"
     rows = [row for workload in workloads if workload["name"] == fleet.name for row in workload["allocations"]]
     for row in rows:
-        if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] == "uncalibrated":
-            yield f"{fleet.name} on {row['device']}: nothing was measured on its family; its error is not known"
+        if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
+            yield _not_measured(fleet.name, row["device"], row["tier"])
+
+
+def _not_measured(fleet: str, device: str, tier: ServingTier) -> str:
+    """That nobody measured a pair of engine and device family, and what would tell more."""
+    band = tier["tpot"]
+    spread = f"; TPOT may be {band['p10']:.2f} to {band['p90']:.2f} of that predicted (p10 to p90)" if band else ""
+    return (
+        f"{fleet} on {device}: no row of {tier['engine']} on {tier['family']} is of this kind, format and layout "
+        f"({tier['tag']}){spread}. "
+        "One measured throughput (throughput of the fleet) takes the place of the estimate"
+    )

@@ -15,13 +15,12 @@ import numpy as np
 from planner.candidates.offers import Site
 from planner.candidates.program import IntArray, Program
 from planner.candidates.prune import prune
-from planner.candidates.search import Candidates
+from planner.candidates.search import Candidates, select
 from planner.candidates.training import TrainingTable
 from planner.carriers import dataclass
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.document import build_document
-from planner.plan.frontier.points import select
 from planner.plan.frontier.rows import workload_row
 from planner.plan.others.added import trimmed
 from planner.plan.others.decisions import NONE, Decision, decision_of, unlike

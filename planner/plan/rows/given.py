@@ -57,6 +57,7 @@ def given_cells(
             "inherited_from": "",
             "tpot": None,
             "ttft": None,
+            "throughput": None,
             "confidence": fleet.confidence_share,
         },
         "memory": {"needed_bytes": 0.0, "usable_bytes": 0.0, "free_bytes": 0.0, "terms_bytes": {}},

@@ -23,6 +23,7 @@ from planner.estimate.recall import Recall
 from planner.estimate.resolve import peaks_of, serving_machine
 from planner.estimate.resolve_serving import Requests, requests_of, row_limits, speculation_of
 from planner.estimate.serving import ReplicaLayout, ServingMemory
+from planner.estimate.serving_constants import layout_kind
 from planner.estimate.serving_fleet import (
     PREFILL,
     WHOLE,
@@ -67,7 +68,11 @@ class ReplicaSite:
     @cached_property
     def tier(self) -> ServingTier:
         """Constants and bands."""
-        return tier_on(self.fleet, self.arch, self.device, self.catalog)
+        machine = serving_machine(self.device, self.shape, self.inter_node_bytes_per_s)
+        fast, pcie = float(machine.scale_up_devices), float(machine.pcie)
+        devices = self.split["tp"] * self.split["pp"] * self.split["dp"]
+        layout = layout_kind(devices, self.split["pp"], fast, pcie, apart=self.role != WHOLE)
+        return tier_on(self.fleet, self.arch, self.device, self.catalog, layout)
 
     @cached_property
     def requests(self) -> Requests:
@@ -89,7 +94,7 @@ class ReplicaSite:
             work=ServingWork.of(self.arch, self.fleet.weights, self.fleet.kv_cache),
             layout=layout,
             machine=serving_machine(self.device, self.shape, self.inter_node_bytes_per_s),
-            peaks=peaks_of(self.arch, self.fleet.weights, self.device, self.shape),
+            peaks=peaks_of(self.arch, self.fleet.weights, self.device, self.shape, self.fleet.engine),
             constants=self.tier.constants,
             speculation=speculation_of(self.fleet),
         )
@@ -298,6 +303,7 @@ def tier_cells(site: ReplicaSite) -> told.ServingTier:
         "confidence": site.fleet.confidence_share,
         "tpot": quantiles(tier.tpot, float(margins.engine)),
         "ttft": quantiles(tier.ttft, float(margins.engine) * float(margins.first_token)),
+        "throughput": quantiles(tier.throughput, 1.0 / float(margins.engine)),
     }
 
 

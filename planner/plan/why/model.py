@@ -91,9 +91,33 @@ class ComparedWith(AskedOf, EnterPrices):
 WhyNot = NotCompared | WithinNoLimits | ComparedWith
 
 
+class LayoutPlan(TypedDict):
+    """The cheapest plan with a layout beside the plan."""
+
+    rows: list[Allocation]
+    cost_microusd: int
+    plan_microusd: int
+    plan_usd: float
+    dearer: float
+    "of the workload over what it costs in the plan, as a share of that"
+    proven: bool
+
+
+class LayoutPrice(TypedDict):
+    """What a workload costs in a layout: on the offers that it is planned on, and anywhere; or why it cannot be."""
+
+    workload: str
+    layout: str
+    refused: str
+    hint: str
+    here: LayoutPlan | None
+    anywhere: LayoutPlan | None
+
+
 class Answers(TypedDict, total=False):
     """Everything that was asked."""
 
     marginal_values: list[MarginalValue]
     break_even: list[BreakEvenRow]
     why_not: list[WhyNot]
+    layouts: list[LayoutPrice]

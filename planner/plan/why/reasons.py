@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -68,6 +68,21 @@ def kinds_of(candidates: Candidates, task: Task) -> int:
 
 def cheapest_by_device(candidates: Candidates, task: Task) -> dict[str, tuple[int, int]]:
     """Cost and row of the cheapest way on each device."""
+    best = cheapest_by(candidates, task, lambda site: site.device.id)
+    return {device: (way.cost_microusd, way.row) for device, way in best.items()}
+
+
+class Cheapest(NamedTuple):
+    """The cheapest way of a workload among some, alone."""
+
+    cost_microusd: int
+    row: int
+    shapes: int
+    unsure: bool  # its rates are only known not to be higher
+
+
+def cheapest_by(candidates: Candidates, task: Task, kind: Callable[[Site], str]) -> dict[str, Cheapest]:
+    """The cheapest way of each kind of site."""
     table = candidates.tables[task.name]
     rows: Iterable[int] = range(len(table))
     if isinstance(table, ServingTable):
@@ -77,15 +92,18 @@ def cheapest_by_device(candidates: Candidates, task: Task) -> dict[str, tuple[in
     best: dict[str, tuple[int, bool, int]] = {}
     for row in rows:
         site, cost = table.sites[row], workload_cost(candidates, task, row)
-        known = best.get(site.device.id)
+        known = best.get(kind(site))
         if known is not None and cost > known[0]:
             continue
         if site.offer.price_model == RESERVED:  # what it costs is the contract's
             continue
         unsure = _unsure(table, row)
         if known is None or (cost, unsure) < known[:2]:
-            best[site.device.id] = (cost, unsure, row)
-    return {device: (cost, row) for device, (cost, _, row) in best.items()}
+            best[kind(site)] = (cost, unsure, row)
+    return {
+        name: Cheapest(cost, row, int(table.nodes[row]) * _units(task, table, row), unsure)
+        for name, (cost, unsure, row) in best.items()
+    }
 
 
 def workload_cost(candidates: Candidates, task: Task, row: int) -> int:
@@ -145,13 +163,29 @@ def _ties(candidates: Candidates, task: Task, cost: int, site: Site, allocations
     return tie(whole, question.band(dearest), usd(cost), question.band(site))
 
 
-def because_of(candidates: Candidates, solution: Solution, task: Task, allocations: Sequence[Allocation]) -> list[str]:
-    """What binds: the deadline, the memory, the peak load, a joint limit; and what comes next."""
-    lines = [*_size_reasons(candidates, task, allocations), *_reserved_reasons(candidates, allocations)]
+def because_of(
+    candidates: Candidates,
+    solution: Solution,
+    task: Task,
+    allocations: Sequence[Allocation],
+    *,
+    chosen: Candidates | None = None,
+    cheapest: int | None = None,
+) -> list[str]:
+    """What binds: the deadline, the memory, the peak load, a joint limit; and what comes next.
+
+    Parameters
+    ----------
+    chosen
+        The ways that the plan is made of, where that is not the cheapest one.
+    cheapest
+        What the workload costs in that.  [micro-USD]
+    """
+    lines = [*_size_reasons(chosen or candidates, task, allocations), *_reserved_reasons(candidates, allocations)]
     if any(row["reserved_pool"] is not None for row in allocations):
         return lines  # what it costs is not its own to compare
     cost = sum(row["cost_microusd"] for row in allocations)
-    lines += _joint_reasons(candidates, solution, task, cost)
+    lines += _joint_reasons(chosen or candidates, candidates, solution, task, cost if cheapest is None else cheapest)
     lines += _next_device(candidates, task, allocations, cost)
     return lines
 
@@ -261,15 +295,13 @@ def _sized_by(point: Point) -> str:
     return f"sized by {target['name']}, {target['at_confidence_s']:.3g} s of {target['target_s']:.3g} s at this load"
 
 
-def _joint_reasons(candidates: Candidates, solution: Solution, task: Task, cost: int) -> list[str]:
+def _joint_reasons(chosen: Candidates, listed: Candidates, solution: Solution, task: Task, cost: int) -> list[str]:
     """When a shared limit keeps a workload from its own cheapest way."""
-    own = alternatives_of(candidates, task)
+    own = alternatives_of(listed, task)
     if not own or own[0]["cost_microusd"] >= cost:
         return []
     labels = ", ".join(
-        dict.fromkeys(
-            row.name.split("@")[0] for row in limit_rows(candidates, solution) if binds(candidates, row, solution)
-        )
+        dict.fromkeys(row.name.split("@")[0] for row in limit_rows(chosen, solution) if binds(chosen, row, solution))
     )
     if not labels:
         return []

@@ -141,7 +141,7 @@ def provenance(document: PlanDocument) -> list[tuple[str, str]]:
     made = document["provenance"]
     catalog = made["catalog"]
     found = [
-        ("Prices as of", made["prices_as_of"] or "no dated price"),
+        ("Prices of", words.price_days(document) or "no dated price"),
         ("Catalog", f"{catalog['name']} {catalog['as_of']}, sha256 {catalog['sha256'][:16]}…"),
         ("Scenario", document["scenario_file"] + (f", case {document['case']}" if document["case"] else "")),
         ("Plan", f"sha256 {document['sha256'][:16]}…"),

@@ -8,7 +8,7 @@ from typing import Literal
 from planner.plan.budget.model import AMOUNTS, Budget, FiscalYear, MarginsCost, Totals, What
 from planner.plan.model.plan import PlanDocument
 from planner.report.model import ReportDocument
-from planner.report.plan_words import horizon, proof
+from planner.report.plan_words import horizon, price_days, proof
 from planner.report.workbook.book import Book, Sheet
 from planner.report.workbook.months import FIRST_MONTH, HEAD, MONTHS, SUMS, Grid
 from planner.report.workbook.rows import MICRO, BookRows
@@ -50,7 +50,7 @@ def _facts(plan: PlanDocument) -> Iterator[tuple[str, str]]:
     yield "Case", plan["case"] or "as written"
     yield "Scenario", plan["scenario_file"] or ""
     yield "Catalog", f"{catalog['name']} {catalog['as_of']} (sha256 {catalog['sha256'][:16]})"
-    yield "Prices as of", plan["provenance"]["prices_as_of"]
+    yield "Prices of", price_days(plan)
     yield "Plan's SHA-256", plan["sha256"] or ""
 
 

@@ -1,0 +1,186 @@
+"""Layouts that a scenario fixes and that cannot be: which, why, and the nearest that works."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from planner.architecture.model import Architecture
+from planner.candidates.layouts import splits_context, splits_experts, splits_tensors
+from planner.candidates.search import Candidates
+from planner.candidates.serving import ServingTable
+from planner.catalog.model import Catalog
+from planner.errors import InputError, Problem
+from planner.estimate.frameworks import FRAMEWORKS
+from planner.estimate.resolve import sequence_length_of
+from planner.plan.rows.run import split_document
+from planner.scenario.load import with_settings
+from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
+
+LARGEST = 1024  # sizes that are tried for one that is near
+STAGES = ("none", "zero-1", "zero-2", "zero-3")
+Workload = TrainingJob | ServingFleet
+
+
+def check_pins(scenario: Scenario, catalog: Catalog, load_model: Callable[[ModelRef | None], Architecture]) -> None:
+    """Refuse layouts that no machine of the catalog, no model of this shape or no software of the job can have.
+
+    Raises
+    ------
+    InputError
+        One problem for each part of a layout that is not legal, with the nearest that is.
+    """
+    problems = []
+    for path, workload in _pinned(scenario):
+        given = isinstance(workload, ServingFleet) and workload.rates is not None
+        if given:
+            hint = "leave layout out: what its replicas carry is given (profile)"
+            problems.append(_at(scenario, f"{path}.layout", "'layout' does not act: rates are given", hint))
+            continue
+        arch = load_model(workload.model)
+        problems += [
+            _at(scenario, f"{path}.layout.{name}", *words) for name, words in _illegal(workload, arch, catalog)
+        ]
+    if problems:
+        raise InputError(*problems)
+
+
+def demand_ways(listed: Candidates, search: Callable[[Scenario], Candidates]) -> None:
+    """Refuse a layout that nothing fits, where the workload could run in another one.
+
+    Parameters
+    ----------
+    search
+        The ways of another scenario.
+
+    Raises
+    ------
+    InputError
+        What came nearest with the layout, and the layout nearest to it that works.
+    """
+    for path, workload in _pinned(listed.scenario):
+        if len(listed.tables[workload.name]) or workload.name in listed.cut:
+            continue
+        free = search(with_settings(listed.scenario, [f"{path.split('[')[0]}.{workload.name}.layout=null"]))
+        if not len(free.tables[workload.name]):
+            continue  # the layout is not why
+        drops = [drop for drop in listed.ledgers[workload.name] if drop.nearest and drop.what != "offers"]
+        why = f"{drops[-1].reason}: {drops[-1].nearest}" if drops else "it fits no machine that may be used"
+        hint = f"the nearest that works: {_nearest(free, workload)}"
+        text = f"no way to run {workload.name} with layout {pinned_text(workload)}; {why}"
+        raise InputError(_at(listed.scenario, f"{path}.layout", text, hint, "layout-does-not-fit"))
+
+
+def pinned_text(workload: Workload) -> str:
+    """What is fixed, in words: "tp2 pp1 zero-3"."""
+    pin = workload.layout
+    assert pin is not None
+    parts = [f"{name}{'/'.join(map(str, sizes))}".replace("micro_batch", "mb") for name, sizes in pin.sizes.items()]
+    policies = [getattr(pin, name, None) or () for name in ("sharding", "recompute")]
+    return " ".join([*parts, *("/".join(policy) for policy in policies if policy)])
+
+
+def _pinned(scenario: Scenario) -> Iterator[tuple[str, Workload]]:
+    named = [("training", scenario.training), ("serving", scenario.serving)]
+    for kind, workloads in named:
+        for index, workload in enumerate(workloads):
+            if workload.layout is not None:  # type: ignore[attr-defined]
+                yield f"{kind}[{index}]", workload  # type: ignore[misc]
+
+
+def _at(scenario: Scenario, path: str, message: str, hint: str, reference: str = "illegal-layout") -> Problem:
+    place = scenario.places.get(path) or scenario.places.get(path.rpartition(".")[0])
+    return Problem(reference=reference, message=message, places=(place,) if place else (), hint=hint)
+
+
+def _illegal(workload: Workload, arch: Architecture, catalog: Catalog) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Name of each part of a layout that cannot be, why, and what to write in its place."""
+    pin = workload.layout
+    assert pin is not None
+    for name, able, why in _rules(workload, arch, catalog):
+        fixed = pin.sizes.get(name, ())
+        wrong = [size for size in fixed if not able(size)]
+        if wrong and len(wrong) == len(fixed):
+            near = _near(wrong[0], able)
+            hint = f"write {name}: {' or '.join(map(str, near))}" if near else f"leave {name} out"
+            yield name, (f"{name} {wrong[0]}: {why}", hint)
+    if isinstance(workload, TrainingJob):
+        yield from _by_software(workload)
+
+
+def _rules(
+    workload: Workload, arch: Architecture, catalog: Catalog
+) -> Iterator[tuple[str, Callable[[int], bool], str]]:
+    pin = workload.layout
+    assert pin is not None
+    sizes, layers = pin.sizes, max(arch.layer_count, 1)
+    widest = max((max(shape.devices, shape.scale_up_devices) for shape in catalog.shapes.values()), default=1)
+    heads = (
+        ", ".join(dict.fromkeys(f"{group.query_heads} heads" for group in arch.layers)) or "a model of unknown shape"
+    )
+    yield "tp", lambda tp: tp <= widest and splits_tensors(arch, tp), f"it does not divide {heads} and their widths"
+    yield "pp", lambda pp: pp <= (layers if arch.layers else 1), f"the model has {arch.layer_count} layers"
+    experts = max((group.experts for group in arch.layers), default=0)
+    yield "ep", lambda ep: splits_experts(arch, ep), f"the model has {experts or 'no'} experts"
+    if isinstance(workload, ServingFleet):
+        yield "dp", lambda dp: dp == 1 or arch.is_moe, "only replicas with experts spread attention over ranks"
+        return
+    length = sequence_length_of(workload, arch)
+    yield "cp", lambda cp: splits_context(arch, length, cp), f"{length} tokens make no two chunks for each rank"
+    stages = sizes.get("pp", tuple(range(1, layers + 1)))
+
+    def chunks(vpp: int) -> bool:
+        return vpp == 1 or any(pp > 1 and layers % (pp * vpp) == 0 for pp in stages)
+
+    yield "vpp", chunks, f"{layers} layers make no equal chunks of it for {'/'.join(map(str, stages[:4]))} stages"
+
+
+def _by_software(job: TrainingJob) -> Iterator[tuple[str, tuple[str, str]]]:
+    """What the software that the job names does not have."""
+    framework, pin = FRAMEWORKS.get(job.framework or ""), job.layout
+    if framework is None or pin is None:
+        return
+    stages = [STAGES[stage] for stage in framework.stages]
+    if pin.sharding and not set(pin.sharding) & set(stages):
+        yield "sharding", (f"{framework.name} has no {pin.sharding[0]}", f"write sharding: {stages[-1]}")
+    if pin.pp and min(pin.pp) > 1 and not framework.pipeline:
+        yield "pp", (f"{framework.name} has no pipeline", "write pp: 1")
+
+
+def _near(size: int, able: Callable[[int], bool]) -> list[int]:
+    """The nearest sizes that can be, one below and one above."""
+    below = next((one for one in range(size - 1, 0, -1) if able(one)), None)
+    above = next((one for one in range(size + 1, min(2 * size, LARGEST) + 1) if able(one)), None)
+    return [one for one in (below, above) if one is not None]
+
+
+def _nearest(free: Candidates, workload: Workload) -> str:
+    """Of the ways without the layout the one that differs from it least, the cheapest of those."""
+    table, pin = free.tables[workload.name], workload.layout
+    assert pin is not None
+    policies = {name: getattr(pin, name, None) for name in ("sharding", "recompute")}
+
+    def far(row: int) -> tuple[float, int]:
+        split = _split(table, row)
+        off = sum(_off(split[name], sizes) for name, sizes in pin.sizes.items())
+        off += sum(1.0 for name, fixed in policies.items() if fixed and split[name] not in fixed)
+        cost = table.alone_cost_microusd(row) if isinstance(table, ServingTable) else table.cost_microusd[row]
+        return off, cost
+
+    best = min(range(len(table)), key=far)
+    split = _split(table, best)
+    named = [f"{name}: {split[name]}" for name in (*pin.sizes, *(name for name, fixed in policies.items() if fixed))]
+    return f"{{{', '.join(named)}}} on {table.sites[best].device.id}"
+
+
+def _split(table: object, row: int) -> Mapping[str, object]:
+    if isinstance(table, ServingTable):
+        return table.layout_row(row)
+    return split_document(table.layout, row)  # type: ignore[attr-defined]
+
+
+def _off(size: object, wanted: Sequence[int]) -> float:
+    """How far a size is from the nearest one that is wanted, in doublings; anything at all counts for one."""
+    assert isinstance(size, int)
+    least = min(abs(math.log2(size / one)) for one in wanted)
+    return least + (1.0 if least > 0 else 0.0)

@@ -1,0 +1,157 @@
+"""The plan that is proposed: on the offers of the cheapest, the plainest layouts that cost little more.
+
+An optimiser goes where its model is least tested. Among layouts of one offer whose predicted costs differ by less than
+predictions err, what the guides of the software advise is the better choice (`planner.candidates.ties` has the order).
+Of each workload in turn the least degree is taken up to which its layouts may go with no workload costing more than the
+share allows, and with what is asked for after the cost (time, carbon) no more above the cheapest plan's; the plan is
+the cheapest of these, by the same rule for ties. The certificate is of the cheapest plan of all, which is told beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.plainer import Plainer
+from planner.candidates.program import IntArray, Task, restrict
+from planner.candidates.prune import prune
+from planner.candidates.rates import RatesQuestion
+from planner.candidates.search import Candidates, select
+from planner.optimize.solve import Solution
+from planner.plan.frontier.rows import workload_row
+from planner.plan.rows.place import usd
+from planner.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from planner.plan.model.others import Plain
+    from planner.plan.model.workloads import Workload
+
+Answer = tuple[Candidates, Solution]
+Ready = Callable[[Candidates], Candidates]
+
+
+def weighs_plainness(scenario: Scenario) -> bool:
+    """Whether a plainer plan than the cheapest is looked for.
+
+    Calendars, mixes within a job and several futures are left as they are, and plans in which something else than the
+    cost is minimised first.
+    """
+    mixed = any(job.mix_within_job for job in scenario.training)
+    asked = scenario.prefer == "plain" and scenario.plain_within > 0 and scenario.objective[0] == "cost"
+    return asked and not (scenario.scheduled or scenario.uncertainty or mixed)
+
+
+def plainest(
+    candidates: Candidates,
+    solution: Solution,
+    search: Callable[[Plainer], Candidates],
+    solve: Callable[[Candidates, Ready], Answer],
+) -> Answer:
+    """The plan that is proposed beside the cheapest one: that itself where nothing plainer costs little more.
+
+    Parameters
+    ----------
+    candidates, solution
+        The cheapest plan and its ways.
+    search
+        The ways that a plainer plan may be made of.
+    solve
+        The best plan of some ways, made ready, whose replicas keep their targets.
+    """
+    asked = _plainer_of(candidates, solution)
+    if asked is None:
+        return candidates, solution
+    within = 1 + candidates.scenario.plain_within
+    most = {name: int(cost * within) for name, cost in _costs(candidates, solution).items()}
+    worst = [within * value for value in _further(candidates, solution)]
+    ways, bounds, best = search(asked), dict(asked.involved), (candidates, solution)
+    for task in ways.whole.tasks:
+        for degree in _degrees(ways, task, asked.involved[task.name], most[task.name]):
+            tried = {**bounds, task.name: degree}
+            found, plainer = solve(ways, lambda each, upto=tried: _upto(each, upto))  # type: ignore[misc]
+            if not plainer.has_plan or any(cost > most[name] for name, cost in _costs(found, plainer).items()):
+                continue
+            if all(value <= most_of for value, most_of in zip(_further(found, plainer), worst)):
+                bounds, best = tried, (found, plainer)
+                break
+    found, plainer = best
+    if found is candidates:
+        return best
+    proven = replace(plainer, status=solution.status, bound_microusd=solution.bound_microusd, gap=solution.gap)
+    return found, replace(proven, untold=solution.untold, messages=solution.messages)
+
+
+def _plainer_of(candidates: Candidates, solution: Solution) -> Plainer | None:
+    """What a plainer plan than the cheapest may be made of; None where none is asked for, or no layout is involved."""
+    given = any(isinstance(question, RatesQuestion) for question in candidates.questions.values())
+    if given or not weighs_plainness(candidates.scenario) or not solution.has_plan:
+        return None
+    offers: dict[str, frozenset[str]] = {}
+    involved: dict[str, int] = {}
+    for task in candidates.program.tasks:
+        used = task.first + np.flatnonzero(solution.units[task.first : task.stop] > 0)
+        sites = candidates.tables[task.name].sites
+        offers[task.name] = frozenset(sites[int(candidates.rows[column])].offer.id for column in used)
+        involved[task.name] = int(_involved(candidates, task)[used - task.first].max(initial=0))
+    return Plainer(offers=offers, involved=involved) if any(involved.values()) else None
+
+
+def _involved(candidates: Candidates, task: Task, *, whole: bool = False) -> IntArray:
+    """How involved the layout of each column of a task is; `task` and columns are of `program`, or of `whole`."""
+    program, part = candidates.whole if whole else candidates.program, slice(task.first, task.stop)
+    each = np.maximum(program.devices[part], 1) if task.kind == "serving" else 1
+    return np.asarray(program.plain[part] // each)
+
+
+def _costs(candidates: Candidates, solution: Solution) -> dict[str, int]:
+    """What each workload costs.  [micro-USD]"""
+    cost, units = candidates.program.cost_microusd, solution.units
+    parts = {task.name: slice(task.first, task.stop) for task in candidates.program.tasks}
+    return {name: int(cost[part] @ units[part]) for name, part in parts.items()}
+
+
+def _further(candidates: Candidates, solution: Solution) -> list[float]:
+    """What is made least after the cost: the last finish [s], the carbon [mg]."""
+    program, units = candidates.program, solution.units
+    values = {
+        "time": float(program.finish_s[units > 0].max(initial=0.0)),
+        "carbon": float(program.carbon_mg @ units),
+        "cost": 0.0,
+    }
+    return [values[name] for name in program.objective[1:]]
+
+
+def _degrees(ways: Candidates, task: Task, chosen: int, most: int) -> list[int]:
+    """Degrees of plainness below the one chosen, the plainest first; of a job without those that cost too much."""
+    involved = _involved(ways, task, whole=True)
+    degrees = sorted(degree for degree in set(involved.tolist()) if degree < chosen)
+    if task.kind != "training":
+        return degrees
+    cost = ways.whole.cost_microusd[task.first : task.stop] * task.count
+    return [degree for degree in degrees if int(cost[involved <= degree].min()) <= most]
+
+
+def _upto(candidates: Candidates, bounds: Mapping[str, int]) -> Candidates:
+    """With the columns up to a degree of plainness of each workload, as far as no other is better in everything."""
+    allowed = [_involved(candidates, task, whole=True) <= bounds[task.name] for task in candidates.whole.tasks]
+    small, kept = restrict(candidates.whole, np.concatenate(allowed))
+    return select(candidates, kept[prune(small)])
+
+
+def plain_document(scenario: Scenario, cheapest: Sequence[Workload], proposed: Sequence[Workload]) -> Plain | None:
+    """What the plan says of the cheapest one: its cost, and how it runs what is run more plainly here."""
+    if not weighs_plainness(scenario):
+        return None
+    paid, least = (sum(one["cost_microusd"] for one in some) for some in (proposed, cheapest))
+    return {
+        "within": scenario.plain_within,
+        "cheapest_microusd": least,
+        "cheapest_usd": usd(least),
+        "above": paid / least - 1.0 if least else 0.0,
+        "workloads": [
+            workload_row(one) for one, other in zip(cheapest, proposed) if one["allocations"] != other["allocations"]
+        ],
+    }

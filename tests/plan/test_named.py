@@ -1,0 +1,115 @@
+"""What a scenario names does not vanish: owned machines, devices and providers are used, or a line says why not."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.plan.document import resealed
+from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
+
+OWNED = {"shape": "dgx-a100-80gb", "count": 8, "price": "$0/h"}
+
+
+def line_of(document: Any, place: str) -> Any:
+    (found,) = (one for one in document["named"] if one["place"] == place)
+    return found
+
+
+def test_owned_machines_of_a_reference_design_work_together() -> None:
+    """The case of the issue: eight machines that `init` itself suggests train what one of them could not."""
+    asked = scenario(
+        [job("train", model="llama-3.1-8b", tokens="120B", deadline="30 days", global_batch="4M tokens")],
+        hardware={"owned": [OWNED], "allow": ["a100-*"]},
+    )
+    document = api.solve(asked).document
+    (row,) = document["workloads"][0]["allocations"]
+    assert row["provider"] == "owned"
+    assert row["count"] > 1
+    assert line_of(document, "hardware.owned[0]")["used"]
+    assert line_of(document, "hardware.owned[0]")["text"].startswith(f"used: {row['count']} of 8 for train")
+    assert not api.verify(document)
+
+
+def test_owned_machines_of_unknown_network_are_told_with_what_mends_it() -> None:
+    asked = scenario(
+        [job("train", model="llama-3.1-8b", tokens="20B", deadline="30 days")],
+        hardware={"owned": [{**OWNED, "shape": "rtx-3090-x8"}], "allow": ["h100"]},
+    )
+    document = api.solve(asked).document
+    line = line_of(document, "hardware.owned[0]")
+    assert not line["used"]
+    assert "deadline" in line["text"]
+    assert "assume_inter_node" in line["text"]
+    (warning,) = (text for text in document["warnings"] if text.startswith("hardware.owned[0]"))
+    assert "unknown" in warning
+    assert "hardware.assume_inter_node:" in warning
+    mended = api.solve(asked.with_({"hardware.assume_inter_node": "400 Gbit/s"})).document
+    assert not any(text.startswith("hardware.owned[0]") for text in mended["warnings"])
+
+
+def world() -> Any:
+    devices = [
+        device(),
+        device("slow", peak_flop_per_s={"bf16": 1e12}),
+        device("small", memory_bytes=2**30),
+        device("idle"),
+    ]
+    shapes = [shape(f"{where}/{name}", kind) for where, name, kind in (*PLACES, ("east", "sold-out", "plain"))]
+    return catalog(
+        devices, shapes, [offer(f"{where}/{name}", 1.0 + number) for number, (where, name, _) in enumerate(PLACES)]
+    )
+
+
+PLACES = (("north", "one", "plain"), ("south", "one", "plain"), ("north", "slow", "slow"), ("north", "small", "small"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "used", "text"),
+    [
+        ("plain", True, "used: 1 plain for train"),
+        ("slow", False, "not used: deadline:"),
+        ("small", False, "not used: memory: needs"),
+        ("idle", False, "not used: no offer of the catalog"),
+    ],
+)
+def test_a_device_that_is_named_is_used_or_a_line_says_why_not(pattern: str, used: bool, text: str) -> None:
+    asked = scenario([job("train", deadline="2 hours")], hardware={"allow": ["plain", "slow", "small", "idle"]})
+    document = api.solve(asked, world()).document
+    (line,) = (one for one in document["named"] if one["name"] == pattern)
+    assert line["used"] is used
+    assert line["text"].startswith(text)
+
+
+def test_a_provider_that_is_named_has_a_line_with_what_it_would_cost() -> None:
+    quotas = [{"provider": "south", "max_devices": 8}, {"provider": "east", "max_devices": 8}]
+    asked = scenario([job("train", deadline="2 hours")], hardware={"quotas": quotas})
+    document = api.solve(asked, world()).document
+    south, east = (line_of(document, f"hardware.quotas[{number}].provider") for number in range(2))
+    assert south["text"].startswith("not used: the cheapest way, 1 × south/one for train, costs")
+    assert "+" in south["text"]
+    assert east["text"] == "not used: no offer of the catalog is from there"
+
+
+def test_without_a_plan_the_lines_are_there_too() -> None:
+    asked = scenario([job("train", deadline="1 minute")], [fleet()], hardware={"allow": ["plain", "slow"]})
+    document = api.solve(asked, world()).document
+    assert document["status"] == "infeasible"
+    assert [one["used"] for one in document["named"]] == [False, False]
+
+
+@pytest.mark.parametrize("change", ["used", "name", "gone"])
+def test_a_line_that_says_otherwise_is_refused(change: str) -> None:
+    asked = scenario([job("train", deadline="2 hours")], hardware={"allow": ["plain", "slow"]})
+    document: Any = copy.deepcopy(api.solve(asked, world()).document)
+    assert not api.verify(document, world())
+    line = document["named"][1]
+    if change == "gone":
+        document["named"].remove(line)
+    else:
+        line[change] = {"used": True, "name": "other"}[change]
+    found = api.verify(resealed(document), world())
+    assert "wrong-named" in {problem.reference for problem in found}

@@ -1,0 +1,126 @@
+"""Layouts that are fixed: kept, priced beside the choice, or refused with the nearest that works."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.api.sessions import Session
+from planner.errors import InputError
+from planner.plan.document import resealed
+from planner.scenario.schema import Scenario
+from tests.worlds import scenario
+
+JOB = {"name": "train", "model": "llama-2-13b", "tokens": "2B", "deadline": "30 days"}
+FLEET = {"name": "chat", "model": "llama-3.1-70b", "weights": "fp8", "qpm": 300, "input_tokens": 1500,
+         "output_tokens": 400}  # fmt: skip
+ALLOW = {"allow": ["h100-sxm-80gb"]}
+
+
+def trained(layout: object, **changes: Any) -> Scenario:
+    return scenario([{**JOB, "layout": layout, **changes}], hardware=ALLOW)
+
+
+def served(layout: object, **changes: Any) -> Scenario:
+    return scenario(serving=[{**FLEET, "layout": layout}], hardware={**ALLOW, **changes})
+
+
+@pytest.mark.parametrize(
+    ("layout", "kept"),
+    [
+        ({"tp": 2, "pp": 1}, {"tp": 2, "pp": 1}),
+        ("tp4 pp2 vpp4 zero-1", {"tp": 4, "pp": 2, "vpp": 4, "sharding": "zero-1"}),
+        ("dp12 mb3", {"dp": 12, "micro_batch": 3}),  # sizes that the planner does not try by itself
+        ("pp2 zero-3 full", {"pp": 2, "sharding": "zero-3", "recompute": "full"}),  # nobody advises it: asked for
+    ],
+)
+def test_a_job_keeps_the_layout_that_is_fixed(layout: object, kept: dict[str, object]) -> None:
+    document = api.solve(trained(layout)).document
+    (row,) = document["workloads"][0]["allocations"]
+    assert {name: row["layout"][name] for name in kept} == kept  # type: ignore[literal-required]
+    assert not api.verify(document)
+
+
+def test_a_list_leaves_the_choice_and_costs_no_more_than_any_of_it() -> None:
+    costs = {}
+    for layout in ("tp2", "tp4", "tp8", {"tp": [2, 4, 8]}):
+        costs[str(layout)] = api.solve(trained(layout)).document["summary"]["cost_microusd"]
+    *each, together = costs.values()
+    assert together == min(each)
+
+
+@pytest.mark.parametrize(("layout", "kept"), [("tp8", {"tp": 8}), ("tp4 pp2", {"tp": 4, "pp": 2}), ("pp3", {"pp": 3})])
+def test_a_replica_keeps_the_layout_that_is_fixed(layout: str, kept: dict[str, int]) -> None:
+    document = api.solve(served(layout)).document
+    for row in document["workloads"][0]["allocations"]:
+        assert {name: row["layout"][name] for name in kept} == kept  # type: ignore[literal-required]
+    assert not api.verify(document)
+
+
+def test_a_replica_is_stretched_over_ordinary_machines_only_when_that_is_fixed() -> None:
+    small: dict[str, Any] = {"allow": ["t4"], "providers": ["azure"]}  # four cards in a machine at most
+    assert api.solve(served(None, **small)).document["status"] == "infeasible"
+    document = api.solve(served("pp8", **small)).document
+    assert document["status"] == "optimal"
+    assert not api.verify(document)
+
+
+def test_another_layout_than_the_fixed_one_is_refused_by_the_verifier() -> None:
+    document: Any = copy.deepcopy(api.solve(trained("tp2")).document)
+    document["scenario"]["training"][0]["layout"] = "tp4"
+    assert "illegal-layout" in {problem.reference for problem in api.verify(resealed(document))}
+
+
+@pytest.mark.parametrize(
+    ("asked", "message", "hint"),
+    [
+        (trained("tp3"), "tp 3: it does not divide 40 heads", "write tp: 2 or 4"),
+        (trained("pp41"), "pp 41: the model has 40 layers", "write pp: 40"),
+        (trained("pp1 vpp2"), "vpp 2: 40 layers", "write vpp: 1"),
+        (trained("ep2"), "ep 2: the model has no experts", "write ep: 1"),
+        (trained("zero-2", framework="megatron"), "megatron has no zero-2", "write sharding: zero-1"),
+        (served("dp2"), "dp 2: only replicas with experts", "write dp: 1"),
+    ],
+)
+def test_a_layout_that_is_not_legal_is_refused_with_the_nearest_that_is(
+    asked: Scenario, message: str, hint: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        api.solve(asked)
+    (problem,) = error.value.problems
+    assert problem.reference == "illegal-layout"
+    assert problem.message.startswith(message)
+    assert problem.hint == hint
+    assert problem.places
+
+
+def test_a_layout_that_does_not_fit_is_refused_with_the_nearest_that_does() -> None:
+    with pytest.raises(InputError) as error:
+        api.solve(served("tp1 pp1"))
+    (problem,) = error.value.problems
+    assert problem.reference == "layout-does-not-fit"
+    assert "memory: needs" in problem.message
+    assert problem.hint == "the nearest that works: {tp: 2, pp: 1} on h100-sxm-80gb"
+
+
+def test_words_that_are_no_layout_are_refused() -> None:
+    with pytest.raises(InputError) as error:
+        trained("tensor2")
+    assert "'tensor2', which is no part of a layout" in error.value.problems[0].message
+
+
+def test_a_layout_is_priced_beside_the_choice() -> None:
+    session = Session(scenario([JOB], [FLEET], hardware=ALLOW))
+    cost = session.solve().document["workloads"][0]["cost_microusd"]
+    (job,) = session.layout_price("tp4", workload="train")
+    assert job["here"] is not None
+    assert job["anywhere"] is not None
+    assert {row["layout"]["tp"] for row in job["here"]["rows"]} == {4}
+    assert job["here"]["cost_microusd"] >= job["anywhere"]["cost_microusd"] > cost
+    assert job["here"]["dearer"] == pytest.approx(job["here"]["cost_microusd"] / cost - 1)
+    refused = session.layout_price("tp3")
+    assert [one["workload"] for one in refused] == ["train", "chat"]
+    assert all(one["refused"].startswith("tp 3") and one["hint"] == "write tp: 2 or 4" for one in refused)

@@ -1,0 +1,184 @@
+"""Plain by default: on the offers of the cheapest plan the plainest layouts that cost little more."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner import api
+from planner.candidates.ties import plain_serving, plain_training
+from planner.errors import PlanError
+from planner.estimate.layout import Layout
+from planner.estimate.serving import ReplicaLayout
+from planner.plan.document import resealed
+from planner.scenario.load import with_settings
+from planner.scenario.schema import Scenario
+from tests.frontier.random_worlds import random_world
+from tests.tiers import cases
+from tests.worlds import fleet, scenario
+
+
+def training(**sizes: Any) -> Layout:
+    whole = {"dp": 1, "tp": 1, "pp": 1, "vpp": 1, "cp": 1, "ep": 1, "micro_batch": 1, "sharding": 1, "recompute": 0}
+    sizes = {**whole, **sizes}
+    devices = sizes["dp"] * sizes["tp"] * sizes["pp"] * sizes["cp"]
+    return Layout(devices=devices, global_batch=64, **sizes)
+
+
+def test_layouts_of_a_job_are_ordered_as_guides_advise() -> None:
+    order = [
+        training(dp=8, sharding=3),
+        training(dp=4, tp=2),
+        training(dp=4, pp=4, tp=4),
+        training(dp=4, pp=4, tp=4, vpp=2),
+        training(dp=4, pp=2),  # a pipeline within a machine
+        training(dp=4, pp=2, vpp=4),
+        training(dp=4, pp=4, tp=4, sharding=3),  # weights shared out under a pipeline
+    ]
+    involved = [int(plain_training(one, 8)) for one in order]
+    assert involved == sorted(involved)
+    assert len(set(involved)) == len(order)
+    assert int(plain_training(training(dp=8, sharding=1), 8)) == involved[0]
+
+
+def test_replicas_are_ordered_as_guides_advise() -> None:
+    order = [
+        (ReplicaLayout(devices=1), True),
+        (ReplicaLayout(devices=8, tp=8), True),
+        (ReplicaLayout(devices=4, tp=2, pp=2), True),  # a pipeline within a machine
+        (ReplicaLayout(devices=16, tp=8, pp=2), True),
+        (ReplicaLayout(devices=16, tp=16), True),
+        (ReplicaLayout(devices=16, tp=8, pp=2), False),  # over a network that is not made for it
+    ]
+    involved = [int(plain_serving(layout, 8, fabric)) for layout, fabric in order]
+    assert involved == sorted(involved)
+    assert len(set(involved)) == len(order)
+
+
+def asked(**changes: Any) -> Scenario:
+    """One job on one node: a pipeline of two cards each is 0.85 % cheaper than what people run."""
+    jobs = [{"name": "train", "model": "llama-2-13b", "tokens": "2B", "deadline": "30 days"}]
+    hardware = {"allow": ["h100-sxm-80gb"]}
+    return scenario(jobs, hardware=hardware, limits={"max_devices": 8}, **changes)
+
+
+def test_the_plainest_within_two_percent_is_proposed_and_the_cheapest_told() -> None:
+    cheapest, plain = api.solve(asked(prefer="cheapest")).document, api.solve(asked()).document
+    told: Any = plain["plain"]
+    assert "plain" not in cheapest
+    assert cheapest["workloads"][0]["allocations"][0]["layout"]["pp"] > 1
+    (row,) = plain["workloads"][0]["allocations"]
+    assert row["layout"]["pp"] == 1
+    assert row["offer"] == cheapest["workloads"][0]["allocations"][0]["offer"]
+    assert told["cheapest_microusd"] == cheapest["summary"]["cost_microusd"]
+    assert told["workloads"][0]["allocations"][0]["layout"] == cheapest["workloads"][0]["allocations"][0]["layout"]
+    assert 0 < told["above"] <= told["within"]
+    assert plain["certificate"] is not None
+    assert plain["certificate"]["value"] == told["cheapest_microusd"]
+    assert not api.verify(plain)
+
+
+def test_nothing_is_paid_for_plainness_beyond_the_share() -> None:
+    above = api.solve(asked()).document["plain"]["above"]
+    less = api.solve(asked(plain_within=above / 2)).document
+    assert less["plain"]["above"] < above
+    assert "plain" not in api.solve(asked(plain_within=0)).document
+
+
+def test_what_is_asked_for_after_the_cost_is_not_given_up_for_plainness(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One device for all the time in place of two for half of it, at the same price; a plan that does it is refused."""
+    given, wares = random_world(42, objective=["cost", "time"])
+    ends = {}
+    for prefer in ("plain", "cheapest"):
+        document = api.solve(with_settings(given, [f"prefer={prefer}"]), wares).document
+        ends[prefer] = max(row["finish_hours"] for one in document["workloads"] for row in one["allocations"])
+    assert ends["plain"] <= 1.02 * ends["cheapest"]
+    monkeypatch.setattr("planner.plan.plainest._further", lambda *given: [])
+    with pytest.raises(PlanError, match="the last job ends at"):
+        api.solve(given, wares)
+
+
+def test_jobs_of_one_workload_are_run_alike() -> None:
+    """Two jobs: a plainer way of one of them at twice the share is none of both."""
+    one, two = (api.solve(asked(plain_within=share)).document["plain"] for share in (0.005, 0.02))
+    assert not one["workloads"]
+    assert two["workloads"]
+    jobs = [{"name": "train", "model": "llama-2-13b", "tokens": "2B", "deadline": "30 days", "count": 2}]
+    both = scenario(jobs, hardware={"allow": ["h100-sxm-80gb"]}, limits={"max_devices": 16}, plain_within=0.005)
+    assert len(api.solve(both).document["workloads"][0]["allocations"]) == 1
+
+
+def test_a_model_on_two_cards_is_not_cut_into_a_pipeline() -> None:
+    fleets = [fleet("chat", model="llama-3.1-70b", weights="fp8", qpm=300, input_tokens=1500, output_tokens=400,
+                    slo={"ttft_p95": "1 s"})]  # fmt: skip
+    document = api.solve(scenario(serving=fleets, hardware={"allow": ["h100-sxm-80gb"]})).document
+    assert {row["layout"]["pp"] for row in document["workloads"][0]["allocations"]} == {1}
+    assert not api.verify(document)
+
+
+FORGED = {
+    "dearer": lambda plan: plan["plain"].update(cheapest_microusd=plan["plain"]["cheapest_microusd"] * 9 // 10),
+    "within": lambda plan: plan["plain"].update(within=0.5),
+    "gone": lambda plan: plan.pop("plain"),
+    "layout": lambda plan: plan["plain"]["workloads"][0]["allocations"][0]["layout"].update(pp=2),
+    "cost": lambda plan: plan["plain"]["workloads"][0]["allocations"][0].update(cost_microusd=1),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FORGED))
+def test_what_is_told_of_the_cheapest_plan_is_verified(name: str) -> None:
+    forged: Any = copy.deepcopy(api.solve(asked()).document)
+    FORGED[name](forged)
+    assert api.verify(resealed(forged))
+
+
+def random_scenario(rng: np.random.Generator) -> dict[str, Any]:
+    """A job, a fleet or both, on some devices."""
+    devices = ["h100-sxm-80gb", "a100-*", "l40s", "h200-sxm", "b200", "l4"]
+    jobs = [
+        {
+            "name": "train",
+            "model": str(rng.choice(["llama-2-7b", "llama-2-13b", "llama-3.1-8b", "llama-3.1-70b", "mixtral-8x7b"])),
+            "tokens": f"{int(rng.integers(1, 60))}B",
+            "deadline": f"{int(rng.integers(10, 90))} days",
+            "count": int(rng.integers(1, 3)),
+        }
+    ]
+    slo = {"slo": {"ttft_p95": f"{float(rng.uniform(0.3, 3)):.2f} s"}} if rng.random() < 0.5 else {}
+    fleets = [
+        fleet(
+            "chat",
+            model=str(rng.choice(["llama-3.1-8b", "llama-3.1-70b", "qwen2.5-7b", "mixtral-8x7b"])),
+            weights=str(rng.choice(["bf16", "fp8"])),
+            qpm=int(rng.integers(10, 2000)),
+            input_tokens=int(rng.integers(100, 3000)),
+            output_tokens=int(rng.integers(50, 600)),
+            spare_replicas=int(rng.integers(0, 2)),
+            **slo,
+        )
+    ]
+    kind = int(rng.integers(0, 3))
+    allow = [str(one) for one in rng.choice(devices, int(rng.integers(1, 4)), replace=False)]
+    return {"training": jobs if kind != 1 else [], "serving": fleets if kind else [], "hardware": {"allow": allow}}
+
+
+def test_plain_plans_cost_at_most_so_much_more_on_the_same_offers() -> None:
+    rng = np.random.default_rng(1)
+    plainer = 0
+    for _ in range(cases(6, 200)):
+        data = random_scenario(rng)
+        plain, cheapest = (api.solve(scenario(**data, prefer=prefer)).document for prefer in ("plain", "cheapest"))
+        assert plain["status"] == cheapest["status"]
+        if plain["status"] == "infeasible":
+            continue
+        told: Any = plain["plain"]
+        assert told["cheapest_microusd"] == cheapest["summary"]["cost_microusd"]
+        assert plain["summary"]["cost_microusd"] <= 1.02 * told["cheapest_microusd"]
+        for one, other in zip(plain["workloads"], cheapest["workloads"]):
+            assert {row["offer"] for row in one["allocations"]} <= {row["offer"] for row in other["allocations"]}
+        assert not api.verify(plain)
+        plainer += bool(told["workloads"])
+    assert plainer

@@ -1,0 +1,122 @@
+"""What people write is read: sums with commas or in thousands, sizes in lower case, names of the hub, dates, "+7d"."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from planner import units
+from planner.architecture.load import PRESETS, list_presets, load_model
+from planner.errors import InputError
+from planner.scenario.load import parse_scenario, with_settings
+from tests.worlds import job, scenario
+
+
+@pytest.mark.parametrize(
+    ("text", "usd"),
+    [
+        ("$20,000", 20_000),
+        ("20k", 20_000),
+        ("$20k", 20_000),
+        ("20K", 20_000),
+        ("$1.5M", 1.5e6),
+        ("1,234,567.5 USD", 1234567.5),
+    ],
+)
+def test_money(text: str, usd: float) -> None:
+    assert units.parse_money(text) == round(usd * 1e6)
+
+
+@pytest.mark.parametrize("text", ["$1,2,3", "$12,34", "$1,0000", "1.000,5 USD", "20"])
+def test_money_that_may_be_meant_otherwise_is_refused(text: str) -> None:
+    with pytest.raises(units.UnitError):
+        units.parse_money(text)
+
+
+def test_a_price_takes_commas_too() -> None:
+    assert units.parse_price("$1,200/h") == 1_200_000_000
+
+
+def test_a_size_in_lower_case_is_a_model() -> None:
+    asked = scenario([job(model="13b")]).training[0].model
+    assert asked.parameters == 13 * 10**9
+    assert scenario([job(model={"parameters": "125m"})]).training[0].model.parameters == 125 * 10**6
+
+
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [
+        ("meta-llama/Llama-3.1-8B", "llama-3.1-8b"),
+        ("meta-llama/Meta-Llama-3.1-70B-Instruct", "llama-3.1-70b"),
+        ("mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b"),
+        ("Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b"),
+    ],
+)
+def test_a_name_of_the_hub_is_its_preset(name: str, preset: str) -> None:
+    assert load_model(name) == load_model(preset)
+
+
+def test_every_name_that_presets_state_finds_that_shape() -> None:
+    published = {name: json.loads((PRESETS / f"{name}.json").read_text())["hf_id"] for name in list_presets()}
+    named = {preset: name for preset, name in published.items() if name.count("/") == 1}
+    for preset, name in named.items():
+        assert load_model(name).parameters == load_model(preset).parameters
+    assert len(named) > len(published) // 2
+
+
+def test_an_unknown_name_of_the_hub_is_its_config_in_the_local_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(InputError) as error:
+        load_model("nobody/own-model")
+    assert "not in the local cache" in error.value.problems[0].message
+    folder = tmp_path / "models--nobody--own-model" / "snapshots" / "1"
+    folder.mkdir(parents=True)
+    config = {"model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2,
+              "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1000,
+              "max_position_embeddings": 512, "tie_word_embeddings": False}  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config))
+    assert load_model("nobody/own-model").layer_count == 2
+
+
+def test_a_deadline_by_date_counts_from_the_start() -> None:
+    asked = scenario([job(deadline="2026-12-11")], begin="2026-12-01").training[0]
+    assert asked.deadline_s == 10 * 86400
+    later = scenario([job(deadline="2026-12-11", start="2026-12-03")], begin="2026-12-01").training[0]
+    assert (later.start_s, later.deadline_s) == (2 * 86400, 8 * 86400)
+
+
+@pytest.mark.parametrize(
+    ("top", "message"),
+    [({}, "'begin' is missing: a deadline by date counts from it"),
+     ({"begin": "2026-12-11"}, "'deadline' is not after the start")],
+)  # fmt: skip
+def test_a_deadline_by_date_wants_a_date_to_count_from(top: dict[str, str], message: str) -> None:
+    data = {"schema": "plan/v1", "name": "x", "training": [job(deadline="2026-12-11")], **top}
+    with pytest.raises(InputError) as error:
+        parse_scenario(json.dumps(data))
+    assert [problem.message for problem in error.value.problems] == [message]
+
+
+def test_a_setting_adds_to_what_is_there() -> None:
+    asked = scenario([job(deadline="30 days", tokens="2B")], limits={"budget": "$20,000"})
+    more = with_settings(asked, ["training.job.deadline=+7d", "limits.budget=+5k", "training.job.tokens=+1B"])
+    assert more.training[0].deadline_s == 37 * 86400
+    assert more.limits.budget_microusd == 25_000 * 10**6
+    assert more.training[0].tokens == 3e9
+    with pytest.raises(InputError) as error:
+        with_settings(asked, ["training.job.deadline=+5 GB"])
+    assert "cannot be added" in error.value.problems[0].message
+
+
+def test_a_provider_that_the_catalog_does_not_have_is_refused_with_the_nearest() -> None:
+    from planner import api
+
+    with pytest.raises(InputError) as error:
+        api.solve(scenario([job()], hardware={"quotas": [{"provider": "lamda", "max_devices": 8}]}))
+    (problem,) = error.value.problems
+    assert problem.message == "no provider of the catalog matches 'lamda'"
+    assert problem.hint == "did you mean lambda?"
