@@ -283,14 +283,20 @@ def select(candidates: Candidates, kept: NDArray[np.int64]) -> Candidates:
 def with_tables(candidates: Candidates, tables: Mapping[str, Table], tasks: Mapping[str, int]) -> Candidates:
     """The same question with other figures of some workloads, and other spare replicas of some fleets."""
     merged = {**candidates.tables, **tables}
-    built = program_of(
-        candidates.scenario,
-        candidates.catalog,
-        merged,
-        candidates.questions,
-        candidates.pools,
-        tie_share=candidates.tie_share,
-    )
+    if not candidates.scenario.scheduled and all(
+        _same_machines(candidates.tables[n], one) for n, one in tables.items()
+    ):
+        rated = _tied(_with_rates(candidates.whole, merged), candidates.tie_share)
+        built = Timetable(program=rated, rows=candidates.whole_rows, calendar=None, late={}, thinned={})
+    else:
+        built = program_of(
+            candidates.scenario,
+            candidates.catalog,
+            merged,
+            candidates.questions,
+            candidates.pools,
+            tie_share=candidates.tie_share,
+        )
     spares = [replace(task, spare_replicas=tasks.get(task.name, task.spare_replicas)) for task in built.program.tasks]
     whole = replace(built.program, tasks=tuple(spares))
     kept = prune(whole)
@@ -304,6 +310,32 @@ def with_tables(candidates: Candidates, tables: Mapping[str, Table], tasks: Mapp
         whole_calendar=built.calendar,
         calendar=built.calendar.select(kept) if built.calendar else None,
     )
+
+
+def _same_machines(before: Table, after: Table) -> bool:
+    """Whether the rows of two tables of a workload hold the same machines at the same cost: only rates differ."""
+    if not isinstance(before, ServingTable) or not isinstance(after, ServingTable):
+        return False
+    same = before.sites == after.sites and before.cost_microusd == after.cost_microusd
+    return same and all(
+        np.array_equal(getattr(before, n), getattr(after, n)) for n in ("nodes", "role", "mix", "level")
+    )
+
+
+def _with_rates(whole: Program, tables: Mapping[str, Table]) -> Program:
+    """The program where units of the fleets bring what their tables say; machines and limits are as they were."""
+    fleets = [(task, one) for task in whole.tasks if isinstance(one := tables.get(task.name), ServingTable)]
+    names = ("replicas", "capacity_micro_per_s", "max_units", "pipelined", "plain", "bounded")
+    arrays = {name: getattr(whole, name).copy() for name in names}
+    for task, table in fleets:
+        mine, units = slice(task.first, task.stop), table.units()
+        width = units.capacity_micro_per_s.shape[1]
+        arrays["capacity_micro_per_s"][mine, :width] = units.capacity_micro_per_s
+        changed = {"replicas": units.replicas, "max_units": units.max_units}
+        changed |= {"pipelined": _pipelined(table), "plain": _plain(table), "bounded": _bounded(table)}
+        for name, values in changed.items():
+            arrays[name][mine] = values
+    return replace(whole, **arrays)
 
 
 def _column_facts(task: int, table: Table, row: int, catalog: Catalog) -> ColumnFacts:

@@ -162,13 +162,14 @@ class ServingTable:
     def _with(self, question: ServingQuestion, blends: Sequence[Blend]) -> ServingTable:
         """The rows with what is known of their rates by now; those that carry nothing stay."""
         assert self.evaluated is not None
-        best = [blend.best() for blend in blends]
-        kept = []
-        for row in np.flatnonzero(self.level == 0).tolist():
-            mix = int(self.mix[row])
-            kept.append((self.sites[row], int(best[mix][blends[mix].set_of[self.places[row]]]), mix))
-        ledger = Ledger(workload=question.fleet.name)
-        return _priced(question, self.evaluated.blended(blends), kept, ledger, least=0)
+        found, best = self.evaluated.blended(blends), [blend.best() for blend in blends]
+        of_set = np.stack([own[blend.set_of] for own, blend in zip(best, blends)])
+        places = of_set[self.mix, self.places]
+        if np.array_equal(found.nodes[places], self.nodes):  # the same machines at the same cost
+            return _rated(question, replace(self, evaluated=found, places=places))
+        own = np.flatnonzero(self.level == 0)
+        kept = [(self.sites[row], int(places[row]), int(self.mix[row])) for row in own.tolist()]
+        return _priced(question, found, kept, Ledger(workload=question.fleet.name), least=0)
 
     @property
     def open_rows(self) -> NDArray[np.bool_]:
@@ -351,60 +352,87 @@ def _priced(
     *,
     least: int = 1,  # micro-requests/s that a row carries
 ) -> ServingTable:
-    demands = question.demands_micro_per_s
     places = np.array([place for _, place, _ in rows], dtype=np.int64)
     part = np.array([part for _, _, part in rows], dtype=np.int64)
-    mix = part if question.blended else 0 * part
-    role = part - mix
-    each = full = np.zeros((0, len(demands)))
-    if found is not None and rows:
-        each, full = found.requests_per_s[part, places], found.full_requests_per_s[part, places]
-    if question.blended:
-        each = each * (question.boxes[mix] > 0)
-    planned = _planned(question, each, full, mix)
+    planned = _rates_of(question, found, places, part)[2]
     usable = np.flatnonzero((planned >= least).any(axis=1))
     slow = names_on(rows[int(i)][0] for i in np.setdiff1d(np.arange(len(rows)), usable))
     text = "less than a request in eleven days"
     ledger.drop("too-slow", "columns", len(rows) - len(usable), nearest=text, on=slow)
-    rows, places, role, mix = [rows[int(i)] for i in usable], places[usable], role[usable], mix[usable]
-    each, full, planned = each[usable], np.broadcast_to(full[usable], each[usable].shape), planned[usable]
+    rows, places, part = [rows[int(i)] for i in usable], places[usable], part[usable]
+    mix = part if question.blended else 0 * part
     nodes = np.zeros(0, dtype=np.int64) if found is None else found.nodes[places]
-    replicas = np.zeros(0, dtype=np.int64) if found is None else found.replicas[places]
     limits = ShapeCaps(question.scenario, one_job=False)
     caps = np.array([limits.of(site) for site, _, _ in rows], dtype=np.int64)
     caps = np.maximum(caps // np.maximum(nodes, 1), 1)
     hours = question.scenario.horizon_s / 3600.0
-    needed, most = _units_needed(question, planned, replicas, role, demands)
     levels = question.levels
     level_hours = (hours,) if levels is None else tuple(float(one) for one in levels.hours_at_least)
     base, level = np.repeat(np.arange(len(rows)), len(level_hours)), np.tile(np.arange(len(level_hours)), len(rows))
+    none, no_rates = np.zeros(0, dtype=np.int64), np.zeros(0)
     table = ServingTable(
         sites=tuple(rows[row][0] for row in base),
         evaluated=found,
         places=places[base],
-        role=role[base],
+        role=(part - mix)[base],
         mix=mix[base],
         level=level,
         level_hours=level_hours,
         level_demands=question.level_demands,
         nodes=nodes[base],
-        replicas=replicas[base],
-        bucket_requests_per_s=each[base],
-        full_requests_per_s=full[base],
+        replicas=none,
+        bucket_requests_per_s=no_rates,
+        full_requests_per_s=no_rates,
         share_kept=np.ones(len(base)),
-        bucket_capacity_micro_per_s=(planned * replicas[:, None])[base],
-        requests_per_s=(each[:, 0] if len(demands) == 1 else _mixed(each, demands))[base],
+        bucket_capacity_micro_per_s=none,
+        requests_per_s=no_rates,
         cost_microusd=tuple(
             cost_microusd(int(nodes[row]), rows[row][0].offer.price_microusd_per_hour, level_hours[step])
             for row, step in zip(base, level)
         ),
-        needed_units=np.where(level == 0, needed[base], NEVER),
-        max_units=np.minimum(most, caps)[base],
+        needed_units=none,
+        max_units=none,
         unit_caps=caps[base],
-        demands_micro_per_s=demands,
+        demands_micro_per_s=question.demands_micro_per_s,
         horizon_hours=hours,
     )
-    return replace(table, alone_microusd=_alone(question, table, planned[base]))
+    return _rated(question, table)
+
+
+def _rated(question: ServingQuestion, table: ServingTable) -> ServingTable:
+    """A table with what the replicas at its places carry."""
+    found, demands = table.evaluated, table.demands_micro_per_s
+    each, full, planned = _rates_of(question, found, table.places, table.part)
+    replicas = np.zeros(0, dtype=np.int64) if found is None else found.replicas[table.places]
+    needed, most = _units_needed(question, planned, replicas, table.role, demands)
+    rated = replace(
+        table,
+        replicas=replicas,
+        bucket_requests_per_s=each,
+        full_requests_per_s=full,
+        share_kept=np.ones(len(table)),
+        bucket_capacity_micro_per_s=planned * replicas[:, None],
+        requests_per_s=each[:, 0] if len(demands) == 1 else _mixed(each, demands),
+        needed_units=np.where(table.level == 0, needed, NEVER),
+        max_units=np.minimum(most, table.unit_caps),
+    )
+    return replace(rated, alone_microusd=_alone(question, rated, planned))
+
+
+def _rates_of(
+    question: ServingQuestion, found: Evaluated | None, places: Rows, part: Rows
+) -> tuple[NDArray[np.float64], NDArray[np.float64], Rows]:
+    """Rates of replicas within their targets and with all slots taken  [1/s], and what of them may be planned.
+
+    The last in micro-requests a second.
+    """
+    each = full = np.zeros((0, len(question.demands_micro_per_s)))
+    if found is not None and len(places):
+        each, full = found.requests_per_s[part, places], found.full_requests_per_s[part, places]
+    mix = part if question.blended else 0 * part
+    if question.blended:
+        each = each * (question.boxes[mix] > 0)
+    return each, np.broadcast_to(full, each.shape), _planned(question, each, full, mix)
 
 
 def _alone(question: ServingQuestion, table: ServingTable, planned: Rows) -> tuple[int, ...]:

@@ -20,13 +20,19 @@ from planner.validate.serving_rows import ServingRow
 # Engine, as rows name it -> the constants and limits that it goes by.
 _ENGINES = (
     ("tensorrt", "trt-llm"), ("trt", "trt-llm"), ("sglang", "sglang"), ("vllm", "vllm"),
-    ("fastertransformer", "fastertransformer"), ("turbomind", "fastertransformer"), ("lmdeploy", "fastertransformer"),
+    ("fastertransformer", "fastertransformer"), ("turbomind", "lmdeploy"), ("lmdeploy", "lmdeploy"),
     ("llama.cpp", "llama.cpp"), ("mlc", "mlc-llm"), ("neuron", "neuron"), ("sax", "jetstream"),
     ("jetstream", "jetstream"),
 )  # fmt: skip
 _LOCAL = {"llama.cpp": "q4_k_m", "mlc-llm": "q4f16"}  # their 4-bit files quantise embeddings and head too
-OLD_TENSORRT = "trt-llm-0"  # compiled engines, before the releases from 1.0 on that run on PyTorch
-_COMPILED = re.compile(r"^0\.|TensorRT 10")
+# Releases of an engine that was written anew since: their own name, and the versions that are theirs. TensorRT-LLM runs
+# on PyTorch from 1.0 on and was compiled before; vLLM has run on its second engine by default since 0.8.
+_BEFORE = {
+    "trt-llm": ("trt-llm-0", re.compile(r"^0\.|TensorRT 10")),
+    "vllm": ("vllm-0", re.compile(r"(?<![\d.])0\.[0-7]\.\d|2024")),
+}
+OLD_TENSORRT = _BEFORE["trt-llm"][0]
+_NOW = {old: engine for engine, (old, _) in _BEFORE.items()}
 
 _FORMATS = (
     ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("fp4", "nvfp4"), ("q4_k_s", "q4_k_s"), ("q4_k", "q4_k_m"),
@@ -96,9 +102,8 @@ def serving_engine(row: ServingRow) -> str:
     """Whose constants a row goes by; the row's own name for an engine that is not known."""
     name = (row.engine or "").lower()
     plain = next((engine for word, engine in _ENGINES if word in name), name)
-    if plain == "trt-llm" and _COMPILED.search(row.engine_version or ""):
-        return OLD_TENSORRT
-    return plain
+    old, versions = _BEFORE.get(plain, (plain, None))
+    return old if versions is not None and versions.search(row.engine_version or "") else plain
 
 
 def weight_format(row: ServingRow) -> str:
@@ -187,4 +192,4 @@ def sequence_limit(row: ServingRow, device: Device) -> float:
     if row.load in ("static", "peak", "first", "single", "mlperf"):
         return float("inf")
     engine = serving_engine(row)
-    return float(engine_limits("trt-llm" if engine == OLD_TENSORRT else engine, device).max_num_seqs)
+    return float(engine_limits(_NOW.get(engine, engine), device).max_num_seqs)

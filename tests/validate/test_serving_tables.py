@@ -12,7 +12,7 @@ from planner.errors import InputError
 from planner.validate.serving import NO_ROOM, predict_serving
 from planner.validate.serving_model import serving_architecture
 from planner.validate.serving_rows import ServingRow, read_serving_table
-from planner.validate.serving_setup import weight_format
+from planner.validate.serving_setup import serving_engine, weight_format
 
 HEAD = (
     "id,model,accelerator,n_accel,scenario,concurrency,input_tokens,output_tokens,tpot_ms,out_of_memory,heads,kv_heads"
@@ -101,3 +101,17 @@ def test_local_engines_have_a_memory_rule_of_their_own(
     row = ServingRow(model=model, accelerator=accelerator, n_accel=1, engine=engine, weight_precision=weights,
                      scenario="llama-bench tg1024 / pp1024", output_tokens=1024.0)  # fmt: skip
     assert predict_serving([row], CATALOG)[0].fits == fits
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "name"),
+    [
+        ("vllm", "0.6.3/0.6.4 (Nov 2024)", "vllm-0"), ("vllm", "vLLM 0.4.3+rocm614, ROCm 6.1.0", "vllm-0"),
+        ("vllm", "ROCm build (Nov 2024)", "vllm-0"), ("vllm", "0.10.0 (ROCm 6.4.1)", "vllm"), ("vllm", "0.8.5", "vllm"),
+        ("vllm", "vLLM 0.9.0.2.dev108+g71faa1880.d20250730.rocm641", "vllm"), ("vllm", None, "vllm"),
+        ("trtllm", "0.9.0", "trt-llm-0"), ("trtllm", "1.0.0", "trt-llm"), ("lmdeploy-turbomind", "0.2.0", "lmdeploy"),
+        ("fastertransformer", None, "fastertransformer"), ("an own one", "2024", "an own one"),
+    ],
+)  # fmt: skip
+def test_an_engine_that_was_written_anew_is_two(engine: str, version: str | None, name: str) -> None:
+    assert serving_engine(ServingRow(model="m", engine=engine, engine_version=version)) == name
