@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from planner.architecture.model import Architecture
 from planner.candidates.offers import Site, is_at
 from planner.catalog.model import Catalog
 from planner.estimate.kernels import lacks_kernels, not_run
+from planner.estimate.published import unpublished
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 
@@ -22,7 +24,7 @@ def training_refusal(site: Site, job: TrainingJob, scenario: Scenario, catalog: 
     return _energy_refusal(site, scenario, catalog)
 
 
-def serving_refusal(site: Site, fleet: ServingFleet, scenario: Scenario, catalog: Catalog) -> str:
+def serving_refusal(site: Site, fleet: ServingFleet, arch: Architecture, scenario: Scenario, catalog: Catalog) -> str:
     """Why a site cannot serve a fleet at all, or an empty string."""
     device = site.device
     if "serving" not in device.uses:
@@ -31,6 +33,8 @@ def serving_refusal(site: Site, fleet: ServingFleet, scenario: Scenario, catalog
         return "bandwidth-unknown"
     if not any(device.peak_flop_per_s.get(name) for name in ("bf16", "fp16", "fp32")):
         return "precision"
+    if unpublished(fleet, arch, device, site.shape.devices):
+        return "unpublished"
     if not_run(fleet, device):
         return "not-run"
     if lacks_kernels(fleet, device):
@@ -39,7 +43,12 @@ def serving_refusal(site: Site, fleet: ServingFleet, scenario: Scenario, catalog
 
 
 def refusal_note(
-    site: Site, reason: str, use: str, job: TrainingJob | None = None, fleet: ServingFleet | None = None
+    site: Site,
+    reason: str,
+    use: str,
+    job: TrainingJob | None = None,
+    fleet: ServingFleet | None = None,
+    arch: Architecture | None = None,
 ) -> str:
     """What is known about a refusal, in words."""
     device = site.device
@@ -48,6 +57,8 @@ def refusal_note(
     if reason == "precision":
         wanted = job.precision if job else "16 or 32 bits"
         return f"{device.id} computes in {', '.join(device.peak_flop_per_s) or 'nothing known'}, not in {wanted}"
+    if reason == "unpublished" and fleet and arch:
+        return unpublished(fleet, arch, device, site.shape.devices)
     if reason == "not-run" and fleet:
         return not_run(fleet, device)
     if reason == "no-kernels":

@@ -323,9 +323,9 @@ def _split(found: Evaluated, place: int) -> str:
 
 def _able_sites(question: ServingQuestion, sites: Sequence[Site], ledger: Ledger) -> Iterator[Site]:
     for site in sites:
-        reason = serving_refusal(site, question.fleet, question.scenario, question.catalog)
+        reason = serving_refusal(site, question.fleet, question.arch, question.scenario, question.catalog)
         if reason:
-            note = refusal_note(site, reason, "serving", fleet=question.fleet)
+            note = refusal_note(site, reason, "serving", fleet=question.fleet, arch=question.arch)
             ledger.drop(reason, "offers", nearest=note, on=names_on([site]))
         else:
             yield site

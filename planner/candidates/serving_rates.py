@@ -19,6 +19,7 @@ from planner.carriers import dataclass
 from planner.equations.registry import as_float
 from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES
 from planner.estimate.machine import Machine
+from planner.estimate.published import published_rate
 from planner.estimate.resolve import peaks_of
 from planner.estimate.resolve_serving import (
     Requests,
@@ -122,6 +123,7 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
     memory = found.memory_of_mix()
     none = np.zeros((0, len(nodes), 1))
     rates, full = (none, none) if question.blended else found.rates(question.tier, memory)
+    rates, full = (found.published(each, memory) for each in (rates, full)) if len(rates) else (rates, full)
     rows = [_best_of_equals(question, found.group_of, nodes, replicas, degree, each, ledger) for each in rates]
     each_kind = Evaluated(
         groups=tuple(groups),
@@ -166,6 +168,20 @@ class _Evaluation:
             return self._within_targets()
         found = self._by_rule(memory)[None]
         return found, found
+
+    def published(self, rates: Values, memory: ServingMemory) -> Values:
+        """The rates, where those of some machines are published: nothing else is known of a replica there."""
+        tokens = self.question.requests.output_tokens
+        fits = _flat(memory.missing_bytes, len(self.group_of)) <= 0
+        for number, group in enumerate(self.groups):
+            known = published_rate(self.question.fleet, self.question.arch, group[0].device)
+            if known is None:
+                continue
+            rows = np.flatnonzero(self.group_of == number)
+            whole = fits[rows] & np.asarray(as_float(self.layout.tp)[rows] == known.devices)
+            each = known.output_tokens_per_s / as_float(tokens)
+            rates[:, rows] = np.where(whole[:, None], each, 0.0)
+        return rates
 
     def blends(self, nodes: Rows, replicas: Rows, degree: Rows) -> Iterator[Blend]:
         """What is known at once of the rates on each mix; 0 where it does not fit."""

@@ -172,7 +172,8 @@ def plain_serving(layout: ReplicaLayout, domain: IntArray | int, made_for_it: ND
     devices, tp, pp = (np.asarray(getattr(layout, name)) for name in ("devices", "tp", "pp"))
     beyond = devices > domain
     stretched = np.where(beyond, INSIDE, 0) + np.where(tp > domain, 2 * INSIDE, 0)
-    advised = np.where(~beyond & (pp > 1), 2 * KIND, 0) + np.where(beyond & ~np.asarray(made_for_it), SHARED_OUT, 0)
+    machines = np.ceil(devices / np.asarray(domain))  # a pipeline has a stage on each, and tensors are split within
+    advised = np.where(pp > machines, 2 * KIND, 0) + np.where(beyond & ~np.asarray(made_for_it), SHARED_OUT, 0)
     order = {"tp": 1, "ep": 1, "dp": 2, "cp": 2, "pp": 3}
     return np.asarray(_involved(order, layout) + stretched + advised, dtype=np.int64)
 

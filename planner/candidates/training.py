@@ -420,7 +420,7 @@ class _Timed:
             for some in (rows, rows[late <= 0]):
                 finish, kinds = self.finish_s[some], self._kinds(question, some)
                 least = np.full(int(kinds.max(initial=0)) + 1, np.inf)
-                np.minimum.at(least, kinds, finish)
+                np.fmin.at(least, kinds, finish)  # a time that is not known is never the least
                 kept[some[finish <= least[kinds] * (1 + NEAR)]] = True
         return np.flatnonzero(kept)
 

@@ -89,7 +89,7 @@ def least_times(nodes: Rows, finish_s: NDArray[np.float64]) -> dict[int, float]:
     if not len(nodes):
         return {}
     best = np.full(int(nodes.max()) + 1, np.inf)
-    np.minimum.at(best, nodes, finish_s)
+    np.fmin.at(best, nodes, finish_s)  # a time that is not known is never the least
     return {int(count): float(best[count]) for count in np.flatnonzero(np.isfinite(best))}
 
 

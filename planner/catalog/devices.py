@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from planner.catalog.model import Device, Link
+from planner.catalog.model import Device, Link, PublishedRate
 from planner.catalog.reading import NOWHERE, Facts, Fields, Origin, Problems, defaults_of, open_yaml
 from planner.units import parse_bytes, parse_count, parse_flop_rate, parse_power, parse_rate_bytes
 
@@ -80,12 +80,30 @@ def read_device(fields: Fields, above: Origin, known: Mapping[str, Device], blan
         claims=fields.texts("claims", base.claims),
         multiprocessors=base.multiprocessors if processors is None else processors,
         notes=fields.text("notes", base.notes),
+        engine=fields.text("engine", base.engine),
+        published=_published(fields, facts) or base.published,
         facts={**base.facts, **facts.found},
     )
     for path in sorted(facts.unused):
         problems.add("unknown-fact", f"'{path}' of {fields.what} is no fact of it", fields.node.place, "drop it")
     fields.done()
     return device
+
+
+def _published(fields: Fields, facts: Facts) -> tuple[PublishedRate, ...]:
+    """Rates of single models, each a fact with a source of its own."""
+    rates = []
+    for item in fields.items("published"):
+        rate = PublishedRate(
+            model=item.text("model", required=True),
+            weights=item.text("weights", required=True),
+            devices=item.whole("devices", required=True),
+            output_tokens_per_s=float(item.whole("output_tokens_per_s", required=True)),
+        )
+        facts.note(f"published.{rate.model}.{rate.weights}", item.origin(facts.origin))
+        rates.append(rate)
+        item.done()
+    return tuple(rates)
 
 
 def _tdp(fields: Fields, facts: Facts, base: Device) -> float | None:

@@ -32,6 +32,16 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedRate:
+    """Output tokens that one user gets of a model on so many devices, with nobody else there."""
+
+    model: str  # preset
+    weights: str
+    devices: int
+    output_tokens_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
     """One accelerator: a GPU, a TPU chip, an RDU socket."""
 
@@ -55,6 +65,8 @@ class Device:
     claims: tuple[str, ...] = ()  # what the vendor says, shown beside what the model says
     multiprocessors: int | None = None  # None: unknown, or none: a systolic array
     notes: str = ""
+    engine: str = ""  # of the vendor, where no other serves on it: rates are then those that are published
+    published: tuple[PublishedRate, ...] = ()
     facts: Mapping[str, Provenance] = field(default_factory=dict)  # field name -> provenance
 
 

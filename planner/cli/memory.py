@@ -11,8 +11,8 @@ from planner.cli import complete, options
 from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
+    from planner.plan.memory.cards import Card
     from planner.plan.memory.model import MemoryDocument
-    from planner.plan.memory.question import Card
 
 
 class Attention(StrEnum):
@@ -48,6 +48,15 @@ class Recompute(StrEnum):
     full = "full"
 
 
+class LoraBase(StrEnum):
+    """Formats of frozen weights."""
+
+    bf16 = "bf16"
+    fp16 = "fp16"
+    int8 = "int8"
+    nf4 = "nf4"
+
+
 class Goal(StrEnum):
     """What --fit can be solved for."""
 
@@ -73,6 +82,8 @@ def memory(
     attention: Annotated[Attention | None, typer.Option("--attention", help="Default: both, side by side.")] = None,
     recompute: Annotated[Recompute | None, typer.Option("--recompute", help="Default: none and full.")] = None,
     sharding: Annotated[Sharding | None, typer.Option("--sharding", help="Over the data-parallel ranks.")] = None,
+    lora: Annotated[int | None, _count("--lora", "Rank of adapters; default: all weights are trained.")] = None,
+    lora_base: Annotated[LoraBase | None, typer.Option("--lora-base", help="Frozen weights; default bf16.")] = None,
     devices: Annotated[int | None, _count("--devices", "In all; data parallelism takes what is left.")] = None,
     dp: Annotated[int | None, _count("--dp", "Data parallel.")] = None,
     tp: Annotated[int, _count("--tp", "Tensor parallel.")] = 1,
@@ -108,7 +119,7 @@ def memory(
     kind = _kind(train, serve, given)
     if solve_for is not None and not fit:
         raise usage("no-card", f"--solve-for {solve_for.value} needs a card", "add --fit 80GB")
-    cards = tuple(_card(text) for text in fit or ())
+    cards = tuple(_card(text) for text in fit or ()) or _catalog_cards("serving" if kind == "serve" else "training")
     asked = {"tp": tp, "pp": pp, "ep": ep, "devices": devices, "dp": dp} | given
     ask = _ask_serving if kind == "serve" else _ask_training
     document = ask(model, asked, cards, solve_for.value if solve_for else None, per_layer)
@@ -116,9 +127,12 @@ def memory(
 
 
 _OWN = {
-    "train": {"batch", "sequence", "optimizer", "precision", "attention", "recompute", "sharding", "dp", "cp"},
+    "train": {
+        "batch", "sequence", "optimizer", "precision", "attention", "recompute", "sharding", "lora", "lora_base", "dp",
+        "cp",
+    },
     "serve": {"context", "concurrency", "weights", "kv_cache"},
-}
+}  # fmt: skip
 
 
 def _kind(train: bool, serve: bool, given: dict[str, Any]) -> str:
@@ -146,6 +160,8 @@ def _ask_training(
     optimizer = asked.get("optimizer", "adamw")
     if optimizer not in OPTIMIZERS:
         raise usage("unknown-optimizer", f"no optimizer '{optimizer}'", ", ".join(OPTIMIZERS))
+    if asked.get("lora_base") and not asked.get("lora"):
+        raise usage("no-adapters", "--lora-base says what adapters stand on, and there are none", "add --lora 16")
     arch = load_model(model)
     attention, recompute = asked.get("attention"), asked.get("recompute")
     question = TrainingQuestion(
@@ -160,6 +176,8 @@ def _ask_training(
         cp=asked.get("cp", 1),
         ep=asked["ep"],
         sharding=str(asked.get("sharding", "none")),
+        lora_rank=asked.get("lora"),
+        lora_base=str(asked.get("lora_base", "bf16")),
         variants=variants(str(attention) if attention else None, str(recompute) if recompute else None),
     )
     return training_document(question, cards=cards, solve_for=solve_for, per_layer=per_layer)
@@ -204,7 +222,7 @@ def _ask_serving(
 def _card(text: str) -> Card:
     """A card by size or by name: "32 GB" as sold (32 × 2^30 bytes), "30 GiB" exactly, or a device of the catalog."""
     from planner import units
-    from planner.plan.memory.question import card, marketed_card
+    from planner.plan.memory.cards import card, marketed_card
 
     try:
         size = units.parse_bytes(text)
@@ -219,10 +237,16 @@ def _card(text: str) -> Card:
 
 def _device_card(name: str) -> Card:
     from planner.catalog.load import find_device, load_catalog
-    from planner.plan.memory.question import card
+    from planner.plan.memory.cards import device_card
 
-    device = find_device(load_catalog(), name)
-    return card(device.id, device.memory_bytes, device.reserved_memory_bytes)
+    return device_card(find_device(load_catalog(), name))
+
+
+def _catalog_cards(use: str) -> tuple[Card, ...]:
+    from planner.catalog.load import load_catalog
+    from planner.plan.memory.cards import catalog_cards
+
+    return catalog_cards(load_catalog(), use)
 
 
 def register(app: typer.Typer) -> None:

@@ -124,11 +124,16 @@ PLAIN_FRACTION = 0.9  # of the device, where no engine is asked
 def row_limits(
     fleet: ServingFleet, places: Sequence[tuple[Device, Shape]], sizes: Sequence[int], *, by_engine: bool = True
 ) -> RowLimits:
-    """The engine's limits on each kind of machine, each as often as it has replicas; without one only what is given."""
+    """The engine's limits on each kind of machine, each as often as it has replicas; without one only what is given.
+
+    Where rates are published they are of one user at a time.
+    """
     given = fleet.limits
+    alone = [bool(device.engine) and fleet.throughput_tokens_per_s_per_device is None for device, _ in places]
     if not by_engine:
+        most = float(given.max_num_seqs or math.inf)
         return RowLimits(
-            max_num_seqs=float(given.max_num_seqs or math.inf),
+            max_num_seqs=np.repeat([1.0 if one else most for one in alone], sizes) if any(alone) else most,
             max_batched_tokens=math.inf,
             memory_fraction=given.memory_fraction or PLAIN_FRACTION,
             fraction="of_device",
@@ -138,11 +143,11 @@ def row_limits(
             fleet.engine,
             device,
             shape,
-            max_num_seqs=given.max_num_seqs,
+            max_num_seqs=1 if one else given.max_num_seqs,
             max_batched_tokens=given.max_num_batched_tokens,
             memory_fraction=given.memory_fraction,
         )
-        for device, shape in places
+        for (device, shape), one in zip(places, alone, strict=True)
     ]
     names = ("max_num_seqs", "max_batched_tokens", "memory_fraction")
     columns = {name: np.repeat([float(getattr(one, name)) for one in each], sizes) for name in names}

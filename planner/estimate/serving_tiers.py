@@ -14,6 +14,7 @@ from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, Device
 from planner.estimate.bands import inverse, margin
 from planner.estimate.engines import DEFAULT_ENGINE, engine_rules
+from planner.estimate.published import published_rate
 from planner.estimate.serving_constants import TEXTBOOK, ServingConstants, serving_constants
 from planner.estimate.serving_fleet import FleetAsk, Margins
 from planner.scenario.schema import ServingFleet
@@ -68,6 +69,10 @@ def blended(fleet: ServingFleet, arch: Architecture) -> bool:
 def tier_on(fleet: ServingFleet, arch: Architecture, device: Device, catalog: Catalog, layout: str = "") -> ServingTier:
     """The prediction of a fleet on a device, in a kind of layout (`serving_constants.layout_kind`)."""
     tier = fleet_tier(fleet, arch)
+    if published_rate(fleet, arch, device) is not None:
+        return ServingTier(
+            tier="measured", engine=device.engine, family=device.family, constants=TEXTBOOK, tag="measured"
+        )
     if tier != "analytic" or catalog.serving is None:  # a catalog may bring no constants of its own: textbook ones
         tag = "measured" if tier == "measured" else "uncalibrated"
         engine = fleet_engine(fleet) if tier == "analytic" else ""

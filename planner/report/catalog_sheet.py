@@ -137,6 +137,11 @@ def _provenance(provenance: Mapping[str, Provenance], name: str) -> Provenance |
 
 def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
     """A fact, or the facts of a mapping or link, as plain values."""
+    if name == "published":
+        return [
+            (f"{name}.{one.model}.{one.weights}", f"{one.output_tokens_per_s:,.0f} tokens/s, one user on {one.devices}")
+            for one in value
+        ]
     if isinstance(value, Mapping):
         return [(f"{name}.{key}", part) for key, part in value.items()]
     if hasattr(value, "__dataclass_fields__"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from planner import units
@@ -11,11 +11,12 @@ from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.plan_words import spaced
 
 if TYPE_CHECKING:
-    from planner.plan.memory.model import AnswerRow, Column, Fits, Layer, MemoryDocument, TrainingMemory
+    from planner.plan.memory.model import AnswerRow, CardFit, Column, Fits, Layer, MemoryDocument, TrainingMemory
 
 _BAR = 48
 _TRAINED: Final = ("states_bytes", "eager_bytes", "flash_bytes", "stored_input_bytes")
 _SERVED: Final = ("weight_bytes", "kv_bytes_per_token", "kv_bytes_per_request")
+_NONE = "none do"
 _STATES = ("weights", "gradients", "optimizer")
 
 
@@ -46,6 +47,7 @@ def _blocks(document: MemoryDocument) -> list[Block]:
         Lines(lines=tuple(_minimum(document)) if document["kind"] == "training" else ()),
         _answer(document),
         _cards(document),
+        *_ways_out(document),
         _layers(document),
         _rules(document),
         Lines(lines=(f" Equations  {' '.join(document['equations'])}",)),
@@ -78,7 +80,9 @@ def _asked(document: MemoryDocument) -> str:
     sharding = "not sharded" if asked["sharding"] == "none" else asked["sharding"]
     axes = [f"{axis}{asked[axis]}" for axis in ("dp", "tp", "pp", "cp", "ep") if asked[axis] > 1]
     spread = _spread(asked["devices"], axes)
-    return f"training with {asked['optimizer']}, {precision} · {size} · {spread}, {sharding}"
+    rank = asked["lora_rank"]
+    method = "" if rank is None else f" of LoRA adapters, rank {rank} on frozen {asked['lora_base']}"
+    return f"training{method} with {asked['optimizer']}, {precision} · {size} · {spread}, {sharding}"
 
 
 def _spread(devices: int, axes: list[str]) -> str:
@@ -107,7 +111,7 @@ def _gb(size_bytes: float) -> str:
 
 
 def _note(document: MemoryDocument, name: str) -> str:
-    if document["kind"] == "training":
+    if document["kind"] == "training" and document["asked"]["lora_rank"] is None:
         recipe = document["per_parameter_bytes"]
         for state in ("weights", "gradients", "optimizer"):
             if state == name:
@@ -140,11 +144,87 @@ def _minimum(document: TrainingMemory) -> list[str]:
 def _cards(document: MemoryDocument) -> Block:
     names = [column["name"] for column in document["columns"]]
     what = "batch" if document["kind"] == "training" else "requests"
+    shown = [one for one in document["cards"] if _is_shown(one)]
+    rows: list[list[str]] = []
+    for run, holds in _runs(shown, names):
+        if holds or len(run) == 1:
+            rows += [_card_row(one, names) for one in run]
+            continue
+        rows.append([f"{_size(run[0])} to {_size(run[-1])}: {_devices(run)}", "", *("no" for _ in names)])
+    others = [one for one in document["cards"] if not _is_shown(one)]
+    notes = (f"and {_devices(others)} that none here rents out: --fit NAME, or -o json for all",) if others else ()
+    heads = columns(f"Fits? largest {what} on", ">usable", *(f">{name}" for name in names))
+    return Grid(columns=heads, rows=rows, notes=notes)
+
+
+def _is_shown(one: CardFit) -> bool:
+    """What was asked for, and what can be rented."""
+    return bool(one["offers"]) or (len(one["devices"]) < 2 and ":" not in one["label"])
+
+
+def _runs(cards: Sequence[CardFit], names: Sequence[str]) -> list[tuple[list[CardFit], bool]]:
+    """Cards in order: those that hold nothing in one run, but for the largest of them."""
+    empty = [one for one in cards if not any(one["columns"][name]["largest_batch"] for name in names)]
+    nearest = max(empty, key=lambda one: one["usable_bytes"], default=None)
+    runs: list[tuple[list[CardFit], bool]] = []
+    for one in cards:
+        holds = one is nearest or one not in empty
+        if runs and runs[-1][1] == holds:
+            runs[-1][0].append(one)
+        else:
+            runs.append(([one], holds))
+    return runs
+
+
+def _card_row(one: CardFit, names: Sequence[str]) -> list[str]:
+    return [one["label"], units.format_bytes(one["usable_bytes"]), *(_verdict(one["columns"][name]) for name in names)]
+
+
+def _size(one: CardFit) -> str:
+    return one["label"].partition(":")[0]
+
+
+def _devices(cards: Sequence[CardFit]) -> str:
+    count = sum(max(1, len(one["devices"])) for one in cards)
+    return f"{count} device{'s' * (count > 1)}"
+
+
+def _ways_out(document: MemoryDocument) -> list[Block]:
+    """Where nothing fits as asked: more devices of a kind, or something changed on as many."""
+    ways = document["ways_out"]
+    if ways is None:
+        return []
+    shown = {one["label"] for one in document["cards"] if _is_shown(one)}
+    kinds = [one for one in ways["more_devices"] if one["card"] in shown]
+    names = list(ways["more_devices"][0]["devices"])
     rows = [
-        [one["label"], units.format_bytes(one["usable_bytes"]), *(_verdict(one["columns"][name]) for name in names)]
-        for one in document["cards"]
+        [one["card"], *(_NONE if (count := one["devices"][name]) is None else f"{count:,}" for name in names)]
+        for one in kinds
     ]
-    return Grid(columns=columns(f"Fits? largest {what} on", ">usable", *(f">{name}" for name in names)), rows=rows)
+    if document["kind"] == "training":
+        note = f"in all, data parallel, with {ways['column']}: --devices N --sharding zero-3"
+    else:
+        note = "a replica, tensor parallel: --tp N"
+    heads = columns("Way out: devices, the fewest", *(f">{name}" for name in names))
+    enough = [row for row in rows if any(cell != _NONE for cell in row[1:])]
+    short = [row[0] for row in rows if row not in enough]
+    smaller = " and smaller" if len(short) > 1 else ""
+    never = (f"of {short[-1]}{smaller} no number is enough",) if short else ()
+    more = Grid(columns=heads, rows=enough, notes=(note, *never) if enough else never)
+    changes = [
+        [one["change"], _gb(one["total_bytes"]), _fits_from(one["fits_on"], shown), one["flags"]]
+        for one in ways["changes"]
+    ]
+    other = Grid(columns=columns("Way out: one change", ">per device", "Fits then on", "Ask with"), rows=changes)
+    return [more, other] if kinds else [other]
+
+
+def _fits_from(fits_on: Sequence[str], shown: Collection[str]) -> str:
+    """The smallest card of those that fit, which can be rented where one can."""
+    if not fits_on:
+        return "none of these"
+    smallest = next((label for label in fits_on if label in shown), fits_on[0])
+    return smallest + (", larger" if len(fits_on) > 1 else "")
 
 
 def _verdict(fit: Fits) -> str:

@@ -56,6 +56,7 @@ REASONS = {
     "too-slow": "too slow to plan with",
     "shape-unknown": "only the model's size is known",
     "bandwidth-unknown": "memory bandwidth unknown",
+    "unpublished": "only its vendor serves on it, and nothing is published",
     "not-run": "the engine runs no such device or format",
     "no-kernels": "no kernels for 8-bit floats in the engine",
 }

@@ -371,7 +371,7 @@ def test_a_fleet_may_hold_more_shapes_than_one_job_connects() -> None:
 @pytest.mark.parametrize(
     "name",
     ["k80-12gb", "p100-sxm2-16gb", "v100-sxm2-16gb", "v100-pcie-32gb", "t4", "rtx-3090", "rtx-4090", "a10g", "l4",
-     "a100-sxm-40gb", "a100-sxm-80gb", "sn40l", "tpu-v2", "tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e",
+     "a100-sxm-40gb", "a100-sxm-80gb", "tpu-v2", "tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e",
      "tpu-v7x"],
 )  # fmt: skip
 def test_every_founding_device_serves_a_small_model(name: str) -> None:

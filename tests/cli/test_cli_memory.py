@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from planner.architecture.load import load_model
-from planner.plan.memory import question, serving
+from planner.catalog.load import load_catalog
+from planner.plan.memory import cards, question, serving
 from tests.cli.conftest import Run, check_golden
 
 GPT2 = ("memory", "gpt2-xl", "--batch", "32", "--sequence", "1000")
@@ -83,7 +84,7 @@ def test_layers_and_the_rest_add_up(run: Run, model: str) -> None:
 @pytest.mark.parametrize("variant", question.DEFAULT_VARIANTS, ids=lambda variant: variant.name)
 def test_one_more_would_not_fit(goal: str, variant: question.Variant) -> None:
     asked = question.TrainingQuestion(arch=load_model("llama-3.2-1b"), sequence_length=2048, batch=2)
-    card = question.marketed_card(40)
+    card = cards.marketed_card(40)
     document = question.training_document(asked, cards=[card], solve_for=goal)
     value = next(entry["value"] for entry in document["answer"] if entry["column"] == variant.name)
     key = {"batch": "batch", "context": "sequence_length"}[goal]
@@ -93,7 +94,7 @@ def test_one_more_would_not_fit(goal: str, variant: question.Variant) -> None:
 
 def test_fewest_devices_are_the_fewest() -> None:
     asked = question.TrainingQuestion(arch=load_model("llama-3.1-8b"), sequence_length=2048)
-    card, variant = question.marketed_card(24), question.DEFAULT_VARIANTS[3]
+    card, variant = cards.marketed_card(24), question.DEFAULT_VARIANTS[3]
     document = question.training_document(asked, cards=[card], solve_for="devices")
     entry = next(entry for entry in document["answer"] if entry["column"] == variant.name)
     stage = question.SHARDING.index(entry["note"].removeprefix("sharding "))
@@ -104,7 +105,7 @@ def test_fewest_devices_are_the_fewest() -> None:
 
 def test_devices_without_any_answer_say_so() -> None:
     asked = question.TrainingQuestion(arch=load_model("gpt2-xl"), sequence_length=1000, batch=32)
-    document = question.training_document(asked, cards=[question.marketed_card(16)], solve_for="devices")
+    document = question.training_document(asked, cards=[cards.marketed_card(16)], solve_for="devices")
     assert document["answer"][0]["value"] is None
     assert "does not fit" in document["answer"][0]["note"]
 
@@ -122,7 +123,7 @@ def test_serving_counts_cache_by_architecture(run: Run) -> None:
 @pytest.mark.parametrize("weights", ["bf16", "int4"])
 def test_serving_answers_are_the_largest(weights: str) -> None:
     asked = serving.ServingQuestion(arch=load_model("llama-3.1-8b"), context=4096, concurrency=8, formats=(weights,))
-    card = question.marketed_card(24)
+    card = cards.marketed_card(24)
     longest = serving.serving_document(asked, cards=[card], solve_for="context")["answer"][0]["value"]
     assert asked.fits(weights, card, context=longest)
     assert not asked.fits(weights, card, context=longest + serving_page(asked))
@@ -177,6 +178,8 @@ def test_formats_agree(run: Run) -> None:
         (("gpt2-xl", "--serve", "--weights", "fp7"), "unknown-format"),
         (("gpt2-xl", "--fit", "80"), "missing-unit"),
         (("gpt2-xl", "--fit", "1MB"), "out-of-range"),
+        (("gpt2-xl", "--lora-base", "nf4"), "no-adapters"),
+        (("gpt2-xl", "--serve", "--lora", "8"), "wrong-flag"),
     ],
 )
 def test_questions_that_make_no_sense(run: Run, arguments: tuple[str, ...], reference: str) -> None:
@@ -190,3 +193,79 @@ def test_a_card_by_its_name(run: Run) -> None:
     card = ask(run, "gpt2-xl", "--fit", "h100-sxm-80gb")["cards"][0]
     assert card["label"] == "h100-sxm-80gb"
     assert card["capacity_bytes"] == 80 * 2**30
+
+
+@pytest.mark.parametrize("use", ["training", "serving"])
+def test_every_device_of_the_catalog_that_is_used_is_on_one_card(use: str) -> None:
+    catalog = load_catalog()
+    listed = [name for one in cards.catalog_cards(catalog, use) for name in one.devices]
+    assert sorted(listed) == sorted(name for name, device in catalog.devices.items() if use in device.uses)
+    for one in cards.catalog_cards(catalog, use):
+        assert {catalog.devices[name].memory_bytes for name in one.devices} == {one.capacity_bytes}
+
+
+def test_a_13b_is_told_the_larger_cards_and_the_fewest_of_the_smaller(run: Run) -> None:
+    """16 bytes of each of 13 billion parameters are 208 GB: a card of 288 GB holds them, and three of 80 GB share them.
+
+    ZeRO (arXiv 1910.02054, figure 1): stage 1 keeps 4 Φ + 12 Φ / N, stage 2 2 Φ + 14 Φ / N, stage 3 16 Φ / N.
+    """
+    document = ask(run, "llama-2-13b")
+    fits = {
+        name for one in document["cards"] if any(c["fits"] for c in one["columns"].values()) for name in one["devices"]
+    }
+    assert {"b300-sxm", "mi355x", "mi325x"} <= fits
+    assert not fits & {"h100-sxm-80gb", "h200-sxm", "b200-sxm"}
+    fewest = {one["card"]: one["devices"] for one in document["ways_out"]["more_devices"]}
+    states, usable = 13_015_864_320, 80 * 2**30 - 1.5e9
+    for stage, kept in (("zero-1", (4, 12)), ("zero-2", (2, 14))):
+        found = fewest["80 GB: h100-sxm-80gb +7"][stage]
+        assert states * (kept[0] + kept[1] / found) < usable
+        assert states * (kept[0] + kept[1] / max(1, found - 2)) > usable - 6e9
+    text = run("memory", "llama-2-13b").out
+    assert "Way out: devices, the fewest" in text
+    assert "8 devices that none here rents out" in text
+    assert "| Way out: one change |" in run("memory", "llama-2-13b", "-o", "md").out
+
+
+@pytest.mark.parametrize("stage", ["zero-1", "zero-2", "zero-3"])
+def test_as_many_devices_as_are_told_fit_and_one_fewer_do_not(run: Run, stage: str) -> None:
+    told = ask(run, "llama-2-13b", "--fit", "80GB")["ways_out"]["more_devices"][0]["devices"][stage]
+    for devices, fits in ((told, True), (told - 1, False)):
+        flags = ("--devices", str(devices), "--sharding", stage, "--fit", "80GB")
+        assert ask(run, "llama-2-13b", *flags)["cards"][0]["columns"]["flash + full"]["fits"] is fits
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("llama-2-13b",),
+        ("gpt2-xl", "--batch", "64", "--recompute", "none", "--attention", "flash"),
+        ("llama-2-13b", "--lora", "8", "--batch", "40"),
+        ("llama-3.1-8b", "--serve", "--weights", "bf16", "--concurrency", "40"),
+    ],
+)
+def test_each_change_asked_for_with_its_flags_takes_what_was_told(run: Run, asked: tuple[str, ...]) -> None:
+    card = ("--fit", "24GB")
+    changes = ask(run, *asked, *card)["ways_out"]["changes"]
+    assert len(changes) >= 2
+    for change in changes:
+        flags = change["flags"].split()
+        named = [text for text in flags if text.startswith("--")]
+        kept = [text for index, text in enumerate(asked) if text not in named and asked[index - 1] not in named]
+        document = ask(run, *kept, *flags, *card)
+        totals = [column["total_bytes"] for column in document["columns"]]
+        assert any(total == pytest.approx(change["total_bytes"], rel=1e-12) for total in totals), change
+        fits = any(column["fits"] for column in document["cards"][0]["columns"].values())
+        assert fits is bool(change["fits_on"]), change
+
+
+def test_nothing_is_offered_where_all_fits(run: Run) -> None:
+    document = ask(run, "llama-3.2-1b", "--fit", "80GB")
+    assert document["ways_out"] is None
+    assert "Way out" not in run("memory", "llama-3.2-1b", "--fit", "80GB").out
+
+
+def test_experts_are_counted_in_whole_groups(run: Run) -> None:
+    """Eight ranks share the experts: devices come in eights."""
+    ways = ask(run, "mixtral-8x7b", "--ep", "8", "--dp", "8", "--fit", "80GB")["ways_out"]
+    assert all(count is None or count % 8 == 0 for count in ways["more_devices"][0]["devices"].values())

@@ -17,7 +17,10 @@ QUESTIONS: list[dict[str, Any]] = [
     question for path in sorted(FOLDER.glob("*.yaml")) for question in read_yaml(path).data
 ]
 FEW = 6  # in the default tier
-CHECKED = {"layout", "least", "most", "never", "devices", "providers", "status", "warns", "cheaper_first"}
+CHECKED = {
+    "layout", "least", "most", "never", "replica", "devices", "providers", "price_models", "status", "warns",
+    "cheaper_first",
+}  # fmt: skip
 
 
 def rows_of(document: Any) -> list[Any]:
@@ -41,6 +44,11 @@ def differences(question: dict[str, Any]) -> list[str]:
         never = expect.get("never")
         if never and layout["pp"] > never["pp_above"] and layout["sharding"] in never["sharding"]:
             found.append(f"{layout['sharding']} under pp {layout['pp']}")
+        size, bounds = row.get("devices_per_replica", 0), expect.get("replica", {})
+        if not bounds.get("least", 0) <= size <= bounds.get("most", size):
+            found.append(f"{size} devices a replica")
+        if row["price_model"] not in expect.get("price_models", [row["price_model"]]):
+            found.append(row["price_model"])
         if row["device"] not in expect.get("devices", [row["device"]]):
             found.append(row["device"])
         if row["provider"] not in expect.get("providers", [row["provider"]]):
@@ -57,12 +65,17 @@ def differences(question: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("question", sampled(QUESTIONS, FEW), ids=lambda one: one["id"])
 def test_the_answer_is_what_an_expert_expects(question: dict[str, Any]) -> None:
-    assert differences(question) == [], question["question"]
+    found = differences(question)
+    if "fails" in question:
+        assert found, f"answered as an expert does by now: drop 'fails' of {question['id']}"
+        pytest.xfail(question["fails"])
+    assert found == [], question["question"]
 
 
 def test_every_question_has_a_source_and_expects_something_that_is_looked_at() -> None:
-    assert len({one["id"] for one in QUESTIONS}) == len(QUESTIONS) >= 20
+    assert len({one["id"] for one in QUESTIONS}) == len(QUESTIONS) >= 40
     for one in QUESTIONS:
         assert len(one["source"]) > 20, one["id"]
         assert one["expect"], one["id"]
+        assert len(one.get("fails", "a reason in words")) >= 17, one["id"]
         assert set(one["expect"]) <= CHECKED, one["id"]

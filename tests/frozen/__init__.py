@@ -16,7 +16,7 @@ from planner.scenario.schema import Scenario
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "hardware"
 COMMIT = "e2d9ba0"
-DIGEST = "c7af1c8b08fb52da487de12be9ca1e7e502efc54c2479b9902ca8474dea094b6"
+DIGEST = "f8261eba5bc6377044fb10189d58fb67417d354d69963261b8a293320ef2d94f"
 
 
 @cache

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.catalog.model import Band, Catalog
+from planner.catalog.model import Band, Catalog, PublishedRate
+from planner.estimate.published import published_rate
 from planner.estimate.recall import Recall
 from planner.estimate.resolve import peaks_of, serving_machine
 from planner.estimate.resolve_serving import Requests, mixes_of, requests_of, row_limits, speculation_of
@@ -83,11 +84,12 @@ class OneReplica:
     tier: ServingTier
     requests: Requests  # by bucket
     engine: Replicas
+    published: PublishedRate | None = None
 
     @property
     def predicted(self) -> bool:
         """Whether its latencies are predicted at all."""
-        return fleet_tier(self.fleet, self.arch) == "analytic"
+        return fleet_tier(self.fleet, self.arch) == "analytic" and self.published is None
 
     def memory(self, requests: Requests) -> ServingMemory:
         """Memory of one device, an element for each kind of requests."""
@@ -134,8 +136,11 @@ class OneReplica:
         requests, given = self.requests, self.fleet.throughput_tokens_per_s_per_device
         if _first(self.memory(self._asked_mix()).missing_bytes) > 0:
             return [0.0] * len(requests.input_tokens)
+        layout = self.engine.replica.layout
+        if self.published is not None:
+            rate = self.published.output_tokens_per_s if _first(layout.tp) == self.published.devices else 0.0
+            return [rate / float(tokens) for tokens in requests.output_tokens]
         if given is not None:
-            layout = self.engine.replica.layout
             return [float(given_throughput_capacity(given, layout, tokens)) for tokens in requests.output_tokens]
         pairs = zip(requests.input_tokens, requests.output_tokens)
         return [_first(self._roofline(float(asked), float(made)).requests_per_s) for asked, made in pairs]
@@ -189,6 +194,16 @@ class OneReplica:
                 "decode_terms_s": point["decode_terms_s"],
                 "binds": f"{told}, batch by {point['batch_limit_by']}",
                 "point": point,
+            }
+        if self.published is not None:
+            return {
+                "tier": tier,
+                "batch": running,
+                "tpot_s": 1.0 / self.published.output_tokens_per_s,
+                "prefill_s": None,
+                "decode_terms_s": {},
+                "binds": "published rate of one user at a time",
+                "point": None,
             }
         if self.fleet.throughput_tokens_per_s_per_device is not None:
             return {
@@ -340,6 +355,7 @@ def one_replica(
         constants=tier.constants,
         speculation=speculation_of(fleet),
     )
+    published = published_rate(fleet, arch, facts.device)
     by_engine = fleet_tier(fleet, arch) == "analytic"
     engine = Replicas(
         arch=arch,
@@ -349,7 +365,9 @@ def one_replica(
         margins=tier.margins(fleet.confidence_share),
     )
     requests = requests_of(fleet.traffic, fleet.prefix_cached or 0.0)
-    return OneReplica(fleet=fleet, arch=arch, role=role, tier=tier, requests=requests, engine=engine)
+    return OneReplica(
+        fleet=fleet, arch=arch, role=role, tier=tier, requests=requests, engine=engine, published=published
+    )
 
 
 def _band(band: Band | None, margin: float) -> MeasuredError | None:

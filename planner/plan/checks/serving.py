@@ -16,6 +16,7 @@ import numpy as np
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
 from planner.estimate.kernels import lacks_kernels, not_run
+from planner.estimate.published import unpublished
 from planner.estimate.resolve_serving import bucket_demands, fleet_levels, level_demands
 from planner.estimate.serving_fleet import ROLES, WHOLE
 from planner.estimate.serving_tiers import blended
@@ -53,7 +54,7 @@ def serving_findings(
         if facts is None:
             continue
         problems = list(serving_layout_findings(fleet, arch, row["layout"], facts.shape))
-        problems = problems or list(_legal(fleet, row, facts))
+        problems = problems or list(_legal(fleet, arch, row, facts))
         yield from problems
         if problems:
             continue
@@ -154,8 +155,10 @@ def _row(check: Copy, scenario: Scenario, row: ServingAllocation, rates: Sequenc
     yield from cell_findings("wrong-energy", fleet.name, row, energy_cells(check.catalog, facts, row["count"], hours))
 
 
-def _legal(fleet: ServingFleet, row: ServingAllocation, facts: OfferFacts) -> Iterator[Finding]:
+def _legal(fleet: ServingFleet, arch: Architecture, row: ServingAllocation, facts: OfferFacts) -> Iterator[Finding]:
     split, per_shape = row["layout"], facts.shape.devices
+    if refused := unpublished(fleet, arch, facts.device, per_shape):
+        yield Finding("unpublished", f"{fleet.name}: {refused}")
     if refused := not_run(fleet, facts.device):
         yield Finding("not-run", f"{fleet.name}: {refused}")
     if lacks_kernels(fleet, facts.device):

@@ -33,6 +33,8 @@ class TrainingAsked(TypedDict):
     cp: int
     ep: int
     sharding: str
+    lora_rank: int | None
+    lora_base: str | None
     devices: int
 
 
@@ -91,12 +93,38 @@ class Fits(TypedDict):
 
 
 class CardFit(TypedDict):
-    """What fits on one card, by column."""
+    """What fits on one card, by column; of the catalog: the devices of that size and how often they are offered."""
 
     label: str
     capacity_bytes: float
     usable_bytes: float
+    devices: list[str]
+    offers: int
     columns: dict[str, Fits]
+
+
+class FewestDevices(TypedDict):
+    """Least number of devices of a card that hold what one does not, by sharding or by format of weights."""
+
+    card: str
+    devices: dict[str, int | None]
+
+
+class WithChange(TypedDict):
+    """One thing changed and all else as asked: what a device holds then, and on which cards that fits."""
+
+    change: str
+    flags: str
+    total_bytes: float
+    fits_on: list[str]
+
+
+class WaysOut(TypedDict):
+    """What would mend it on the cards that hold nothing of what was asked."""
+
+    column: str
+    more_devices: list[FewestDevices]
+    changes: list[WithChange]
 
 
 class Found(TypedDict):
@@ -164,6 +192,7 @@ class MemoryCells(TypedDict):
     schema: Literal["plan/memory/v1"]
     model: ModelHead
     cards: list[CardFit]
+    ways_out: WaysOut | None
     answer: list[AnswerRow] | None
     rules: list[Rule]
     equations: list[str]

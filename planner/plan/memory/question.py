@@ -20,7 +20,9 @@ from planner.errors import UsageError
 from planner.estimate.layout import Layout
 from planner.estimate.terms import Terms
 from planner.estimate.training import TrainingSpec, training_memory
+from planner.plan.memory.cards import Card
 from planner.plan.memory.rules import training_rules
+from planner.plan.memory.ways import fewest_devices, training_ways, unfit
 
 if TYPE_CHECKING:
     from planner.plan.memory.model import (
@@ -38,36 +40,10 @@ if TYPE_CHECKING:
 
 SHARDING = ("none", "zero-1", "zero-2", "zero-3")
 RECOMPUTE = ("none", "selective", "full")
-CARDS_GIB = (16, 24, 32, 40, 80)
 _EQUATIONS = (
     "EQ-MEM-2", "EQ-MEM-3", "EQ-MEM-4", "EQ-MEM-14", "EQ-MEM-15", "EQ-ACT-5", "EQ-ACT-6", "EQ-ACT-7", "EQ-ACT-17",
 )  # fmt: skip
 LARGEST = 2**20  # nothing is searched beyond
-MOST_DEVICES = 2**16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """A device to fill: its label, its capacity, and what a process may use of it.  [B]"""
-
-    label: str
-    capacity_bytes: float
-    usable_bytes: float
-
-
-def card(label: str, capacity_bytes: float, reserved_bytes: float | None = None) -> Card:
-    """A card of a capacity, less what the driver and the context take."""
-    reserved = float("nan") if reserved_bytes is None else reserved_bytes
-    return Card(
-        label=label,
-        capacity_bytes=capacity_bytes,
-        usable_bytes=float(mem.usable_memory_bytes(capacity_bytes, reserved)),
-    )
-
-
-def marketed_card(gigabytes: float) -> Card:
-    """A card as it is sold: "80 GB" holds 80 × 2^30 bytes."""
-    return card(f"{gigabytes:g} GB", gigabytes * 2.0**30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +92,8 @@ class TrainingQuestion:
     cp: int = 1
     ep: int = 1
     sharding: str = "none"
+    lora_rank: int | None = None  # None: all weights are trained
+    lora_base: str = "bf16"  # format of the frozen weights
     variants: tuple[Variant, ...] = field(default=DEFAULT_VARIANTS)
 
     def layout(self, variant: Variant, **changed: Any) -> Layout:
@@ -143,6 +121,8 @@ class TrainingQuestion:
             precision=self.precision,
             optimizer=self.optimizer,
             attention=variant.attention,
+            lora_rank=self.lora_rank,
+            lora_base=self.lora_base,
         )
         return training_memory(self.arch, spec, self.layout(variant, **changed))
 
@@ -172,8 +152,9 @@ def training_document(
 ) -> TrainingMemory:
     """Memory of every column, what fits on which card, the answer asked for, and other tools' rules."""
     check_training(question)
-    cards = tuple(cards) or tuple(marketed_card(size) for size in CARDS_GIB)
     columns = [_column(question, variant) for variant in question.variants]
+    told = [_fit(question, one, columns) for one in cards]
+    least = _minimum(question, columns)
     return {
         "schema": "plan/memory/v1",
         "kind": "training",
@@ -181,11 +162,17 @@ def training_document(
         "asked": _asked(question),
         "per_parameter_bytes": _recipe(question),
         "columns": columns,
-        "cards": [_fit(question, one, columns) for one in cards],
+        "cards": told,
+        "ways_out": training_ways(question, unfit(cards, told), least["column"]),
         "answer": _solve(question, cards, solve_for) if solve_for else None,
-        "rules": training_rules(question.arch, question.batch, question.sequence_length, _recipe(question)["total"]),
+        "rules": training_rules(
+            question.arch,
+            question.batch,
+            question.sequence_length,
+            _recipe(question)["total"] if question.lora_rank is None else None,
+        ),
         "layers": _layers(question) if per_layer else None,
-        "minimum": _minimum(question, columns),
+        "minimum": least,
         "equations": list(_EQUATIONS),
     }
 
@@ -218,6 +205,8 @@ def _asked(question: TrainingQuestion) -> TrainingAsked:
         "cp": question.cp,
         "ep": question.ep,
         "sharding": question.sharding,
+        "lora_rank": question.lora_rank,
+        "lora_base": None if question.lora_rank is None else question.lora_base,
         "devices": question.dp * question.tp * question.pp * question.cp,
     }
 
@@ -273,6 +262,8 @@ def _fit(question: TrainingQuestion, one: Card, columns: Sequence[TrainingColumn
         "label": one.label,
         "capacity_bytes": one.capacity_bytes,
         "usable_bytes": one.usable_bytes,
+        "devices": list(one.devices),
+        "offers": one.offers,
         "columns": {
             variant.name: {
                 "fits": column["total_bytes"] <= one.usable_bytes,
@@ -341,17 +332,12 @@ def _beyond(value: int) -> str:
 
 def _fewest_devices(question: TrainingQuestion, variant: Variant, usable_bytes: float) -> Found:
     """Fewest data-parallel copies of the split such that the states are sharded thin enough."""
-    counts = np.arange(1, MOST_DEVICES + 1)
-    split = question.tp * question.pp * question.cp
-    best: tuple[int, str] | None = None
-    for stage, name in enumerate(SHARDING):
-        total = question.memory(variant, dp=counts, sharding=stage).total
-        fits = np.flatnonzero(np.broadcast_to(total, counts.shape) <= usable_bytes)
-        if len(fits) and (best is None or int(counts[fits[0]]) * split < best[0]):
-            best = (int(counts[fits[0]]) * split, name)
-    if best is None:
+    found = [(fewest_devices(question, variant, stage)(usable_bytes), name) for stage, name in enumerate(SHARDING)]
+    enough = [(devices, name) for devices, name in found if devices is not None]
+    if not enough:
         return {"value": None, "unit": "devices", "note": "does not fit, however thin the states are sharded"}
-    return {"value": best[0], "unit": "devices", "note": f"sharding {best[1]}"}
+    devices, name = min(enough, key=lambda one: one[0])
+    return {"value": devices, "unit": "devices", "note": f"sharding {name}"}
 
 
 def single_layers(arch: Architecture) -> list[tuple[str, int, Architecture]]:

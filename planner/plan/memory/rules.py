@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 _VALUE_BYTES = 2  # the founding rule counts 16-bit values
 
 
-def training_rules(arch: Architecture, batch: int, sequence_length: int, state_bytes: float) -> list[Rule]:
-    """ZeRO's 16 bytes, the founding activation rule, and the largest-part rule of another tool."""
+def training_rules(arch: Architecture, batch: int, sequence_length: int, state_bytes: float | None) -> list[Rule]:
+    """ZeRO's 16 bytes, the founding activation rule, and the largest-part rule of another tool.
+
+    `state_bytes` are those of one parameter; None where most of them are frozen.
+    """
     states = float(adam_mixed_precision_state_bytes(arch.parameters))
-    matches = "matches" if state_bytes == states / arch.parameters else f"this recipe takes {state_bytes:g} B/param"
+    matches = "if all weights were trained"
+    if state_bytes is not None:
+        matches = "matches" if state_bytes == states / arch.parameters else f"this recipe takes {state_bytes:g} B/param"
     rules = [
         _rule("16·Φ (ZeRO)", states, "model states", f"Adam, 16-bit mixed precision: {matches}", "EQ-MEM-1"),
         _rule(

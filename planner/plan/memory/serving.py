@@ -19,8 +19,10 @@ from planner.estimate.serving import (
 )
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_step import sequence_cache_bytes
-from planner.plan.memory.question import Card, largest, marketed_card, model_head, single_layers
+from planner.plan.memory.cards import Card
+from planner.plan.memory.question import largest, model_head, single_layers
 from planner.plan.memory.rules import serving_rules
+from planner.plan.memory.ways import serving_ways, unfit
 
 if TYPE_CHECKING:
     from planner.plan.memory.model import (
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
         ServingMemoryTold,
     )
 
-CARDS_GIB = (16, 24, 40, 48, 80)
 DEFAULT_FORMATS = ("bf16", "fp8", "int4")
 PLENTY_BYTES = 2.0**60
 _DEGREES = tuple(2**exponent for exponent in range(11))
@@ -71,6 +72,10 @@ class ServingQuestion:
         layout = ReplicaLayout(devices=tp * self.pp, tp=tp, pp=self.pp, ep=self.ep)
         return serving_memory(self.arch, spec, layout, _machine(memory_bytes))
 
+    def needed_bytes(self, weights: str) -> float:
+        """Bytes of the fullest device with all requests, whatever it has."""
+        return float(self.memory(weights, PLENTY_BYTES).terms.total)
+
     def fits(self, weights: str, one: Card, **changed: Any) -> bool:
         """Whether all requests fit together."""
         held = self.memory(weights, one.capacity_bytes, **changed)
@@ -89,7 +94,7 @@ def serving_document(
     if not arch.layers:
         raise UsageError.of("no-layers", f"the cache of {arch.name} is unknown: only its size is given")
     _check_split(question)
-    cards = tuple(cards) or tuple(marketed_card(size) for size in CARDS_GIB)
+    told = [_fit(question, one) for one in cards]
     token_bytes = float(kv_cache_bytes_of_token(arch, question.cache_format(), 1))
     return {
         "schema": "plan/memory/v1",
@@ -107,7 +112,8 @@ def serving_document(
         },
         "kv_bytes_per_token": token_bytes,
         "columns": [_column(question, weights) for weights in question.formats],
-        "cards": [_fit(question, one) for one in cards],
+        "cards": told,
+        "ways_out": serving_ways(question, unfit(cards, told)),
         "answer": _solve(question, cards, solve_for) if solve_for else None,
         "rules": serving_rules(arch),
         "layers": _layers(question) if per_layer else None,
@@ -131,7 +137,7 @@ def _column(question: ServingQuestion, weights: str) -> ServingColumn:
         "weights": weights,
         "whole_model_bytes": weight_bytes_of_model(question.arch, weights),
         "terms_bytes": held.terms.row(0),
-        "total_bytes": float(held.terms.total),
+        "total_bytes": question.needed_bytes(weights),
     }
 
 
@@ -145,6 +151,8 @@ def _fit(question: ServingQuestion, one: Card) -> CardFit:
         "label": one.label,
         "capacity_bytes": one.capacity_bytes,
         "usable_bytes": usable,
+        "devices": list(one.devices),
+        "offers": one.offers,
         "columns": columns,
     }
 
@@ -177,12 +185,20 @@ def _longest_context(question: ServingQuestion, weights: str, one: Card) -> Foun
     return {"value": tokens or None, "unit": "tokens", "note": note if tokens else "not even one token fits"}
 
 
-def _fewest_devices(question: ServingQuestion, weights: str, one: Card) -> Found:
+def fewest_split(question: ServingQuestion, weights: str, one: Card) -> int | None:
+    """Fewest devices over which tensors, as the heads allow, are split thin enough; None where no split is enough."""
     for tp in _DEGREES:
         legal = all(group.query_heads % tp == 0 for group in question.arch.layers)
         if legal and question.fits(weights, one, tp=tp):
-            return {"value": tp * question.pp, "unit": "devices", "note": f"tp{tp}"}
-    return {"value": None, "unit": "devices", "note": "no tensor split that the heads allow is enough"}
+            return int(tp * question.pp)
+    return None
+
+
+def _fewest_devices(question: ServingQuestion, weights: str, one: Card) -> Found:
+    devices = fewest_split(question, weights, one)
+    if devices is None:
+        return {"value": None, "unit": "devices", "note": "no tensor split that the heads allow is enough"}
+    return {"value": devices, "unit": "devices", "note": f"tp{devices // question.pp}"}
 
 
 def _formats_that_fit(question: ServingQuestion, one: Card) -> AnswerRow:

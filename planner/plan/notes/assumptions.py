@@ -23,7 +23,7 @@ from planner.estimate.training_memory import FRAGMENTATION_SHARE
 from planner.plan.notes.calendar import bought_facts, bought_warnings, calendar_assumptions
 from planner.plan.notes.market import market_warnings
 from planner.plan.notes.run import run_assumptions
-from planner.plan.notes.serving import serving_assumptions, serving_warnings
+from planner.plan.notes.serving import published_rates, serving_assumptions, serving_warnings
 from planner.plan.rows.given import given_assumptions
 from planner.plan.rows.mixed import mix_assumptions
 from planner.units import format_count
@@ -39,7 +39,7 @@ def assumptions_of(candidates: Candidates, workloads: Sequence[Workload], bought
     """Everything that was not in the scenario and shaped the plan."""
     lines: list[str] = []
     for question in candidates.questions.values():
-        lines += _training(question) if isinstance(question, TrainingQuestion) else _serving(question)
+        lines += _training(question) if isinstance(question, TrainingQuestion) else _serving(question, workloads)
     lines += [*_hardware(candidates, workloads), *calendar_assumptions(candidates, bought)]
     return list(dict.fromkeys(lines))
 
@@ -66,7 +66,7 @@ def _training(question: TrainingQuestion) -> Iterator[str]:
         yield f"{job.name}: every token counts the same at any batch (no critical_batch given)"
 
 
-def _serving(question: ServingQuestion) -> Iterator[str]:
+def _serving(question: ServingQuestion, workloads: Sequence[Workload]) -> Iterator[str]:
     if isinstance(question, RatesQuestion):
         yield from given_assumptions(question)
         return
@@ -77,9 +77,11 @@ def _serving(question: ServingQuestion) -> Iterator[str]:
         yield f"{fleet.name}: replicas planned to {fleet.target_load:.0%} of what they can"
     if "weights" not in given:
         yield f"{fleet.name}: weights {fleet.weights}"
-    if question.tier == "analytic":
+    published, predicted = published_rates(question, workloads)
+    yield from published
+    if predicted and question.tier == "analytic":
         yield from serving_assumptions(question)
-    elif fleet.throughput_tokens_per_s_per_device is None:
+    elif predicted and fleet.throughput_tokens_per_s_per_device is None:
         yield f"{fleet.name}: roofline at 80 % of bandwidth, 50 % of compute, batch as large as memory allows"
     if not fleet.targets_s:
         yield f"{fleet.name}: no latency target"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.candidates.serving import ServingQuestion
 from planner.estimate.engines import DEFAULT_ENGINE, ENGINES, engine_rules
+from planner.estimate.published import published_rate
 from planner.estimate.resolve_run import DEFAULT_MTBF_PER_DEVICE_S
 from planner.estimate.resolve_serving import LONGEST_SPREADS
 from planner.estimate.serving_spares import repair_s
@@ -45,6 +46,23 @@ def serving_assumptions(question: ServingQuestion) -> Iterator[str]:
     if fleet.availability is not None:
         mtbf, gone = format_duration(DEFAULT_MTBF_PER_DEVICE_S), format_duration(repair_s(fleet))
         yield f"{fleet.name}: a device fails every {mtbf}, and its replica is replaced in {gone}"
+
+
+def published_rates(question: ServingQuestion, workloads: Sequence[Workload]) -> tuple[list[str], bool]:
+    """Rates that were published and stand in a plan, each with its source; whether anything of it is predicted."""
+    fleet, told = question.fleet, []
+    rows = [row["device"] for one in workloads if one["name"] == fleet.name for row in one["allocations"]]
+    for name in dict.fromkeys(rows):
+        device = question.catalog.devices[name]
+        found = published_rate(fleet, question.arch, device)
+        if found is not None:
+            fact = device.facts[f"published.{found.model}.{found.weights}"]
+            told.append(
+                f"{fleet.name}: {found.devices} {name} under {device.engine} make {found.output_tokens_per_s:,.0f} "
+                f"output tokens/s for one user at a time, as published ({fact.as_of}, {fact.source}); how many more "
+                "they make for several at once, and the time to the first token, are not published"
+            )
+    return told, not rows or len(told) < len(set(rows))
 
 
 def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -> Iterator[str]:

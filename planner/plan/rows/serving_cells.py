@@ -97,6 +97,15 @@ def _predicted(one: ReplicaSite, point: Point) -> Predicted:
             "binds": f"{_spaced(cells['binds'])}, batch by {cells['batch_limit_by']}",
             "point": cells,
         }
+    if one.published:
+        rate = one.published.output_tokens_per_s
+        return {
+            "tpot_s": 1.0 / rate,
+            "prefill_s": None,
+            "decode_terms_s": {},
+            "binds": "published rate of one user at a time",
+            "point": None,
+        }
     if one.fleet.throughput_tokens_per_s_per_device is not None:
         return {"tpot_s": None, "prefill_s": None, "decode_terms_s": {}, "binds": "given throughput", "point": None}
     return _roofline(one)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.catalog.model import Catalog, Device, Shape
+from planner.catalog.model import Catalog, Device, PublishedRate, Shape
 from planner.equations.registry import as_float
+from planner.estimate.published import published_rate
 from planner.estimate.recall import Recall
 from planner.estimate.resolve import peaks_of, serving_machine
 from planner.estimate.resolve_serving import Requests, requests_of, row_limits, speculation_of
@@ -63,7 +64,12 @@ class ReplicaSite:
     @property
     def analytic(self) -> bool:
         """Whether latencies are predicted at all."""
-        return fleet_tier(self.fleet, self.arch) == "analytic"
+        return fleet_tier(self.fleet, self.arch) == "analytic" and self.published is None
+
+    @property
+    def published(self) -> PublishedRate | None:
+        """What is published of the model here, which then stands in place of a prediction."""
+        return published_rate(self.fleet, self.arch, self.device)
 
     @cached_property
     def tier(self) -> ServingTier:
@@ -98,11 +104,12 @@ class ReplicaSite:
             constants=self.tier.constants,
             speculation=speculation_of(self.fleet),
         )
+        by_engine = fleet_tier(self.fleet, self.arch) == "analytic"
         return Replicas(
             arch=self.arch,
             recall=self.recall,
             replica=replica,
-            limits=row_limits(self.fleet, [(self.device, self.shape)], [1], by_engine=self.analytic),
+            limits=row_limits(self.fleet, [(self.device, self.shape)], [1], by_engine=by_engine),
             margins=self.tier.margins(self.fleet.confidence_share),
         )
 
