@@ -31,8 +31,7 @@ REFUSED = {
     ("a100-rules", "train-7b"),  # only the size of the model is known
     ("mixed-job", "pretrain-8b-1"),  # one job over unequal machines
     ("mixed-job", "pretrain-8b-2"),
-    ("tpu", "gemma-9b"),  # JAX and TensorFlow on TPUs
-    ("tpu", "bert-sized"),
+    ("tpu", "bert-sized"),  # a GPT-NeoX, which MaxText does not have
 }
 NODES = {"SKYPILOT_NODE_RANK": "0", "SKYPILOT_NODE_IPS": "10.0.0.1\n10.0.0.2", "MODEL": "/weights"}
 
