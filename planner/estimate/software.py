@@ -15,7 +15,10 @@ import numpy as np
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
+from planner.catalog.model import Device, Shape
+from planner.estimate.frameworks import planned_framework
 from planner.estimate.layout import Layout
+from planner.estimate.resolve import sequence_length_of
 from planner.scenario.schema import TrainingJob
 
 STAGES = ("none", "zero-1", "zero-2", "zero-3")
@@ -58,7 +61,6 @@ class Asked:
     device: str
     kind: str  # gpu | tpu | npu ...; "" unknown
     family: str
-    vendor: str
     part: bool = False  # several parts of devices, which do not join in collectives
     slices: int = 1  # nodes of one job; of TPUs, slices
     mixed: bool = False  # the batch is shared with machines of another offer
@@ -151,15 +153,57 @@ def lack(name: str, asked: Asked) -> Lack | None:
     return next((found for look in (_common, _by_table, _OWN[name]) for found in look(software, asked)), None)
 
 
-def able(asked: Asked) -> tuple[str, ...]:
-    """Programs that run an allocation, the one that it was predicted for first.
+def able(asked: Asked) -> list[str]:
+    """Programs that run an allocation: those that its time and memory were predicted for, then the others.
 
     Parameters
     ----------
     asked
         The allocation.
     """
-    return tuple(name for name in SOFTWARE if lack(name, asked) is None)
+    stage = STAGES.index(asked.layout.sharding)
+    row = planned_framework(asked.job.framework, "tpu" if asked.kind == "tpu" else "gpu", asked.family, stage).name
+    found = [name for name in SOFTWARE if lack(name, asked) is None]
+    return sorted(found, key=lambda name: row not in SOFTWARE[name].predicted)  # which keeps the order of equals
+
+
+def asked_on(
+    job: TrainingJob,
+    arch: Architecture,
+    split: Mapping[str, Any],
+    device: Device,
+    shape: Shape,
+    nodes: int,
+    *,
+    mixed: bool = False,
+) -> Asked:
+    """What programs are asked to run, of an allocation of a plan.
+
+    Parameters
+    ----------
+    job, arch
+        What is trained.
+    split
+        Its layout, as a plan tells it.
+    device, shape, nodes
+        What one job rents.
+    mixed
+        Whether machines of another offer share its batch.
+    """
+    sizes = {name: split[name] for name in ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batches")}
+    return Asked(
+        job=job,
+        arch=arch,
+        model=arch.name,
+        sequence_length=sequence_length_of(job, arch),
+        layout=Split(sharding=split["sharding"], recompute=split["recompute"], **sizes),
+        device=device.id,
+        kind=device.kind,
+        family=device.family,
+        part=shape.kind in ("mig", "share") and nodes * shape.devices > 1,
+        slices=nodes,
+        mixed=mixed,
+    )
 
 
 def can(software: Software, layout: Layout) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from planner.brief import brief, some
 from planner.carriers import dataclass
-from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
+from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch
 from planner.files import StrPath, contained_path, write_text
 
 
@@ -42,6 +42,9 @@ FORMATS = {
         Format(name="kubernetes", module="kubernetes", title="Kubernetes manifests (YAML)"),
     )
 }
+
+
+STARTERS = ("slurm", "kubernetes")  # which start programs on machines that somebody has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +118,27 @@ def launching(launch: Launch) -> tuple[str, ...]:
         The allocation.
     """
     return tuple(entry.name for entry in FORMATS.values() if _takes(entry, launch))
+
+
+def suggested(launches: Sequence[Launch]) -> str | None:
+    """The format to launch a plan with: one that takes all of it, else most; None where nothing takes any.
+
+    SkyPilot where it rents the very machines; then the programs themselves, the engine that was planned before others;
+    then what starts them on machines that are there.
+
+    Parameters
+    ----------
+    launches
+        Allocations of one plan.
+    """
+    from planner.export.skypilot import rents
+
+    able = [launching(launch) for launch in launches]
+    counts = {name: sum(name in names for names in able) for name in FORMATS}
+    counts["skypilot"] *= all(map(rents, launches))
+    engines = {launch.engine for launch in launches if isinstance(launch, ServingLaunch)}
+    order = sorted(counts, key=lambda name: (-counts[name], name != "skypilot", name in STARTERS, name not in engines))
+    return order[0] if order and counts[order[0]] else None
 
 
 def _takes(entry: Format, launch: Launch) -> bool:

@@ -52,7 +52,6 @@ def asked_of(launch: TrainingLaunch) -> Asked:
         device=machine.device,
         kind=machine.device_kind,
         family=machine.family,
-        vendor=machine.vendor,
         part=machine.shape_kind in ("mig", "share") and machine.devices // launch.jobs > 1,
         slices=launch.nodes_per_job,
         mixed=launch.group is not None,
