@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.api.checking import to_show
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
-from planner.errors import InfeasibleError, StoppedError, UsageError
+from planner.errors import InfeasibleError, InputError, StoppedError, UsageError
 from planner.plan.made_with import catalog_of_plan
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def export_plan(
     plan
         A plan, its document or the path of its file.
     form
-        torchrun, torchtitan, deepspeed, slurm, vllm, sglang, skypilot or kubernetes.
+        torchrun, torchtitan, deepspeed, trl, maxtext, slurm, vllm, sglang, skypilot or kubernetes.
     catalog
         That the plan was made with; default as the plan says.
     workload
@@ -62,6 +62,28 @@ def export_plan(
         message = f"the plan runs no workload '{workload}'" if workload else "the plan rents nothing"
         raise UsageError.of("unknown-workload", message, hint=f"it runs {names}" if names else "")
     return export(form, chosen)
+
+
+def launching_format(plan: PlanLike, catalog: Catalog | None = None) -> str | None:
+    """The format of `export_plan` that launches a plan, or most of it; None where none does, or there is no plan.
+
+    Parameters
+    ----------
+    plan
+        A plan, its document or the path of its file.
+    catalog
+        That the plan was made with; default as the plan says.
+    """
+    from planner.export import launches_of, suggested
+
+    document = document_of(plan)
+    if document["status"] not in _STATUS_WITH_PLAN:
+        return None
+    try:
+        catalog = catalog or catalog_of_plan(document)
+        return suggested(launches_of(to_show(plan, catalog), catalog, command=""))
+    except InputError:  # which the command itself will say
+        return None
 
 
 def _demand_plan(plan: Mapping[str, Any]) -> None:

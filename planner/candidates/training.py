@@ -35,6 +35,7 @@ from planner.estimate.frameworks import FRAMEWORKS, framework_can
 from planner.estimate.layout import Layout
 from planner.estimate.recall import figures_of
 from planner.estimate.resolve import host_bytes_per_device
+from planner.estimate.software import adapters_can
 from planner.estimate.step_distinct import Ways
 from planner.estimate.terms import Terms
 from planner.estimate.training import (
@@ -180,6 +181,8 @@ def _offered(question: TrainingQuestion, layout: Layout) -> Layout:
         return layout.select(np.flatnonzero(framework_can(framework, layout)))
     if "pp" in dict(question.rules.pinned):
         return layout
+    if question.job.lora is not None:
+        return layout.select(np.flatnonzero(adapters_can(layout)))
     return layout.select(np.flatnonzero((np.asarray(layout.pp) == 1) | (np.asarray(layout.sharding) < 2)))
 
 

@@ -25,6 +25,8 @@ class Target(StrEnum):
     torchrun = "torchrun"
     torchtitan = "torchtitan"
     deepspeed = "deepspeed"
+    trl = "trl"
+    maxtext = "maxtext"
     slurm = "slurm"
     vllm = "vllm"
     sglang = "sglang"
@@ -38,8 +40,8 @@ def export(
         Target,
         typer.Argument(
             metavar="FORMAT",
-            help="Of training: torchrun (Megatron-LM), torchtitan, deepspeed, slurm. Of serving: vllm, sglang. "
-            "Of both: skypilot, kubernetes.",
+            help="Of training: torchrun (Megatron-LM), torchtitan, deepspeed, trl, maxtext, slurm. "
+            "Of serving: vllm, sglang. Of both: skypilot, kubernetes.",
         ),
     ],
     plan: options.PlanOrScenario = None,

@@ -23,8 +23,9 @@ def next_steps(commands: Collection[str]) -> str:
         file = shlex.quote(scenarios[0])
         lines += ["", _found("scenario", scenarios), *_listed([(c.format(file), s) for c, s in _SCENARIO], commands)]
     if plans:
-        plan = shlex.quote(plans[0])
-        lines += ["", _found("plan", plans), *_listed([(c.format(plan), s) for c, s in _PLAN], commands)]
+        plan, launch = shlex.quote(plans[0]), _launch(plans[0])
+        steps = [(c.format(plan, launch), s) for c, s in _PLAN if launch or "{1}" not in c]
+        lines += ["", _found("plan", plans), *_listed(steps, commands)]
     return "\n".join([*lines, "", *_listed(_ALWAYS, commands)]) + "\n"
 
 
@@ -53,15 +54,32 @@ _SCENARIO: list[Step] = [
     ("plan reserve {}", "what to commit to, and what to rent"),
 ]
 _PLAN: list[Step] = [
-    ("plan explain {}", "why it is that one, term by term"),
-    ("plan report {} -o html --out report.html", "a page to show: figures, budget, sources"),
-    ("plan export skypilot {}", "files that launch it"),
-    ("plan verify {}", "checked again, without a solver"),
+    ("plan explain {0}", "why it is that one, term by term"),
+    ("plan report {0} -o html --out report.html", "a page to show: figures, budget, sources"),
+    ("plan export {1} {0}", "files that launch it"),
+    ("plan verify {0}", "checked again, without a solver"),
 ]
 _ALWAYS: list[Step] = [
     ("plan --help", "every command; plan COMMAND --help has examples"),
     ("plan --install-completion", "names and files by the Tab key"),
 ]
+
+
+def _launch(plan: str) -> str:
+    """The format that the rows of a plan name; kubernetes, which starts both, where they train and serve; or ""."""
+    import json
+
+    from planner import files
+    from planner.errors import InputError
+
+    try:
+        workloads = json.loads(files.read_text(plan))["workloads"]
+        rows = [row for workload in workloads for row in workload["allocations"]]
+        named = [row["software"] if "jobs" in row else [row["tier"]["engine"] or "vllm"] for row in rows]
+    except (InputError, ValueError, LookupError, TypeError):
+        return ""  # whose other commands say what is the matter with it
+    common = [name for name in (named[0] if named else []) if all(name in names for names in named)]
+    return common[0] if common else "kubernetes" if any(named) else ""
 
 
 def _found(kind: str, names: list[str]) -> str:

@@ -75,7 +75,7 @@ def solve(
             asked |= {"threads": threads, "seed": seed, "simulate": simulate}
             plan = api.solve(question, catalog, **asked, allow_suspect=allow_suspect)
     elapsed_s = time.monotonic() - started
-    _show(frame, plan, output, out, elapsed_s)
+    _show(frame, plan, catalog, output, out, elapsed_s)
     raise typer.Exit(_exit_code(plan, accept_incumbent))
 
 
@@ -97,7 +97,8 @@ def _others(best: int, within: str | None, previous: str | None, move_cost: str 
     return asked
 
 
-def _show(frame: Frame, plan: Any, output: Form, out: str | None, elapsed_s: float) -> None:
+def _show(frame: Frame, plan: Any, catalog: Any, output: Form, out: str | None, elapsed_s: float) -> None:
+    from planner.api.exporting import launching_format
     from planner.report.json import quoted
     from planner.report.plan import render_plan
 
@@ -107,6 +108,8 @@ def _show(frame: Frame, plan: Any, output: Form, out: str | None, elapsed_s: flo
         frame.emit(quoted(plan.to_json()).rstrip("\n") + "\n")
         return
     view = frame.view(view_file) | {"saved": saved, "elapsed_s": elapsed_s, "full": frame.verbose > 0}
+    if saved and output is Form.table:
+        view["launch"] = launching_format(plan, catalog) or ""
     frame.emit(render_plan(plan.document, output.value, **view), view_file)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch
 from planner.export.read import launches_of
-from planner.export.registry import FORMATS, Export, Format, Refusal, export
+from planner.export.registry import FORMATS, Export, Format, Refusal, export, launching, suggested
 
 __all__ = [
     "FORMATS",
@@ -22,4 +22,6 @@ __all__ = [
     "TrainingLaunch",
     "export",
     "launches_of",
+    "launching",
+    "suggested",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.export import quoting
 from planner.export.header import Blank, Target, header_lines
-from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
+from planner.export.launch import ExportFile, Launch, TrainingLaunch
 from planner.export.trainer import Command, run_folder, script
 from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
 
@@ -17,7 +17,6 @@ TARGET = Target(
     read="2026-11-21",
     source="deepspeedai/DeepSpeed:docs/_pages/config-json.md@00376da, deepspeed/runtime/zero/config.py@1b88ac3",
 )
-SOFTWARE = ("deepspeed", "megatron-deepspeed")
 BLANKS = (
     Blank(name="TRAIN_SCRIPT", meaning="your script, which calls deepspeed.initialize with --deepspeed_config"),
     Blank(name="CHECKPOINT_DIR", meaning="folder of checkpoints, seen by all nodes"),
@@ -81,8 +80,7 @@ def engine_config(launch: TrainingLaunch) -> dict[str, Any]:
     NotExpressible
         DeepSpeed has no setting for it.
     """
-    demand_launchable(launch)
-    _demand_deepspeed(launch)
+    demand_launchable(launch, "deepspeed")
     layout = launch.layout
     config: dict[str, Any] = {
         "train_batch_size": layout.global_batch_sequences,
@@ -101,31 +99,6 @@ def engine_config(launch: TrainingLaunch) -> dict[str, Any]:
     if layout.recompute != "none":
         config["activation_checkpointing"] = dict(_activations(launch))
     return config
-
-
-def _demand_deepspeed(launch: TrainingLaunch) -> None:
-    """Refuse what DeepSpeed cannot do by configuration alone, each with its own reason."""
-    job, layout = launch.job, launch.layout
-    if layout.pp > 1:
-        raise NotExpressible("a pipeline is code in DeepSpeed (PipelineModule), not configuration", "use torchrun")
-    if layout.cp > 1:
-        raise NotExpressible("context parallelism is code in DeepSpeed (Ulysses), not configuration",
-                             "use torchrun or torchtitan")  # fmt: skip
-    if layout.ep > 1:
-        raise NotExpressible("experts are split by code in DeepSpeed's MoE layer", "use torchrun or torchtitan")
-    if layout.tp > 1 and layout.sharding == "zero-3":
-        raise NotExpressible("DeepSpeed's tensor parallelism was read to go with zero-0 to zero-2",
-                             "use torchrun or torchtitan")  # fmt: skip
-    if job.optimizer not in _OPTIMIZERS:
-        raise NotExpressible(f"DeepSpeed has no optimizer '{job.optimizer}'", "use torchrun, or optimizer: adamw")
-    if job.optimizer == "muon" and layout.sharding == "none":
-        raise NotExpressible("Muon wants zero-1 to zero-3 in DeepSpeed", "plan with sharding: zero-1")
-    if job.optimizer == "adamw-pure-bf16" and layout.sharding == "none":
-        raise NotExpressible("DeepSpeed keeps 16-bit master weights with ZeRO only", "plan with sharding: zero-1")
-    if job.precision == "fp8":
-        raise NotExpressible("DeepSpeed's configuration has no fp8 products", "use torchrun")
-    if "optimizer" in (job.offload or ()) and layout.sharding == "none":
-        raise NotExpressible("DeepSpeed offloads an optimizer that ZeRO shards", "plan with sharding: zero-1")
 
 
 def _optimizer(launch: TrainingLaunch) -> dict[str, Any]:
@@ -167,7 +140,7 @@ def _activations(launch: TrainingLaunch) -> Iterator[tuple[str, Any]]:
 
 
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
-    yield from training_notes(launch, SOFTWARE)
+    yield from training_notes(launch, "deepspeed")
     yield "the model, its data and options such as --steps are your script's; the learning rate here is a placeholder"
     if launch.job.lora is not None:
         yield f"adapters of rank {launch.job.lora.rank} on a {launch.job.lora.base} base: your script makes them (PEFT)"

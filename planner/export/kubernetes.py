@@ -10,9 +10,9 @@ from planner.export.kubernetes_fleet import fleet_notes, fleet_objects, server_o
 from planner.export.kubernetes_job import IMAGE, job_notes, job_objects
 from planner.export.kubernetes_nodes import node_notes
 from planner.export.kubernetes_pods import Manifest
-from planner.export.launch import ExportFile, Launch, ServingLaunch, TrainingLaunch
+from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch
 from planner.export.routing import routing_files
-from planner.export.server import serving
+from planner.export.server import TPU_HOST_CHIPS, serving
 from planner.export.trainer import training_command
 
 KUBERNETES = Target(
@@ -36,6 +36,8 @@ def files(launch: Launch) -> list[ExportFile]:
         text = _written(fleet, fleet_objects(fleet, server), server.blanks, notes)
         return [ExportFile(name=f"{launch.stem}.k8s.yaml", text=text), *routing_files(fleet, KUBERNETES)]
     assert isinstance(launch, TrainingLaunch)
+    if launch.machine.device_kind == "tpu" and launch.machine.devices_per_node > TPU_HOST_CHIPS:
+        raise NotExpressible(f"{launch.machine.shape_name} has several hosts, one pod each, which JobSet starts")
     command = training_command(launch)
     notes = [*job_notes(launch, command), *node_notes(launch.machine), *command.notes]
     text = _written(launch, job_objects(launch, command), (IMAGE, *command.blanks), notes)

@@ -90,7 +90,7 @@ def selectors(machine: Machine) -> dict[str, str]:
 def _tpu_labels(machine: Machine) -> dict[str, str]:
     slices = TPU_SLICES.get(machine.family, TPU_SLICES.get(machine.device))
     if slices is None or not machine.torus:
-        raise NotExpressible(f"GKE has no slices of {machine.device}", "use skypilot")
+        raise NotExpressible(f"GKE has no slices of {machine.device}")
     return {
         "cloud.google.com/gke-tpu-accelerator": slices,
         "cloud.google.com/gke-tpu-topology": "x".join(map(str, machine.torus)),

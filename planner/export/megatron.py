@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.estimate.software import OLD_FAMILIES, uneven_stages
 from planner.export.header import Blank, Target
-from planner.export.launch import Model, NotExpressible, TrainingLaunch, TrainingLayout
+from planner.export.launch import Model, TrainingLaunch, TrainingLayout
 from planner.export.megatron_model import FAMILIES, Option, model_options
 from planner.export.quoting import shell
 from planner.export.trainer import Command, run_folder
@@ -17,7 +18,6 @@ TARGET = Target(
     read="2026-11-21",
     source="NVIDIA/Megatron-LM:megatron/training/arguments.py@000c4ac",
 )
-SOFTWARE = ("megatron", "megatron-2022", "megatron-bridge", "megatron-bridge-graphs")
 BLANKS = (
     Blank(name="MEGATRON_DIR", meaning="folder of the Megatron-LM checkout"),
     Blank(name="DATA_PATH", meaning="prefix of the tokenised data (tools/preprocess_data.py)"),
@@ -25,7 +25,6 @@ BLANKS = (
     Blank(name="CHECKPOINT_DIR", meaning="folder of checkpoints, seen by all nodes"),
     Blank(name="LEARNING_RATE", meaning="peak learning rate, for example 3e-4"),
 )
-_OLD_FAMILIES = ("kepler", "maxwell", "pascal", "volta", "turing")  # which Transformer Engine does not run on
 _OPTIMIZERS: dict[str, tuple[Option, ...]] = {
     **dict.fromkeys(("adamw", "adam", "adamw-megatron", "adamw-fsdp", "adamw-deepspeed"), (("--optimizer", "adam"),)),
     "adamw-bf16-moments": (
@@ -49,8 +48,7 @@ def megatron_command(launch: TrainingLaunch) -> Command:
     NotExpressible
         Megatron-LM has no options for it.
     """
-    demand_launchable(launch)
-    _demand_megatron(launch)
+    demand_launchable(launch, "torchrun")
     options = [
         *model_options(launch),
         *_parallel_options(launch),
@@ -70,38 +68,6 @@ def megatron_command(launch: TrainingLaunch) -> Command:
     )
 
 
-def _demand_megatron(launch: TrainingLaunch) -> None:
-    """Refuse what Megatron-LM cannot do, each with its own reason."""
-    job, layout = launch.job, launch.layout
-    if job.lora is not None:
-        raise NotExpressible("Megatron-LM's own script trains no adapters", "use deepspeed with a PEFT script")
-    if job.optimizer not in _OPTIMIZERS:
-        raise NotExpressible(f"Megatron-LM has no optimizer '{job.optimizer}'", "use deepspeed, or optimizer: adamw")
-    if job.stack.cross_entropy == "chunked":
-        raise NotExpressible("Megatron-LM has no chunked loss, so logits would take more memory than planned",
-                             "plan with stack: {cross_entropy: fused}")  # fmt: skip
-    if "optimizer" in (job.offload or ()) and _OPTIMIZERS[job.optimizer][0] != ("--optimizer", "adam"):
-        raise NotExpressible("Megatron-LM offloads Adam only", "use deepspeed")
-    if job.offload and "activations" in job.offload:
-        raise NotExpressible("whole-model offload of activations is no option of Megatron-LM", "use deepspeed")
-    if layout.sharding in _FSDP and layout.pp > 1:
-        raise NotExpressible(f"{layout.sharding} with a pipeline: Megatron-FSDP was not seen to take both",
-                             "plan with sharding: zero-1, or use torchtitan")  # fmt: skip
-    if _precision_aware(launch) and layout.sharding == "none" and layout.dp * layout.cp > 1:
-        raise NotExpressible("16-bit moments and an optimizer in host memory want the distributed optimizer",
-                             "plan with sharding: zero-1")  # fmt: skip
-    if job.optimizer == "muon" and layout.sharding != "none":
-        raise NotExpressible("Muon is not sharded in Megatron-LM", "plan with sharding: none")
-    if layout.vpp > 1 and layout.micro_batches % layout.pp:
-        raise NotExpressible(
-            f"the interleaved schedule wants micro-batches ({layout.micro_batches}) in multiples of pp ({layout.pp})",
-            "solve again with another global_batch",
-        )
-    if layout.cp > 1 and launch.sequence_length % (2 * layout.cp):
-        raise NotExpressible(f"a sequence of {launch.sequence_length} does not divide into {2 * layout.cp} parts",
-                             "choose a sequence_length that does")  # fmt: skip
-
-
 def _parallel_options(launch: TrainingLaunch) -> Iterator[Option]:
     layout = launch.layout
     yield ("--tensor-model-parallel-size", str(layout.tp))
@@ -111,7 +77,7 @@ def _parallel_options(launch: TrainingLaunch) -> Iterator[Option]:
     if layout.vpp > 1:
         yield ("--num-virtual-stages-per-pipeline-rank", str(layout.vpp))
     assert launch.model.arch is not None
-    yield from _uneven_stages(layout, launch.model.arch.layer_count)
+    yield from _stages(layout, launch.model.arch.layer_count)
     yield ("--context-parallel-size", str(layout.cp))
     if layout.sharding == "zero-1" or (layout.sharding == "none" and _precision_aware(launch)):
         yield ("--use-distributed-optimizer",)
@@ -130,23 +96,14 @@ def _precision_aware(launch: TrainingLaunch) -> bool:
     return launch.job.optimizer == "adamw-bf16-moments" or "optimizer" in (launch.job.offload or ())
 
 
-def _uneven_stages(layout: TrainingLayout, layers: int) -> Iterator[Option]:
+def _stages(layout: TrainingLayout, layers: int) -> Iterator[Option]:
     """First and last stage of a pipeline that does not divide the layers; no stage holds more than was planned."""
-    if layers % (layout.pp * layout.vpp) == 0:
-        return
-    fullest = -(-layers // layout.pp)
-    for middle in (fullest, fullest - 1):
-        rest = layers - max(layout.pp - 2, 0) * middle
-        first, last = rest // 2, rest - rest // 2
-        if layout.vpp == 1 and 1 <= first <= fullest and 1 <= last <= fullest and (middle or layout.pp == 2):
-            yield ("--decoder-first-pipeline-num-layers", str(first))
-            if layout.pp > 2:
-                yield ("--decoder-last-pipeline-num-layers", str(last))
-            return
-    raise NotExpressible(
-        f"{layers} layers do not divide over {layout.pp} stages of {layout.vpp} parts, nor with other ends",
-        "use torchtitan, or plan with another pp",
-    )
+    ends = uneven_stages(layout.pp, layout.vpp, layers)
+    assert ends is not None  # or it would have been refused
+    if layers % (layout.pp * layout.vpp):
+        yield ("--decoder-first-pipeline-num-layers", str(ends[0]))
+        if layout.pp > 2:
+            yield ("--decoder-last-pipeline-num-layers", str(ends[1]))
 
 
 def _batch_options(launch: TrainingLaunch) -> Iterator[Option]:
@@ -164,7 +121,7 @@ def _precision_options(launch: TrainingLaunch) -> Iterator[Option]:
         yield ("--fp16",)
     if precision == "fp8":
         yield ("--fp8-format", "hybrid")
-    if launch.machine.family in _OLD_FAMILIES:
+    if launch.machine.family in OLD_FAMILIES:
         yield ("--transformer-impl", "local")
         yield ("--no-rope-fusion",)
     elif stack.attention == "eager":
@@ -222,13 +179,13 @@ def _environment(launch: TrainingLaunch) -> Iterator[tuple[str, str]]:
 
 
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
-    yield from training_notes(launch, SOFTWARE)
+    yield from training_notes(launch, "torchrun")
     yield "learning-rate schedule, dropout and data split are placeholders: set those of your recipe"
     if launch.layout.sharding in _FSDP:
         yield f"{launch.layout.sharding} is Megatron-FSDP's {_FSDP[launch.layout.sharding]}"
     if launch.model.arch is not None and launch.model.arch.vocab_size % (128 * launch.layout.tp):
         yield "Megatron-LM pads the vocabulary to a multiple of 128 times the tensor-parallel size"
-    if launch.machine.family in _OLD_FAMILIES:
+    if launch.machine.family in OLD_FAMILIES:
         yield "Transformer Engine does not run on these devices: Apex supplies the fused kernels of the local layers"
     yield from _untold(launch.model)
 

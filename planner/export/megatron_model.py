@@ -66,8 +66,8 @@ def model_options(launch: TrainingLaunch) -> list[Option]:
     if model.arch is None or model.config is None or not model.arch.layers:
         told = "its config.json is not readable here" if model.config_path else "only the size of the model is known"
         raise NotExpressible(told, "give the scenario a preset or {config: path/to/config.json}")
-    family = _family(model)
     arch, first = model.arch, model.arch.layers[0]
+    family = FAMILIES[arch.family]
     positions = max(arch.max_positions, launch.sequence_length)
     options: list[Option] = [
         ("--num-layers", str(arch.layer_count)),
@@ -83,18 +83,6 @@ def model_options(launch: TrainingLaunch) -> list[Option]:
     ]
     options += [] if arch.tied_embeddings else [("--untie-embeddings-and-output-weights",)]
     return options + list(_experts(model, arch, launch.layout))
-
-
-def _family(model: Model) -> Family:
-    assert model.arch is not None
-    name = model.arch.family
-    kinds = {layer.attention for layer in model.arch.layers}
-    if name not in FAMILIES or not kinds <= {"gqa", "mla"}:
-        known = "Megatron-LM's GPT model has no options for all that it is made of"
-        raise NotExpressible(f"models of type '{name}' are not exported: {known}", "use deepspeed, or torchtitan")
-    if len({(layer.query_heads, layer.kv_heads, layer.window_tokens) for layer in model.arch.layers}) > 1:
-        raise NotExpressible("its layers differ in attention, which Megatron-LM's options do not say", "use deepspeed")
-    return FAMILIES[name]
 
 
 def _dense_width(arch: Architecture) -> int:
@@ -159,7 +147,7 @@ def _rope_scaling(scaling: Any, latent: bool) -> Iterator[Option]:
         yield ("--mscale", _number(scaling.get("mscale", 1.0)))
         yield ("--mscale-all-dim", _number(scaling.get("mscale_all_dim", 0.0)))
     else:
-        raise NotExpressible(f"its positions are scaled by '{kind}', which is not exported", "use deepspeed")
+        raise NotExpressible(f"its positions are scaled by '{kind}', which is not exported")
 
 
 def _number(value: Any) -> str:
@@ -197,5 +185,5 @@ def _routed_layers(model: Model, arch: Architecture) -> Iterator[Option]:
         return
     assert model.config is not None
     if model.config.get("first_k_dense_replace") != dense:
-        raise NotExpressible("dense layers lie between those with experts, which is not exported", "use torchtitan")
+        raise NotExpressible("dense layers lie between those with experts, which is not exported")
     yield ("--moe-layer-freq", f"([0]*{dense}+[1]*{arch.layer_count - dense})")

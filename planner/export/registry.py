@@ -11,7 +11,7 @@ from pathlib import Path
 
 from planner.brief import brief, some
 from planner.carriers import dataclass
-from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
+from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch
 from planner.files import StrPath, contained_path, write_text
 
 
@@ -33,6 +33,8 @@ FORMATS = {
         ),
         Format(name="torchtitan", module="torchtitan", kinds=("training",), title="torchtitan job file (TOML)"),
         Format(name="deepspeed", module="deepspeed", kinds=("training",), title="DeepSpeed configuration (JSON)"),
+        Format(name="trl", module="trl", kinds=("training",), title="TRL script for adapters"),
+        Format(name="maxtext", module="maxtext", kinds=("training",), title="MaxText script for TPUs"),
         Format(name="slurm", module="slurm", kinds=("training",), title="Slurm batch script"),
         Format(name="vllm", module="vllm", kinds=("serving",), title="vllm serve script"),
         Format(name="sglang", module="sglang", kinds=("serving",), title="SGLang server script"),
@@ -40,6 +42,9 @@ FORMATS = {
         Format(name="kubernetes", module="kubernetes", title="Kubernetes manifests (YAML)"),
     )
 }
+
+
+STARTERS = ("slurm", "kubernetes")  # which start programs on machines that somebody has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +102,63 @@ def export(form: str, launches: Sequence[Launch]) -> Export:
         try:
             files += _files_of(entry, launch)
         except NotExpressible as error:
-            told = Refusal(workload=launch.workload, stem=launch.stem, reason=error.reason, instead=error.instead)
-            refusals.append(told)
+            instead = _instead(entry, launch, error.instead)
+            refusals.append(Refusal(workload=launch.workload, stem=launch.stem, reason=error.reason, instead=instead))
     names = [file.name.lower() for file in files]
     assert len(set(names)) == len(names), "two files of one name"
     return Export(files=tuple(files), refusals=tuple(refusals))
 
 
+def launching(launch: Launch) -> tuple[str, ...]:
+    """Formats that have words for an allocation, the program itself before what starts it on machines.
+
+    Parameters
+    ----------
+    launch
+        The allocation.
+    """
+    return tuple(entry.name for entry in FORMATS.values() if _takes(entry, launch))
+
+
+def suggested(launches: Sequence[Launch]) -> str | None:
+    """The format to launch a plan with: one that takes all of it, else most; None where nothing takes any.
+
+    SkyPilot where it rents the very machines; then the programs themselves, the engine that was planned before others;
+    then what starts them on machines that are there.
+
+    Parameters
+    ----------
+    launches
+        Allocations of one plan.
+    """
+    from planner.export.skypilot import rents
+
+    able = [launching(launch) for launch in launches]
+    counts = {name: sum(name in names for names in able) for name in FORMATS}
+    counts["skypilot"] *= all(map(rents, launches))
+    engines = {launch.engine for launch in launches if isinstance(launch, ServingLaunch)}
+    order = sorted(counts, key=lambda name: (-counts[name], name != "skypilot", name in STARTERS, name not in engines))
+    return order[0] if order and counts[order[0]] else None
+
+
+def _takes(entry: Format, launch: Launch) -> bool:
+    try:
+        return bool(_files_of(entry, launch))
+    except NotExpressible:
+        return False
+
+
+def _instead(entry: Format, launch: Launch, way: str) -> str:
+    """What launches it, found by asking all others; where none does, that, and what of the scenario to change."""
+    others = [name for name in launching(launch) if name != entry.name]
+    if others:
+        return f"use {', '.join(others)}"
+    return f"no format of plan export launches it{': ' + way if way else ''}"
+
+
 def _files_of(entry: Format, launch: Launch) -> list[ExportFile]:
     kind = "training" if isinstance(launch, TrainingLaunch) else "serving"
     if kind not in entry.kinds:
-        fitting = ", ".join(other.name for other in FORMATS.values() if kind in other.kinds)
-        raise NotExpressible(f"{entry.name} launches {entry.kinds[0]}, and this is {kind}", f"use {fitting}")
+        raise NotExpressible(f"{entry.name} launches {entry.kinds[0]}, and this is {kind}")
     write: Callable[[Launch], list[ExportFile]] = import_module(f"planner.export.{entry.module}").files
     return write(launch)

@@ -36,10 +36,10 @@ def files(launch: Launch) -> list[ExportFile]:
 def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = None) -> Server:
     """The command of one port, as `vllm.server` makes it."""
     if launch.machine.device_kind == "tpu":
-        raise NotExpressible("SGLang's own package does not run on TPUs", "use vllm")
+        raise NotExpressible("SGLang's own package does not run on TPUs")
     engine.refuse_old_fp8(launch, SGLANG, FP8_CAPABILITY["sglang"])
     if launch.layout.cp > 1:
-        raise NotExpressible("the plan shares out the cache by decode context parallelism as vLLM does it", "use vllm")
+        raise NotExpressible("the plan shares out the cache by decode context parallelism as vLLM does it")
     together = replicas_together(launch) if together is None else together
     model, blanks, notes = told(launch, SGLANG, tuple(ONLINE), PAIR_NOTE)
     return Server(
@@ -65,7 +65,7 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
     layout, nodes = launch.layout, launch.nodes_per_replica
     found: list[Argument] = [("--tp-size", layout.tp * layout.dp), ("--pp-size", layout.pp)]
     if layout.dp > 1 and together > 1:
-        raise NotExpressible("SGLang takes replicas of a node or attention ranks of a replica, not both", "use vllm")
+        raise NotExpressible("SGLang takes replicas of a node or attention ranks of a replica, not both")
     if layout.dp > 1:
         found.append(("--attn-dp-size", layout.dp))
     if together > 1:

@@ -12,7 +12,18 @@ from planner.export.launch import ExportFile, Launch, Machine, NotExpressible, S
 from planner.export.planned_engine import planned_server
 from planner.export.routing import routing_files
 from planner.export.server import HEALTH, PORT, Meeting, Server, serving
-from planner.export.skypilot_names import OWNED, accelerators, cloud, infra, instance_type, tpu_runtime
+from planner.export.skypilot_names import (
+    NODES,
+    OWNED,
+    PORTS,
+    SPOTS,
+    accelerators,
+    cloud,
+    infra,
+    instance_type,
+    lacks,
+    tpu_runtime,
+)
 from planner.export.trainer import command_lines, rendezvous_blanks, training_command
 
 SKYPILOT = Target(
@@ -42,10 +53,26 @@ def files(launch: Launch) -> list[ExportFile]:
     """
     if isinstance(launch, ServingLaunch):
         fleet = serving(launch)
+        _demand(fleet, PORTS, *([NODES] if fleet.nodes_per_replica > 1 else []))
         text = _service(fleet, planned_server(fleet, MEETING))
         return [ExportFile(name=f"{launch.stem}.sky.yaml", text=text), *routing_files(fleet, SKYPILOT)]
     assert isinstance(launch, TrainingLaunch)
+    _demand(launch, *([NODES] if launch.nodes_per_job > 1 else []))
     return [ExportFile(name=f"{launch.stem}.sky.yaml", text=_job(launch))]
+
+
+def rents(launch: Launch) -> bool:
+    """Whether SkyPilot rents the machines that were planned, by a price model that it starts by itself."""
+    machine = launch.machine
+    return cloud(machine) is not None and machine.funding != "reserved" and not machine.price_model.startswith(BOUGHT)
+
+
+def _demand(launch: Launch, *wanted: str) -> None:
+    """Refuse what SkyPilot does not do on the cloud that was planned."""
+    machine = launch.machine
+    missing = lacks(machine, *wanted, *([SPOTS] if machine.price_model in SPOT else []))
+    if missing:
+        raise NotExpressible(f"SkyPilot {SKYPILOT.version} has no {' and no '.join(missing)} on {machine.provider}")
 
 
 def _service(launch: ServingLaunch, server: Server) -> str:

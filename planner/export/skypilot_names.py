@@ -19,6 +19,19 @@ ZONED = ("gcp",)  # our zones are SkyPilot's there; AWS's are ids of zones, whic
 INSTANCE_PREFIX = {"azure": "Standard_"}
 OWNED = "owned"
 
+# What SkyPilot 0.14.1 does not do on its clouds, of what a plan may ask for: sky/clouds/*.py in the wheel, seen
+# 2026-11-23 (Verda joins nodes behind a switch of its environment that is off)
+PORTS, NODES, SPOTS = "open ports", "several nodes", "spot machines"
+LACKS: dict[str, tuple[str, ...]] = {
+    "do": (SPOTS,),
+    "hyperbolic": (PORTS, NODES, SPOTS),
+    "lambda": (SPOTS,),
+    "mithril": (PORTS,),
+    "primeintellect": (NODES,),
+    "runpod": (NODES,),
+    "verda": (PORTS, NODES),
+}
+
 # accelerators by device, as in skypilot-org/skypilot-catalog, catalogs/v8, seen 2026-11-21
 ACCELERATORS = {
     "a10": "A10",
@@ -69,6 +82,13 @@ OTHER_NAMES = {
 def cloud(machine: Machine) -> str | None:
     """SkyPilot's name of the provider; None where it cannot rent there, or nothing is rented."""
     return None if machine.price_model == OWNED else CLOUDS.get(machine.provider)
+
+
+def lacks(machine: Machine, *wanted: str) -> tuple[str, ...]:
+    """What SkyPilot does not do on a machine's cloud, of what is wanted; nothing where it does not rent at all."""
+    name = cloud(machine) or ""
+    missing = [*LACKS.get(name, ()), *([NODES] if machine.device_kind == "tpu" else [])]  # slices are not joined
+    return tuple(one for one in wanted if one in missing)
 
 
 def infra(machine: Machine) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.export.header import Target, commented, header_lines
-from planner.export.launch import ExportFile, Launch, TrainingLaunch
+from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
 from planner.export.quoting import dns_label
 from planner.export.trainer import SHELL, command_lines, training_command
 from planner.export.training import WALL_TIME_MARGIN, date_after, wall_time_limit_s
@@ -28,6 +28,8 @@ def files(launch: Launch) -> list[ExportFile]:
         No trainer has words for the launch.
     """
     assert isinstance(launch, TrainingLaunch)
+    if launch.machine.device_kind == "tpu":
+        raise NotExpressible(f"{launch.machine.shape_name} is a slice of TPUs, which Slurm does not give out")
     command = training_command(launch)
     notes = [f"trains with {command.target.name} {command.target.version}", *command.notes, *_notes(launch)]
     head = header_lines(launch, TARGET, command.blanks, notes)

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.architecture.model import Architecture
-from planner.carriers import dataclass
+from planner.estimate.software import Flavor, titan_flavor
 from planner.export import quoting
 from planner.export.header import Blank, Target, commented, header_lines
-from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
+from planner.export.launch import ExportFile, Launch, TrainingLaunch
 from planner.export.trainer import Command, run_folder, script
 from planner.export.training import (
     demand_launchable,
@@ -27,7 +27,6 @@ TARGET = Target(
     read="2026-11-21",
     source="pytorch/torchtitan:torchtitan/config/job_config.py@v0.2.2",
 )
-SOFTWARE = ("fsdp",)
 BLANKS = (
     Blank(name="DATASET_PATH", meaning="folder or name of the data set, for the loader named by DATASET"),
     Blank(name="DATASET", meaning="name of a registered data set, for example c4"),
@@ -36,36 +35,6 @@ BLANKS = (
     Blank(name="LEARNING_RATE", meaning="peak learning rate, for example 3e-4"),
 )
 _OPTIMIZERS = {"adamw": "AdamW", "adamw-fsdp": "AdamW", "adam": "Adam", "adamw-pure-bf16": "AdamW"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flavor:
-    """A model that torchtitan 0.2.2 ships: its room, its flavor, and the sizes that tell it."""
-
-    name: str
-    flavor: str
-    model_type: str  # of config.json
-    layers: int
-    hidden_size: int
-    vocab_size: int
-    pipeline: bool  # whether it can be cut into stages
-
-
-FLAVORS = tuple(
-    Flavor(name=name, flavor=flavor, model_type=kind, layers=layers, hidden_size=hidden, vocab_size=vocab, pipeline=cut)
-    for name, kind, cut, rows in (
-        ("llama3", "llama", True,
-         (("8B", 32, 4096, 128256), ("70B", 80, 8192, 128256), ("405B", 126, 16384, 128256))),
-        ("qwen3", "qwen3", False,
-         (("0.6B", 28, 1024, 151936), ("1.7B", 28, 2048, 151936), ("4B", 36, 2560, 151936),
-          ("8B", 36, 4096, 151936), ("14B", 40, 5120, 151936), ("32B", 64, 5120, 151936))),
-        ("qwen3", "qwen3_moe", False, (("30B-A3B", 48, 2048, 151936), ("235B-A22B", 94, 4096, 151936))),
-        ("deepseek_v3", "deepseek_v2", True, (("16B", 27, 2048, 102400), ("236B", 60, 5120, 102400))),
-        ("deepseek_v3", "deepseek_v3", True, (("671B", 61, 7168, 129280),)),
-        ("gpt_oss", "gpt_oss", False, (("20b", 24, 2880, 201088), ("120b", 36, 2880, 201088))),
-    )
-    for flavor, layers, hidden, vocab in rows
-)  # fmt: skip
 
 
 def files(launch: Launch) -> list[ExportFile]:
@@ -127,9 +96,9 @@ def job_config(launch: TrainingLaunch) -> dict[str, Any]:
     NotExpressible
         torchtitan has no model, no option or no sharding for the launch.
     """
-    demand_launchable(launch)
-    flavor = _flavor(launch)
-    _demand_torchtitan(launch, flavor)
+    demand_launchable(launch, "torchtitan")
+    flavor = titan_flavor(launch.model.arch)
+    assert flavor is not None  # or it would have been refused
     layout, save = launch.layout, launch.checkpoint_every_s is not None
     recompute: dict[str, Any] = {"mode": layout.recompute}
     if layout.recompute == "selective":
@@ -147,47 +116,6 @@ def job_config(launch: TrainingLaunch) -> dict[str, Any]:
         config["model"]["converters"] = ["quantize.linear.float8"]
         config["quantize"] = {"linear": {"float8": {"recipe_name": "tensorwise"}}}
     return config
-
-
-def _flavor(launch: TrainingLaunch) -> Flavor:
-    arch = launch.model.arch
-    if arch is None or not arch.layers:
-        raise NotExpressible("only the size of the model is known", "give the scenario a preset or its config.json")
-    for flavor in FLAVORS:
-        if _sizes(flavor) == (arch.family, arch.layer_count, arch.hidden_size, arch.vocab_size):
-            return flavor
-    raise NotExpressible(f"torchtitan 0.2.2 ships no model of the shape of {launch.model.name}", "use torchrun")
-
-
-def _sizes(flavor: Flavor) -> tuple[str, int, int, int]:
-    return flavor.model_type, flavor.layers, flavor.hidden_size, flavor.vocab_size
-
-
-def _demand_torchtitan(launch: TrainingLaunch, flavor: Flavor) -> None:
-    """Refuse what torchtitan cannot do, each with its own reason."""
-    job, layout = launch.job, launch.layout
-    split = layout.tp * layout.pp * layout.cp > 1
-    if job.lora is not None:
-        raise NotExpressible("torchtitan trains no adapters", "use deepspeed with a PEFT script")
-    if job.optimizer not in _OPTIMIZERS:
-        raise NotExpressible(f"torchtitan has Adam and AdamW only, not '{job.optimizer}'", "use torchrun or deepspeed")
-    if job.precision == "fp16":
-        raise NotExpressible("torchtitan has no fp16 with loss scaling", "use torchrun or deepspeed")
-    if layout.sharding == "zero-1" and layout.dp * layout.cp > 1:
-        raise NotExpressible("torchtitan shards parameters too, it has no zero-1", "use torchrun, or plan with zero-3")
-    if layout.sharding == "none" and layout.dp > 1 and split:
-        raise NotExpressible("torchtitan replicates only models that are not split", "use torchrun")
-    if layout.sharding == "none" and layout.cp > 1:
-        raise NotExpressible("torchtitan shards over context-parallel ranks, too", "use torchrun")
-    if layout.pp > 1 and not flavor.pipeline:
-        raise NotExpressible(f"torchtitan cannot cut its {flavor.name} into pipeline stages", "use torchrun")
-    stages = layout.pp * layout.vpp
-    if layout.vpp > 2 and -(-flavor.layers // -(-flavor.layers // stages)) != stages:
-        raise NotExpressible(f"torchtitan cannot cut {flavor.layers} layers into {stages} stages", "use torchrun")
-    if job.offload and "activations" in job.offload:
-        raise NotExpressible("torchtitan does not offload activations", "use deepspeed")
-    if job.offload and layout.sharding == "none":
-        raise NotExpressible("torchtitan offloads what is sharded only", "plan with sharding: zero-3")
 
 
 def _training(launch: TrainingLaunch) -> dict[str, Any]:
@@ -244,7 +172,7 @@ def _argument(key: str, value: Any) -> tuple[str, ...]:
 
 
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
-    yield from training_notes(launch, SOFTWARE)
+    yield from training_notes(launch, "torchtitan")
     yield "0.2.2 is the last torchtitan that reads job files in TOML"
     if launch.layout.sharding == "zero-2":
         yield "zero-2 is fsdp_reshard_after_forward never: parameters stay whole between forward and backward"

@@ -25,7 +25,9 @@ class Command:
     blanks: tuple[Blank, ...]  # environment variables that must be set
     notes: tuple[str, ...]
     exports: tuple[tuple[str, str], ...]  # environment of the trainer
-    program: tuple[str, ...]  # what torchrun runs: shell words, quoted
+    program: tuple[str, ...]  # what torchrun, or python3, runs: shell words, quoted
+    before: tuple[str, ...] = ()  # lines of bash that run first
+    starter: str = "torchrun"  # python3 where the program finds its neighbours by itself
     options: tuple[tuple[str, ...], ...]  # each with its values: shell words, quoted
 
 
@@ -33,19 +35,25 @@ Trainer = Callable[[TrainingLaunch], Command]
 
 
 def training_command(launch: TrainingLaunch) -> Command:
-    """The command of the first trainer that can: that of the prediction, else the other.
+    """The command of the first trainer that can: that of the prediction, else another for such jobs.
 
     Raises
     ------
     NotExpressible
-        Neither can; with the reasons of both.
+        None can; with the reasons of all.
     """
+    from planner.export.maxtext import maxtext_command
     from planner.export.megatron import megatron_command
     from planner.export.torchtitan import torchtitan_command
+    from planner.export.trl import trl_command
 
     trainers: list[tuple[str, Trainer]] = [("Megatron-LM", megatron_command), ("torchtitan", torchtitan_command)]
     if launch.software == "fsdp":
         trainers.reverse()
+    if launch.job.lora is not None:
+        trainers = [("TRL", trl_command)]
+    if launch.machine.device_kind == "tpu":
+        trainers = [("MaxText", maxtext_command)]
     return first_that_can(launch, trainers)
 
 
@@ -77,8 +85,10 @@ def command_lines(launch: TrainingLaunch, command: Command) -> list[str]:
     """
     lines = [demand(blank) for blank in command.blanks]
     lines += [f"export {name}={shell(value)}" for name, value in command.exports]
-    words = [*_torchrun(launch), *(" ".join(option) for option in (command.program, *command.options))]
-    return [*lines, "exec torchrun \\", *(f"  {word} \\" for word in words[:-1]), f"  {words[-1]}"]
+    own = _torchrun(launch) if command.starter == "torchrun" else []
+    words = [*own, *(" ".join(option) for option in (command.program, *command.options))]
+    lines += [*command.before, f"exec {command.starter} \\"]
+    return [*lines, *(f"  {word} \\" for word in words[:-1]), f"  {words[-1]}"]
 
 
 def script(launch: TrainingLaunch, command: Command) -> str:

@@ -8,41 +8,54 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from planner.estimate.memory_ranks import expert_tensor_degree
+from planner.estimate.software import SOFTWARE, Asked, Split, lack
 from planner.export.launch import NotExpressible, Timing, TrainingLaunch, TrainingLayout
 from planner.units import format_duration
 
 WALL_TIME_MARGIN = 1.2  # of a time limit, over the upper end of the predicted finish (interface.md section 6)
 
 
-def demand_launchable(launch: TrainingLaunch) -> None:
-    """Refuse what no launcher of GPU training takes: other accelerators, shared jobs, slices, sums that do not hold.
+def demand_launchable(launch: TrainingLaunch, name: str) -> None:
+    """Refuse what a program does not run, and sums that do not hold.
+
+    Parameters
+    ----------
+    launch
+        The allocation.
+    name
+        The program, of planner.estimate.software.
 
     Raises
     ------
     NotExpressible
-        With the reason, and with what to use instead.
+        With the reason, and with what of the scenario to change.
     """
-    machine, group = launch.machine, launch.group
-    if group is not None:
-        raise NotExpressible(
-            f"the job runs on {group.groups} offers at once, {group.sequences} of {group.batch_sequences} sequences "
-            "of each batch here; no launcher shares a batch between unequal groups",
-            "solve with mix_within_job: false, or write the outer loop between the groups yourself",
-        )
-    if machine.device_kind == "tpu":
-        raise NotExpressible(
-            f"{machine.device} is a TPU, and this launches GPUs",
-            "train it with MaxText (JAX), whose mesh is the layout that plan explain shows",
-        )
-    if machine.device_kind not in ("gpu", ""):
-        raise NotExpressible(f"{machine.device} is no GPU", f"use the software of its vendor {machine.vendor}".rstrip())
-    if machine.shape_kind in ("mig", "share") and machine.devices // launch.jobs > 1:
-        raise NotExpressible(
-            f"{machine.shape_name} is a slice of a device, and slices do not join in collectives", "allow whole devices"
-        )
+    missing = lack(name, asked_of(launch))
+    if missing is not None:
+        raise NotExpressible(*missing)
     _demand_identities(launch)
-    if launch.job.gradient_compression not in (None, 1.0):
-        raise NotExpressible("gradients are compressed, which is code of one's own", "drop gradient_compression")
+
+
+def asked_of(launch: TrainingLaunch) -> Asked:
+    """What programs are asked to run."""
+    machine, layout = launch.machine, launch.layout
+    return Asked(
+        job=launch.job,
+        arch=launch.model.arch,
+        model=launch.model.name,
+        sequence_length=launch.sequence_length,
+        layout=Split(
+            dp=layout.dp, tp=layout.tp, pp=layout.pp, vpp=layout.vpp, cp=layout.cp, ep=layout.ep,
+            micro_batches=layout.micro_batches, sharding=layout.sharding,
+            recompute=layout.recompute,
+        ),
+        device=machine.device,
+        kind=machine.device_kind,
+        family=machine.family,
+        part=machine.shape_kind in ("mig", "share") and machine.devices // launch.jobs > 1,
+        slices=launch.nodes_per_job,
+        mixed=launch.group is not None,
+    )  # fmt: skip
 
 
 def _demand_identities(launch: TrainingLaunch) -> None:
@@ -84,14 +97,8 @@ def expert_tensor_size(layout: TrainingLayout) -> int:
     return int(expert_tensor_degree(dp, cp, tp, ep))
 
 
-def training_notes(launch: TrainingLaunch, software: tuple[str, ...]) -> Iterator[str]:
-    """What holds for the job whatever launches it.
-
-    Parameters
-    ----------
-    software
-        Names of planner.estimate.frameworks that the target counts as.
-    """
+def training_notes(launch: TrainingLaunch, name: str) -> Iterator[str]:
+    """What holds for the job whatever launches it; `name` is the program's, of planner.estimate.software."""
     timing = launch.timing
     wall, upper = (format_duration(hours * 3600) for hours in (timing.hours, timing.at_confidence_hours))
     end = f"p{100 * timing.confidence:.0f}" if timing.confidence else "the upper end"
@@ -105,7 +112,7 @@ def training_notes(launch: TrainingLaunch, software: tuple[str, ...]) -> Iterato
         yield f"its batch is above the critical one: steps for {launch.token_factor:.3g} times the tokens, as planned"
     if launch.steps_done:
         yield f"the run is under way: it goes on from its checkpoint, {launch.steps_done:,} steps are done"
-    if launch.software not in software:
+    if launch.software not in SOFTWARE[name].predicted:
         yield f"step time and memory were predicted for {launch.software}; with other software both differ"
     if launch.machine.vendor == "amd":
         yield "AMD devices: take the ROCm builds of PyTorch and of the trainer"

@@ -66,7 +66,6 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         raise NotExpressible(
             "vLLM spreads the experts over replicas that share a port, and the plan puts "
             f"{together} whole replicas on each node",
-            "use kubernetes, one pod a replica",
         )
     model, blanks, notes = told(launch, VLLM, tuple(ONLINE), CACHE_MOVER_NOTE)
     tpu = launch.machine.device_kind == "tpu"

@@ -29,9 +29,12 @@ _SHOWN_ALTERNATIVES = 3
 
 
 def plan_blocks(
-    document: PlanDocument, *, saved: str = "", elapsed_s: float | None = None, full: bool = False
+    document: PlanDocument, *, saved: str = "", launch: str = "", elapsed_s: float | None = None, full: bool = False
 ) -> list[Block]:
-    """Everything worth reading about a plan, most important first; `full` shows long lists whole."""
+    """Everything worth reading about a plan, most important first; `full` shows long lists whole.
+
+    `saved` is the plan's file and `launch` the format that launches it; "" where there is none.
+    """
     blocks: list[Block] = [plan_header(document), headline(document, elapsed_s)]
     if document["infeasible"]:
         blocks += infeasible_blocks(document, document["infeasible"])
@@ -51,7 +54,7 @@ def plan_blocks(
         rejected_grid(document, full),
         Items(title="Cross-check, rules of thumb", items=tuple(cross_check_lines(document)), folded=True),
         Items(title="Notes", items=words.merged(document, document["notes"]), folded=True),
-        _footer(document, saved),
+        _footer(document, saved, launch),
     ]
     return blocks
 
@@ -241,11 +244,12 @@ def infeasible_blocks(document: PlanDocument, facts: Infeasible) -> list[Block]:
     return [*blocks, members, *ways_out(document, facts), median]
 
 
-def _footer(document: PlanDocument, saved: str) -> Block:
+def _footer(document: PlanDocument, saved: str, launch: str) -> Block:
     if not saved:
         return Lines(lines=())
     following = [f"plan explain {saved} --rejected"]
     if _allocations(document):
-        following = [f"plan explain {saved}", f"plan report {saved} -o html", f"plan export skypilot {saved}"]
+        following = [f"plan explain {saved}", f"plan report {saved} -o html"]
+        following += [f"plan export {launch} {saved}"] if launch else []
     first, *others = following
     return Lines(lines=(f" Saved {saved}", f" Next: {first}", *(f"       {line}" for line in others)))

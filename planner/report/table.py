@@ -17,9 +17,10 @@ def render_plan(
     width: int = 100,
     colour: bool = False,
     saved: str = "",
+    launch: str = "",
     elapsed_s: float | None = None,
     full: bool = False,
 ) -> str:
     """A plan document for a terminal of `width` columns (80 to 120)."""
-    blocks = plan_blocks(document, saved=saved, elapsed_s=elapsed_s, full=full)
+    blocks = plan_blocks(document, saved=saved, launch=launch, elapsed_s=elapsed_s, full=full)
     return text.draw(blocks, width=width, style=text.Style(colour))

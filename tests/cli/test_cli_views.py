@@ -21,7 +21,8 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def table(name: str, width: int, *, colour: bool = False) -> str:
-    return render_plan(sample(name), "table", width=width, colour=colour, saved=f".plan/{name}.plan.json")
+    saved = f".plan/{name}.plan.json"
+    return render_plan(sample(name), "table", width=width, colour=colour, saved=saved, launch="skypilot")
 
 
 @pytest.mark.parametrize("name", SAMPLES)

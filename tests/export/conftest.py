@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from planner import api
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.export import Launch, launches_of
@@ -17,6 +18,7 @@ from planner.export import Launch, launches_of
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "export" / "plans"  # kept as they were: what is launched does not hang on prices
 TWO_KINDS = ROOT / "tests" / "export" / "samples" / "two-kinds.json"  # one for each range of lengths
+DOZEN = ROOT / "tests" / "export" / "dozen.yaml"
 Document = dict[str, Any]
 # Layouts that use more of the formats than those which the plans choose with today's constants.
 LAYOUTS: dict[tuple[str, str], dict[str, Any]] = {
@@ -72,3 +74,10 @@ def launches(plans: dict[str, Document], catalog: Catalog) -> Callable[..., list
         return launches_of(document, catalog, command=f"plan export FORMAT {name}.plan.json")
 
     return read
+
+
+@pytest.fixture(scope="session")
+def dozen(catalog: Catalog) -> list[Launch]:
+    """Jobs of all kinds that programs differ in, solved with today's constants (dozen.yaml)."""
+    found = api.solve(api.load_scenario(DOZEN), catalog)
+    return launches_of(found.document, catalog, command="plan export FORMAT dozen.plan.json")

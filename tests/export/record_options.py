@@ -2,6 +2,8 @@
 
     python tests/export/record_options.py vllm vllm-0.33.0-*.whl > tests/export/recorded/vllm-0.33.0.csv
     python tests/export/record_options.py sglang sglang-0.5.23-*.whl > tests/export/recorded/sglang-0.5.23.csv
+    python tests/export/record_options.py trl trl-1.16.0-*.whl transformers-5.23.0-*.whl > tests/export/recorded/trl.csv
+    python tests/export/record_options.py maxtext maxtext-0.2.5-*.whl > tests/export/recorded/maxtext.csv
 
 The engines need a GPU build of PyTorch to be imported, so their sources are read: names, kinds and choices of options.
 """
@@ -90,10 +92,78 @@ def _sglang_field(node: ast.AnnAssign, lists: ast.Module) -> Iterator[Option]:
         yield name, kind_of(ast.unparse(annotation)), "", text
 
 
+TRL_CLASSES = {
+    "trl/trainer/sft_config.py": "SFTConfig",
+    "trl/trainer/model_config.py": "ModelConfig",
+    "trl/scripts/utils.py": "ScriptArguments",
+    "transformers/training_args.py": "TrainingArguments",
+}
+TRL_ENUMS = {"--optim": ("transformers/training_args.py", "OptimizerNames"),
+             "--save_strategy": ("transformers/trainer_utils.py", "SaveStrategy")}  # fmt: skip
+
+
+def enumerated(tree: ast.Module, name: str) -> str:
+    """Values of `class name(Enum)`."""
+    (found,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    values = (item.value for item in found.body if isinstance(item, ast.Assign))
+    return " ".join(str(value.value) for value in values if isinstance(value, ast.Constant) and value.value != "")
+
+
+def trl_options(*wheels: zipfile.ZipFile) -> Iterator[Option]:
+    """Fields of the dataclasses that the script parses: a bool takes True or False."""
+    held = {name: wheel for wheel in wheels for name in wheel.namelist()}
+    for path, kind in TRL_CLASSES.items():
+        tree = ast.parse(held[path].read(path))
+        (found,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind)
+        for item in found.body:
+            if not isinstance(item, ast.AnnAssign) or not isinstance(item.value, ast.Call):
+                continue
+            name, text = f"--{ast.unparse(item.target)}", ast.unparse(item.annotation)
+            chosen = " ".join(_choices(item.value))
+            if name in TRL_ENUMS:
+                place, enum = TRL_ENUMS[name]
+                chosen = enumerated(ast.parse(held[place].read(place)), enum)
+            plain = kind_of(text)
+            kind = plain if plain in ("int", "float") else "str"
+            yield name, kind, "*" if "list" in text else "", chosen or "True False" * (plain == "flag")
+
+
+def _choices(call: ast.Call) -> list[str]:
+    """The `choices` of a field's metadata."""
+    metadata = next((word.value for word in call.keywords if word.arg == "metadata"), None)
+    if not isinstance(metadata, ast.Dict):
+        return []
+    for key, value in zip(metadata.keys, metadata.values, strict=True):
+        if isinstance(key, ast.Constant) and key.value == "choices" and isinstance(value, ast.List):
+            return [str(item.value) for item in value.elts if isinstance(item, ast.Constant)]
+    return []
+
+
+def maxtext_options(wheel: zipfile.ZipFile) -> Iterator[Option]:
+    """Fields of the models that the configuration is checked by, and the names of the models that ship."""
+    tree = ast.parse(wheel.read("maxtext/configs/types.py"))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    listed = [node.name for node in classes if any("Enum" in ast.unparse(base) for base in node.bases)]
+    enums = {name: enumerated(tree, name) for name in listed}
+    shipped = [name for name in wheel.namelist() if name.startswith("maxtext/configs/models/")]
+    names = (name.rpartition("/")[2].partition(".yml") for name in shipped)
+    models = " ".join(sorted(name for name, dot, _ in names if dot))
+    for node in classes:
+        for item in node.body:
+            if isinstance(item, ast.AnnAssign) and isinstance(item.value, ast.Call):
+                name, text = ast.unparse(item.target), ast.unparse(item.annotation).removesuffix(" | None")
+                chosen = enums.get(text, "")
+                if name in ("model_name", "remat_policy"):
+                    chosen = models if name == "model_name" else enums["RematPolicy"]
+                kind = {"bool": "flag", "int": "int", "float": "float", "int | float": "float"}.get(text, "str")
+                yield name, "int" if text.endswith("Int") else "float" if text.endswith("Float") else kind, "", chosen
+
+
+READERS = {"vllm": vllm_options, "sglang": sglang_options, "trl": trl_options, "maxtext": maxtext_options}
+
 if __name__ == "__main__":
-    engine, file = sys.argv[1:]
-    with zipfile.ZipFile(file) as opened:
-        rows = sorted(set((vllm_options if engine == "vllm" else sglang_options)(opened)))
+    program, *files = sys.argv[1:]
+    rows = sorted(set(READERS[program](*map(zipfile.ZipFile, files))))
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(("option", "type", "nargs", "choices"))
     out.writerows(rows)

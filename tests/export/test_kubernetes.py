@@ -119,7 +119,7 @@ def test_every_shipped_plan_is_accepted_and_takes_the_devices_of_the_plan(
             for document in documents:
                 accept(document, client)
             assert devices_of(documents, launch) == launch.machine.devices
-    assert refused == REFUSED
+    assert refused == REFUSED | {("tpu", "gemma-9b")}  # sixteen chips, which are two hosts
 
 
 def devices_of(documents: list[Document], launch: Launch) -> int:

@@ -16,7 +16,7 @@ CASES = [
     ("vllm", "two-kinds"),  # a mix of devices, routed by length
     ("vllm", "disaggregated"),  # replicas over several nodes
     ("sglang", "disaggregated"),  # two pools of one fleet
-    ("skypilot", "llama"),  # a service and a job
+    ("skypilot", "llama"),  # a job; the fleet is at a cloud without open ports
     ("kubernetes", "llama"),  # Deployment, Service, budget of disruption, Job
     ("kubernetes", "disaggregated"),  # LeaderWorkerSet
 ]

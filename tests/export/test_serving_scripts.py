@@ -218,8 +218,13 @@ def test_what_an_engine_cannot_do_is_refused_with_a_way_out(launches: Read) -> N
         vllm.files(half)
 
 
+def at_nebius(launch: ServingLaunch) -> ServingLaunch:
+    """The same at a cloud on which SkyPilot opens ports."""
+    return replace(launch, machine=replace(launch.machine, provider="nebius", region="eu-north1"))
+
+
 def test_the_engine_of_the_plan_runs_in_tasks_and_pods(launches: Read) -> None:
-    (launch,) = fleets(launches("llama"))
+    launch = at_nebius(*fleets(launches("llama")))
     for form in (skypilot, kubernetes):
         assert "vllm serve" in form.files(launch)[0].text
         other = form.files(replace(launch, engine="sglang"))[0].text
@@ -229,7 +234,7 @@ def test_the_engine_of_the_plan_runs_in_tasks_and_pods(launches: Read) -> None:
 
 
 def test_a_fleet_of_which_only_rates_are_known_is_asked_for_its_model(launches: Read, stubs: Path) -> None:
-    (launch,) = fleets(launches("llama"))
+    launch = at_nebius(*fleets(launches("llama")))
     unknown = replace(launch.model, hf_id="", arch=None, config=None, parameters=0)
     bare = replace(launch, model=unknown, memory=None, batch=None, limits=None, buckets=())
     for engine, module in ENGINES.items():

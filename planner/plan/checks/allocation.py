@@ -22,6 +22,7 @@ from planner.estimate.resolve import (
     usable_bytes,
 )
 from planner.estimate.run import checkpoint_bytes_of, preemption_margin
+from planner.estimate.software import able, asked_on
 from planner.estimate.terms import Terms
 from planner.estimate.training import TrainingSpec, training_memory, training_time
 from planner.estimate.training_memory import host_bytes
@@ -167,6 +168,10 @@ class AllocationCheck:
             most = facts.shape.max_shapes_per_job
             yield Finding("limit-exceeded", f"{job.name}: {facts.shape.id} connects up to {most} to one job")
         shared = "mix" in row
+        asked = asked_on(job, self.arch, {**row["layout"]}, facts.device, facts.shape, per_job, mixed=shared)
+        if row.get("software") != able(asked):
+            programs = ", ".join(able(asked)) or "no program"
+            yield Finding("wrong-software", f"{job.name}: {row.get('software')} stated, it is run by {programs}")
         problems = list(
             training_layout_findings(job, self.arch, row["layout"], facts.shape, layout.devices, shared=shared)
         )

@@ -47,6 +47,9 @@ def training_layout_findings(
     named = job.framework in FRAMEWORKS or "pp" in pinned
     if not named and split["pp"] > 1 and STAGES.index(split["sharding"]) >= 2:
         yield _illegal(where, f"{split['sharding']} under a pipeline, which neither framework nor layout asks for")
+    alone = split["pp"] == split["cp"] == split["ep"] == 1 and (split["tp"] == 1 or split["sharding"] != "zero-3")
+    if not named and job.lora is not None and not alone:
+        yield _illegal(where, "adapters in a layout that no program has, nor framework or layout asks for")
     yield from _tensor_findings(where, arch, split["tp"], shape)
     yield from _pipeline_findings(where, arch, split)
     yield from _sequence_findings(where, arch, split, sequence_length_of(job, arch))

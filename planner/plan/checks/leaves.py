@@ -72,6 +72,7 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     (_ROW, RECOMPUTED, f"devices:int {_MONEY} hours:float held_hours:float end_hours:float finish_hours:float"),
     (_ROW, RECOMPUTED, "deadline_hours:float funding:str reserved_pool:str? device_hours:float"),
     (_ROW, RECOMPUTED, "power_w:float? carbon_kg:float? time_terms_s.*:float binds:str binds.*:float"),
+    (_ROW, RECOMPUTED, "software.*:str"),
     (_ROW, RECOMPUTED, "step_time_ratio:float? mfu:float mfu_source:str peak_flop_per_s:float rule_hours:float"),
     (_ROW, RECOMPUTED, "devices_per_replica:int replicas_needed:int bucket_requests_per_s.*:float"),
     (_ROW, RECOMPUTED, "replica_requests_per_s:float planned_requests_per_s:float load_at_peak:float"),

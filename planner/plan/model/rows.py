@@ -242,3 +242,5 @@ class TrainingAllocation(MixedRow, Speed, Energy):
 
     held_hours: float
     "how long it is planned to hold its machines: its run at the confidence asked for"
+    software: NotRequired[list[str]]
+    "formats of plan export of the programs that run it, those that it was predicted for first; none: code of one's own"

@@ -13,6 +13,7 @@ from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Group
 from planner.estimate.binding import bound_by
+from planner.estimate.software import able, asked_on
 from planner.estimate.utilisation import achieved_mfu
 from planner.optimize.solve import Solution
 from planner.plan.rows.bands import row_band
@@ -66,7 +67,7 @@ def _mixed_row(candidates: Candidates, question: TrainingQuestion, row: MixedRow
     alone = _speed(candidates, question, group.site, row["time_terms_s"], row["devices"] // row["jobs"])
     energy = energy_document(candidates.catalog, group.site, row["count"], row["hours"])
     held = row["hours"] * (row["error_band"]["time"]["margin"] if row["error_band"]["time"] else 1.0)
-    return {**row, "held_hours": held, **shared_speed(alone, row["mix"]["share"]), **energy}
+    return {**row, "held_hours": held, "software": [], **shared_speed(alone, row["mix"]["share"]), **energy}
 
 
 def _training(
@@ -79,14 +80,16 @@ def _training(
     shapes, devices = int(table.nodes[row]) * jobs, int(table.nodes[row]) * site.shape.devices
     timing = timing_of(candidates, solution, task, column, site, question.job.start_s, hours)
     cost, terms = timing.cost_microusd, table.time.row(row)
-    memory = memory_document(table.memory.row(row), site.usable_bytes)
+    memory, split = memory_document(table.memory.row(row), site.usable_bytes), split_document(table.layout, row)
+    asked = asked_on(question.job, question.arch, {**split}, site.device, site.shape, int(table.nodes[row]))
     figures = {"hours": hours, "cost_usd": usd(cost), "needed_bytes": memory["needed_bytes"]}
     return {
         **place_document(site, shapes),
         "jobs": jobs,
-        "layout": split_document(table.layout, row),
+        "layout": split,
         "hours": hours,
         "held_hours": held_hours(candidates, task, column, site, hours),
+        "software": able(asked),
         **timing.cells,
         "finish_hours": timing.cells["end_hours"],
         "deadline_hours": (question.job.start_s + question.job.deadline_s) / 3600.0,

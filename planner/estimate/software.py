@@ -1,0 +1,541 @@
+"""What each program of training can run: the one table that exporters, messages and plans read.
+
+A row says which layouts, devices, recipes and adapters a program takes when it is configured, not programmed; what it
+refuses beyond that stands in a function beside the table. `lack` tells the first thing that is missing, and what of the
+scenario to change for it. What a program has no words for in a model's own config is the exporter's to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from planner.architecture.model import Architecture
+from planner.carriers import dataclass
+from planner.catalog.model import Device, Shape
+from planner.estimate.frameworks import planned_framework
+from planner.estimate.layout import Layout
+from planner.estimate.resolve import sequence_length_of
+from planner.scenario.schema import TrainingJob
+
+STAGES = ("none", "zero-1", "zero-2", "zero-3")
+OLD_FAMILIES = ("kepler", "maxwell", "pascal", "volta", "turing")  # which Transformer Engine does not run on
+_ADAM = ("adamw", "adam")
+_BASES = ("bf16", "fp16", "nf4", "int8")
+
+
+class Lack(NamedTuple):
+    """What a program does not have, and what of the scenario to change for it; "" where that does not help."""
+
+    reason: str
+    way: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """How one job is split, as far as programs differ in it."""
+
+    dp: int
+    tp: int
+    pp: int
+    vpp: int
+    cp: int
+    ep: int
+    micro_batches: int
+    sharding: str
+    recompute: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One allocation of a job, as far as programs differ in it."""
+
+    job: TrainingJob
+    arch: Architecture | None
+    model: str  # its name
+    sequence_length: int
+    layout: Split
+    device: str
+    kind: str  # gpu | tpu | npu ...; "" unknown
+    family: str
+    part: bool = False  # several parts of devices, which do not join in collectives
+    slices: int = 1  # nodes of one job; of TPUs, slices
+    mixed: bool = False  # the batch is shared with machines of another offer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Software:
+    """One program of training."""
+
+    name: str  # of its format in `plan export`
+    program: str
+    predicted: tuple[str, ...]  # rows of planner.estimate.frameworks that time and memory of it are predicted by
+    kinds: tuple[str, ...] = ("gpu", "")  # of devices
+    stages: tuple[str, ...] = STAGES
+    under_pipeline: tuple[str, ...] = ()  # stages beside a pipeline; () no pipeline
+    beside_tensors: tuple[str, ...] = STAGES  # stages beside tensor parallelism
+    virtual: bool = False  # several chunks of layers a stage
+    context: bool = False
+    experts: bool = False
+    recompute: tuple[str, ...] = ("none", "selective", "full")
+    whole: bool = True  # trains all weights
+    bases: tuple[str, ...] = ()  # formats of frozen weights under adapters
+    precisions: tuple[str, ...]
+    optimizers: tuple[str, ...]
+    offload: tuple[str, ...] = ()
+    because: tuple[tuple[str, str], ...] = ()  # in place of the plain words, by what is missing
+
+
+# Read from the sources that each exporter names, with version and date
+SOFTWARE: Mapping[str, Software] = MappingProxyType(
+    {
+        software.name: software
+        for software in (
+            Software(
+                name="torchrun", program="Megatron-LM",
+                predicted=("megatron", "megatron-2022", "megatron-bridge", "megatron-bridge-graphs"),
+                under_pipeline=("none", "zero-1"), virtual=True, context=True, experts=True,
+                precisions=("fp32", "fp16", "bf16", "fp8"), offload=("optimizer",),
+                optimizers=(*_ADAM, "adamw-megatron", "adamw-fsdp", "adamw-deepspeed", "adamw-bf16-moments", "sgd",
+                            "sgd-momentum", "muon"),
+                because=(("adapters", "Megatron-LM's own script trains no adapters"),
+                         ("pipeline stage", "Megatron-FSDP was not seen to take a pipeline")),
+            ),
+            Software(
+                name="torchtitan", program="torchtitan", predicted=("fsdp",), stages=("none", "zero-2", "zero-3"),
+                under_pipeline=("none", "zero-2", "zero-3"), virtual=True, context=True, experts=True,
+                precisions=("fp32", "bf16", "fp8"), offload=("optimizer",),
+                optimizers=(*_ADAM, "adamw-fsdp", "adamw-pure-bf16"),
+                because=(("precision", "torchtitan has no fp16 with loss scaling"),),
+            ),
+            Software(
+                name="deepspeed", program="DeepSpeed", predicted=("deepspeed", "megatron-deepspeed"), bases=_BASES,
+                beside_tensors=("none", "zero-1", "zero-2"), precisions=("fp32", "fp16", "bf16"),
+                offload=("optimizer", "activations"),
+                optimizers=(*_ADAM, "adamw-deepspeed", "adamw-megatron", "adamw-fsdp", "adamw-pure-bf16", "muon", "sgd",
+                            "sgd-momentum", "adafactor"),
+                because=(("pipeline", "a pipeline is code in DeepSpeed (PipelineModule), not configuration"),
+                         ("context", "context parallelism is code in DeepSpeed (Ulysses), not configuration"),
+                         ("experts", "experts are split by code in DeepSpeed's MoE layer"),
+                         ("precision", "DeepSpeed's configuration has no fp8 products")),
+            ),
+            Software(
+                name="trl", program="TRL", predicted=("hf",), beside_tensors=(), recompute=("none", "full"),
+                whole=False, bases=_BASES, precisions=("fp32", "fp16", "bf16"),
+                optimizers=("adamw", "adamw-fsdp", "adamw-deepspeed", "adamw-megatron", "adamw-8bit", "adafactor",
+                            "sgd"),
+            ),
+            Software(
+                name="maxtext", program="MaxText", predicted=("maxtext", "jax"), kinds=("tpu",),
+                under_pipeline=("none", "zero-1", "zero-3"), stages=("none", "zero-1", "zero-3"), virtual=True,
+                context=True, experts=True, precisions=("fp32", "bf16"), optimizers=("adamw", "adam", "sgd"),
+                offload=("optimizer",),
+            ),
+        )
+    }
+)  # fmt: skip
+
+
+def lack(name: str, asked: Asked) -> Lack | None:
+    """What a program lacks for an allocation: the first thing; None where it runs it.
+
+    Parameters
+    ----------
+    name
+        Of SOFTWARE.
+    asked
+        The allocation.
+    """
+    software = SOFTWARE[name]
+    return next((found for look in (_common, _by_table, _OWN[name]) for found in look(software, asked)), None)
+
+
+def able(asked: Asked) -> list[str]:
+    """Programs that run an allocation: those that its time and memory were predicted for, then the others.
+
+    Parameters
+    ----------
+    asked
+        The allocation.
+    """
+    stage = STAGES.index(asked.layout.sharding)
+    row = planned_framework(asked.job.framework, "tpu" if asked.kind == "tpu" else "gpu", asked.family, stage).name
+    found = [name for name in SOFTWARE if lack(name, asked) is None]
+    return sorted(found, key=lambda name: row not in SOFTWARE[name].predicted)  # which keeps the order of equals
+
+
+def asked_on(
+    job: TrainingJob,
+    arch: Architecture,
+    split: Mapping[str, Any],
+    device: Device,
+    shape: Shape,
+    nodes: int,
+    *,
+    mixed: bool = False,
+) -> Asked:
+    """What programs are asked to run, of an allocation of a plan.
+
+    Parameters
+    ----------
+    job, arch
+        What is trained.
+    split
+        Its layout, as a plan tells it.
+    device, shape, nodes
+        What one job rents.
+    mixed
+        Whether machines of another offer share its batch.
+    """
+    sizes = {name: split[name] for name in ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batches")}
+    return Asked(
+        job=job,
+        arch=arch,
+        model=arch.name,
+        sequence_length=sequence_length_of(job, arch),
+        layout=Split(sharding=split["sharding"], recompute=split["recompute"], **sizes),
+        device=device.id,
+        kind=device.kind,
+        family=device.family,
+        part=shape.kind in ("mig", "share") and nodes * shape.devices > 1,
+        slices=nodes,
+        mixed=mixed,
+    )
+
+
+def can(software: Software, layout: Layout) -> Any:
+    """Mask of the layouts that the table says a program has.
+
+    Parameters
+    ----------
+    software
+        A row of the table.
+    layout
+        Layouts, as arrays.
+    """
+
+    def stage_in(names: tuple[str, ...]) -> Any:
+        return np.isin(np.asarray(layout.sharding), [STAGES.index(name) for name in names])
+
+    def one_or(size: Any, able: Any) -> Any:
+        return (np.asarray(size) == 1) | able
+
+    shared = np.asarray(layout.dp) * np.asarray(layout.cp)
+    mask = one_or(shared, stage_in(software.stages)) & one_or(layout.pp, stage_in(software.under_pipeline))
+    mask = mask & one_or(layout.tp, stage_in(software.beside_tensors)) & one_or(layout.vpp, software.virtual)
+    mask = mask & one_or(layout.cp, software.context) & one_or(layout.ep, software.experts)
+    kept = [("none", "selective", "full").index(name) for name in software.recompute]
+    return mask & np.isin(np.asarray(layout.recompute), kept)
+
+
+def adapters_can(layout: Layout) -> Any:
+    """Mask of the layouts in which some program of the table trains adapters.
+
+    Parameters
+    ----------
+    layout
+        Layouts, as arrays.
+    """
+    masks = [can(software, layout) for software in SOFTWARE.values() if software.bases]
+    return np.any(masks, axis=0)
+
+
+def _common(_: Software, asked: Asked) -> Iterator[Lack]:
+    """What no program does."""
+    if asked.mixed:
+        yield Lack("the job runs on several offers at once, and no program shares a batch between unequal groups",
+                   "solve with mix_within_job: false, or write the outer loop between the groups yourself")  # fmt: skip
+    if asked.part:
+        yield Lack(f"slices of {asked.device} do not join in collectives", "allow whole devices")
+    if asked.job.gradient_compression not in (None, 1.0):
+        yield Lack("gradients are compressed, which is code of one's own", "drop gradient_compression")
+
+
+def _by_table(software: Software, asked: Asked) -> Iterator[Lack]:
+    """What the table says that a program does not have."""
+    job, layout, program = asked.job, asked.layout, software.program
+
+    def lacks(what: str, plain: str, way: str = "") -> Lack:
+        return Lack(dict(software.because).get(what, plain), way)
+
+    if asked.kind not in software.kinds:
+        kind = "a TPU" if asked.kind == "tpu" else "no TPU" if software.kinds == ("tpu",) else "no GPU"
+        yield Lack(f"{asked.device} is {kind}, which {program} is not exported for")
+    if job.lora is not None and not software.bases:
+        yield lacks("adapters", f"{program} trains no adapters")
+    elif job.lora is not None and job.lora.base not in software.bases:
+        yield Lack(f"{program} has no adapters on a {job.lora.base} base", f"write base: {software.bases[0]}")
+    if job.lora is None and not software.whole:
+        yield Lack(f"{program} is exported for adapters alone, and this trains all weights")
+    if job.optimizer not in software.optimizers:
+        yield Lack(f"{program} has no optimizer '{job.optimizer}'", "write optimizer: adamw")
+    if job.precision not in software.precisions:
+        yield lacks("precision", f"{program} has no {job.precision} products", "write precision: bf16")
+    for what in job.offload or ():
+        if what not in software.offload:
+            yield Lack(f"{program} does not offload {what}s of its own" if what == "optimizer" else
+                       f"{program} does not offload {what}", "leave offload out")  # fmt: skip
+    if layout.sharding not in software.stages and layout.dp * layout.cp > 1:
+        yield Lack(f"{program} has no {layout.sharding}", f"write sharding: {software.stages[-1]}")
+    if layout.recompute not in software.recompute:
+        yield Lack(f"{program} has no {layout.recompute} recomputation", f"write recompute: {software.recompute[-1]}")
+    if layout.pp > 1 and not software.under_pipeline:
+        yield lacks("pipeline", f"{program} has no pipeline", "write layout: {pp: 1}")
+    elif layout.pp > 1 and layout.sharding not in software.under_pipeline:
+        reason = dict(software.because).get("pipeline stage", f"{program} has none under a pipeline")
+        yield Lack(f"{layout.sharding} under a pipeline: {reason}", f"write sharding: {software.under_pipeline[-1]}")
+    if layout.vpp > 1 and not software.virtual:
+        yield Lack(f"{program} has no virtual stages", "write layout: {vpp: 1}")
+    if layout.tp > 1 and not software.beside_tensors:
+        yield Lack(f"{program} does not split tensors", "write layout: {tp: 1}")
+    elif layout.tp > 1 and layout.sharding not in software.beside_tensors:
+        stages = f"{software.beside_tensors[0]} to {software.beside_tensors[-1]}"
+        yield Lack(f"{program}'s tensor parallelism was read to go with {stages}, not with {layout.sharding}",
+                   f"write sharding: {software.beside_tensors[-1]}")  # fmt: skip
+    if layout.cp > 1 and not software.context:
+        yield lacks("context", f"{program} has no context parallelism", "write layout: {cp: 1}")
+    if layout.ep > 1 and not software.experts:
+        yield lacks("experts", f"{program} has no expert parallelism", "write layout: {ep: 1}")
+
+
+def _of_megatron(_: Software, asked: Asked) -> Iterator[Lack]:
+    job, layout = asked.job, asked.layout
+    offloads = "optimizer" in (job.offload or ())
+    if job.stack.cross_entropy == "chunked":
+        yield Lack("Megatron-LM has no chunked loss, so logits would take more memory than planned",
+                   "plan with stack: {cross_entropy: fused}")  # fmt: skip
+    if offloads and job.optimizer in ("sgd", "sgd-momentum", "muon"):
+        yield Lack("Megatron-LM offloads Adam only", "write optimizer: adamw")
+    aware = offloads or job.optimizer == "adamw-bf16-moments"
+    if aware and layout.sharding == "none" and layout.dp * layout.cp > 1:
+        yield Lack("16-bit moments and an optimizer in host memory want the distributed optimizer",
+                   "plan with sharding: zero-1")  # fmt: skip
+    if job.optimizer == "muon" and layout.sharding != "none":
+        yield Lack("Muon is not sharded in Megatron-LM", "plan with sharding: none")
+    if layout.vpp > 1 and layout.micro_batches % layout.pp:
+        yield Lack(
+            f"the interleaved schedule wants micro-batches ({layout.micro_batches}) in multiples of pp ({layout.pp})",
+            "solve again with another global_batch",
+        )
+    if layout.cp > 1 and asked.sequence_length % (2 * layout.cp):
+        yield Lack(f"a sequence of {asked.sequence_length} does not divide into {2 * layout.cp} parts",
+                   "choose a sequence_length that does")  # fmt: skip
+    arch = asked.arch
+    if arch is None or not arch.layers:
+        yield Lack("only the size of the model is known", "give the scenario a preset or {config: path/to/config.json}")
+        return
+    if arch.family not in MEGATRON_FAMILIES or not {layer.attention for layer in arch.layers} <= {"gqa", "mla"}:
+        yield Lack(f"models of type '{arch.family}' are not exported: Megatron-LM's GPT model has no options for all "
+                   "that it is made of")  # fmt: skip
+    if len({(layer.query_heads, layer.kv_heads, layer.window_tokens) for layer in arch.layers}) > 1:
+        yield Lack("its layers differ in attention, which Megatron-LM's options do not say")
+    if uneven_stages(layout.pp, layout.vpp, arch.layer_count) is None:
+        yield Lack(f"{arch.layer_count} layers do not divide over {layout.pp} stages of {layout.vpp} parts, nor with "
+                   "other ends", "plan with another pp")  # fmt: skip
+
+
+def uneven_stages(pp: int, vpp: int, layers: int) -> tuple[int, int] | None:
+    """Layers of the first and the last stage of a pipeline, no stage above what was planned; None: there is no such.
+
+    Parameters
+    ----------
+    pp, vpp
+        Stages, and chunks of each.
+    layers
+        Of the model.
+
+    Examples
+    --------
+    >>> uneven_stages(4, 1, 80), uneven_stages(4, 1, 61)
+    ((20, 20), (14, 15))
+    """
+    if layers % (pp * vpp) == 0:
+        return layers // pp, layers // pp
+    fullest = -(-layers // pp)
+    for middle in (fullest, fullest - 1):
+        rest = layers - max(pp - 2, 0) * middle
+        first, last = rest // 2, rest - rest // 2
+        if vpp == 1 and 1 <= first <= fullest and 1 <= last <= fullest and (middle or pp == 2):
+            return first, last
+    return None
+
+
+# Families of models whose every part Megatron-LM's GPT model has options for
+MEGATRON_FAMILIES = ("gpt2", "llama", "mistral", "mixtral", "phi3", "qwen2", "qwen3", "qwen3_moe", "deepseek_v2",
+                     "deepseek_v3", "kimi_k2", "nemotron")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flavor:
+    """A model that torchtitan 0.2.2 ships: its room, its flavor, and the sizes that tell it."""
+
+    name: str
+    flavor: str
+    model_type: str  # of config.json
+    layers: int
+    hidden_size: int
+    vocab_size: int
+    pipeline: bool  # whether it can be cut into stages
+
+
+FLAVORS = tuple(
+    Flavor(name=name, flavor=flavor, model_type=kind, layers=layers, hidden_size=hidden, vocab_size=vocab, pipeline=cut)
+    for name, kind, cut, rows in (
+        ("llama3", "llama", True,
+         (("8B", 32, 4096, 128256), ("70B", 80, 8192, 128256), ("405B", 126, 16384, 128256))),
+        ("qwen3", "qwen3", False,
+         (("0.6B", 28, 1024, 151936), ("1.7B", 28, 2048, 151936), ("4B", 36, 2560, 151936),
+          ("8B", 36, 4096, 151936), ("14B", 40, 5120, 151936), ("32B", 64, 5120, 151936))),
+        ("qwen3", "qwen3_moe", False, (("30B-A3B", 48, 2048, 151936), ("235B-A22B", 94, 4096, 151936))),
+        ("deepseek_v3", "deepseek_v2", True, (("16B", 27, 2048, 102400), ("236B", 60, 5120, 102400))),
+        ("deepseek_v3", "deepseek_v3", True, (("671B", 61, 7168, 129280),)),
+        ("gpt_oss", "gpt_oss", False, (("20b", 24, 2880, 201088), ("120b", 36, 2880, 201088))),
+    )
+    for flavor, layers, hidden, vocab in rows
+)  # fmt: skip
+
+
+def titan_flavor(arch: Architecture | None) -> Flavor | None:
+    """The model of torchtitan that has a model's sizes; None where it ships none.
+
+    Parameters
+    ----------
+    arch
+        The model; None where only its size is known.
+    """
+    if arch is None:
+        return None
+    sizes = (arch.family, arch.layer_count, arch.hidden_size, arch.vocab_size)
+    named = (one for one in FLAVORS if (one.model_type, one.layers, one.hidden_size, one.vocab_size) == sizes)
+    return next(named, None)
+
+
+def _of_torchtitan(_: Software, asked: Asked) -> Iterator[Lack]:
+    layout, flavor = asked.layout, titan_flavor(asked.arch)
+    if asked.arch is None or not asked.arch.layers:
+        yield Lack("only the size of the model is known", "give the scenario a preset or its config.json")
+        return
+    if flavor is None:
+        yield Lack(f"torchtitan 0.2.2 ships no model of the shape of {asked.model}")
+        return
+    if layout.sharding == "none" and layout.dp > 1 and layout.tp * layout.pp * layout.cp > 1:
+        yield Lack("torchtitan replicates only models that are not split", "plan with sharding: zero-3")
+    if layout.sharding == "none" and layout.cp > 1:
+        yield Lack("torchtitan shards over context-parallel ranks, too", "plan with sharding: zero-3")
+    if layout.pp > 1 and not flavor.pipeline:
+        yield Lack(f"torchtitan cannot cut its {flavor.name} into pipeline stages", "write layout: {pp: 1}")
+    stages = layout.pp * layout.vpp
+    if layout.vpp > 2 and -(-flavor.layers // -(-flavor.layers // stages)) != stages:
+        yield Lack(f"torchtitan cannot cut {flavor.layers} layers into {stages} stages", "write layout: {vpp: 1}")
+    if asked.job.offload and layout.sharding == "none":
+        yield Lack("torchtitan offloads what is sharded only", "plan with sharding: zero-3")
+
+
+def _of_deepspeed(_: Software, asked: Asked) -> Iterator[Lack]:
+    job, plain = asked.job, asked.layout.sharding == "none"
+    if job.optimizer == "muon" and plain:
+        yield Lack("Muon wants zero-1 to zero-3 in DeepSpeed", "plan with sharding: zero-1")
+    if job.optimizer == "adamw-pure-bf16" and plain:
+        yield Lack("DeepSpeed keeps 16-bit master weights with ZeRO only", "plan with sharding: zero-1")
+    if "optimizer" in (job.offload or ()) and plain:
+        yield Lack("DeepSpeed offloads an optimizer that ZeRO shards", "plan with sharding: zero-1")
+
+
+def _of_trl(_: Software, asked: Asked) -> Iterator[Lack]:
+    if asked.arch is None or not asked.arch.layers:
+        yield Lack("only the size of the model is known", "give the scenario a preset or its config.json")
+
+
+# Models of MaxText 0.2.5 by family of config.json, layers, hidden size, vocabulary, key-value heads and width of an MLP
+# or expert: maxtext/configs/models in the wheel, read on 2026-11-23. Of Llama 3 and 3.1, which scale positions unlike,
+# the longest context tells.
+MAXTEXT_MODELS: Mapping[tuple[str | int, ...], str] = MappingProxyType(
+    {
+        ("gemma", 18, 2048, 256000, 1, 16384): "gemma-2b",
+        ("gemma", 28, 3072, 256000, 16, 24576): "gemma-7b",
+        ("gemma2", 26, 2304, 256000, 4, 9216): "gemma2-2b",
+        ("gemma2", 42, 3584, 256000, 8, 14336): "gemma2-9b",
+        ("gemma2", 46, 4608, 256000, 16, 36864): "gemma2-27b",
+        ("llama", 32, 4096, 32000, 32, 11008): "llama2-7b",
+        ("llama", 40, 5120, 32000, 40, 13824): "llama2-13b",
+        ("llama", 80, 8192, 32000, 8, 28672): "llama2-70b",
+        ("llama", 32, 4096, 128256, 8, 14336): "llama3.1-8b",
+        ("llama", 80, 8192, 128256, 8, 28672): "llama3.1-70b",
+        ("llama", 126, 16384, 128256, 8, 53248): "llama3.1-405b",
+        ("mistral", 32, 4096, 32000, 8, 14336): "mistral-7b",
+        ("mixtral", 32, 4096, 32000, 8, 14336): "mixtral-8x7b",
+        ("mixtral", 56, 6144, 32768, 8, 16384): "mixtral-8x22b",
+        ("qwen2", 28, 1536, 151936, 2, 8960): "qwen2.5-1.5b",
+        ("qwen2", 28, 3584, 152064, 4, 18944): "qwen2.5-7b",
+        ("qwen2", 48, 5120, 152064, 8, 13824): "qwen2.5-14b",
+        ("qwen3", 28, 1024, 151936, 8, 3072): "qwen3-0.6b",
+        ("qwen3", 28, 2048, 151936, 8, 6144): "qwen3-1.7b",
+        ("qwen3", 36, 2560, 151936, 8, 9728): "qwen3-4b",
+        ("qwen3", 36, 4096, 151936, 8, 12288): "qwen3-8b",
+        ("qwen3", 40, 5120, 151936, 8, 17408): "qwen3-14b",
+        ("qwen3", 64, 5120, 151936, 8, 25600): "qwen3-32b",
+        ("qwen3_moe", 48, 2048, 151936, 4, 768): "qwen3-30b-a3b",
+        ("qwen3_moe", 94, 4096, 151936, 4, 1536): "qwen3-235b-a22b",
+        ("gpt_oss", 24, 2880, 201088, 8, 2880): "gpt-oss-20b",
+        ("gpt_oss", 36, 2880, 201088, 8, 2880): "gpt-oss-120b",
+    }
+)
+_LLAMA_3 = {"llama3.1-8b": "llama3-8b", "llama3.1-70b": "llama3-70b"}
+_LLAMA_3_POSITIONS = 8192
+
+
+def maxtext_model(arch: Architecture | None) -> str | None:
+    """MaxText's name of a model; None where it ships none of its sizes.
+
+    Parameters
+    ----------
+    arch
+        The model; None where only its size is known.
+    """
+    if arch is None or not arch.layers:
+        return None
+    first = arch.layers[0]
+    widths = first.kv_heads, first.expert_width or first.mlp_width
+    found = MAXTEXT_MODELS.get((arch.family, arch.layer_count, arch.hidden_size, arch.vocab_size, *widths))
+    return _LLAMA_3.get(found, found) if found and arch.max_positions == _LLAMA_3_POSITIONS else found
+
+
+def _of_maxtext(_: Software, asked: Asked) -> Iterator[Lack]:
+    job, layout, name = asked.job, asked.layout, maxtext_model(asked.arch)
+    if asked.slices > 1:
+        yield Lack(f"a job on {asked.slices} slices wants what starts them as one (XPK, or JobSet on GKE)",
+                   "allow larger slices")  # fmt: skip
+    if asked.arch is None or not asked.arch.layers:
+        yield Lack("only the size of the model is known", "give the scenario a preset or its config.json")
+    elif name is None:
+        yield Lack(f"MaxText 0.2.5 ships no model of the shape of {asked.model}")
+    elif layout.pp > 1 and name.startswith("gemma2"):
+        yield Lack("MaxText makes one layer of two in its gemma2, which pipelines of the plan do not count",
+                   "write layout: {pp: 1}")  # fmt: skip
+    elif layout.pp > 1 and asked.arch.layer_count % (layout.pp * layout.vpp):
+        yield Lack(f"MaxText cuts {asked.arch.layer_count} layers into equal stages only", "plan with another pp")
+    if layout.pp > 1 and layout.micro_batches % layout.pp:
+        yield Lack(f"MaxText wants micro-batches ({layout.micro_batches}) in multiples of pp ({layout.pp})",
+                   "solve again with another global_batch")  # fmt: skip
+    if layout.ep > 1 and layout.dp % layout.ep:
+        yield Lack(f"MaxText splits experts over the ranks of dp, of which there are {layout.dp}, not a multiple of "
+                   f"{layout.ep}", "plan with another layout: ep that divides dp")  # fmt: skip
+    if layout.sharding == "zero-1" and layout.ep > 1:
+        yield Lack("MaxText's optimizer sharding was not seen to go with experts split over ranks",
+                   "write sharding: zero-3")  # fmt: skip
+    if job.stack.attention == "eager":
+        yield Lack("MaxText keeps no attention scores on TPUs", "write stack: {attention: flash}")
+
+
+_OWN: Mapping[str, Callable[[Software, Asked], Iterator[Lack]]] = MappingProxyType(
+    {
+        "torchrun": _of_megatron,
+        "torchtitan": _of_torchtitan,
+        "deepspeed": _of_deepspeed,
+        "trl": _of_trl,
+        "maxtext": _of_maxtext,
+    }
+)

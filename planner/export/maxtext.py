@@ -1,0 +1,139 @@
+"""`plan export maxtext`: training on a slice of TPUs with MaxText, started on every host of the slice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.estimate.software import maxtext_model
+from planner.export.header import Blank, Target
+from planner.export.launch import ExportFile, Launch, TrainingLaunch, TrainingLayout
+from planner.export.quoting import shell
+from planner.export.trainer import Command, run_folder, script
+from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
+
+TARGET = Target(
+    name="MaxText",
+    version="0.2.5",
+    read="2026-11-23",
+    source="maxtext/configs/types.py, base.yml and models/ in the wheel",
+)
+BLANKS = (
+    Blank(name="DATASET_FILES", meaning="pattern of the ArrayRecord files of the training data, read by Grain"),
+    Blank(name="TOKENIZER", meaning="tokenizer: a Hugging Face name or folder"),
+    Blank(name="CHECKPOINT_DIR", meaning="folder of all output, gs://... that each host of the slice sees"),
+    Blank(name="LEARNING_RATE", meaning="peak learning rate, for example 3e-4"),
+)
+# what the policies keep: all products of matrices, those outside the MLP with attention's output, nothing
+_POLICIES = {"none": "minimal", "selective": "save_dot_with_context_except_mlp", "full": "full"}
+_AXES = ("data", "fsdp", "pipeline", "context", "tensor", "expert")
+
+
+def files(launch: Launch) -> list[ExportFile]:
+    """One script, to be started on each host of the slice.
+
+    Raises
+    ------
+    NotExpressible
+        MaxText does not run the launch.
+    """
+    assert isinstance(launch, TrainingLaunch)
+    return [ExportFile(name=f"{launch.stem}.maxtext.sh", text=script(launch, maxtext_command(launch)))]
+
+
+def maxtext_command(launch: TrainingLaunch) -> Command:
+    """The command of a launch.
+
+    Raises
+    ------
+    NotExpressible
+        MaxText does not run it.
+    """
+    demand_launchable(launch, "maxtext")
+    folder = run_folder(launch, "CHECKPOINT_DIR")
+    return Command(
+        target=TARGET,
+        blanks=BLANKS,
+        notes=tuple(_notes(launch)),
+        exports=(),
+        starter="python3",
+        program=("-m maxtext.trainers.pre_train.train",),
+        options=(
+            *((shell(f"{key}={value}"),) for key, value in settings(launch)),
+            (f"base_output_directory={folder}",),
+            ('grain_train_files="$DATASET_FILES"',),
+            ('tokenizer_path="$TOKENIZER"',),
+            ('learning_rate="$LEARNING_RATE"',),
+        ),
+    )
+
+
+def settings(launch: TrainingLaunch) -> Iterator[tuple[str, object]]:
+    """Settings of MaxText and their values, but for what the plan does not know.
+
+    Parameters
+    ----------
+    launch
+        A launch that MaxText runs.
+    """
+    job, layout = launch.job, launch.layout
+    yield "run_name", launch.stem
+    yield "model_name", maxtext_model(launch.model.arch)
+    yield "hardware", "tpu"
+    for axis, size in zip(_AXES, mesh(layout), strict=True):
+        yield f"ici_{axis}_parallelism", size
+    yield "dcn_data_parallelism", 1
+    yield "shard_optimizer_over_data", _flag(layout.sharding == "zero-1" and layout.dp > 1)
+    yield from _batch(launch)
+    yield "steps", launch.steps
+    yield "max_target_length", launch.sequence_length
+    yield "dtype", "float32" if job.precision == "fp32" else "bfloat16"
+    yield "weight_dtype", "float32"
+    yield "remat_policy", _POLICIES[layout.recompute]
+    yield "opt_type", "sgd" if job.optimizer == "sgd" else "adamw"
+    if job.optimizer == "adam":
+        yield "adam_weight_decay", 0.0
+    yield "optimizer_memory_host_offload", _flag("optimizer" in (job.offload or ()))
+    yield "enable_dropout", _flag(False)
+    yield "enable_checkpointing", _flag(launch.checkpoint_every_s is not None)
+    yield "checkpoint_period", steps_between_checkpoints(launch)
+    yield "dataset_type", "grain"
+    yield "tokenizer_type", "huggingface"
+
+
+def mesh(layout: TrainingLayout) -> tuple[int, int, int, int, int, int]:
+    """Sizes of data, fsdp, pipeline, context, tensor and expert, whose product is the devices.
+
+    Parameters
+    ----------
+    layout
+        Whose ep divides its dp: experts take ranks of dp, and the batch is split over them as well.
+    """
+    replicas = layout.dp // layout.ep
+    sharded = layout.sharding == "zero-3"
+    return (1 if sharded else replicas, replicas if sharded else 1, layout.pp, layout.cp, layout.tp, layout.ep)
+
+
+def _batch(launch: TrainingLaunch) -> Iterator[tuple[str, object]]:
+    """Sequences of one forward pass, spread over all devices, and how many passes make a step."""
+    layout = launch.layout
+    passes = 1 if layout.pp > 1 else layout.micro_batches  # a pipeline takes all micro-batches of a step at once
+    yield "per_device_batch_size", layout.global_batch_sequences / passes / layout.devices
+    yield "gradient_accumulation_steps", passes
+    if layout.pp > 1:
+        assert launch.model.arch is not None
+        yield "num_pipeline_microbatches", layout.micro_batches
+        yield "num_layers_per_pipeline_stage", launch.model.arch.layer_count // (layout.pp * layout.vpp)
+
+
+def _flag(on: bool) -> str:
+    return str(on).lower()
+
+
+def _notes(launch: TrainingLaunch) -> Iterator[str]:
+    yield from training_notes(launch, "maxtext")
+    yield f"start it on every host of {launch.machine.shape_name} at once, as gcloud's --worker=all does"
+    yield "it takes the model's settings from MaxText's own file, and pads the vocabulary as that says"
+    if launch.layout.recompute == "none":
+        yield "MaxText keeps the products of matrices, and computes what lies between them again"
+    if launch.layout.pp > 1:
+        yield "MaxText's pipeline keeps the inputs of all micro-batches of a step, the plan those of its stages alone"

@@ -1,0 +1,196 @@
+"""TRL and MaxText: options that the programs have, and the job of the plan in every product and sum."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+
+from planner.architecture.load import list_presets, load_model
+from planner.estimate.software import MAXTEXT_MODELS, maxtext_model
+from planner.export import Launch, NotExpressible, TrainingLaunch, export
+from planner.export.maxtext import maxtext_command
+from planner.export.trl import RESUME
+from tests.export.scripts import RECORDED, recorded_parser, started, syntax_error, torchrun_words
+from tests.export.shells import stub_folder, words_of
+from tests.tiers import settings
+
+
+@pytest.fixture
+def jobs(dozen: list[Launch]) -> dict[str, TrainingLaunch]:
+    return {launch.stem: launch for launch in dozen if isinstance(launch, TrainingLaunch)}
+
+
+def trl_options(launch: TrainingLaunch, folder: Path | None) -> tuple[Any, int]:
+    """What TRL's script is given, parsed by its recorded options; and the processes of all nodes."""
+    (file,) = export("trl", [launch]).files
+    assert syntax_error(file.text) == ""
+    told = started(file.text if folder else file.text.replace(RESUME, ""), folder)
+    options = recorded_parser("trl").parse_args(told.options)
+    return options, int(told.launcher.nnodes) * told.launcher.nproc_per_node
+
+
+def check_trl(launch: TrainingLaunch, options: Any, processes: int) -> None:
+    layout, lora = launch.layout, launch.job.lora
+    assert lora is not None
+    assert processes == layout.dp == layout.devices
+    step = options.per_device_train_batch_size * options.gradient_accumulation_steps * processes
+    assert step == layout.global_batch_sequences
+    assert options.max_length == launch.sequence_length
+    tokens = options.max_steps * step * options.max_length
+    assert 0 <= tokens - launch.tokens * launch.epochs < launch.tokens_per_step
+    assert (options.use_peft, options.lora_r) == ("True", lora.rank)
+    assert (options.load_in_4bit == "True") == (lora.base == "nf4")
+    assert (options.load_in_8bit == "True") == (lora.base == "int8")
+    stage = json.loads(options.deepspeed)["zero_optimization"]["stage"] if options.deepspeed else 0
+    assert ("none", "zero-1", "zero-2", "zero-3")[stage] == layout.sharding
+    assert options.gradient_checkpointing == str(layout.recompute == "full")
+
+
+@pytest.mark.parametrize("name", ["lora-8b", "qlora-13b"])
+def test_adapters_are_trained_as_planned(jobs: dict[str, TrainingLaunch], tmp_path: Path, name: str) -> None:
+    check_trl(jobs[name], *trl_options(jobs[name], tmp_path))
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    dp=st.sampled_from((1, 2, 4, 8, 16)),
+    micro=st.integers(1, 8),
+    passes=st.integers(1, 40),
+    sharding=st.sampled_from(("none", "zero-1", "zero-2", "zero-3")),
+    recompute=st.sampled_from(("none", "full")),
+    base=st.sampled_from(("bf16", "fp16", "nf4", "int8")),
+)
+def test_adapters_of_any_layout(
+    jobs: dict[str, TrainingLaunch], dp: int, micro: int, passes: int, sharding: str, recompute: str, base: str
+) -> None:
+    launch = jobs["lora-8b"]
+    layout = replace(launch.layout, dp=dp, micro_batch=micro, micro_batches=passes, sharding=sharding,
+                     recompute=recompute, global_batch_sequences=dp * micro * passes)  # fmt: skip
+    per_node = min(dp, 8)
+    machine = replace(launch.machine, nodes=dp // per_node, devices_per_node=per_node, devices=dp)
+    assert launch.job.lora is not None
+    job = launch.job.model_copy(update={"lora": launch.job.lora.model_copy(update={"base": base})})
+    asked = replace(launch, layout=layout, machine=machine, job=job, jobs=1)
+    check_trl(asked, *trl_options(asked, None))
+
+
+def test_a_run_goes_on_from_its_last_checkpoint(jobs: dict[str, TrainingLaunch], tmp_path: Path) -> None:
+    (file,) = export("trl", [jobs["lora-8b"]]).files
+    for made, last in ((), None), ((900, 1000, 99), 1000):
+        for step in made:
+            (tmp_path / f"out put/checkpoint-{step}").mkdir(parents=True)
+        (words,) = torchrun_words([file.text], tmp_path / "stubs", CHECKPOINT_DIR=str(tmp_path / "out put"))
+        told = words[words.index("--resume_from_checkpoint") + 1] if "--resume_from_checkpoint" in words else None
+        assert told == (last and str(tmp_path / f"out put/checkpoint-{last}"))
+
+
+def recorded() -> dict[str, tuple[str, list[str]]]:
+    with (RECORDED / "maxtext.csv").open(newline="") as stream:
+        return {row["option"]: (row["type"], row["choices"].split()) for row in csv.DictReader(stream)}
+
+
+def maxtext_settings(launch: TrainingLaunch, folder: Path) -> dict[str, str]:
+    """The settings that MaxText gets of the script, each of a name, type and choice that it has."""
+    (file,) = export("maxtext", [launch]).files
+    assert syntax_error(file.text) == ""
+    folder.mkdir(exist_ok=True)
+    blanks = {"DATASET_FILES": "gs://a b/*", "TOKENIZER": "t", "CHECKPOINT_DIR": "gs://c", "LEARNING_RATE": "3e-4",
+              "RUN": "1"}  # fmt: skip
+    (words,) = words_of([file.text], stub_folder(folder), {"LC_ALL": "C.UTF-8", **blanks})
+    assert words[:3] == ["python3", "-m", "maxtext.trainers.pre_train.train"]
+    return dict(check_settings(words[3:]))
+
+
+def check_settings(words: list[str]) -> Iterator[tuple[str, str]]:
+    known = recorded()
+    for word in words:
+        key, _, value = word.partition("=")
+        kind, choices = known[key]
+        assert not choices or value in choices, word
+        assert kind != "flag" or value in ("true", "false"), word
+        assert kind not in ("int", "float") or math.isfinite({"int": int, "float": float}[kind](value)), word
+        yield key, value
+
+
+def check_maxtext(launch: TrainingLaunch, told: dict[str, str]) -> None:
+    layout = launch.layout
+    axes = {key.split("_")[1]: int(value) for key, value in told.items() if key.startswith("ici_")}
+    assert math.prod(axes.values()) == layout.devices == launch.machine.devices // launch.jobs
+    assert axes["data"] * axes["fsdp"] * axes["expert"] == layout.dp  # what the batch is split over
+    assert (axes["tensor"], axes["context"], axes["pipeline"]) == (layout.tp, layout.cp, layout.pp)
+    assert axes["expert"] == layout.ep
+    assert (axes["fsdp"] > 1) == (layout.sharding == "zero-3" and layout.dp > layout.ep)
+    assert (told["shard_optimizer_over_data"] == "true") == (layout.sharding == "zero-1" and layout.dp > 1)
+    # as MaxText 0.2.5 counts: whole sequences of a pass over all devices, times the passes of a step
+    forward = float(told["per_device_batch_size"]) * layout.devices
+    assert forward == int(forward)
+    assert forward * int(told["gradient_accumulation_steps"]) == layout.global_batch_sequences
+    if layout.pp > 1:
+        parts = int(told["num_pipeline_microbatches"])
+        assert forward / parts == layout.micro_batch * layout.dp
+        assert parts % layout.pp == 0
+        assert launch.model.arch is not None
+        stages = launch.model.arch.layer_count // int(told["num_layers_per_pipeline_stage"])
+        assert stages == layout.pp * layout.vpp
+    else:
+        assert forward == layout.micro_batch * layout.dp
+    tokens = int(told["steps"]) * layout.global_batch_sequences * int(told["max_target_length"])
+    assert 0 <= tokens - launch.tokens * launch.epochs < launch.tokens_per_step
+
+
+def test_slices_are_trained_on_as_planned(jobs: dict[str, TrainingLaunch], dozen: list[Launch], tmp_path: Path) -> None:
+    for name in ("tpu-8b", "tpu-mixtral"):
+        check_maxtext(jobs[name], maxtext_settings(jobs[name], tmp_path))
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    dp=st.sampled_from((1, 2, 4, 6, 8)), tp=st.sampled_from((1, 2, 4)), pp=st.sampled_from((1, 2, 4)),
+    vpp=st.sampled_from((1, 2)), cp=st.sampled_from((1, 2)), ep=st.sampled_from((1, 2, 8)), micro=st.integers(1, 4),
+    passes=st.integers(1, 40), sharding=st.sampled_from(("none", "zero-1", "zero-2", "zero-3")),
+)  # fmt: skip
+def test_slices_of_any_layout(
+    jobs: dict[str, TrainingLaunch], dp: int, tp: int, pp: int, vpp: int, cp: int, ep: int, micro: int, passes: int,
+    sharding: str,
+) -> None:  # fmt: skip
+    launch = jobs["tpu-mixtral"]
+    devices = dp * tp * pp * cp
+    layout = replace(launch.layout, dp=dp, tp=tp, pp=pp, vpp=vpp if pp > 1 else 1, cp=cp, ep=ep, micro_batch=micro,
+                     micro_batches=passes, sharding=sharding, global_batch_sequences=dp * micro * passes)  # fmt: skip
+    machine = replace(launch.machine, nodes=1, devices_per_node=devices, devices=devices)
+    asked = replace(launch, layout=layout, machine=machine, jobs=1)
+    if (
+        dp % ep
+        or (pp > 1 and passes % pp)
+        or (sharding == "zero-1" and ep > 1)
+        or (sharding == "zero-2" and dp * cp > 1)
+    ):
+        with pytest.raises(NotExpressible):
+            maxtext_command(asked)
+        return
+    command = maxtext_command(asked)
+    told = [option[0].strip("'") for option in command.options if "$" not in option[0]]
+    check_maxtext(asked, dict(check_settings(told)))
+
+
+def test_models_of_maxtext_are_those_that_it_ships() -> None:
+    """Each name of ours is a model of theirs, and presets of the same name have its sizes."""
+    assert set(MAXTEXT_MODELS.values()) <= set(recorded()["model_name"][1])
+    named = {name: maxtext_model(load_model(name)) for name in list_presets()}
+    assert named["llama-3.1-8b"] == "llama3.1-8b"
+    assert named["llama-2-7b"] == "llama2-7b"
+    assert named["mixtral-8x7b"] == "mixtral-8x7b"
+    assert named["gemma-2-9b"] == "gemma2-9b"
+    assert named["pythia-1.4b"] is None
+    for preset, theirs in named.items():
+        for word in ("7b", "8b", "9b", "13b", "70b", "405b"):
+            assert theirs is None or preset.endswith(word) == theirs.endswith(word), (preset, theirs)

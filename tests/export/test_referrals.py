@@ -1,0 +1,124 @@
+"""What is refused names what launches it: every format is asked for every plan, and each suggestion is followed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from planner.estimate.software import SOFTWARE, able
+from planner.export import FORMATS, Launch, TrainingLaunch, export, launching, suggested
+from planner.export.training import asked_of
+
+NONE = "no format of plan export launches it"
+# allocations that nothing launches, each with what all formats say of it
+UNLAUNCHED = {
+    ("mixed-job", "pretrain-8b-1"): "several offers",
+    ("mixed-job", "pretrain-8b-2"): "several offers",
+    ("tpu", "bert-sized"): "pythia",  # no JAX software that is exported has a GPT-NeoX
+}
+
+
+def follow(launch: Launch) -> set[str]:
+    """Formats that launch it; every refusal of the others is followed to files, or says that there are none."""
+    told = {form: export(form, [launch]) for form in FORMATS}
+    able = {form for form, result in told.items() if result.files}
+    for form in set(FORMATS) - able:
+        (refusal,) = told[form].refusals
+        assert refusal.reason
+        if not able:
+            assert refusal.instead.startswith(NONE), (form, refusal)
+            continue
+        named = re.fullmatch(r"use ([a-z.]+(?:, [a-z.]+)*)", refusal.instead)
+        assert named, (form, refusal)
+        assert set(named[1].split(", ")) == able
+    return able
+
+
+def test_every_shipped_plan_is_launched_or_said_not_to_be(
+    plans: dict[str, Any], launches: Callable[..., list[Launch]]
+) -> None:
+    unlaunched = set()
+    for name in plans:
+        for launch in launches(name):
+            if not follow(launch):
+                unlaunched.add((name, launch.stem))
+                wanted = UNLAUNCHED[name, launch.stem]
+                assert any(wanted in export(form, [launch]).refusals[0].reason for form in FORMATS)
+    assert unlaunched == set(UNLAUNCHED)
+
+
+def test_a_dozen_others(dozen: list[Launch]) -> None:
+    able = {launch.stem: follow(launch) for launch in dozen}
+    assert {name for name, formats in able.items() if not formats} == {"13b-fsdp"}
+    assert {"torchrun", "deepspeed", "slurm", "kubernetes"} <= able["7b"]
+    assert {"trl", "deepspeed", "slurm", "kubernetes"} <= able["qlora-13b"]
+    assert {"maxtext", "skypilot"} <= able["tpu-8b"]
+    assert {"sglang", "kubernetes"} <= able["experts"]
+
+
+def test_a_suggestion_that_does_not_work_is_noticed(dozen: list[Launch], monkeypatch: pytest.MonkeyPatch) -> None:
+    from planner.export import registry
+
+    monkeypatch.setattr(registry, "launching", lambda launch: ("torchrun", "torchtitan"))
+    with pytest.raises(AssertionError):
+        follow(next(launch for launch in dozen if launch.stem == "7b"))
+
+
+def test_the_table_and_the_exporters_say_the_same(
+    plans: dict[str, Any], launches: Callable[..., list[Launch]], dozen: list[Launch]
+) -> None:
+    """What a plan names as the software of a row is what writes files for it, those of the prediction first."""
+    everyone = [*dozen, *(launch for name in plans for launch in launches(name))]
+    jobs = [launch for launch in everyone if isinstance(launch, TrainingLaunch)]
+    for launch in jobs:
+        named = able(asked_of(launch))
+        assert set(named) == set(SOFTWARE) & set(launching(launch)), launch.stem
+        foreseen = [launch.software in SOFTWARE[name].predicted for name in named]
+        assert foreseen == sorted(foreseen, reverse=True)
+    assert len(jobs) > 20
+
+
+def test_the_next_command_works(
+    plans: dict[str, Any], launches: Callable[..., list[Launch]], dozen: list[Launch]
+) -> None:
+    asked = {name: launches(name) for name in plans} | {launch.stem: [launch] for launch in dozen}
+    for name, some in asked.items():
+        form = suggested(some)
+        if form is None:
+            assert not any(launching(launch) for launch in some), name
+            continue
+        result = export(form, some)
+        assert len(result.refusals) == min(len(export(other, some).refusals) for other in FORMATS), name
+        if form == "skypilot":
+            assert not any("cannot rent" in file.text for file in result.files)
+    assert suggested(asked["7b"]) == "torchrun"  # at Hyperstack, which is no cloud of SkyPilot
+    assert suggested(asked["tpu-8b"]) == "skypilot"
+    assert suggested(asked["13b-fsdp"]) is None
+    assert suggested([]) is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "missing"), [("verda", "open ports"), ("hyperbolic", "open ports"), ("nebius", ""), ("lambda", "")]
+)
+def test_skypilot_opens_ports_only_where_it_does(dozen: list[Launch], provider: str, missing: str) -> None:
+    fleet = next(launch for launch in dozen if launch.stem == "chat")
+    moved = replace(fleet, machine=replace(fleet.machine, provider=provider))
+    result = export("skypilot", [moved])
+    assert [missing in refusal.reason for refusal in result.refusals] == ([True] if missing else [])
+
+
+def test_skypilot_joins_nodes_and_bids_only_where_it_does(dozen: list[Launch]) -> None:
+    job = next(launch for launch in dozen if launch.stem == "70b")
+    assert job.machine.nodes > 1
+    for provider, price, missing in (
+        ("runpod", "on_demand", "several nodes"),
+        ("lambda", "on_demand", ""),
+        ("lambda", "spot", "spot machines"),
+    ):
+        moved = replace(job, machine=replace(job.machine, provider=provider, price_model=price))
+        reasons = [refusal.reason for refusal in export("skypilot", [moved]).refusals]
+        assert [missing in reason for reason in reasons] == ([True] if missing else []), (provider, price)
