@@ -160,6 +160,11 @@ class Hardware(Part):
         "full", description="what counts of a fee for time after the horizon: all of it, or the part before"
     )
     flex: Flex | None = Field(None, description="terms of capacity that one queues for")
+    boot_s: Duration | None = Field(
+        None,
+        alias="boot",
+        description="paid for before a job runs on what it rents by the hour: boot and set-up; left out: by provider",
+    )
     spot: Spot | None = Field(None, description="how often spot shapes are taken away, and what follows")
 
     @model_validator(mode="after")

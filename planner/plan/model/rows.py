@@ -242,3 +242,5 @@ class TrainingAllocation(MixedRow, Speed, Energy):
 
     held_hours: float
     "how long it is planned to hold its machines: its run at the confidence asked for"
+    billed_hours: float
+    "what each machine is paid for: the run with boot and set-up, in whole increments, at least the minimum"

@@ -12,6 +12,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Group
+from planner.estimate.bill import billed_hours
 from planner.estimate.binding import bound_by
 from planner.estimate.utilisation import achieved_mfu
 from planner.optimize.solve import Solution
@@ -66,7 +67,8 @@ def _mixed_row(candidates: Candidates, question: TrainingQuestion, row: MixedRow
     alone = _speed(candidates, question, group.site, row["time_terms_s"], row["devices"] // row["jobs"])
     energy = energy_document(candidates.catalog, group.site, row["count"], row["hours"])
     held = row["hours"] * (row["error_band"]["time"]["margin"] if row["error_band"]["time"] else 1.0)
-    return {**row, "held_hours": held, **shared_speed(alone, row["mix"]["share"]), **energy}
+    billed = billed_hours(group.site.bill, row["hours"])
+    return {**row, "held_hours": held, "billed_hours": billed, **shared_speed(alone, row["mix"]["share"]), **energy}
 
 
 def _training(
@@ -87,6 +89,7 @@ def _training(
         "layout": split_document(table.layout, row),
         "hours": hours,
         "held_hours": held_hours(candidates, task, column, site, hours),
+        "billed_hours": billed_hours(site.bill, hours),
         **timing.cells,
         "finish_hours": timing.cells["end_hours"],
         "deadline_hours": (question.job.start_s + question.job.deadline_s) / 3600.0,
