@@ -99,6 +99,8 @@ def _hardware(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator
     if len(analytic) < len(list(_rows(workloads))):
         told = " outside the analytic tier" if analytic else ""
         yield f"links carry {LINK_EFFICIENCY:.0%} of their one-way rate{told}"
+    for code, dollars in scenario.rates.dollars.items():
+        yield f"one {code} is ${dollars:g}, as of {scenario.rates.as_of} (currency)"
     if scenario.hardware.assume_inter_node_bytes_per_s is not None:
         rate = scenario.hardware.assume_inter_node_bytes_per_s * 8 / 1e9
         yield f"inter-node network of shapes without a sourced one: {rate:g} Gbit/s each (assume_inter_node)"
