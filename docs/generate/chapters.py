@@ -52,7 +52,10 @@ _RUNS = """\
 A run of weeks is longer than its steps. Devices fail at a rate that grows with their number, each failure loses
 the work since the last checkpoint and the time to restart, and checkpoints themselves stop the job. The
 interval between checkpoints is the one that loses least unless the scenario gives one. On spot machines,
-preemptions are chance, so that deadlines are held against a quantile of the finish, not its mean."""
+preemptions are chance, so that deadlines are held against a quantile of the finish, not its mean.
+
+What is rented by the hour is billed in whole increments of the provider, boot and set-up before the run included, and
+for some minimum; the run itself begins when the machines are ready, and deadlines are counted from then."""
 
 _SERVING_MEMORY = """\
 A serving device holds its share of the weights in their storage format, the engine's workspace, and, in what is
@@ -127,6 +130,7 @@ CHAPTERS = (
             "checkpoints",
             "preemption",
             "scale",
+            "billing",
         ),
     ),
     Chapter(

@@ -20,6 +20,7 @@ from planner.carriers import dataclass
 from planner.equations.mixed import least_group_s, mixed_step_s
 from planner.equations.registry import as_float
 from planner.equations.rules import critical_batch_token_factor
+from planner.estimate.bill import Bill
 from planner.estimate.mixed import Between, GroupFacts, synchronisation_s
 from planner.estimate.run import RunSpec
 
@@ -85,6 +86,7 @@ class Source:
     network_scale: float
     run: RunSpec | None  # how groups on it fail
     blocks: tuple[Block, ...]  # by number of shapes, ascending
+    bill: Bill | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

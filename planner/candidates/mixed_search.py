@@ -6,8 +6,9 @@ sequences of the whole run and P what its shapes are charged by the joint limits
     V(x) = hours(x) W(x) + traffic(x) + P(x),    hours(x) >= h(x) = L g(x) (1 / s(x) + sync(x) / B) / 3600,
 
 since the groups get through a batch B in B / s at best (s sums the best speed of each block at any share of the
-batch), reduce gradients in sync(x) at least, and lose g(x) >= 1 to waiting for each other and to size; failures and
-checkpoints only add to it. So v(x) = h W + traffic + P <= V(x) is a bound: without limits a ratio of two sums.
+batch), reduce gradients in sync(x) at least, and lose g(x) >= 1 to waiting for each other and to size; failures,
+checkpoints and what bills add to a run only add to it. So v(x) = h W + traffic + P <= V(x) is a bound: without limits
+a ratio of two sums.
 
 **The least v** is found by Dinkelbach's iterations [1]: for a guess t a mix with (v(x) - t) s(x) < 0 is looked for;
 its v is the next guess; when there is none, t is the least v. Each guess is the v of a mix, guesses fall strictly,
@@ -30,10 +31,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from planner.candidates.mixed import Block, Source, Split, best_split, facts_of
 from planner.candidates.mixed_walk import MOST_MIXES, MOST_STEPS, ROUNDING, Choice, MixedJob, Prices, Walk
-from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
+from planner.candidates.money import DEAREST_MICROUSD, rental_microusd
 from planner.carriers import dataclass
+from planner.estimate.bill import seconds_of
 from planner.estimate.mixed import joined_run, traffic_usd_per_step
 from planner.estimate.run import run_overheads
 
@@ -79,7 +83,11 @@ def evaluate(job: MixedJob, choice: Choice, *, within_s: float = math.inf) -> Mi
     dollars = sum(block.nodes * source.price_microusd_per_hour for source, block in chosen) * hours
     if dollars + sum(traffic) > DEAREST_MICROUSD:
         return None
-    rents = [cost_microusd(block.nodes, source.price_microusd_per_hour, hours) for source, block in chosen]
+    paid = seconds_of([source.bill for source, _ in chosen], np.full(len(chosen), hours))
+    rents = [
+        rental_microusd(block.nodes, source.price_microusd_per_hour, hours, seconds)
+        for (source, block), seconds in zip(chosen, paid)
+    ]
     carbon = sum(block.nodes * source.carbon_mg_per_hour for source, block in chosen) * hours
     return Mix(
         choice=choice,

@@ -144,6 +144,7 @@ def _source(question: TrainingQuestion, site: Site, place: int, blocks: tuple[Bl
         network_scale=float(np.asarray(question.machine(site).network_scale)),
         run=question.spec_on(site).run,
         blocks=blocks,
+        bill=site.bill,
     )
 
 

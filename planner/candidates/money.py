@@ -24,3 +24,11 @@ def cost_microusd(nodes: int, price_microusd_per_hour: int, hours: float | Decim
     exact = hours if isinstance(hours, Decimal) else significant_hours(hours)
     product = int(nodes) * int(price_microusd_per_hour) * exact
     return int(product.to_integral_value(rounding=ROUND_HALF_EVEN))
+
+
+def rental_microusd(nodes: int, price_microusd_per_hour: int, hours: float, billed_s: float | None) -> int:
+    """Cost of a run of some hours on `nodes` shapes: of the time that is billed, where that is another.  [micro-USD]"""
+    if billed_s is None:
+        return cost_microusd(nodes, price_microusd_per_hour, hours)
+    product = int(nodes) * int(price_microusd_per_hour) * Decimal(repr(billed_s)) / 3600
+    return int(product.to_integral_value(rounding=ROUND_HALF_EVEN))

@@ -11,6 +11,7 @@ from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
 from planner.catalog.regions import region_matches
+from planner.estimate.bill import Bill, bill_of
 from planner.estimate.market import METERED, is_own_contract
 from planner.estimate.resolve import inter_node_rate, usable_bytes
 from planner.scenario.schema import Hardware, Owned, Quota, Scenario, SiteLimit
@@ -29,6 +30,7 @@ class Site:
     device: Device
     owned: int | None = None  # index into hardware.owned
     inter_node_bytes_per_s: float | None = None  # per device; None = one shape only
+    bill: Bill | None = None  # how a job on it is billed; None: for the time that it runs
 
     @property
     def spot(self) -> bool:
@@ -143,6 +145,7 @@ def _site(offer: Offer, catalog: Catalog, hardware: Hardware) -> Site:
         shape=shape,
         device=catalog.devices[shape.device],
         inter_node_bytes_per_s=inter_node_rate(shape, hardware.assume_inter_node_bytes_per_s),
+        bill=bill_of(offer, catalog, hardware),
     )
 
 

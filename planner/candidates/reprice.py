@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from planner.candidates.evaluated import Table
-from planner.candidates.money import cost_microusd
+from planner.candidates.money import cost_microusd, rental_microusd
 from planner.candidates.offers import Site
 from planner.candidates.program import restrict
 from planner.candidates.prune import prune
@@ -66,9 +66,13 @@ def _at_prices(table: Table, offers: Mapping[str, Offer]) -> Table:
         return table
     cost = list(table.cost_microusd)
     for row in rows:
-        hours = float(table.finish_s[row]) / 3600.0 if isinstance(table, TrainingTable) else table.hours(row)
-        price = new[id(table.sites[row])].offer.price_microusd_per_hour
-        cost[row] = cost_microusd(int(table.nodes[row]), price, hours)
+        site, nodes = new[id(table.sites[row])], int(table.nodes[row])
+        price = site.offer.price_microusd_per_hour
+        if not isinstance(table, TrainingTable):
+            cost[row] = cost_microusd(nodes, price, table.hours(row))
+            continue
+        hours = float(table.finish_s[row]) / 3600.0
+        cost[row] = rental_microusd(nodes, price, hours, site.bill.seconds(hours) if site.bill else None)
     return replace(table, sites=tuple(new[id(site)] for site in table.sites), cost_microusd=tuple(cost))
 
 

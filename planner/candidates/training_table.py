@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from planner.brief import brief
 from planner.candidates.ledger import Ledger
-from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
+from planner.candidates.money import DEAREST_MICROUSD, rental_microusd
 from planner.candidates.offers import ShapeCaps, Site, names_on
 from planner.candidates.program import Units
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
+from planner.estimate.bill import seconds_of
 from planner.estimate.layout import Layout
 from planner.estimate.run import RunSpec
 from planner.estimate.terms import Terms
@@ -149,6 +150,7 @@ def priced(question: TrainingQuestion, every_part: Sequence[Part], ledger: Ledge
     index = np.array([starts[part_index] + row for part_index, row, _ in rows])
     joined = _concatenate(parts)
     nodes, finish = joined.nodes[index], joined.finish_s[index]
+    hours = finish / 3600.0
     sites = tuple(site for _, _, site in rows)
     return TrainingTable(
         sites=sites,
@@ -158,8 +160,8 @@ def priced(question: TrainingQuestion, every_part: Sequence[Part], ledger: Ledge
         time=joined.time.select(index),
         finish_s=finish,
         cost_microusd=tuple(
-            cost_microusd(int(n), site.offer.price_microusd_per_hour, float(seconds) / 3600.0)
-            for n, site, seconds in zip(nodes, sites, finish)
+            rental_microusd(int(n), site.offer.price_microusd_per_hour, float(run), paid)
+            for n, site, run, paid in zip(nodes, sites, hours, seconds_of([site.bill for site in sites], hours))
         ),
         fastest_s=fastest_s,
     )

@@ -133,6 +133,8 @@ class Provider:
     billing_step_s: float | None  # what started counts in steps of this; None: unknown
     minimum_s: float | None  # least that is paid for; None: unknown
     provenance: Provenance
+    boot_s: float | None = None  # from the start of a rental until a job can run; None: unknown
+    boot_provenance: Provenance | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

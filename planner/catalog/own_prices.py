@@ -217,7 +217,8 @@ def _asked(text: str) -> tuple[str, str, int]:
     try:
         price = parse_price(right.strip(), field="--price")
     except UnitError as error:
-        raise UsageError.of(error.reference, error.message, hint=error.hint) from None
+        hint = "write it in dollars" if error.reference == "mixed-currency" else error.hint
+        raise UsageError.of(error.reference, error.message, hint=hint) from None
     if not is_price(price):
         hint = "what costs nothing belongs under hardware.owned"
         raise UsageError.of("bad-price", f"--price {text[:80]} is no price of an hour", hint=hint)

@@ -9,13 +9,14 @@ from planner.catalog.reading import Problems, open_csv
 
 KINDS = ("hyperscaler", "cloud", "marketplace")
 SELLERS = ("provider", "kind", "capacity", "as_of", "status", "source")
+BOOT = ("boot_s", "boot_status", "boot_source")
 STOCKS = ("kind", "family", "devices", "as_of", "status", "source")
 
 
 def read_providers(path: Path, problems: Problems) -> dict[str, Provider]:
     """Providers by id: hyperscaler, cloud, or marketplace, where suppliers whom nobody answers for set the prices."""
     found: dict[str, Provider] = {}
-    for row in open_csv(path, SELLERS, ("billing_step_s", "minimum_s", "note"), problems):
+    for row in open_csv(path, SELLERS, ("billing_step_s", "minimum_s", *BOOT, "note"), problems):
         if row["kind"] not in KINDS:
             problems.add("unknown-value", f"kind is '{row['kind']}'", row.place, "one of: " + ", ".join(KINDS))
         if row["provider"] in found:
@@ -24,9 +25,11 @@ def read_providers(path: Path, problems: Problems) -> dict[str, Provider]:
             id=row["provider"],
             kind=row["kind"],
             capacity=row["capacity"],
-            billing_step_s=row.number("billing_step_s", problems),
-            minimum_s=row.number("minimum_s", problems),
+            billing_step_s=row.whole("billing_step_s", problems),
+            minimum_s=row.whole("minimum_s", problems, least=0),
             provenance=row.provenance(problems),
+            boot_s=row.number("boot_s", problems),
+            boot_provenance=row.provenance(problems, "boot_") if row["boot_s"] else None,
         )
     return found
 

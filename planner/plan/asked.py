@@ -13,8 +13,8 @@ Asked = Mapping[str, object]
 
 
 def currency_of(plan: PlanDocument) -> str:
-    """The currency of every price."""
-    return str(plan["scenario"].get("currency", "USD"))
+    """The currency of every figure of a plan: what is written in others was converted when it was read."""
+    return "USD"
 
 
 def workloads_asked(plan: PlanDocument, kind: str) -> list[Asked]:

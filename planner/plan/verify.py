@@ -99,7 +99,7 @@ class Checker:
         yield from _workloads(document, asked, self._load_model, has_plan=has_plan)
         yield from infeasible_findings(document, scenario, catalog)
         yield from ledger_findings(document)
-        yield from fact_findings(document, catalog)
+        yield from fact_findings(document, scenario, catalog)
         yield from named_findings(document, scenario, catalog)
         if not has_plan:
             yield from _nothing(document, scenario)

@@ -7,7 +7,8 @@ COST, SUM, BY_MONTH, SHARED, RESERVE, HOURS, EXPECTED, GIVEN, CARBON, CHOSEN, PR
 )  # fmt: skip
 
 RULES = {
-    COST: "nodes × hours × price, hours to ten significant digits, rounded once, half to even, to micro-dollars",
+    COST: "nodes × hours paid for × price, hours in whole steps of a bill or to ten significant digits; rounded once, "
+    "half to even, to micro-dollars",
     SUM: "a sum of integer micro-dollars",
     BY_MONTH: "spread evenly over the hours that fall into a month; the running total is rounded down",
     SHARED: "a pool's cost shared by the node-hours of those who run on it",

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _READ: Mapping[str, Callable[[object], float]] = {
     "s": units.parse_duration,
-    "microusd": lambda text: units.parse_money(text, currency=None),
-    "microusd/h": lambda text: units.parse_price(text, currency=None),
+    "microusd": lambda text: units.parse_money(text, rates=None),
+    "microusd/h": lambda text: units.parse_price(text, rates=None),
     "mW": units.parse_power,
     "mg": units.parse_mass,
 }

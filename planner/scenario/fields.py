@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, NoReturn, TypeVar
 
-from pydantic import BeforeValidator, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
+from pydantic import BeforeValidator, GetJsonSchemaHandler, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
@@ -98,9 +98,9 @@ def _quantity(
 
 def _money(parse: Callable[..., int], most: int) -> BeforeValidator:
     def check(value: object, info: ValidationInfo) -> int:
-        currency = (info.context or {}).get("currency", "USD")
+        rates = (info.context or {}).get("rates", units.NO_RATES)
         try:
-            number = parse(value, field=FIELD, currency=currency)
+            number = parse(value, field=FIELD, rates=rates)
         except UnitError as error:
             refuse(error.reference, error.message, error.hint)
         if number > most:
@@ -129,12 +129,12 @@ _CHANGE_SCHEMA = WithJsonSchema({"anyOf": [{"type": "number"}, _CHANGE_TEXT]})
 _BYTES_SCHEMA = _text_schema("[kMGTP]?B|[KMGTP]iB", "80 GB")
 _RATE_SCHEMA = _text_schema("[kMGTPE]?bit/s|[kMGTP]?B/s|[KMGTP]iB/s", "100 Gbit/s")
 _MONEY_SCHEMA = WithJsonSchema(
-    {"type": "string", "pattern": rf"^ *(\$ *{_SUM} *[kKM]?|{_SUM} *(USD|EUR|[kKM])) *$", "examples": ["$60000"]}
+    {"type": "string", "pattern": rf"^ *([$€£] *{_SUM} *[kKM]?|{_SUM} *([A-Z]{{3}}|[kKM])) *$", "examples": ["$60000"]}
 )
 _PRICE_SCHEMA = WithJsonSchema(
     {
         "type": "string",
-        "pattern": rf"^ *(\$ *{_SUM}|{_SUM} *(USD|EUR)) */ *(s|min|h|hour|day|month) *$",
+        "pattern": rf"^ *([$€£] *{_SUM}|{_SUM} *[A-Z]{{3}}) */ *(s|min|h|hour|day|month) *$",
         "examples": ["$2.49/h"],
     }
 )
@@ -235,6 +235,59 @@ ArrivalRate = Annotated[
 ]
 Money = Annotated[int, _MONEY_SCHEMA, _money(units.parse_money, 10**18)]
 Price = Annotated[int, _PRICE_SCHEMA, _money(units.parse_price, 10**15)]
+
+
+# ---- currencies
+
+
+def rates_of(value: object) -> units.Rates:
+    """Dollars for one unit of other currencies, {EUR: 1.08, as_of: 2026-11-01}; or that all is in dollars.
+
+    Raises
+    ------
+    PydanticCustomError
+        A currency is unknown, a rate no number above zero, or the day of the rates is left out.
+    """
+    example = "write currency: {EUR: 1.08, as_of: 2026-11-01}, dollars for one EUR"
+    if value in ("USD", "EUR"):  # totals in euros are refused apart (`not_yet`)
+        return units.NO_RATES
+    if not isinstance(value, dict):
+        refuse("unknown-value", f"{FIELD} is {written(value)}; it wants USD, or rates to the dollar", example)
+    rates: dict[str, float] = {}
+    for code, rate in value.items():
+        if code == "as_of":
+            continue
+        if code not in units.CURRENCIES:
+            hint = "write a code such as " + ", ".join(units.CURRENCIES[:4])
+            refuse("unknown-value", f"{FIELD}: there is no currency {written(code)} with a rate to the dollar", hint)
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 1e-6 <= rate <= 1e6:
+            refuse(
+                "out-of-range", f"{FIELD}: one {code} is {written(rate)} dollars; it must be a number above 0", example
+            )
+        rates[code] = float(rate)
+    if not rates:
+        refuse("missing-field", f"{FIELD} holds no rate", example)
+    as_of = value.get("as_of")
+    if not isinstance(as_of, str) or not _DATE.fullmatch(as_of):
+        refuse("missing-field", f"{FIELD} lacks the day of its rates", "add as_of: 2026-11-01")
+    return units.Rates(dollars=rates, as_of=_date(as_of)[:10])
+
+
+_RATE_SCHEMA_OF_ONE = {"type": "number", "exclusiveMinimum": 0}
+_CURRENCY_SCHEMA = WithJsonSchema(
+    {
+        "anyOf": [
+            {"enum": ["USD", "EUR"], "type": "string"},
+            {
+                "type": "object",
+                "properties": {"as_of": {"type": "string"}, **dict.fromkeys(units.CURRENCIES, _RATE_SCHEMA_OF_ONE)},
+                "required": ["as_of"],
+                "additionalProperties": False,
+            },
+        ]
+    }
+)
+Currency = Annotated[units.Rates, _CURRENCY_SCHEMA, PlainValidator(rates_of)]
 
 
 # ---- text --------------------------------------------------------------------------------------

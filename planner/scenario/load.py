@@ -12,12 +12,14 @@ from dataclasses import field
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
 
 from planner.carriers import dataclass
 from planner.errors import InputError, Problem
 from planner.files import StrPath, contained_path, read_text
 from planner.scenario.checks import cross_checks
 from planner.scenario.demand import read_demand
+from planner.scenario.fields import rates_of
 from planner.scenario.mistakes import Mistake, from_pydantic, one_each
 from planner.scenario.not_yet import not_yet
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
@@ -26,6 +28,7 @@ from planner.scenario.schema import Scenario
 from planner.scenario.shipped import find_scenario, folder_of
 from planner.scenario.timing import timing_problems
 from planner.spelling import closest
+from planner.units import Rates
 from planner.yamlfile import BAD, MAX_BYTES, Document, Node, Steps, parse_yaml
 
 MAX_INCLUDES = 16
@@ -237,11 +240,13 @@ class _Loading:
         return scenario
 
     def _modelled(self, data: dict[str, Any], document: Document) -> tuple[Scenario | None, list[Mistake]]:
-        # In a scenario of another currency that one key is the mistake, not every price after it.
-        context = {
-            "folder": self.folder,
-            "currency": "USD" if data.get("currency", "USD") == "USD" else None,
-        }
+        # Where the rates are wrong that one key is the mistake, not every price after it.
+        try:
+            given = data.get("currency", "USD")
+            rates: Rates | None = rates_of(given) if given != "EUR" else None
+        except PydanticCustomError:
+            rates = None
+        context = {"folder": self.folder, "rates": rates}
         try:
             return Scenario.model_validate(data, context=context), []
         except ValidationError as error:

@@ -17,8 +17,8 @@ def _always(value: object) -> bool:
     return True
 
 
-def _other_than(*accepted: object) -> Callable[[object], bool]:
-    return lambda value: value not in accepted
+def _name_other_than(*accepted: str) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, str) and value not in accepted
 
 
 def _structured(value: object) -> bool:
@@ -35,7 +35,7 @@ class NotYet:
 
 
 NOT_YET = (
-    NotYet("currency", "give every price in USD", _other_than("USD")),
+    NotYet("currency", "write the rate, currency: {EUR: 1.08, as_of: 2026-11-01}", _name_other_than("USD")),
 )  # fmt: skip
 
 

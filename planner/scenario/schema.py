@@ -20,6 +20,7 @@ from planner.scenario.fields import (
     Confidence,
     Count,
     CountOrZero,
+    Currency,
     DataRate,
     Date,
     Duration,
@@ -160,6 +161,11 @@ class Hardware(Part):
         "full", description="what counts of a fee for time after the horizon: all of it, or the part before"
     )
     flex: Flex | None = Field(None, description="terms of capacity that one queues for")
+    boot_s: Duration | None = Field(
+        None,
+        alias="boot",
+        description="paid for before a job runs on what it rents by the hour: boot and set-up; left out: by provider",
+    )
     spot: Spot | None = Field(None, description="how often spot shapes are taken away, and what follows")
 
     @model_validator(mode="after")
@@ -217,7 +223,13 @@ class Scenario(Part):
     schema_name: Literal["plan/v1"] = Field(alias="schema", description="version of this file's format")
     name: Name = Field(description="what plan files are called")
     title: Title = Field("", description="one line for people, printed above the plan")
-    currency: Literal["USD", "EUR"] = Field("USD", description="of every price; there is no conversion")
+    rates: Currency = Field(
+        units.NO_RATES,
+        alias="currency",
+        description="dollars for one unit of other currencies that amounts are written in, and their day; totals are "
+        "in dollars",
+        json_schema_extra={"default": "USD"},
+    )
     horizon_s: Duration = Field(
         HORIZON_S, alias="horizon", description="how long serving is paid for", json_schema_extra={"default": "1 month"}
     )
@@ -284,6 +296,11 @@ class Scenario(Part):
                 due = parse_date(job.deadline_given)
                 held_s = (due - self._begin).total_seconds() - job._start_s if due else 0.0
                 job._deadline_s = max(held_s, 1.0)  # one before the start is met by nothing
+
+    @property
+    def currency(self) -> str:
+        """Of every figure: what is written in others is converted when it is read."""
+        return "USD"
 
     @property
     def scheduled(self) -> bool:

@@ -5,6 +5,8 @@ Suffixes are case-sensitive where SI is: k M B T count things, kB MB GB TB are 1
 KiB MiB GiB TiB are 2^10; a month is 730 h. Money is integer micro-dollars.
 """
 
+from planner.units.currency import KNOWN as CURRENCIES
+from planner.units.currency import NO_RATES, Rates
 from planner.units.formatting import (
     format_bytes,
     format_count,
@@ -37,6 +39,9 @@ from planner.units.parsing import (
 )
 
 __all__ = [
+    "CURRENCIES",
+    "NO_RATES",
+    "Rates",
     "UnitError",
     "format_bytes",
     "format_count",

@@ -6,6 +6,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
+from planner.units.currency import NO_RATES, Rates, as_if_dollars, currency_named
 from planner.units.dimensions import (
     COUNT,
     DATA_RATE,
@@ -209,25 +210,26 @@ def parse_flop_rate(value: object, *, field: str = "value") -> float:
     return _float(value, FLOP_RATE, field)
 
 
-def parse_money(value: object, *, field: str = "value", currency: str | None = "USD") -> int:
-    """Money, "$60000", in micro-dollars, rounded half to even; `currency` None takes any."""
-    _check_currency(value, currency)
-    return round(parse_exact(value, MONEY, field=field))
+def parse_money(value: object, *, field: str = "value", rates: Rates | None = NO_RATES) -> int:
+    """Money, "$60000" or "€50000", in micro-dollars, half to even once; `rates` None: as if all were dollars."""
+    return _dollars(value, MONEY, field, rates)
 
 
-def parse_price(value: object, *, field: str = "value", currency: str | None = "USD") -> int:
-    """Money per time, "$2.49/h", in micro-dollars per hour, rounded half to even."""
-    _check_currency(value, currency)
-    return round(parse_exact(value, PRICE, field=field))
+def parse_price(value: object, *, field: str = "value", rates: Rates | None = NO_RATES) -> int:
+    """Money per time, "$2.49/h" or "2.30 EUR/h", in micro-dollars per hour, rounded half to even once."""
+    return _dollars(value, PRICE, field, rates)
 
 
-def _check_currency(value: object, currency: str | None) -> None:
-    if currency is None or not isinstance(value, str):
-        return
-    for name, sign in (("USD", r"\$|USD"), ("EUR", "EUR|€")):
-        if name != currency and re.search(sign, value):
-            raise UnitError("mixed-currency", f"'{value}' is not in {currency}, the currency of the scenario",
-                            "one currency per scenario; nothing is converted")  # fmt: skip
+def _dollars(value: object, dimension: Dimension, field: str, rates: Rates | None) -> int:
+    code = currency_named(value) if isinstance(value, str) else None
+    if code is None or not isinstance(value, str):
+        return round(parse_exact(value, dimension, field=field))
+    if rates is not None and code not in rates.dollars:
+        raise UnitError("mixed-currency", f"'{value}' is in {code}, and no rate to dollars is known",
+                        f"write currency: {{{code}: 1.08, as_of: 2026-11-01}} in the scenario, dollars for one {code}; "
+                        "or the amount in dollars")  # fmt: skip
+    amount = parse_exact(as_if_dollars(value), dimension, field=field)
+    return round(amount * (rates.exact(code) if rates is not None else 1))
 
 
 def parse_power(value: object, *, field: str = "value") -> float:

@@ -123,7 +123,7 @@ def test_parse(parse, text, value) -> None:  # type: ignore[no-untyped-def]
         (units.parse_flop_rate, "989 TFLOPS", "ambiguous-suffix", '"989 TFLOP/s"'),
         (units.parse_money, 60000, "missing-unit", '"$60000"'),
         (units.parse_money, "$60m", "ambiguous-suffix", '"$60000000"'),
-        (units.parse_money, "60 EUR", "mixed-currency", "one currency"),
+        (units.parse_money, "60 EUR", "mixed-currency", "as_of"),
         (units.parse_price, "$2.49", "missing-unit", '"$2.49/h"'),
         (units.parse_money, "$2.49/h", "wrong-dimension", "$60000"),
         (units.parse_count, 2.5, "out-of-range", "write 2"),
@@ -147,9 +147,11 @@ def test_refusal_names_the_field() -> None:
 
 
 def test_currency_of_the_scenario() -> None:
-    assert units.parse_money("60 EUR", currency="EUR") == 60_000_000
-    with pytest.raises(UnitError, match="not in EUR"):
-        units.parse_price("$1/h", currency="EUR")
+    rates = units.Rates(dollars={"EUR": 1.25}, as_of="2026-11-01")
+    assert units.parse_money("60 EUR", rates=rates) == 75_000_000
+    assert units.parse_money("60 EUR", rates=None) == 60_000_000
+    with pytest.raises(UnitError, match="is in GBP"):
+        units.parse_price("£1/h", rates=rates)
 
 
 def test_money_rounds_half_to_even() -> None:

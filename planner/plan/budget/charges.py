@@ -82,7 +82,7 @@ def _allocations(document: PlanDocument) -> Iterator[Charge]:
                 payment=BY_USE,
                 cost_microusd=row["cost_microusd"] - sent,
                 count=row["count"],
-                hours=row["hours"],
+                hours=row["billed_hours"] if "billed_hours" in row else row["hours"],
                 price_microusd_per_hour=row["price_microusd_per_hour"],
                 share=Fraction(1),
                 spans=_spans(row),

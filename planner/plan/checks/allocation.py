@@ -14,6 +14,7 @@ from planner.carriers import dataclass
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Device, Offer
 from planner.catalog.regions import region_matches
+from planner.estimate.bill import billed_hours
 from planner.estimate.layout import Layout
 from planner.estimate.resolve import (
     host_bytes_per_device,
@@ -237,7 +238,8 @@ class AllocationCheck:
         yield from cell_findings("wrong-time", job.name, row, {"hours": hours})
         restart_s = spec.run.restart_s if spec.run is not None else 0.0
         margin = margins.time * self._chance(job, way, facts, devices)
-        yield from cell_findings("wrong-time", job.name, row, {"held_hours": hours * margin})
+        held = {"held_hours": hours * margin, "billed_hours": billed_hours(facts.bill, hours)}
+        yield from cell_findings("wrong-time", job.name, row, held)
         yield from running_findings(job, row, facts, self.scenario, hours * margin, restart_s)
         if hours * 3600.0 * margin > job.deadline_s * (1 + 1e-12):
             at = f" at {job.confidence_share:.0%} confidence" if margin > 1 else ""

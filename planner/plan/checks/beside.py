@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from planner.estimate.resolve_serving import fleet_levels
 from planner.plan.checks.allocation import AllocationCheck
 from planner.plan.checks.cells import place_cells
-from planner.plan.checks.exact import exact_cost
+from planner.plan.checks.exact import exact_cost, exact_rental
 from planner.plan.checks.facts import RESERVED, OfferFacts, facts_of_row
 from planner.plan.checks.findings import Finding, cell_findings, same, slack
 from planner.plan.checks.layout import serving_layout_findings
@@ -165,7 +165,8 @@ def _row(
             return
         begin = asked.start_s / 3600.0
         when: dict[str, object] = {"hours": hours, "start_hours": begin, "finish_hours": begin + hours}
-        when["cost_microusd"] = exact_cost(row["count"] // jobs, facts.offer.price_microusd_per_hour, hours) * jobs
+        price = facts.offer.price_microusd_per_hour
+        when["cost_microusd"] = exact_rental(row["count"] // jobs, price, hours, facts.bill) * jobs
         yield from cell_findings(WRONG, asked.name, row, when)
 
 

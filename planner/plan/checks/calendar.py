@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from planner.carriers import dataclass
 from planner.plan.checks.dates import date_after
-from planner.plan.checks.exact import exact_cost
+from planner.plan.checks.exact import exact_rental
 from planner.plan.checks.facts import RESERVED, OfferFacts, jobs_of, pool_of_row, wait_hours
 from planner.plan.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
@@ -183,7 +183,7 @@ def training_cost(row: TrainingAllocation, facts: OfferFacts, per_job: int, hour
     """What a row of a job costs by itself: nothing on reserved nodes, which contracts pay for.  [micro-USD]"""
     if facts.offer.price_model == RESERVED:
         return 0
-    return int(row["jobs"]) * exact_cost(per_job, facts.offer.price_microusd_per_hour, hours)
+    return int(row["jobs"]) * exact_rental(per_job, facts.offer.price_microusd_per_hour, hours, facts.bill)
 
 
 def order_findings(document: PlanDocument, scenario: Scenario) -> Iterator[Finding]:

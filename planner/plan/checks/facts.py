@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
+from planner.estimate.bill import Bill, bill_of
 from planner.estimate.resolve import inter_node_rate
 from planner.scenario.schema import Scenario
 
@@ -25,6 +26,7 @@ class OfferFacts(NamedTuple):
     device: Device
     owned: int | None
     inter_node_bytes_per_s: float | None
+    bill: Bill | None = None  # how a job on it is billed; None: for the time that it runs
 
 
 def facts_of_row(row: Place, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
@@ -57,7 +59,8 @@ def facts_of_offer(identifier: str, scenario: Scenario, catalog: Catalog) -> Off
             return None
         offer, shape = found[0], catalog.shapes[found[0].shape]
     rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
-    return OfferFacts(offer, shape, catalog.devices[shape.device], owned, rate)
+    bill = bill_of(offer, catalog, scenario.hardware)
+    return OfferFacts(offer, shape, catalog.devices[shape.device], owned, rate, bill)
 
 
 def _owned_index(identifier: str, scenario: Scenario, catalog: Catalog) -> int | None:

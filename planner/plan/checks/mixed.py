@@ -17,6 +17,7 @@ from planner.catalog.model import Catalog
 from planner.equations import mixed as eq
 from planner.equations.communication import NETWORK_LATENCY_S
 from planner.equations.rules import critical_batch_token_factor
+from planner.estimate.bill import billed_hours
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.mixed import gradient_bytes
@@ -24,7 +25,7 @@ from planner.estimate.resolve import batch_bounds, sequence_length_of, training_
 from planner.estimate.training import TrainingSpec, training_time
 from planner.plan.checks.bands import Margins, band_findings, margins_on
 from planner.plan.checks.cells import energy_cells, speed_cells, training_cells
-from planner.plan.checks.exact import exact_cost
+from planner.plan.checks.exact import exact_rental
 from planner.plan.checks.facts import OfferFacts
 from planner.plan.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.plan.checks.layout import BATCH_TOLERANCE
@@ -227,7 +228,10 @@ class MixCheck:
         yield from cell_findings(
             "wrong-energy", name, row, energy_cells(self.catalog, group.facts, row["count"], hours)
         )
-        cost = row["jobs"] * exact_cost(group.per_job, group.facts.offer.price_microusd_per_hour, row["hours"]) + sent
+        facts = group.facts
+        rent = exact_rental(group.per_job, facts.offer.price_microusd_per_hour, row["hours"], facts.bill)
+        yield from cell_findings("wrong-time", name, row, {"billed_hours": billed_hours(facts.bill, row["hours"])})
+        cost = row["jobs"] * rent + sent
         if row["cost_microusd"] != cost:
             yield Finding("wrong-cost", f"{name}: {row['cost_microusd']} micro-dollars stated, {cost} computed")
 

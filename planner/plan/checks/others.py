@@ -19,7 +19,7 @@ from planner.estimate.resolve_serving import bucket_demands, fleet_levels
 from planner.estimate.serving_fleet import WHOLE
 from planner.plan.checks.allocation import AllocationCheck
 from planner.plan.checks.bands import margins_on
-from planner.plan.checks.exact import exact_cost
+from planner.plan.checks.exact import exact_cost, exact_rental
 from planner.plan.checks.facts import OfferFacts, facts_of_offer, facts_of_row
 from planner.plan.checks.findings import Finding, cell_findings, proven_microusd
 from planner.plan.checks.layout import serving_layout_findings, training_layout_findings
@@ -102,7 +102,7 @@ def _training(
     if isinstance(hours, Finding):
         yield hours
         return
-    cost = exact_cost(nodes, facts.offer.price_microusd_per_hour, hours) * job.count
+    cost = exact_rental(nodes, facts.offer.price_microusd_per_hour, hours, facts.bill) * job.count
     cells: dict[str, object] = {"hours": hours, "cost_microusd": cost, "note": "whole run"}
     cells["tie"] = _ties(check, job, cost, facts, rows)
     yield from cell_findings("wrong-alternative", job.name, one, cells)

@@ -10,8 +10,9 @@ from planner.catalog.model import Catalog, Provenance
 from planner.estimate import sources as named
 from planner.estimate.resolve import base_tier
 from planner.estimate.serving_tiers import fleet_tier
+from planner.plan.checks.facts import facts_of_row
 from planner.plan.checks.findings import Finding, cell_findings
-from planner.scenario.schema import ServingFleet, TrainingJob
+from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract
@@ -55,13 +56,14 @@ def _named(
     return words, equations, {"memory": named.SERVING_MEMORY, "time": step}
 
 
-def fact_findings(document: PlanDocument, catalog: Catalog) -> Iterator[Finding]:
+def fact_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """The facts behind what was chosen are those of the catalog, all of them and no others; so is their oldest date."""
     rows = [row for workload in document["workloads"] for row in workload["allocations"]]
     wanted: dict[tuple[str, str], Fact] = {}
     for row in rows:
         if row["price_model"] != RESERVED:  # whose price is the contract's
             _price(wanted, row)
+            _billing(wanted, row, scenario, catalog)
         device, shape = catalog.devices[row["device"]], catalog.shapes[row["shape"]]
         for thing in (device, shape):
             for name, origin in thing.facts.items():
@@ -90,6 +92,13 @@ def fact_findings(document: PlanDocument, catalog: Catalog) -> Iterator[Finding]
 def _price(wanted: dict[tuple[str, str], Fact], row: Allocation | Contract) -> None:
     origin = Provenance(source=row["price_source"], as_of=row["price_as_of"], status=row["price_status"])
     _add(wanted, row["offer"], "price", f"{row['price_microusd_per_hour'] / 1e6:g} USD/h per shape", origin)
+
+
+def _billing(wanted: dict[tuple[str, str], Fact], row: Allocation, scenario: Scenario, catalog: Catalog) -> None:
+    """On what terms the provider of a training job is paid."""
+    found = facts_of_row(row, scenario, catalog) if "billed_hours" in row else None
+    for fact in found.bill.facts if found is not None and found.bill is not None else ():
+        _add(wanted, row["provider"], fact.name, fact.value, fact.provenance)
 
 
 def _add(wanted: dict[tuple[str, str], Fact], subject: str, fact: str, value: str, origin: Provenance) -> None:

@@ -9,6 +9,7 @@ from typing import Final, cast
 from planner.deadline import TimeIsUp, is_up
 from planner.optimize.limited import Asker
 from planner.optimize.options import SolverOptions
+from planner.plan.asked import currency_of
 from planner.plan.compare.cause import Cause, Effect, find_cause, said_of
 from planner.plan.compare.changes import Between, Change, changes_between
 from planner.plan.compare.decision import bought_rows, money_rows, owned_rows, workload_rows
@@ -59,7 +60,7 @@ def compare_sides(
         "summary": {
             "same": all(row["same"] for row in found),
             "largest_increase": max(known) if known and len(known) == len(found) else None,
-            "currency": str(first.document["scenario"].get("currency", "USD")),
+            "currency": currency_of(first.document),
         },
         "sides": [side.told() for side in sides],
         "comparisons": found,

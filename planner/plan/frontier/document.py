@@ -51,7 +51,7 @@ def frontier_document(
         "unchanging": unchanging(points),
         "infeasible_below": _shown_if(_nothing_below(records), sweep.over),
         "messages": [*_messages(records), *_left_out(scenario)],
-        "currency": scenario.currency,
+        "currency": "USD",
         "provenance": {
             "planner": __version__,
             "catalog": {

@@ -128,7 +128,7 @@ class FrontierDocument(TypedDict):
     infeasible_below: float | None
     """below this value of the limit nothing meets every limit, proven; null: the range ended before"""
     messages: list[str]
-    currency: Literal["USD", "EUR"]
+    currency: Literal["USD"]
     provenance: SweepProvenance
     scenario: dict[str, object]
     scenario_file: str

@@ -56,7 +56,7 @@ def loosest(scenario: Scenario, sweep: Sweep) -> Scenario:
     """The scenario with the swept limit at its loosest, and both objectives named."""
     settings = [f"objective=[{sweep.against}, {sweep.held}]"]
     if sweep.over == "budget":
-        settings.append(f"limits.budget={_money(scenario, sweep.high)}")
+        settings.append(f"limits.budget={_money(sweep.high)}")
     if sweep.over == "carbon":
         settings.append("limits.carbon=" + ("null" if sweep.high is None else f"{_decimal(sweep.high, 1000)} g"))
     return with_settings(scenario, settings)
@@ -119,7 +119,7 @@ def _limit(scenario: Scenario, over: str, text: str, *, up: bool) -> Value:
         if over == "deadline":
             return units.parse_duration(text, field="--over")
         if over == "budget":
-            return units.parse_money(_written_out(text), field="--over", currency=scenario.currency)
+            return units.parse_money(_written_out(text), field="--over", rates=scenario.rates)
         return (math.floor if up else math.ceil)(Fraction(units.parse_mass(text, field="--over")) * 1000)
     except UnitError as error:
         raise _wrong(error.reference, error.message, error.hint) from None
@@ -134,11 +134,11 @@ def _written_out(text: str) -> str:
     return f"{head}{_decimal(Fraction(number) * (1000 if suffix == 'k' else 10**6), 1)}{tail}"
 
 
-def _money(scenario: Scenario, microusd: Value | None) -> str:
+def _money(microusd: Value | None) -> str:
     if microusd is None:
         return "null"
     amount = _decimal(microusd, 10**6)
-    return f"${amount}" if scenario.currency == "USD" else f"{amount} {scenario.currency}"
+    return f"${amount}"
 
 
 def _decimal(value: Value | Fraction, divisor: int) -> str:

@@ -244,3 +244,5 @@ class TrainingAllocation(MixedRow, Speed, Energy):
     "how long it is planned to hold its machines: its run at the confidence asked for"
     software: NotRequired[list[str]]
     "formats of plan export of the programs that run it, those that it was predicted for first; none: code of one's own"
+    billed_hours: float
+    "what each machine is paid for: the run with boot and set-up, in whole increments, at least the minimum"

@@ -15,6 +15,7 @@ from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.catalog.model import Device, Provenance
 from planner.equations.communication import LINK_EFFICIENCY
+from planner.estimate.bill import Bill, bill_of
 from planner.estimate.frameworks import planned_framework
 from planner.estimate.resolve import DEFAULT_BATCH_TOKENS
 from planner.estimate.serving import TEXTBOOK
@@ -100,6 +101,8 @@ def _hardware(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator
     if len(analytic) < len(list(_rows(workloads))):
         told = " outside the analytic tier" if analytic else ""
         yield f"links carry {LINK_EFFICIENCY:.0%} of their one-way rate{told}"
+    for code, dollars in scenario.rates.dollars.items():
+        yield f"one {code} is ${dollars:g}, as of {scenario.rates.as_of} (currency)"
     if scenario.hardware.assume_inter_node_bytes_per_s is not None:
         rate = scenario.hardware.assume_inter_node_bytes_per_s * 8 / 1e9
         yield f"inter-node network of shapes without a sourced one: {rate:g} Gbit/s each (assume_inter_node)"
@@ -110,6 +113,9 @@ def _hardware(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator
             yield _software(candidates, workloads, row)
         if "mfu_source" in row and row["mfu_source"].startswith("rule"):
             yield f"{row['device']}: {row['mfu']:.1%} of peak in training ({row['mfu_source'].split(':')[0]})"
+        bill = _bill(candidates, row)
+        if bill is not None:
+            yield f"{row['provider']}: jobs on what is rented by the hour are billed {bill.words()}"
         if shape.cluster_required and row["count"] > _jobs(row):
             yield f"{shape.id}: its network holds inside one placement group or cluster product"
 
@@ -264,6 +270,7 @@ def facts_of(candidates: Candidates, workloads: Sequence[Workload], bought: Boug
         value = f"{row['price_microusd_per_hour'] / 1e6:g} USD/h per shape"
         if row["price_model"] != RESERVED:  # whose price is the contract's
             facts[row["offer"], "price"] = _fact(row["offer"], "price", value, price)
+            facts |= _billing(candidates, row)
         device, shape = candidates.catalog.devices[row["device"]], candidates.catalog.shapes[row["shape"]]
         for name, provenance in sorted({**device.facts}.items()):
             facts[device.id, name] = _fact(device.id, name, _value(device, name), provenance)
@@ -272,6 +279,21 @@ def facts_of(candidates: Candidates, workloads: Sequence[Workload], bought: Boug
     for subject, fact, told, origin in bought_facts(candidates, bought):
         facts[subject, fact] = _fact(subject, fact, told, origin)
     return [facts[key] for key in sorted(facts)]
+
+
+def _billing(candidates: Candidates, row: Allocation) -> dict[tuple[str, str], Fact]:
+    """On what terms the provider of a training job is paid."""
+    bill, who = _bill(candidates, row), row["provider"]
+    return {(who, one.name): _fact(who, one.name, one.value, one.provenance) for one in (bill.facts if bill else ())}
+
+
+def _bill(candidates: Candidates, row: Allocation) -> Bill | None:
+    """How a training job is billed where it runs; None where the time that it runs is paid for."""
+    if "billed_hours" not in row:
+        return None
+    offers = (offer for offer in candidates.catalog.offers if offer.id == row["offer"])
+    offer = next(offers, None)
+    return bill_of(offer, candidates.catalog, candidates.scenario.hardware) if offer else None
 
 
 def _value(device: Device, name: str) -> str:

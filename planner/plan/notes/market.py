@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import date
 
 from planner.candidates.offers import quota_matches, site_at
 from planner.candidates.search import Candidates
@@ -11,6 +12,8 @@ from planner.candidates.sellers import MARKETPLACE
 from planner.catalog.model import Catalog
 from planner.plan.model.workloads import Workload
 from planner.scenario.schema import Scenario
+
+OLD_RATE_DAYS = 90  # from which on a rate of a currency may well be another
 
 
 def market_warnings(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
@@ -29,6 +32,18 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload]) -> It
             if row["price_model"] == "on_demand" and row["offer"] not in granted:
                 held[row["provider"], row["region"], row["device"]] += row["devices"]
     yield from _beyond_stock(held, catalog)
+    yield from _old_rates(scenario, catalog)
+
+
+def _old_rates(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
+    """Rates of currencies of long before the prices: a document depends on no day on which it is read."""
+    rates = scenario.rates
+    days = (date.fromisoformat(catalog.as_of) - date.fromisoformat(rates.as_of)).days if rates.dollars else 0
+    if days > OLD_RATE_DAYS:
+        yield (
+            f"the rate of {', '.join(rates.dollars)} to the dollar is of {rates.as_of}, {days} days before the "
+            f"catalog ({catalog.as_of}): write today's with its day in currency"
+        )
 
 
 def _granted(scenario: Scenario, catalog: Catalog) -> set[str]:

@@ -12,6 +12,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Group
+from planner.estimate.bill import billed_hours
 from planner.estimate.binding import bound_by
 from planner.estimate.software import able, asked_on
 from planner.estimate.utilisation import achieved_mfu
@@ -67,7 +68,8 @@ def _mixed_row(candidates: Candidates, question: TrainingQuestion, row: MixedRow
     alone = _speed(candidates, question, group.site, row["time_terms_s"], row["devices"] // row["jobs"])
     energy = energy_document(candidates.catalog, group.site, row["count"], row["hours"])
     held = row["hours"] * (row["error_band"]["time"]["margin"] if row["error_band"]["time"] else 1.0)
-    return {**row, "held_hours": held, "software": [], **shared_speed(alone, row["mix"]["share"]), **energy}
+    billed, speed = billed_hours(group.site.bill, row["hours"]), shared_speed(alone, row["mix"]["share"])
+    return {**row, "held_hours": held, "billed_hours": billed, "software": [], **speed, **energy}
 
 
 def _training(
@@ -89,6 +91,7 @@ def _training(
         "layout": split,
         "hours": hours,
         "held_hours": held_hours(candidates, task, column, site, hours),
+        "billed_hours": billed_hours(site.bill, hours),
         "software": able(asked),
         **timing.cells,
         "finish_hours": timing.cells["end_hours"],

@@ -20,6 +20,7 @@ from planner.candidates.program import Task
 from planner.candidates.search import Candidates
 from planner.candidates.training import TrainingTable
 from planner.carriers import dataclass
+from planner.estimate.bill import billed_hours
 from planner.optimize.break_even import BreakEven, break_even
 from planner.optimize.limited import Asker
 from planner.optimize.solve import Solution
@@ -107,7 +108,9 @@ class Prices:
     def hours_of(self, task: Task, column: int, units: int) -> float:
         """Device-hours of some units of a column."""
         table, row = self.candidates.tables[task.name], int(self.candidates.whole_rows[column])
-        hours = float(table.finish_s[row]) / 3600.0 if isinstance(table, TrainingTable) else table.hours(row)
+        hours = table.hours(row) if not isinstance(table, TrainingTable) else float(table.finish_s[row]) / 3600.0
+        if isinstance(table, TrainingTable):
+            hours = billed_hours(table.sites[row].bill, hours)  # what is paid for makes a price of the money
         return hours * int(table.nodes[row]) * table.sites[row].shape.devices * units
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner import units
+from planner.plan.asked import currency_of
 from planner.plan.frontier.figure import SHOWN, hover
 from planner.plan.frontier.model import FrontierDocument, JobChosen, JobPoint, Tradeoff
 from planner.plan.model.plan import PlanDocument
@@ -62,7 +63,7 @@ def _figure(document: PlanDocument, job: Tradeoff, number: int) -> Figure:
 
 def _axes(document: PlanDocument, title: str) -> dict[str, Any]:
     y_axis = {
-        "title": {"text": html(str(document["scenario"].get("currency", "USD"))), "font": {"size": 12}},
+        "title": {"text": html(currency_of(document)), "font": {"size": 12}},
         "fixedrange": True, "automargin": True, "rangemode": "tozero", "tickformat": "~s", "zeroline": False,
         "nticks": 6,
     }  # fmt: skip
