@@ -70,12 +70,13 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
     fleet = question.fleet
     if not question.arch.layers:
         yield f"{fleet.name}: only the parameter count is known; the KV cache is not counted in memory"
-    if fleet.engine is not None and engine_rules(fleet.engine) is None:
+    rows = [row for workload in workloads if workload["name"] == fleet.name for row in workload["allocations"]]
+    own = {question.catalog.devices[row["device"]].engine for row in rows}  # of vendors, on their devices alone
+    if fleet.engine is not None and engine_rules(fleet.engine) is None and own != {fleet.engine.lower()}:
         known = ", ".join(ENGINES)
         yield f"{fleet.name}: the engine '{fleet.engine}' is not known ({known}), {DEFAULT_ENGINE} is assumed"
     if fleet.targets_s and question.tier != "analytic":
         yield f"{fleet.name}: its latency targets are not checked: the {question.tier} tier predicts no latency"
-    rows = [row for workload in workloads if workload["name"] == fleet.name for row in workload["allocations"]]
     for row in rows:
         if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
             yield _not_measured(fleet.name, row["device"], row["tier"])
