@@ -151,7 +151,8 @@ def _offload(ctx: Context, layer: LayerWork, busy: Values) -> Values:
     ranks = np.where(ctx.layout.sharding == 3, ctx.layout.dp, 1.0)  # each brings its shard
     held = (layer.parameters + layer.expert_parameters / ctx.layout.ep) / ctx.layout.tp / ranks
     moved = moved + 2.0 * held * stack.gather_bytes * stack.weight_offload
-    link = eq.exposed_s(moved / np.asarray(ctx.machine.host_bytes_per_s), busy, ctx.constants.contention)
+    host = np.where(moved > 0, ctx.machine.host_bytes_per_s, 1.0)  # what is not moved asks for no link to the host
+    link = eq.exposed_s(moved / host, busy, ctx.constants.contention)
     weights = (layer.parameters + layer.expert_parameters / ctx.layout.ep) / ctx.layout.tp
     return np.asarray(link + 2.0 * weights * stack.dequantise_bytes / ctx.bytes_per_s)
 

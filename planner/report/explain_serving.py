@@ -21,11 +21,11 @@ def serving_blocks(workload: ServingWorkload, row: ServingAllocation) -> list[Bl
     sources = workload["term_sources"]["time"]
     point = row["point"]
     title = "Time of one decode step" + (f" of {point['sequences']:.3g} sequences" if point else "")
-    step = terms_grid(title, row["decode_terms_s"], _small, sources)
+    step = [terms_grid(title, row["decode_terms_s"], _small, sources)] if row["decode_terms_s"] else []
     predicted = [_load(row, point), _latencies(point), _classes(point)] if point else []
     if not row["memory"]["terms_bytes"]:  # rates given: nothing else is known
         return predicted
-    return [*predicted, step, memory_terms(workload, row), _known(row)]
+    return [*predicted, *step, memory_terms(workload, row), _known(row)]
 
 
 def rate_line(row: ServingAllocation) -> str:

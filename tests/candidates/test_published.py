@@ -49,6 +49,12 @@ def test_the_verifier_finds_the_rate_again_and_a_better_one_wrong() -> None:
     assert any("output_tokens_per_s" in str(one) for one in found), found
 
 
+def test_the_engine_of_the_vendor_may_be_named() -> None:
+    answer = api.solve(asked(engine="sambastack"))
+    assert rows(answer)[0]["tier"]["engine"] == "sambastack"
+    assert not any("vllm" in line for line in answer.document["assumed"] + answer.document["warnings"])
+
+
 def test_more_users_take_more_machines() -> None:
     """1,042 / 300 = 3.47 requests a second; a load of 80 % leaves 2.78; 5 a second want two machines."""
     (row,) = rows(api.solve(asked(qpm=150, peak_factor=2.0)))

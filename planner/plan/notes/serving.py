@@ -53,9 +53,9 @@ def published_rates(question: ServingQuestion, workloads: Sequence[Workload]) ->
     fleet, told = question.fleet, []
     rows = [row["device"] for one in workloads if one["name"] == fleet.name for row in one["allocations"]]
     for name in dict.fromkeys(rows):
-        device = question.catalog.devices[name]
-        found = published_rate(fleet, question.arch, device)
-        if found is not None:
+        device = question.catalog.devices.get(name)
+        found = published_rate(fleet, question.arch, device) if device else None
+        if device is not None and found is not None:
             fact = device.facts[f"published.{found.model}.{found.weights}"]
             told.append(
                 f"{fleet.name}: {found.devices} {name} under {device.engine} make {found.output_tokens_per_s:,.0f} "
@@ -70,12 +70,14 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
     fleet = question.fleet
     if not question.arch.layers:
         yield f"{fleet.name}: only the parameter count is known; the KV cache is not counted in memory"
-    if fleet.engine is not None and engine_rules(fleet.engine) is None:
+    rows = [row for workload in workloads if workload["name"] == fleet.name for row in workload["allocations"]]
+    devices = question.catalog.devices
+    own = {devices[row["device"]].engine for row in rows if row["device"] in devices}  # of vendors, there alone
+    if fleet.engine is not None and engine_rules(fleet.engine) is None and own != {fleet.engine.lower()}:
         known = ", ".join(ENGINES)
         yield f"{fleet.name}: the engine '{fleet.engine}' is not known ({known}), {DEFAULT_ENGINE} is assumed"
     if fleet.targets_s and question.tier != "analytic":
         yield f"{fleet.name}: its latency targets are not checked: the {question.tier} tier predicts no latency"
-    rows = [row for workload in workloads if workload["name"] == fleet.name for row in workload["allocations"]]
     for row in rows:
         if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
             yield _not_measured(fleet.name, row["device"], row["tier"])
