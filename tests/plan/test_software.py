@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,11 @@ def test_a_named_program_gets_a_layout_that_it_runs(name: str, more: str) -> Non
     assert row["device"] == "h100-sxm-80gb"
     assert row["software"][0] == name
     assert api.verify(plan) == []
+    for forged in ([], ["deepspeed"], None):
+        told = {key: value for key, value in row.items() if key != "software"}
+        document = copy.deepcopy({**plan.document})
+        document["workloads"][0]["allocations"][0] = told if forged is None else {**told, "software": forged}  # type: ignore[typeddict-item]
+        assert "wrong-software" in {problem.reference for problem in api.verify(document)}
 
 
 def test_what_the_table_masks_the_verifier_refuses() -> None:
