@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.architecture.model import Architecture
 from planner.candidates.offers import Site, is_at
 from planner.catalog.model import Catalog
+from planner.estimate.frameworks import runs_on
 from planner.estimate.kernels import lacks_kernels, not_run
 from planner.estimate.published import unpublished
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
@@ -15,7 +16,7 @@ def training_refusal(site: Site, job: TrainingJob, scenario: Scenario, catalog: 
     device = site.device
     if "training" not in device.uses:
         return "not-for-training"
-    if job.framework and job.framework not in device.frameworks:
+    if not runs_on(job.framework, device.frameworks):
         return "framework"
     if not device.peak_flop_per_s.get(job.precision):
         return "precision"

@@ -27,11 +27,12 @@ from planner.candidates.offers import LARGEST_DEVICE_COUNT, Site, group_by_physi
 from planner.candidates.training_choice import least_policies, policy_runs
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
-from planner.estimate.frameworks import FRAMEWORKS, framework_can
+from planner.estimate.frameworks import framework_can, named_framework
 from planner.estimate.layout import Layout
 from planner.estimate.mixed import Between, gradient_bytes, group_step_terms, network_bytes_per_s
 from planner.estimate.resolve import host_bytes_per_device
 from planner.estimate.run import checkpoint_bytes_of
+from planner.estimate.software import named_can
 from planner.estimate.training import training_memory
 from planner.estimate.training_memory import host_bytes
 
@@ -222,9 +223,11 @@ def _fitting(question: TrainingQuestion, site: Site, counts: Sequence[int], conf
         batch_range=(1.0, high),
     )
     layout = enumerate_layouts(question.arch, [count * shape.devices for count in counts], rules)
-    framework = FRAMEWORKS.get(question.job.framework or "")
+    framework = named_framework(question.job.framework)
     if framework is not None:
-        layout = layout.select(np.flatnonzero(framework_can(framework, layout)))
+        layout = layout.select(
+            np.flatnonzero(framework_can(framework, layout) & named_can(question.job.framework, layout))
+        )
     needed = np.asarray(training_memory(question.arch, question.spec, layout).total)
     fits = needed * question.band(site).memory_margin(confidence) <= site.usable_bytes
     most = host_bytes_per_device(shape)

@@ -31,11 +31,11 @@ from planner.candidates.training_choice import busy_s, fastest, least_policies, 
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Part, TrainingTable, priced
 from planner.carriers import dataclass
-from planner.estimate.frameworks import FRAMEWORKS, framework_can
+from planner.estimate.frameworks import framework_can, named_framework
 from planner.estimate.layout import Layout
 from planner.estimate.recall import figures_of
 from planner.estimate.resolve import host_bytes_per_device
-from planner.estimate.software import adapters_can
+from planner.estimate.software import adapters_can, named_can
 from planner.estimate.step_distinct import Ways
 from planner.estimate.terms import Terms
 from planner.estimate.training import (
@@ -176,9 +176,11 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
 
 def _offered(question: TrainingQuestion, layout: Layout) -> Layout:
     """Without the layouts that the framework of the scenario does not have, or, left open, that none advises."""
-    framework = FRAMEWORKS.get(question.job.framework or "")
+    framework = named_framework(question.job.framework)
     if framework is not None:
-        return layout.select(np.flatnonzero(framework_can(framework, layout)))
+        return layout.select(
+            np.flatnonzero(framework_can(framework, layout) & named_can(question.job.framework, layout))
+        )
     if "pp" in dict(question.rules.pinned):
         return layout
     if question.job.lora is not None:

@@ -6,7 +6,7 @@ scenario or a measured row states otherwise, that counts. Rates are shares of a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -87,6 +87,10 @@ FRAMEWORKS = {
     )
 }  # fmt: skip
 
+# Programs that a scenario may name: the row above that they are predicted by, and what of a device's list they need
+COUNTS_AS = {"torchtitan": "fsdp", "trl": "hf"}
+NEEDS = {"torchtitan": "fsdp", "trl": "pytorch"}
+
 # Best rate of a kernel generation, forward and backward together. Forward alone: FlashAttention-2 73 % on the A100 and
 # 35 % on the H100, FlashAttention-3 75 % on the H100 (Dao 2023; Shah et al. 2024); the backward pass runs slower.
 # FlashAttention-2 computes with the instructions of the A100: its absolute rate on the B200 is that of the H100.
@@ -166,6 +170,7 @@ def stack_defaults(
 
 def planned_framework(name: str | None, kind: str, family: str, sharding: int) -> Framework:
     """What trains a job: as the scenario says, else the usual software of a device at a ZeRO stage."""
+    name = COUNTS_AS.get(name or "", name)
     if name in FRAMEWORKS:  # pytorch, jax and tensorflow say less than a row of the table
         return FRAMEWORKS[name]
     if kind == "tpu":
@@ -173,6 +178,16 @@ def planned_framework(name: str | None, kind: str, family: str, sharding: int) -
     if family.startswith("neuron"):
         return FRAMEWORKS["neuron"]
     return FRAMEWORKS["fsdp" if sharding == 3 else "megatron"]
+
+
+def named_framework(name: str | None) -> Framework | None:
+    """The row of what a scenario names; None of nothing, and of what says less than a row."""
+    return FRAMEWORKS.get(COUNTS_AS.get(name or "", name or ""))
+
+
+def runs_on(name: str | None, frameworks: Sequence[str]) -> bool:
+    """Whether a device whose list is given runs what a scenario names; nothing runs anywhere."""
+    return not name or NEEDS.get(name, name) in frameworks
 
 
 def framework_can(framework: Framework, layout: Layout) -> Any:

@@ -20,6 +20,7 @@ from planner.equations.rules import optimizer_steps, tokens_per_step
 from planner.estimate.bands import ErrorBand, error_band, kind_of_job
 from planner.estimate.device_constants import fitted_on, step_constants
 from planner.estimate.engines import engine_rules
+from planner.estimate.frameworks import COUNTS_AS
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.resolve_run import run_spec
@@ -75,7 +76,7 @@ def training_spec(
         cross_entropy=job.stack.cross_entropy,
         allocator=job.stack.allocator,
         critical_batch_tokens=job.critical_batch_tokens,
-        framework=job.framework,
+        framework=COUNTS_AS.get(job.framework or "", job.framework),
         measured_mfu=measured,
         tier=tier,
         offload=job.offload or (),

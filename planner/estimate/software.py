@@ -16,7 +16,7 @@ import numpy as np
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Device, Shape
-from planner.estimate.frameworks import planned_framework
+from planner.estimate.frameworks import COUNTS_AS, planned_framework
 from planner.estimate.layout import Layout
 from planner.estimate.resolve import sequence_length_of
 from planner.scenario.schema import TrainingJob
@@ -229,6 +229,19 @@ def can(software: Software, layout: Layout) -> Any:
     mask = mask & one_or(layout.cp, software.context) & one_or(layout.ep, software.experts)
     kept = [("none", "selective", "full").index(name) for name in software.recompute]
     return mask & np.isin(np.asarray(layout.recompute), kept)
+
+
+def named_can(name: str | None, layout: Layout) -> Any:
+    """Mask of the layouts of the program that a scenario names; all where it names none of the table.
+
+    Parameters
+    ----------
+    name
+        The scenario's word.
+    layout
+        Layouts, as arrays.
+    """
+    return can(SOFTWARE[name], layout) if name in COUNTS_AS else np.full(np.shape(layout.devices), True)
 
 
 def adapters_can(layout: Layout) -> Any:

@@ -7,6 +7,7 @@ sequences at once are those that the latencies were predicted for.
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 from planner.estimate.kernels import OLD_CAPABILITY
 from planner.estimate.resolve_serving import LONGEST_SPREADS
@@ -17,6 +18,7 @@ from planner.traffic.trace import LONGEST
 
 UNKNOWN_SPREAD = 4  # a request may be so many times as long as a mean that is given without a spread
 BLOCK = 16  # tokens of a page of the cache: limits are whole pages
+_SCORE_P99 = NormalDist().inv_cdf(0.99)
 SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 
 
@@ -85,13 +87,19 @@ def step_tokens(launch: ServingLaunch) -> int | None:
 def context_tokens(launch: ServingLaunch) -> int:
     """Longest request that the engine takes, prompt and answer together: whole pages, at most the model's own context.
 
-    Requests by bucket: the upper edge of the largest that is sent here. Lengths with a spread: the mean and three
-    standard deviations, as the plan's memory holds. A mean without one: four times the mean, if the cache holds that.
+    Requests by bucket: the upper edge of the largest that is sent here. A histogram: its longest classes. Lengths with
+    a spread: the mean and three standard deviations, as the plan's memory holds, or the 99th percentiles where those
+    are longer. A mean without one: four times the mean, if the cache holds that.
     """
-    wanted = max(_from_buckets(launch), _from_lengths(launch))
+    wanted, _ = _longest(launch)
     pages = math.ceil(wanted / BLOCK) * BLOCK
     most = launch.model.arch.max_positions if launch.model.arch else 0
     return min(pages, most) if most else pages
+
+
+def _longest(launch: ServingLaunch) -> tuple[float, str]:
+    """Tokens of the longest request, and what of the traffic says so."""
+    return max((_from_buckets(launch), "the longest bucket that is sent here"), _from_lengths(launch))
 
 
 def _from_buckets(launch: ServingLaunch) -> float:
@@ -109,16 +117,29 @@ def _edges(name: str) -> float:
     return edges if 0 < edges <= LONGEST else 0.0  # nan fails both
 
 
-def _from_lengths(launch: ServingLaunch) -> float:
+def _from_lengths(launch: ServingLaunch) -> tuple[float, str]:
     lengths = [given for given in (launch.fleet.input_length, launch.fleet.output_length) if given is not None]
     if not lengths:
-        return 0.0
+        return 0.0, ""
     moments = [length.moments for length in lengths]
     mean = math.fsum(moment.mean for moment in moments)
     variance = math.fsum(max(moment.second_moment - moment.mean**2, 0.0) for moment in moments)
     if all(_without_spread(length) for length in lengths):
-        return max(mean, min(UNKNOWN_SPREAD * mean, _cache_tokens(launch)))
-    return mean + LONGEST_SPREADS * math.sqrt(variance)
+        held = max(mean, min(UNKNOWN_SPREAD * mean, _cache_tokens(launch)))
+        return held, f"{held / mean:.3g} times the mean, as the scenario gives no percentile of lengths"
+    longest = math.fsum(map(_tail_tokens, lengths))
+    spread = mean + LONGEST_SPREADS * math.sqrt(variance)
+    if any(length.histogram is not None for length in lengths):
+        return longest, "the longest classes of prompts and answers"
+    return max((spread, f"the mean and {LONGEST_SPREADS:g} standard deviations"), (longest, "p99 of prompt and answer"))
+
+
+def _tail_tokens(length: Lengths) -> float:
+    """The longest class of a histogram, else the 99th percentile of a log-normal, else the mean.  [tokens]"""
+    if length.histogram is not None:
+        return max(bucket.tokens for bucket in length.histogram)
+    moments = length.moments
+    return max(moments.mean, moments.mean * math.exp(_SCORE_P99 * moments.sigma - moments.sigma**2 / 2))
 
 
 def _without_spread(length: Lengths) -> bool:
@@ -139,8 +160,9 @@ def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
         notes.append(f"capacity and latencies were predicted for {planned}, not for {engine}")
     if launch.role != "whole":
         notes.append(f"the {launch.role} pool of a disaggregated fleet: useless without its other pools")
-    longest = context_tokens(launch)
-    notes.append(f"a request of more than {longest} tokens, prompt and answer together, is refused by the server")
+    longest, (_, said) = context_tokens(launch), _longest(launch)
+    by = f": {said}" if said else ""
+    notes.append(f"a request of more than {longest} tokens, prompt and answer together, is refused by the server{by}")
     most = launch.model.arch.max_positions if launch.model.arch else 0
     if most and longest == most:
         notes.append(f"that is the model's own limit of {most} positions")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.export import engine, quoting
 from planner.export.command import Expand
-from planner.export.kubernetes_pods import Manifest, container, metadata, pod, probes
+from planner.export.kubernetes_pods import Manifest, container, metadata, pod, probes, settings_notes
 from planner.export.launch import ServingLaunch
 from planner.export.planned_engine import planned_server
 from planner.export.server import PORT, Meeting, Server
@@ -34,7 +34,7 @@ def fleet_objects(launch: ServingLaunch, server: Server) -> list[Manifest]:
 
 def fleet_notes(launch: ServingLaunch, server: Server) -> list[str]:
     """What the manifests need around them."""
-    notes = [f"apply it with: kubectl apply -f {launch.stem}.k8s.yaml"]
+    notes = [f"apply it with: kubectl apply -f {launch.stem}.k8s.yaml", *settings_notes(launch.stem, server.blanks)]
     if launch.nodes_per_replica > 1:
         notes.append("replicas of several nodes need the LeaderWorkerSet controller in the cluster")
     if launch.comes_and_goes:
@@ -70,7 +70,7 @@ def _template(launch: ServingLaunch, server: Server, *, leader: bool) -> Manifes
     lines = ["set -eu", *server.lines(MEETING if spans else None)]
     token, moves = bool(launch.model.hf_id), launch.role != "whole"
     own_ip = "VLLM_NIXL_SIDE_CHANNEL_HOST" if moves else ""
-    one = container("server", server.image, lines, server.blanks, token=token, own_ip=own_ip)
+    one = container("server", server.image, lines, server.blanks, stem=launch.stem, token=token, own_ip=own_ip)
     if leader:
         one |= probes()
     spec = {**pod(launch.machine, one, devices=devices), "terminationGracePeriodSeconds": END_S}

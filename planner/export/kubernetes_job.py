@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.export import quoting
 from planner.export.header import Blank
-from planner.export.kubernetes_pods import Manifest, container, metadata, pod
+from planner.export.kubernetes_pods import Manifest, container, metadata, pod, settings_notes
 from planner.export.launch import TrainingLaunch
 from planner.export.trainer import PORT, Command, command_lines
 
@@ -27,6 +27,7 @@ def job_notes(launch: TrainingLaunch, command: Command) -> list[str]:
     """What the manifests need around them."""
     trainer = f"{command.target.name} {command.target.version}"
     notes = [f"apply it with: kubectl apply -f {launch.stem}.k8s.yaml"]
+    notes += settings_notes(launch.stem, command.blanks)
     notes.append(f"put an image with {trainer} in place of {IMAGE.name}")
     notes.append("give the pods a volume that all of them see for data and checkpoints: the mounts here are empty")
     if launch.nodes_per_job > 1:
@@ -63,7 +64,7 @@ def _meeting_point(name: str, labels: dict[str, str]) -> Manifest:
 def _job(launch: TrainingLaunch, command: Command, run: int) -> Manifest:
     name, nodes = _name(launch, run), launch.nodes_per_job
     lines = ["set -euo pipefail", *_place(launch, run), *command_lines(launch, command)]
-    one = container("trainer", IMAGE.name, lines, command.blanks)
+    one = container("trainer", IMAGE.name, lines, command.blanks, stem=launch.stem)
     spec = pod(launch.machine, one, devices=launch.machine.devices_per_node, restart="Never")
     if nodes > 1:
         spec["subdomain"] = name

@@ -9,6 +9,7 @@ from typing import Any
 from planner.export.header import Blank
 from planner.export.kubernetes_nodes import resource_name, selectors, tolerations
 from planner.export.launch import Machine
+from planner.export.quoting import object_name
 from planner.export.server import HEALTH, PORT
 
 Manifest = dict[str, Any]  # an object of Kubernetes, whose types are its own
@@ -33,21 +34,32 @@ def pod(machine: Machine, container: Manifest, *, devices: int, restart: str | N
 
 
 def container(
-    name: str, image: str, lines: Sequence[str], blanks: Sequence[Blank], *, token: bool = False, own_ip: str = ""
+    name: str,
+    image: str,
+    lines: Sequence[str],
+    blanks: Sequence[Blank],
+    *,
+    stem: str,
+    token: bool = False,
+    own_ip: str = "",
 ) -> Manifest:
-    """A container that runs lines of a shell; blanks are empty until they are filled in.
+    """A container that runs lines of a shell; it waits until the ConfigMap with what it must be told is there.
 
     Parameters
     ----------
     name, image, lines, blanks
         Its name and image, the script, and the variables that must be filled in.
+    stem
+        Of the launch, by which the ConfigMap is called.
     token
         Whether it may need a token of the hub.
     own_ip
         The variable that is to hold the pod's address; "" none.
     """
     env: list[Manifest] = [{"name": "XDG_CACHE_HOME", "value": CACHE}]  # hubs and engines keep models under it
-    env += [{"name": blank.name, "value": ""} for blank in blanks]
+    for blank in blanks:
+        held_by = {"name": settings_name(stem), "key": blank.name}
+        env.append({"name": blank.name, "valueFrom": {"configMapKeyRef": held_by}})
     if token:
         held = {"name": TOKEN_SECRET, "key": "token", "optional": True}
         env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": held}})
@@ -56,6 +68,25 @@ def container(
     found: Manifest = {"name": name, "image": image, "command": ["/bin/bash", "-c"]}
     found["args"] = [unexpanded("\n".join(lines) + "\n")]
     return found | {"env": env}
+
+
+def settings_name(stem: str) -> str:
+    """The ConfigMap of what the plan does not know.
+
+    Examples
+    --------
+    >>> settings_name("Pre train")
+    'pre-train-settings'
+    """
+    return f"{object_name(stem)}-settings"
+
+
+def settings_notes(stem: str, blanks: Sequence[Blank]) -> list[str]:
+    """How to make that ConfigMap, where anything is to be filled in."""
+    if not blanks:
+        return []
+    given = " ".join(f"--from-literal={blank.name}=..." for blank in blanks)
+    return [f"first: kubectl create configmap {settings_name(stem)} {given}; without it the pods wait"]
 
 
 def unexpanded(text: str) -> str:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import get_args
 
 from planner.architecture.model import Architecture
 from planner.candidates.layouts import splits_context, splits_experts, splits_tensors
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
-from planner.catalog.model import Catalog
+from planner.catalog.load import device_matches
+from planner.catalog.model import Catalog, Device
 from planner.errors import InputError, Problem
-from planner.estimate.frameworks import FRAMEWORKS
+from planner.estimate.frameworks import named_framework, runs_on
+from planner.estimate.kernels import not_run
 from planner.estimate.resolve import sequence_length_of
+from planner.estimate.software import SOFTWARE, titan_flavor
 from planner.plan.rows.run import split_document
 from planner.scenario.load import with_settings
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
+from planner.scenario.training_job import Framework
 
 LARGEST = 1024  # sizes that are tried for one that is near
 STAGES = ("none", "zero-1", "zero-2", "zero-3")
+FRAMEWORK_WORDS: tuple[str, ...] = get_args(Framework)
 Workload = TrainingJob | ServingFleet
 
 
@@ -30,7 +36,7 @@ def check_pins(scenario: Scenario, catalog: Catalog, load_model: Callable[[Model
     InputError
         One problem for each part of a layout that is not legal, with the nearest that is.
     """
-    problems = []
+    problems = list(_software_problems(scenario, catalog, load_model))
     for path, workload in _pinned(scenario):
         given = isinstance(workload, ServingFleet) and workload.rates is not None
         if given:
@@ -43,6 +49,54 @@ def check_pins(scenario: Scenario, catalog: Catalog, load_model: Callable[[Model
         ]
     if problems:
         raise InputError(*problems)
+
+
+def _software_problems(
+    scenario: Scenario, catalog: Catalog, load_model: Callable[[ModelRef | None], Architecture]
+) -> Iterator[Problem]:
+    """Software that runs on none of the devices that are allowed, or that does not train such a job."""
+    hardware = scenario.hardware
+    allowed = [
+        device
+        for device in catalog.devices.values()
+        if any(device_matches(device, pattern) for pattern in hardware.allow)
+        and not any(device_matches(device, pattern) for pattern in hardware.deny)
+    ]
+    for index, job in enumerate(scenario.training):
+        path, name = f"training[{index}].framework", job.framework
+        there = [device for device in allowed if "training" in device.uses]
+        if name and there and not any(runs_on(name, device.frameworks) for device in there):
+            able = {one for device in there for one in FRAMEWORK_WORDS if runs_on(one, device.frameworks)}
+            text = f"{name} runs on none of the devices that are allowed: {_some(there)}"
+            yield _both(scenario, path, text, f"write framework: {' or '.join(sorted(able))}" if able else "")
+        software = SOFTWARE.get(name or "")
+        if software is not None and job.lora is not None and not software.bases:
+            yield _both(scenario, path, f"{software.program} trains no adapters", "leave framework out", "lora")
+        if name == "torchtitan" and titan_flavor(load_model(job.model)) is None:
+            hint = "write framework: fsdp, which plans the same without its launch file"
+            yield _both(scenario, path, f"torchtitan 0.2.2 ships no model of the shape of that of {job.name}", hint, "")
+        if software is not None and job.lora is None and not software.whole:
+            hint = "write lora: {rank: 16}, or another framework"
+            yield _both(scenario, path, f"{software.program} is planned for adapters alone", hint, "")
+    for index, fleet in enumerate(scenario.serving):
+        there = [device for device in allowed if "serving" in device.uses]
+        reasons = [not_run(fleet, device) for device in there] if fleet.engine else []
+        if reasons and all(reasons):
+            text = f"{fleet.engine} serves {fleet.name} on none of the devices that are allowed: {reasons[0]}"
+            yield _both(scenario, f"serving[{index}].engine", text, "name another engine, or allow other devices")
+
+
+def _some(devices: Sequence[Device]) -> str:
+    names = [device.id for device in devices]
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _both(scenario: Scenario, path: str, text: str, hint: str, other: str = "hardware.allow") -> Problem:
+    """A problem with the line of the software and that of what it does not go with: the devices, or a key beside it."""
+    beside = path.rpartition(".")[0] + f".{other}" if other == "lora" else other
+    found = (scenario.places.get(path), scenario.places.get(beside) if beside else None)
+    places = tuple(place for place in found if place is not None)
+    return Problem(reference="software-does-not-run", message=text, places=places, hint=hint)
 
 
 def demand_ways(listed: Candidates, search: Callable[[Scenario], Candidates]) -> None:
@@ -137,7 +191,7 @@ def _rules(
 
 def _by_software(job: TrainingJob) -> Iterator[tuple[str, tuple[str, str]]]:
     """What the software that the job names does not have."""
-    framework, pin = FRAMEWORKS.get(job.framework or ""), job.layout
+    framework, pin = named_framework(job.framework), job.layout
     if framework is None or pin is None:
         return
     stages = [STAGES[stage] for stage in framework.stages]

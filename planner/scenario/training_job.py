@@ -54,7 +54,9 @@ Optimizer = Literal[
 ]  # fmt: skip
 
 
-Framework = Literal["megatron", "fsdp", "deepspeed", "maxtext", "neuron", "pytorch", "jax", "tensorflow"]
+Framework = Literal[
+    "megatron", "fsdp", "torchtitan", "deepspeed", "trl", "maxtext", "neuron", "pytorch", "jax", "tensorflow"
+]  # fmt: skip
 
 
 class Batch(Part):
@@ -162,7 +164,7 @@ class TrainingJob(Part):
     )
     framework: Framework | None = Field(
         None,
-        description="software whose kernels and buffers are predicted; left out: the usual one of the device",
+        description="software that trains: its layouts, kernels and buffers; left out: the usual one of the device",
     )
     stack: Stack = Field(
         default_factory=lambda: Stack.model_validate({}),

@@ -85,7 +85,7 @@ def test_every_step_works_as_the_readme_says(walked: Path) -> None:
     page = (walked / "report.html").read_text(encoding="utf-8")
     assert page.lower().startswith("<!doctype html>")
     launched = "".join(path.read_text(encoding="utf-8") for path in (walked / "launch").iterdir())
-    assert "accelerators:" in launched
+    assert "kind: Job" in launched
 
 
 def test_make_demo_installs_and_solves_and_says_what_is_next() -> None:

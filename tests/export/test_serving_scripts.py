@@ -253,7 +253,12 @@ def test_lengths_become_a_limit_that_the_plan_has_room_for(launches: Read) -> No
     spread = changed(launch, input_length=lengths(mean=1500, p95=4000))
     moments = spread.fleet.input_length.moments
     sigma = math.sqrt(moments.second_moment - moments.mean**2)
-    assert 0 <= context_tokens(spread) - (1900 + 3 * sigma) < 16
+    p99 = moments.mean * math.exp(2.3263478740408408 * moments.sigma - moments.sigma**2 / 2)
+    assert 0 <= context_tokens(spread) - max(1900 + 3 * sigma, p99 + 400) < 16
+    classes = [{"tokens": 200, "share": 0.99}, {"tokens": 20_000, "share": 0.01}]
+    rare = changed(launch, input_length=lengths.model_validate({"histogram": classes}))
+    assert context_tokens(rare) == 20_400  # a rare long prompt is taken: three deviations end at 6,300
+    assert "the longest classes" in vllm.files(rare)[0].text
     (long,) = fleets(launches("trace"))
     assert context_tokens(long) == 117_552  # the edges of the longest bucket, 113525/4027, in pages
     ours = replace(launch, buckets=(replace(long.buckets[0], name="200000/1", routed_requests_per_s=1.0),))

@@ -15,6 +15,7 @@ from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Device, Offer
 from planner.catalog.regions import region_matches
 from planner.estimate.bill import billed_hours
+from planner.estimate.frameworks import runs_on
 from planner.estimate.layout import Layout
 from planner.estimate.resolve import (
     host_bytes_per_device,
@@ -157,7 +158,7 @@ class AllocationCheck:
         if per_job > 1 and facts.inter_node_bytes_per_s is None:
             yield Finding("network-unknown", f"{job.name}: {row['offer']} may run only what fits one shape")
             return
-        if job.framework and job.framework not in facts.device.frameworks:
+        if not runs_on(job.framework, facts.device.frameworks):
             yield Finding("not-allowed", f"{job.name}: {job.framework} does not run on {facts.device.id}")
         if not facts.device.peak_flop_per_s.get(job.precision):
             yield Finding("not-allowed", f"{job.name}: {facts.device.id} has no {job.precision}")
@@ -169,18 +170,24 @@ class AllocationCheck:
             most = facts.shape.max_shapes_per_job
             yield Finding("limit-exceeded", f"{job.name}: {facts.shape.id} connects up to {most} to one job")
         shared = "mix" in row
-        asked = asked_on(job, self.arch, {**row["layout"]}, facts.device, facts.shape, per_job, mixed=shared)
-        if row.get("software") != able(asked):
-            programs = ", ".join(able(asked)) or "no program"
-            yield Finding("wrong-software", f"{job.name}: {row.get('software')} stated, it is run by {programs}")
         problems = list(
             training_layout_findings(job, self.arch, row["layout"], facts.shape, layout.devices, shared=shared)
         )
         yield from problems
         if not problems:
+            yield from self._software(job, row, facts, per_job)
             yield from self._memory(job, row, layout, facts, margins)
         if not problems and not shared:
             yield from self._time(job, row, facts, per_job, margins)
+
+    def _software(
+        self, job: TrainingJob, row: TrainingAllocation, facts: OfferFacts, per_job: int
+    ) -> Iterator[Finding]:
+        """The programs that run it are those of the table."""
+        asked = asked_on(job, self.arch, {**row["layout"]}, facts.device, facts.shape, per_job, mixed="mix" in row)
+        if row.get("software") != able(asked):
+            programs = ", ".join(able(asked)) or "no program"
+            yield Finding("wrong-software", f"{job.name}: {row.get('software')} stated, it is run by {programs}")
 
     def _mixes(self, job: TrainingJob, rows: list[TrainingAllocation]) -> Iterator[Finding]:
         """Rows that share jobs among several offers, together."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planner.architecture.model import Architecture
 from planner.catalog.model import Shape
 from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES
-from planner.estimate.frameworks import FRAMEWORKS
+from planner.estimate.frameworks import named_framework
 from planner.estimate.resolve import batch_bounds, sequence_length_of
 from planner.estimate.serving_tiers import fleet_engine
 from planner.estimate.serving_work import cache_heads
@@ -44,7 +44,7 @@ def training_layout_findings(
     yield from _framework_findings(where, job.framework or "", split)
     pinned = {} if job.layout is None else job.layout.sizes
     yield from _pin_findings(where, pinned, split)
-    named = job.framework in FRAMEWORKS or "pp" in pinned
+    named = named_framework(job.framework) is not None or "pp" in pinned
     if not named and split["pp"] > 1 and STAGES.index(split["sharding"]) >= 2:
         yield _illegal(where, f"{split['sharding']} under a pipeline, which neither framework nor layout asks for")
     alone = split["pp"] == split["cp"] == split["ep"] == 1 and (split["tp"] == 1 or split["sharding"] != "zero-3")
@@ -110,7 +110,7 @@ def _whole(split: Mapping[str, object], names: tuple[str, ...]) -> bool:
 
 def _framework_findings(where: str, name: str, split: TrainingLayout) -> Iterator[Finding]:
     """What the table of frameworks says that a framework does not have."""
-    framework = FRAMEWORKS.get(name)
+    framework = named_framework(name)
     if framework is None:
         return
     stage, stages = STAGES.index(split["sharding"]), split["pp"]
@@ -118,6 +118,10 @@ def _framework_findings(where: str, name: str, split: TrainingLayout) -> Iterato
         yield _illegal(where, f"{name} has no {split['sharding']}")
     if stages > 1 and not framework.pipeline:
         yield _illegal(where, f"{name} has no pipeline")
+    if name == "trl" and split["tp"] * split["cp"] * split["ep"] > 1:
+        yield _illegal(where, "trl splits neither tensors, sequences nor experts")
+    if name == "trl" and split["recompute"] == "selective":
+        yield _illegal(where, "trl recomputes all or nothing")
     if name == "deepspeed" and stages > 1 and stage >= 2:
         yield _illegal(where, f"{name} shards no gradients under a pipeline")
 

@@ -11,7 +11,7 @@
 # Note: run this on each of 16 nodes: 4 nodes make one replica, 4 in all
 # Note: capacity and latencies were predicted for vllm, not for SGLang
 # Note: the prefill pool of a disaggregated fleet: useless without its other pools
-# Note: a request of more than 16800 tokens, prompt and answer together, is refused by the server
+# Note: a request of more than 16800 tokens, prompt and answer together, is refused by the server: 4 times the mean, as the scenario gives no percentile of lengths
 # Note: the cache moves between pools by NIXL; put SGLang's router in front, with --pd-disaggregation
 set -eu
 : "${NODE_RANK:?which of the replica's nodes this is, from 0}"

@@ -8,7 +8,7 @@
 # Note: run this on each of 5 nodes: 1 replica a node, 5 in all
 # Note: capacity and latencies were predicted for vllm, not for SGLang
 # Note: the decode pool of a disaggregated fleet: useless without its other pools
-# Note: a request of more than 16800 tokens, prompt and answer together, is refused by the server
+# Note: a request of more than 16800 tokens, prompt and answer together, is refused by the server: 4 times the mean, as the scenario gives no percentile of lengths
 # Note: the cache moves between pools by NIXL; put SGLang's router in front, with --pd-disaggregation
 set -eu
 exec python3 -m sglang.launch_server \

@@ -6,7 +6,7 @@
 # For: vLLM 0.33.0 (options read on 2026-11-21 from vllm-project/vllm:vllm/engine/arg_utils.py, vllm/entrypoints/common/cli_args.py)
 # Check before use: predicted, not tried on this hardware.
 # Note: run this on each of 6 nodes: 1 replica a node, 6 in all, 1 of them spare
-# Note: a request of more than 7600 tokens, prompt and answer together, is refused by the server
+# Note: a request of more than 7600 tokens, prompt and answer together, is refused by the server: 4 times the mean, as the scenario gives no percentile of lengths
 set -eu
 exec vllm serve meta-llama/Llama-3.1-70B \
   --tensor-parallel-size 1 \

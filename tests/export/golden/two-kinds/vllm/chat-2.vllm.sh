@@ -6,7 +6,7 @@
 # For: vLLM 0.33.0 (options read on 2026-11-21 from vllm-project/vllm:vllm/engine/arg_utils.py, vllm/entrypoints/common/cli_args.py)
 # Check before use: predicted, not tried on this hardware.
 # Note: run this on the one node: 1 replica a node, 1 in all
-# Note: a request of more than 656 tokens, prompt and answer together, is refused by the server
+# Note: a request of more than 656 tokens, prompt and answer together, is refused by the server: the longest bucket that is sent here
 set -eu
 exec vllm serve meta-llama/Llama-3.1-8B \
   --tensor-parallel-size 1 \

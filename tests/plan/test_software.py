@@ -1,0 +1,106 @@
+"""Software that a scenario names: its layouts and devices alone, and an error with both lines where none is left."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner import api
+from planner.errors import InputError
+from planner.estimate.layout import Layout
+from planner.estimate.software import SOFTWARE, STAGES, adapters_can, can
+from planner.plan.checks.layout import training_layout_findings
+from planner.scenario.load import parse_scenario
+
+HEAD = "schema: plan/v1\nname: named\n"
+JOB = (
+    HEAD
+    + "training:\n  - {{name: a, model: {model}, tokens: 1B, deadline: 30d, {more}}}\nhardware:\n  allow: [{allow}]\n"
+)
+
+
+def problem(text: str) -> Any:
+    with pytest.raises(InputError) as caught:
+        api.solve(parse_scenario(text))
+    (found,) = caught.value.problems
+    return found
+
+
+@pytest.mark.parametrize(
+    ("model", "more", "allow", "says", "lines"),
+    [
+        ("llama-3.1-8b", "framework: maxtext", "h100-sxm-80gb", "none of the devices", [4, 6]),
+        ("llama-3.1-8b", "framework: megatron", "tpu-v6e", "none of the devices", [4, 6]),
+        ("llama-3.1-8b", "framework: torchtitan, lora: {rank: 8}", "h100-sxm-80gb", "no adapters", [4, 4]),
+        ("llama-3.1-8b", "framework: trl", "h100-sxm-80gb", "adapters alone", [4]),
+        ("llama-2-7b", "framework: torchtitan", "h100-sxm-80gb", "no model of the shape", [4]),
+    ],
+)
+def test_software_that_cannot_is_an_error_with_both_lines(
+    model: str, more: str, allow: str, says: str, lines: list[int]
+) -> None:
+    found = problem(JOB.format(model=model, more=more, allow=allow))
+    assert says in found.message
+    assert [place.line for place in found.places] == lines
+    assert found.hint
+
+
+def test_an_engine_that_serves_nowhere_is_an_error_with_both_lines() -> None:
+    fleet = "{name: a, model: llama-3.1-8b, qpm: 60, input_tokens: 500, output_tokens: 100, engine: trt-llm}"
+    found = problem(HEAD + f"serving:\n  - {fleet}\nhardware:\n  allow: [mi300x]\n")
+    assert "does not run on devices of amd" in found.message
+    assert [place.line for place in found.places] == [4, 6]
+
+
+@pytest.mark.parametrize(("name", "more"), [("trl", ", lora: {rank: 8}"), ("torchtitan", "")])
+def test_a_named_program_gets_a_layout_that_it_runs(name: str, more: str) -> None:
+    text = JOB.format(model="llama-3.1-70b", more=f"framework: {name}{more}", allow="h100-sxm-80gb, tpu-v6e")
+    plan = api.solve(parse_scenario(text))
+    (row,) = plan.document["workloads"][0]["allocations"]
+    assert row["device"] == "h100-sxm-80gb"
+    assert row["software"][0] == name
+    assert api.verify(plan) == []
+    for forged in ([], ["deepspeed"], None):
+        told = {key: value for key, value in row.items() if key != "software"}
+        document = copy.deepcopy({**plan.document})
+        document["workloads"][0]["allocations"][0] = told if forged is None else {**told, "software": forged}  # type: ignore[typeddict-item]
+        assert "wrong-software" in {problem.reference for problem in api.verify(document)}
+
+
+def test_what_the_table_masks_the_verifier_refuses() -> None:
+    """The mask over arrays and the rules of the checks, written apart, agree on every layout of TRL."""
+    job = parse_scenario(
+        JOB.format(model="llama-3.1-8b", more="framework: trl, lora: {rank: 8}", allow="h100-sxm-80gb")
+    ).training[0]
+    open_job = job.model_copy(update={"framework": None})
+    arch, shape = _arch(), _shape()
+    for stage in range(4):
+        for dp, tp, pp, cp, recompute in (
+            (8, 1, 1, 1, 0),
+            (4, 2, 1, 1, 0),
+            (4, 1, 2, 1, 2),
+            (4, 1, 1, 2, 0),
+            (8, 1, 1, 1, 1),
+        ):
+            split = {"dp": dp, "tp": tp, "pp": pp, "vpp": 1, "cp": cp, "ep": 1, "micro_batch": 1, "micro_batches": 1,
+                     "global_batch_sequences": dp, "sharding": STAGES[stage],
+                     "recompute": ("none", "selective", "full")[recompute]}  # fmt: skip
+            layout = Layout(devices=8, dp=dp, tp=tp, pp=pp, vpp=1, cp=cp, ep=1, micro_batch=1, sharding=stage,
+                            recompute=recompute, global_batch=dp)  # fmt: skip
+            for one, mask in ((job, can(SOFTWARE["trl"], layout)), (open_job, adapters_can(layout))):
+                found = training_layout_findings(one, arch, split, shape, 8, shared=True)  # type: ignore[arg-type]
+                assert (list(found) == []) == bool(np.all(mask)), (split, one.framework)
+
+
+def _arch() -> Any:
+    from planner.architecture.load import load_model
+
+    return load_model("llama-3.1-8b")
+
+
+def _shape() -> Any:
+    shapes = api.load_catalog().shapes.values()
+    return next(shape for shape in shapes if shape.device == "h100-sxm-80gb" and shape.devices == 8)
