@@ -33,7 +33,7 @@ hardware:
   quotas:
     - {device: "h100-*", max_devices: 40}
 limits:
-  max_devices: 100
+  max_devices: 70
 """
 
 # way: exit code and words, when no other solver is there and nothing but the solver finds plans

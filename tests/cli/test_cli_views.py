@@ -123,10 +123,10 @@ def test_the_chosen_device_is_not_its_own_alternative() -> None:
     assert "h100-sxm-80gb" not in after
 
 
-def test_currency_of_the_scenario_is_kept() -> None:
+def test_figures_are_in_dollars_whatever_the_scenario_is_written_in() -> None:
     document = sample("llama")
-    document["scenario"]["currency"] = "EUR"
-    assert "46,224 EUR" in render_plan(document, "table", width=120)
+    document["scenario"]["currency"] = {"EUR": 1.08, "as_of": "2026-11-01"}
+    assert "$46,224" in render_plan(document, "table", width=120)
 
 
 def test_golden_folder_holds_nothing_stale() -> None:

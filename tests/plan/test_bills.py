@@ -164,15 +164,16 @@ def decimal_cost(row: Mapping[str, Any], known: Catalog, boot: float | None) -> 
         shapes, found = row["count"] // row["jobs"], known.providers.get(row["provider"])
         hours = Decimal(repr(row["hours"]))
         if found is None and boot is None:
-            hours = Decimal(f"{hours:.9e}")
+            seconds = 3600 * Decimal(f"{hours:.9e}")
         else:
             step, least, set_up = Decimal(1), Decimal(0), boot
             if found is not None:
                 step, least = Decimal(found.billing_step_s or HOUR), Decimal(found.minimum_s or 0)
                 set_up = boot if boot is not None else found.boot_s if found.boot_s is not None else TEN_MINUTES
             held = (hours * 3600 + Decimal(repr(set_up))) * (1 - Decimal("1e-9"))
-            hours = max((held / step).to_integral_value(ROUND_CEILING) * step, least) / 3600
-        return int(row["jobs"]) * int((hours * shapes * price).to_integral_value(ROUND_HALF_EVEN))
+            seconds = max((held / step).to_integral_value(ROUND_CEILING) * step, least)
+        # divided last: a third of an hour does not end, and halves must stay halves
+        return int(row["jobs"]) * int((seconds * shapes * price / 3600).to_integral_value(ROUND_HALF_EVEN))
 
 
 def test_money_of_random_plans_in_decimals() -> None:

@@ -107,9 +107,7 @@ def missed(document: Document, made: Sequence[Forgery]) -> list[str]:
 
 
 def excused(document: Document, one: Forgery) -> bool:
-    """Told; or found by solving again; or a proof, or a search, that is given up."""
-    if (one.name, document.get("plain", {}).get("workloads")) == ("plain left out", []):
-        return True  # the cheapest plan, of which is no longer said that nothing plainer was near
+    """Told; or found by solving again; or a proof that is given up."""
     leaf = leaf_at(one.path)
     if leaf is None or leaf.kind != SOLVED:
         return leaf is not None and leaf.kind == TOLD

@@ -97,6 +97,9 @@ def _money(row: Allocation, who: str, path: str) -> Iterator[TraceRow]:
                  status=row["price_status"])  # fmt: skip
     for key in ("cost_microusd", "cost_usd"):
         yield ruled(f"{who}: {spaced(key)}", f"{path}.{key}", rules.COST, row[key], unit_of(key))
+    if "billed_hours" in row:
+        hours = row["billed_hours"]
+        yield traced(f"{who}: billed hours", f"{path}.billed_hours", "equation", value=hours, unit="h", ids="EQ-BILL-1")
     yield ruled(f"{who}: device-hours", f"{path}.device_hours", rules.HOURS, row["device_hours"], "h")
     yield ruled(f"{who}: carbon", f"{path}.carbon_kg", rules.CARBON, row["carbon_kg"], "kg")
 
