@@ -18,6 +18,7 @@ from planner.plan.checks.replica import Rates
 from tests.worlds import GIB, catalog, device, fleet, job, offer, scenario, shape
 
 HOUR = 3600.0
+MODEL = load_model("llama-3.1-8b")
 
 
 def told(findings: Iterable[Finding]) -> list[str]:
@@ -103,14 +104,14 @@ def asked(**cells: Any) -> Any:
 )
 def test_replicas_fit_their_shapes(tp: int, replicas: int, found: int) -> None:
     """Two shapes of two devices."""
-    assert told(serving._legal(asked(), replica(tp, replicas=replicas), facts())) == ["wrong-count"] * found
+    assert told(serving._legal(asked(), MODEL, replica(tp, replicas=replicas), facts())) == ["wrong-count"] * found
 
 
 def test_a_replica_has_the_devices_of_its_split_and_a_network_to_span_shapes() -> None:
-    assert told(serving._legal(asked(), replica(2, devices_per_replica=1), facts())) == ["illegal-layout"]
+    assert told(serving._legal(asked(), MODEL, replica(2, devices_per_replica=1), facts())) == ["illegal-layout"]
     alone = facts(shape("north/two", devices=2, inter_node_bytes_per_s_per_device=None))
-    assert told(serving._legal(asked(), replica(2), alone)) == []
-    assert told(serving._legal(asked(), replica(4), alone)) == ["network-unknown"]
+    assert told(serving._legal(asked(), MODEL, replica(2), alone)) == []
+    assert told(serving._legal(asked(), MODEL, replica(4), alone)) == ["network-unknown"]
 
 
 @pytest.mark.parametrize(("replicas", "found"), [(4, 0), (3, 0), (2, 1)])

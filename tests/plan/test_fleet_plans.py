@@ -129,7 +129,7 @@ def test_an_engine_that_nobody_knows_is_told(world: Catalog) -> None:
 
 def test_a_mix_of_devices_is_cheaper_than_any_one_kind(world: Catalog) -> None:
     """Large cards carry most, and small ones the rest."""
-    two = ["hardware.allow=[h100-sxm-80gb, l4]", "serving.chat.requests=20 /s", "serving.chat.slo.ttft_p95=5 s"]
+    two = ["hardware.allow=[h100-sxm-80gb, l4]", "serving.chat.requests=17 /s", "serving.chat.slo.ttft_p95=5 s"]
     document = solved(api.load_scenario(CHAT, settings=two), world)
     assert len({row["device"] for row in rows(document)}) > 1
     assert document["single_kind"]["dearer"] > 0.05
@@ -247,7 +247,7 @@ def test_slices_are_sent_whole(world: Catalog) -> None:
         ]
         return [each for each in slices if each != pytest.approx(round(each), abs=1e-4)]
 
-    two = ["hardware.allow=[h100-sxm-80gb, l4]", "serving.chat.requests=20 /s", "serving.chat.slo.ttft_p95=5 s"]
+    two = ["hardware.allow=[h100-sxm-80gb, l4]", "serving.chat.requests=17 /s", "serving.chat.slo.ttft_p95=5 s"]
     free = solved(api.load_scenario(CHAT, settings=two), world)
     whole = solved(api.load_scenario(CHAT, settings=[*two, "serving.chat.integer_slices=true"]), world)
     assert parted(free)
