@@ -12,6 +12,7 @@ from planner.candidates.contracts import TERM_HOURS
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline
 from planner.errors import UsageError
+from planner.estimate.market import METERED
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from planner.plan.reserve.model import Otherwise, Reserved, Term
 
 COMMITMENTS = ("commitment_1y", "commitment_3y", "block")
-METERED = ("on_demand", "spot")
 FALL = 0.3  # of demand, and of prices
 BLOCK_HOURS = 8760.0  # a year of load, which blocks of days or months are taken in
 

@@ -113,3 +113,23 @@ def test_a_line_that_says_otherwise_is_refused(change: str) -> None:
         line[change] = {"used": True, "name": "other"}[change]
     found = api.verify(resealed(document), world())
     assert "wrong-named" in {problem.reference for problem in found}
+
+
+def test_every_provider_that_may_sell_has_a_line() -> None:
+    """One sells what is rented, one the same for more, one nothing that is allowed; a plan without them is refused."""
+    asked = scenario(
+        [job("train", deadline="1000 h")],
+        hardware={"providers": ["north", "south", "west"], "allow": ["plain"], "exclude": ["east"]},
+    )
+    shapes = [shape(f"{name}/one") for name in ("north", "south", "east")] + [shape("west/one", "small")]
+    offers = [offer(f"{name}/one", price) for name, price in (("north", 1.0), ("south", 2.0), ("west", 1.0))]
+    wares = catalog(list(world().devices.values()), shapes, [*offers, offer("east/one", 0.5)])
+    document: Any = api.solve(asked, wares).document
+    places = [f"hardware.providers[{index}]" for index in range(3)]
+    used, dearer, nothing = (line_of(document, place) for place in places)
+    assert used["used"]
+    assert "costs $" in dearer["text"]
+    assert nothing["text"] == "not used: not in hardware.allow"
+    assert not api.verify(document, wares)
+    document["named"] = [one for one in document["named"] if one["place"] != places[1]]
+    assert api.verify(resealed(document), wares)

@@ -34,7 +34,9 @@ def _due(scenario: Scenario, catalog: Catalog, rows: Any) -> Iterator[dict[str, 
         used = any(row["offer"].startswith(f"owned:{index}:") for row in rows)
         yield {"place": f"hardware.owned[{index}]", "name": f"{owned.count} × {owned.shape}", "used": used}
     devices = [(f"hardware.allow[{i}]", pattern) for i, pattern in enumerate(hardware.allow)]
-    providers: list[tuple[str, str | None]] = []
+    providers: list[tuple[str, str | None]] = [
+        (f"hardware.providers[{i}]", pattern) for i, pattern in enumerate(hardware.providers)
+    ]
     terms: dict[str, Sequence[Quota | Discount]] = {"quotas": hardware.quotas, "discounts": hardware.discounts}
     for name, some in terms.items():
         devices += [(f"hardware.{name}[{i}].device", one.device or "*") for i, one in enumerate(some)]

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 SAID = {  # of offers that the scenario itself leaves out
     "not-allowed": "not in hardware.allow",
+    "kind": "not of hardware.kinds",
+    "marketplace": "sold on marketplaces, which promise nothing (hardware.kinds)",
+    "provider": "its sellers are left out by hardware.providers or exclude",
+    "recalled-price": "its prices are from memory (hardware.allow_recalled)",
     "price-model": "sold on other price models than hardware.pricing",
     "region": "not in hardware.regions",
     "suspect-price": "its prices look wrong (--allow-suspect)",
@@ -132,8 +136,9 @@ def _device_patterns(hardware: Hardware) -> Iterator[tuple[str, str]]:
 
 def _provider_patterns(hardware: Hardware, sites: Sequence[object]) -> Iterator[tuple[str, str]]:
     """Patterns of providers, each once, where the scenario names them first."""
+    named = [(f"hardware.providers[{index}]", pattern) for index, pattern in enumerate(hardware.providers)]
     listed = (("hardware.quotas", hardware.quotas), ("hardware.discounts", hardware.discounts), ("limits.sites", sites))
-    named = [
+    named += [
         (f"{place}[{index}].provider", getattr(one, "provider", None) or "*")
         for place, some in listed
         for index, one in enumerate(some)
