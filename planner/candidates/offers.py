@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from planner.candidates.ledger import Ledger
 from planner.candidates.sellers import demand_sold, is_seller, with_promise
@@ -74,25 +76,63 @@ class Site:
 
 def sites_of(scenario: Scenario, catalog: Catalog, ledger: Ledger, *, allow_suspect: bool = False) -> list[Site]:
     """Offers that pass the scenario's own filters, sorted by offer id; drops go to the ledger."""
-    hardware = scenario.hardware
-    ledger.offers_seen += len(catalog.offers) + len(hardware.owned)
-    sites = [_owned_site(index, owned, catalog, hardware) for index, owned in enumerate(hardware.owned)]
-    for offer, reason in _judged(scenario, catalog, allow_suspect):
-        if reason:
-            ledger.drop(reason, "offers", on=(catalog.shapes[offer.shape].device, provider_key(offer.provider)))
-        elif offer.price_model in METERED:
-            sites.append(_site(offer, catalog, hardware))
-    return sorted(sites, key=lambda site: site.offer.id)
+    found = _found(_Asked(catalog=catalog, hardware=scenario.hardware, allow_suspect=allow_suspect))
+    ledger.offers_seen += len(catalog.offers) + len(scenario.hardware.owned)
+    for (reason, on), count in found.dropped.items():
+        ledger.drop(reason, "offers", count, on=on)
+    return list(found.sites)
 
 
-def usable_offers(scenario: Scenario, catalog: Catalog, *, allow_suspect: bool = False) -> Iterator[Offer]:
+def usable_offers(scenario: Scenario, catalog: Catalog, *, allow_suspect: bool = False) -> tuple[Offer, ...]:
     """Offers that pass the scenario's own filters, contracts among them."""
-    return (offer for offer, reason in _judged(scenario, catalog, allow_suspect) if not reason)
+    return _found(_Asked(catalog=catalog, hardware=scenario.hardware, allow_suspect=allow_suspect)).usable
 
 
-def _judged(scenario: Scenario, catalog: Catalog, allow_suspect: bool) -> list[tuple[Offer, str]]:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Asked:
+    """A catalog as it is, and what a scenario says of hardware: equal for equal words about the same catalog."""
+
+    catalog: Catalog
+    hardware: Hardware
+    allow_suspect: bool
+
+    def __eq__(self, other: object) -> bool:
+        """The same catalog, not one like it: that is never compared offer by offer."""
+        if not isinstance(other, _Asked) or self.catalog is not other.catalog:
+            return False
+        return self.allow_suspect == other.allow_suspect and self.hardware == other.hardware
+
+    def __hash__(self) -> int:
+        """Of the catalog alone: there are few, and few hardware sections to each."""
+        return hash((id(self.catalog), self.allow_suspect))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What a scenario may rent or owns, and what it may not."""
+
+    usable: tuple[Offer, ...]
+    sites: tuple[Site, ...]  # sorted by offer id
+    dropped: Mapping[tuple[str, tuple[str, str]], int]  # offers by reason and by device and provider, as first met
+
+
+@lru_cache(maxsize=8)  # asked by every workload, case and further question
+def _found(asked: _Asked) -> _Found:
+    """Every offer judged, and the sites of those that are paid by the hour."""
+    hardware, catalog = asked.hardware, asked.catalog
+    judged = _judged(hardware, catalog, asked.allow_suspect)
+    sites = [_owned_site(index, owned, catalog, hardware) for index, owned in enumerate(hardware.owned)]
+    sites += [_site(o, catalog, hardware) for o, reason in judged if not reason and o.price_model in METERED]
+    refused = ((reason, (catalog.shapes[o.shape].device, provider_key(o.provider))) for o, reason in judged if reason)
+    return _Found(
+        usable=tuple(offer for offer, reason in judged if not reason),
+        sites=tuple(sorted(sites, key=lambda site: site.offer.id)),
+        dropped=Counter(refused),
+    )
+
+
+def _judged(hardware: Hardware, catalog: Catalog, allow_suspect: bool) -> list[tuple[Offer, str]]:
     """Every offer with the reason why it may not be used, or an empty string."""
-    hardware = scenario.hardware
     devices = _allowed_devices(hardware, catalog)
     demand_sold(hardware, catalog, devices)
     judged = [
@@ -202,7 +242,7 @@ def group_by_physics(sites: Iterable[Site], *, host_memory: bool = False) -> lis
 def quota_matches(site: Site, quota: Quota) -> bool:
     """Whether an offer counts against a quota; owned hardware never does, contracts when they are named."""
     offer = site.offer
-    if offer.price_model not in ("on_demand", "spot") and offer.price_model != quota.price_model:
+    if offer.price_model not in METERED and offer.price_model != quota.price_model:
         return False  # "owned" is a price model of its own; what is reserved counts where a quota names it
     if quota.provider and not fnmatchcase(offer.provider, quota.provider):
         return False

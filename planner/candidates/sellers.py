@@ -48,7 +48,8 @@ def only_sellers(judged: Iterable[Judged], hardware: Hardware, catalog: Catalog)
     fitting = [offer for offer, reason in judged if not reason]
     found = set[str]()
     for pattern in hardware.allow:
-        mine = [o for o in fitting if device_matches(catalog.devices[catalog.shapes[o.shape].device], pattern)]
+        meant = {one.id for one in catalog.devices.values() if device_matches(one, pattern)}
+        mine = [offer for offer in fitting if catalog.shapes[offer.shape].device in meant]
         if mine and all(_unasked(offer, hardware, catalog) for offer in mine):
             found.update(offer.id for offer in mine)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from planner.catalog.model import Catalog, Device, Shape
 from planner.errors import InputError, Problem
@@ -36,10 +37,13 @@ def device_matches(device: Device, pattern: str) -> bool:
 
     "h100-*" and "H100" cover every H100, "a100-sxm" both memory sizes, "l40" not the L40S.
     """
+    return _means(device.id, tuple(device.aliases), pattern)
+
+
+@lru_cache(maxsize=16384)  # few devices and few patterns, held against each other for every offer
+def _means(name: str, aliases: tuple[str, ...], pattern: str) -> bool:
     wanted = pattern.lower()
-    if device.id.startswith(f"{wanted}-"):
-        return True
-    return any(fnmatchcase(name.lower(), wanted) for name in (device.id, *device.aliases))
+    return name.startswith(f"{wanted}-") or any(fnmatchcase(each.lower(), wanted) for each in (name, *aliases))
 
 
 def one_device(catalog: Catalog, name: str) -> str:

@@ -415,4 +415,4 @@ def _counts(quota: Quota, facts: OfferFacts) -> bool:
         quota.price_model is None or offer.price_model == quota.price_model,
         quota.region is None or region_matches(offer, quota.region),
     )
-    return all(asked) and (offer.price_model in ("on_demand", "spot") or offer.price_model == quota.price_model)
+    return all(asked) and (offer.price_model in METERED or offer.price_model == quota.price_model)
