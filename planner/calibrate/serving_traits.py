@@ -135,13 +135,13 @@ def _traits(fitted: _Fitted, level: str) -> dict[str, ServingTrait]:
 
 
 def _rows(sample: Sample, level: str, name: str) -> dict[str, tuple[int, int]]:
-    """Configurations and campaigns of a pair or a kind of layout, by kind of figure."""
+    """Configurations and campaigns of a pair or a kind of layout, by kind of figure with its tail."""
     seen: dict[str, tuple[set[object], set[str]]] = {}
     for point, kind, own, campaign in zip(
         sample.points, sample.labels.kind, getattr(sample.labels, level), sample.labels.campaign, strict=True
     ):
         if own == name:
-            configurations, campaigns = seen.setdefault(kind.split()[0], (set(), set()))
+            configurations, campaigns = seen.setdefault(kind, (set(), set()))
             configurations.add(point.configuration)
             campaigns.add(campaign)
     return {kind: (len(own), len(campaigns)) for kind, (own, campaigns) in sorted(seen.items())}

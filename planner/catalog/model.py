@@ -225,7 +225,7 @@ class ServingTrait:
 
     factors: Mapping[str, float]  # what is moved (`serving_constants.MOVES`) -> factor
     spread: Mapping[str, float]  # work | first -> deviation of the logarithm that the rows leave open
-    rows: Mapping[str, tuple[int, int]]  # of a pair: kind of figure -> configurations, campaigns
+    rows: Mapping[str, tuple[int, int]]  # of a pair: tpot, tpot experts, ... -> configurations, campaigns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -166,18 +166,20 @@ class Calibrated:
         for level, name in {**self.names, "layout": layout}.items():
             if name:
                 trait = self.found.traits.get(level, {}).get(name)
-                total += (trait.spread[sense] if trait else self.found.unknown[level][sense]) ** 2
+                left_open, new = trait.spread[sense] if trait else 0.0, self.found.unknown[level][sense]
+                unseen = trait is None or (level == "pair" and not self._met(experts=experts))
+                total += (max(left_open, new) if unseen else left_open) ** 2
         return float(np.sqrt(total))
 
     def band(self, kind: str, *, experts: bool, layout: str = "") -> Band:
         """Quantiles of measured over predicted of a kind of figure.
 
-        Rows are those of this kind of engine and family together; without one the band is inherited, however near.
+        Rows are those of this engine and family together, of models with experts or without as this one is; without
+        one the band is inherited, however near.
         """
         spread, own = self.deviation(kind, experts=experts, layout=layout), self.found.bands[kind]
         of_kind = own["experts" if experts else "dense"]
-        pair = self.found.traits.get("pair", {}).get(self.names["pair"])
-        rows, sources = pair.rows.get(kind, (0, 0)) if pair and self._seen(layout) else (0, 0)
+        rows, sources = self._rows(kind, experts=experts) if self._seen(layout) else (0, 0)
         low, middle, high = (math.exp(score * spread) for score in of_kind.scores)
         return Band(
             p10=low,
@@ -190,6 +192,16 @@ class Calibrated:
             p90_error=of_kind.p90_error,
             tag="calibrated" if rows else "unfitted" if self.tag == "unfitted" else "inherited",
         )
+
+    def _rows(self, kind: str, *, experts: bool) -> tuple[int, int]:
+        """Configurations and campaigns of this engine and family together, of such models."""
+        pair = self.found.traits.get("pair", {}).get(self.names["pair"])
+        return pair.rows.get(f"{kind} experts" if experts else kind, (0, 0)) if pair else (0, 0)
+
+    def _met(self, *, experts: bool) -> bool:
+        """Whether any figure of such models is known of this engine and family together."""
+        pair = self.found.traits.get("pair", {}).get(self.names["pair"])
+        return pair is not None and any(kind.endswith(" experts") == experts for kind in pair.rows)
 
     def _seen(self, layout: str) -> bool:
         """Whether rows speak of a kind of layout and of the format: what is known of the pair is not known of them."""
