@@ -19,6 +19,7 @@ from planner.optimize.solve import Solution, optimize
 from planner.plan.checks.routing import routing_findings
 from planner.plan.document import resealed
 from planner.plan.references import load_model
+from planner.plan.rows.serving import _at_their_mixes
 from planner.plan.tighten import solve_within_targets
 from planner.plan.verify import Checker
 from planner.report import serving_words
@@ -218,3 +219,25 @@ def test_buckets_of_a_trace_are_no_classes() -> None:
     assert trace.spread == float("inf")
     assert histogram.spread == 3
     assert dataclasses.replace(histogram.traffic, classes=False) != trace.traffic
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_replicas_at_a_mix_take_it_in_the_proportions_of_the_traffic(seed: int) -> None:
+    """Whatever the others have room for: all requests are sent, nobody gets more than it brings, all are as full."""
+    draw = np.random.default_rng(seed)
+    demands = draw.integers(1, 10**7, 4).astype(float)
+    covered, alone = draw.uniform(0.0, 1.5), draw.uniform(0.0, 2.0, 4)
+    alone = np.maximum(alone, 1.0 - covered) if seed % 4 else alone * (covered >= 1.0)
+    capacity = np.vstack([0.3 * covered * demands, 0.7 * covered * demands, np.diag(alone * demands)])
+    whole = np.array([True, True, False, False, False, False])
+    if not seed % 4 and covered < 1.0:
+        capacity[whole] /= max(covered, 1e-9)
+        covered = 1.0
+    sent = _at_their_mixes(capacity, whole, demands) * demands
+    assert sent.sum(axis=0) == pytest.approx(demands)
+    assert (sent <= capacity * (1 + 1e-9)).all()
+    assert sent[:2] / demands == pytest.approx(np.broadcast_to((sent[:2] / demands)[:, :1], (2, 4)))
+    loads = sent.sum(axis=1)[:2] / capacity.sum(axis=1)[:2]
+    others = np.divide(sent[2:], capacity[2:], where=capacity[2:] > 0, out=np.zeros((4, 4)))
+    assert loads[0] == pytest.approx(loads[1])
+    assert others.max() <= loads[0] * (1 + 1e-9)

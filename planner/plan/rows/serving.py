@@ -43,17 +43,19 @@ def routed_requests_per_s(
 ) -> NDArray[np.float64]:
     """Peak requests of each bucket that go to each chosen column, (columns, buckets).  [1/s]
 
-    Requests of one bucket, and of buckets whose rates replicas bring all at once, go to the replicas in proportion to
-    what they can take.
+    Requests of one bucket go to the replicas in proportion to what they can take; so do those of a mix, which each
+    replica takes as the traffic brings them.
     """
     question, demands = candidates.questions[task.name], np.asarray(task.demand_micro_per_s, dtype=np.float64)
     assert isinstance(question, ServingQuestion)
     columns, program = list(chosen), candidates.program
     if question.blended:
+        table = candidates.tables[task.name]
+        assert isinstance(table, ServingTable)
         capacity = program.capacity_micro_per_s[columns, : len(demands)] * solution.units[columns, None].astype(float)
         traffic = question.fleet.traffic
         peak = np.asarray(traffic.share) * traffic.peak_requests_per_s
-        return np.asarray(capacity / np.maximum(capacity.sum(axis=0), 1.0) * peak)
+        return _at_their_mixes(capacity, table.mix[candidates.rows[columns]] == 0, demands) * peak
     if len(demands) == 1 and not program.role[columns].any():
         capacity = program.capacity_micro_per_s[columns, :1].astype(np.float64) * solution.units[columns, None]
         return np.asarray(capacity / max(capacity.sum(), 1.0) * (demands / MICRO))
@@ -65,6 +67,32 @@ def routed_requests_per_s(
     flows = _exact(flows, table.role[rows], demands) / MICRO
     replicas = (program.replicas[columns] * solution.units[columns]).astype(np.float64)
     return flows if task.integer_slices else _evened(flows, kinds, replicas)
+
+
+def _at_their_mixes(
+    capacity: NDArray[np.float64], whole: NDArray[np.bool_], demands: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Share of each bucket's requests that goes to each column, (columns, buckets).
+
+    Replicas of all buckets keep to the proportions of the traffic: with fewer of the short requests, which others have
+    room for, the percentiles of what is left would be those of the long ones. All are as full as the fullest must be.
+
+    Parameters
+    ----------
+    capacity
+        Of all units of each column, by bucket; a column brings its rates of all of them at once.
+    whole
+        Columns that serve all buckets, in the proportions of the demands; others serve one each.
+    """
+    asked = demands > 0
+    mixed, alone = capacity[whole].sum(axis=0), capacity[~whole].sum(axis=0)
+    covered = float((mixed[asked] / demands[asked]).min(initial=np.inf)) if whole.any() else 0.0
+    filled = float((demands[asked] / np.maximum(alone[asked] + covered * demands[asked], 1e-300)).max(initial=0.0))
+    together = min(filled * covered, 1.0)
+    shares = np.zeros_like(capacity)
+    shares[whole] = together * capacity[whole] / np.maximum(mixed, 1e-300)
+    shares[~whole] = (1.0 - together) * capacity[~whole] / np.maximum(alone, 1e-300)
+    return shares
 
 
 def _exact(flows: NDArray[np.float64], role: NDArray[np.int64], demands: NDArray[np.float64]) -> NDArray[np.float64]:
