@@ -26,6 +26,7 @@ class Target(StrEnum):
     torchtitan = "torchtitan"
     deepspeed = "deepspeed"
     trl = "trl"
+    axolotl = "axolotl"
     maxtext = "maxtext"
     slurm = "slurm"
     vllm = "vllm"
@@ -40,7 +41,7 @@ def export(
         Target,
         typer.Argument(
             metavar="FORMAT",
-            help="Of training: torchrun (Megatron-LM), torchtitan, deepspeed, trl, maxtext, slurm. "
+            help="Of training: torchrun (Megatron-LM), torchtitan, deepspeed, trl, axolotl, maxtext, slurm. "
             "Of serving: vllm, sglang. Of both: skypilot, kubernetes.",
         ),
     ],

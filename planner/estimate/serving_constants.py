@@ -194,8 +194,12 @@ class Calibrated:
     def _seen(self, layout: str) -> bool:
         """Whether rows speak of a kind of layout and of the format: what is known of the pair is not known of them."""
         kinds = (("layout", layout), ("format", self.names["format"]))
-        known = [self.found.traits.get(level, {}).get(name) for level, name in kinds if name]
-        return all(trait is not None and (trait.factors or trait.rows) for trait in known)
+        return all(self.covers(level, name) for level, name in kinds if name)
+
+    def covers(self, level: str, name: str) -> bool:
+        """Whether rows of the fit are of an engine, a pair, a format or a kind of layout."""
+        trait = self.found.traits.get(level, {}).get(name)
+        return trait is not None and bool(trait.factors or trait.rows)
 
 
 def serving_constants(catalog: Catalog, device: Device, engine: str, weights: str = "bf16") -> Calibrated:
@@ -207,6 +211,42 @@ def serving_constants(catalog: Catalog, device: Device, engine: str, weights: st
         The catalog has no constants of serving, or names one that the equations do not know.
     """
     return calibrated(demanded(catalog), device, engine, weights)
+
+
+# What no measurement covers, in words
+WORDS = {
+    "disaggregated": "prompts and answers in pools of their own",
+    "pipeline": "replicas in a pipeline (pp > 1)",
+    "nodes": "replicas on several machines",
+    "host links": "replicas over links of the host",
+}
+
+
+def uncovered(catalog: Catalog, device: Device, engine: str, weights: str, layout: str) -> list[str]:
+    """In words, which of an engine on a family, a format and a kind of layout no row of the constants is of.
+
+    Parameters
+    ----------
+    catalog
+        With constants of serving.
+    device, engine, weights
+        What serves.
+    layout
+        Of `layout_kind`.
+
+    Raises
+    ------
+    InputError
+        The catalog has no constants of serving.
+    """
+    own = serving_constants(catalog, device, engine, weights)
+    named = {
+        "pair": f"{own.engine} on {own.family}",
+        "format": f"weights of {format_kind(weights, device)} in {own.engine}",
+        "layout": WORDS.get(layout, ""),
+    }
+    names = {**own.names, "layout": layout}
+    return [text for level, text in named.items() if names[level] and not own.covers(level, names[level])]
 
 
 def demanded(catalog: Catalog) -> ServingCalibration:

@@ -34,6 +34,7 @@ FORMATS = {
         Format(name="torchtitan", module="torchtitan", kinds=("training",), title="torchtitan job file (TOML)"),
         Format(name="deepspeed", module="deepspeed", kinds=("training",), title="DeepSpeed configuration (JSON)"),
         Format(name="trl", module="trl", kinds=("training",), title="TRL script for adapters"),
+        Format(name="axolotl", module="axolotl", kinds=("training",), title="Axolotl configuration (YAML) and script"),
         Format(name="maxtext", module="maxtext", kinds=("training",), title="MaxText script for TPUs"),
         Format(name="slurm", module="slurm", kinds=("training",), title="Slurm batch script"),
         Format(name="vllm", module="vllm", kinds=("serving",), title="vllm serve script"),

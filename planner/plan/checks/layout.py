@@ -118,10 +118,10 @@ def _framework_findings(where: str, name: str, split: TrainingLayout) -> Iterato
         yield _illegal(where, f"{name} has no {split['sharding']}")
     if stages > 1 and not framework.pipeline:
         yield _illegal(where, f"{name} has no pipeline")
-    if name == "trl" and split["tp"] * split["cp"] * split["ep"] > 1:
-        yield _illegal(where, "trl splits neither tensors, sequences nor experts")
-    if name == "trl" and split["recompute"] == "selective":
-        yield _illegal(where, "trl recomputes all or nothing")
+    if name in ("trl", "axolotl") and split["tp"] * split["cp"] * split["ep"] > 1:
+        yield _illegal(where, f"{name} is not planned with tensors, sequences or experts split")
+    if name in ("trl", "axolotl") and split["recompute"] == "selective":
+        yield _illegal(where, f"{name} recomputes all or nothing")
     if name == "deepspeed" and stages > 1 and stage >= 2:
         yield _illegal(where, f"{name} shards no gradients under a pipeline")
 
