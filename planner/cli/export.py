@@ -31,6 +31,7 @@ class Target(StrEnum):
     slurm = "slurm"
     vllm = "vllm"
     sglang = "sglang"
+    llamacpp = "llama.cpp"
     skypilot = "skypilot"
     kubernetes = "kubernetes"
 
@@ -42,7 +43,7 @@ def export(
         typer.Argument(
             metavar="FORMAT",
             help="Of training: torchrun (Megatron-LM), torchtitan, deepspeed, trl, axolotl, maxtext, slurm. "
-            "Of serving: vllm, sglang. Of both: skypilot, kubernetes.",
+            "Of serving: vllm, sglang, llama.cpp. Of both: skypilot, kubernetes.",
         ),
     ],
     plan: options.PlanOrScenario = None,

@@ -223,6 +223,12 @@ class PlannedMemory:
 
     usable_bytes: float  # that the engine may fill
     workspace_bytes: float  # of it, beside weights and cache: forward passes, libraries, buffers
+    weights_bytes: float  # of it
+
+    @property
+    def cache_room_bytes(self) -> float:
+        """What is left for the cache."""
+        return self.usable_bytes - self.workspace_bytes - self.weights_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
     python tests/export/record_options.py vllm vllm-0.33.0-*.whl > tests/export/recorded/vllm-0.33.0.csv
     python tests/export/record_options.py sglang sglang-0.5.23-*.whl > tests/export/recorded/sglang-0.5.23.csv
     python tests/export/record_options.py trl trl-1.16.0-*.whl transformers-5.23.0-*.whl > tests/export/recorded/trl.csv
-    python tests/export/record_options.py axolotl axolotl-0.19.0-*.whl transformers-*.whl > tests/export/recorded/axolotl.csv
+    python tests/export/record_options.py axolotl axolotl-*.whl transformers-*.whl > tests/export/recorded/axolotl.csv
     python tests/export/record_options.py maxtext maxtext-0.2.5-*.whl > tests/export/recorded/maxtext.csv
 
 The engines need a GPU build of PyTorch to be imported, so their sources are read: names, kinds and choices of options.
