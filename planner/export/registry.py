@@ -151,8 +151,14 @@ def _takes(entry: Format, launch: Launch) -> bool:
 
 
 def _instead(entry: Format, launch: Launch, way: str) -> str:
-    """What launches it, found by asking all others; where none does, that, and what of the scenario to change."""
-    others = [name for name in launching(launch) if name != entry.name]
+    """What launches it, found by asking all others; where none does, that, and what of the scenario to change.
+
+    SkyPilot only where it rents the very machines: its file for others takes another cloud, or wants a pool set up.
+    """
+    from planner.export.skypilot import rents
+
+    able = [name for name in launching(launch) if name != entry.name]
+    others = [name for name in able if name != "skypilot" or rents(launch)] or able
     if others:
         return f"use {', '.join(others)}"
     return f"no format of plan export launches it{': ' + way if way else ''}"

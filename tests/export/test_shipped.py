@@ -14,6 +14,7 @@ from planner.catalog.model import Catalog
 from planner.estimate.serving_constants import demanded, layout_kind
 from planner.export import Launch, TrainingLaunch, launches_of, launching
 from planner.validate.rows import shipped_training_rows
+from tests.export.test_referrals import follow
 from tests.shipped import NAMES, plan
 from tests.worlds import scenario
 
@@ -67,6 +68,13 @@ def test_rows_cover_each_kind_of_layout(name: str, catalog: Catalog, covered: se
     if left:
         assert is_asked_for(document, "disaggregated")
         assert any(UNCOVERED[name] in text for text in document["warnings"])
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_each_refusal_leads_to_files(name: str, catalog: Catalog) -> None:
+    """Every format is asked for every allocation of today's plans, and what its refusal names is followed."""
+    for launch in launches(name, catalog)[1]:
+        assert bool(follow(launch)) == (name not in UNLAUNCHED)
 
 
 def serving_rows(document: dict[str, Any]) -> list[Any]:
