@@ -200,8 +200,9 @@ def random_elsewhere(rng: np.random.Generator, kind: str) -> dict[str, Any]:
     if kind == "calendar":
         return {**data, "horizon": "120 days", "periods": "30 days"}
     if kind == "mixed" and data["training"]:
-        jobs = [{**job, "mix_within_job": True, "deadline": "20 days", "tokens": "20B"} for job in data["training"]]
-        there = {"allow": ["h100-sxm-80gb", "a100-*"], "regions": ["us-east5", "us-central1", "us-east-1"]}
+        size = {"model": "llama-3.1-8b", "tokens": f"{int(rng.integers(5, 40))}B", "deadline": "20 days", "count": 1}
+        jobs = [{**job, **size, "mix_within_job": True} for job in data["training"]]
+        there = {"allow": ["h100-sxm-80gb", "a100-*"], "regions": ["us-east5"]}
         return {**data, "training": jobs, "serving": [], "hardware": there}
     if kind == "uncertain" and data["serving"]:
         more = int(data["serving"][0]["qpm"]) * int(rng.integers(2, 4))
