@@ -27,7 +27,6 @@ from planner.candidates.offers import LARGEST_DEVICE_COUNT, Site, group_by_physi
 from planner.candidates.training_choice import least_policies, policy_runs
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
-from planner.estimate.frameworks import framework_can, named_framework
 from planner.estimate.layout import Layout
 from planner.estimate.mixed import Between, gradient_bytes, group_step_terms, network_bytes_per_s
 from planner.estimate.resolve import host_bytes_per_device
@@ -223,11 +222,9 @@ def _fitting(question: TrainingQuestion, site: Site, counts: Sequence[int], conf
         batch_range=(1.0, high),
     )
     layout = enumerate_layouts(question.arch, [count * shape.devices for count in counts], rules)
-    framework = named_framework(question.job.framework)
-    if framework is not None:
-        layout = layout.select(
-            np.flatnonzero(framework_can(framework, layout) & named_can(question.job.framework, layout))
-        )
+    named = named_can(question.job.framework, layout)
+    if named is not None:
+        layout = layout.select(np.flatnonzero(named))
     needed = np.asarray(training_memory(question.arch, question.spec, layout).total)
     fits = needed * question.band(site).memory_margin(confidence) <= site.usable_bytes
     most = host_bytes_per_device(shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ LARGEST_SPAN = 16  # shapes of one replica
 ATTENTION_RANKS = (1, 2, 4, 8)  # attention data parallelism, for models with experts
 
 
+def _any_split(_: Mapping[str, int]) -> bool:
+    return True
+
+
 def replica_layouts(
     arch: Architecture,
     site: Site,
@@ -25,6 +29,7 @@ def replica_layouts(
     context_parallel: bool = False,
     pinned: Mapping[str, Sequence[int]] | None = None,
     stretched: bool = False,
+    able: Callable[[Mapping[str, int]], bool] = _any_split,
 ) -> tuple[ReplicaLayout, NDArray[np.int64], NDArray[np.int64]]:
     """Legal replicas on a site, with the shapes and the replicas of one unit of each.
 
@@ -38,6 +43,8 @@ def replica_layouts(
         Sizes that are fixed, by name.
     stretched
         Replicas may span shapes over any network that is known.
+    able
+        Whether the engine splits a replica so: its sizes tp, pp, dp, ep and cp.
     """
     per_shape, known, fixed = site.shape.devices, site.inter_node_bytes_per_s is not None, pinned or {}
     joined = site.domain // per_shape if known else 1  # shapes that fast links join
@@ -56,6 +63,7 @@ def replica_layouts(
         if ep in fixed.get("ep", (ep,)) and _packs(tp * pp * dp, per_shape, span)
         for cp in (cache_splits(arch, tp) if context_parallel else (1,))
         if cp in fixed.get("cp", (cp,))
+        if able({"tp": tp, "pp": pp, "dp": dp, "ep": ep, "cp": cp})
     ]
     tp, pp, dp, ep, cp = np.array(splits, dtype=np.int64).reshape(-1, 5).T
     devices = tp * pp * dp

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ from planner.candidates.serving_question import ServingQuestion
 from planner.candidates.ties import plain_serving
 from planner.carriers import dataclass
 from planner.equations.registry import as_float
-from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES
+from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES, ONE_MACHINE_ENGINES, no_split
 from planner.estimate.machine import Machine
 from planner.estimate.published import published_rate
 from planner.estimate.resolve import peaks_of
@@ -396,8 +396,25 @@ def _replicas_on(question: ServingQuestion, site: Site, *, context_parallel: boo
     """Legal replicas on a machine, of those that are no more involved than asked for."""
     pin = question.fleet.layout
     fixed = pin.sizes if pin else {}
+
+    def able(split: Mapping[str, int]) -> bool:
+        reason, _ = no_split(
+            fleet_engine(question.fleet),
+            split,
+            machine_devices=site.shape.devices,
+            vendor=site.device.vendor,
+            family=question.arch.family,
+            kv_cache=question.fleet.kv_cache,
+        )
+        return not reason
+
     layout, nodes, replicas = replica_layouts(
-        question.arch, site, context_parallel=context_parallel, pinned=fixed, stretched=stretches(fixed)
+        question.arch,
+        site,
+        context_parallel=context_parallel,
+        pinned=fixed,
+        stretched=stretches(fixed),
+        able=able,
     )
     if question.involved is None:
         return layout, nodes, replicas
@@ -410,6 +427,8 @@ def _note_fabrics(
 ) -> None:
     """Replicas over several machines that nobody stretches one over: their network is not made for it."""
     if question.fleet.layout is not None and stretches(question.fleet.layout.sizes):
+        return
+    if fleet_engine(question.fleet) in ONE_MACHINE_ENGINES:
         return
     for group in groups:
         site = group[0]

@@ -31,11 +31,11 @@ from planner.candidates.training_choice import busy_s, fastest, least_policies, 
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Part, TrainingTable, priced
 from planner.carriers import dataclass
-from planner.estimate.frameworks import framework_can, named_framework
+from planner.estimate.frameworks import named_framework
 from planner.estimate.layout import Layout
 from planner.estimate.recall import figures_of
 from planner.estimate.resolve import host_bytes_per_device
-from planner.estimate.software import adapters_can, named_can
+from planner.estimate.software import adapters_can, named_can, open_can
 from planner.estimate.step_distinct import Ways
 from planner.estimate.terms import Terms
 from planner.estimate.training import (
@@ -176,16 +176,23 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
 
 def _offered(question: TrainingQuestion, layout: Layout) -> Layout:
     """Without the layouts that the framework of the scenario does not have, or, left open, that none advises."""
-    framework = named_framework(question.job.framework)
-    if framework is not None:
-        return layout.select(
-            np.flatnonzero(framework_can(framework, layout) & named_can(question.job.framework, layout))
-        )
+    named = named_can(question.job.framework, layout)
+    if named is not None:
+        return layout.select(np.flatnonzero(named))
     if "pp" in dict(question.rules.pinned):
         return layout
     if question.job.lora is not None:
         return layout.select(np.flatnonzero(adapters_can(layout)))
     return layout.select(np.flatnonzero((np.asarray(layout.pp) == 1) | (np.asarray(layout.sharding) < 2)))
+
+
+def _launched(question: TrainingQuestion, search: _Search, layout: Layout, rows: Rows) -> Rows:
+    """Rows that some program of the device's kind has; on GPUs the programs together have all that is advised."""
+    job, site = question.job, search.group[0]
+    if site.device.kind == "gpu" or named_framework(job.framework) or "pp" in dict(question.rules.pinned):
+        return rows
+    mine = layout.select(rows)
+    return np.asarray(rows[open_can(job, question.arch, mine, site.device.kind, site.shape.devices)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +231,7 @@ def _fitting(
     question: TrainingQuestion, search: _Search, evaluated: _Evaluated, ledger: Ledger, *, every_layout: bool
 ) -> _Fitting:
     levels = _levels(question, search.group[0])
-    mine = evaluated.rows_on(search, question.involved)
+    mine = _launched(question, search, evaluated.layout, evaluated.rows_on(search, question.involved))
     ledger.layouts_seen += len(mine)
     mine = _in_hosts(question, search, evaluated.layout, mine, ledger)
     noted = [ledger, *(Ledger(workload=ledger.workload) for _ in levels[1:])]  # what the median drops is not told

@@ -26,10 +26,12 @@ class Target(StrEnum):
     torchtitan = "torchtitan"
     deepspeed = "deepspeed"
     trl = "trl"
+    axolotl = "axolotl"
     maxtext = "maxtext"
     slurm = "slurm"
     vllm = "vllm"
     sglang = "sglang"
+    llamacpp = "llama.cpp"
     skypilot = "skypilot"
     kubernetes = "kubernetes"
 
@@ -40,8 +42,8 @@ def export(
         Target,
         typer.Argument(
             metavar="FORMAT",
-            help="Of training: torchrun (Megatron-LM), torchtitan, deepspeed, trl, maxtext, slurm. "
-            "Of serving: vllm, sglang. Of both: skypilot, kubernetes.",
+            help="Of training: torchrun (Megatron-LM), torchtitan, deepspeed, trl, axolotl, maxtext, slurm. "
+            "Of serving: vllm, sglang, llama.cpp. Of both: skypilot, kubernetes.",
         ),
     ],
     plan: options.PlanOrScenario = None,

@@ -81,6 +81,15 @@ ENGINES: Mapping[str, EngineRules] = MappingProxyType(
 DEFAULT_ENGINE = "vllm"
 # Whose tensor ranks may share out the tokens of a cache (vLLM: --decode-context-parallel-size)
 CONTEXT_PARALLEL_ENGINES = frozenset({"vllm"})
+# Whose replicas stay within one machine, split by tensors or by stages alone (ggml-org/llama.cpp: docs/multi-gpu.md,
+# read on 2026-11-23), and what does not split tensors there: other vendors, caches of few bits, families of models
+# by their names in config.json
+ONE_MACHINE_ENGINES = frozenset({"llama.cpp"})
+_TENSOR_VENDORS = ("nvidia", "amd")
+_TENSOR_CACHES = ("fp32", "fp16", "bf16")
+_WHOLE_TENSORS = frozenset(
+    {"deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa", "minimax_m2", "mpt", "nemotron_h", "olmo2"}
+)
 _OTHER_NAMES = MappingProxyType(
     {"tensorrt-llm": "trt-llm", "trtllm": "trt-llm", "llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "sgl": "sglang",
      "ft": "fastertransformer"}
@@ -93,6 +102,44 @@ def engine_rules(name: str | None) -> EngineRules | None:
         return ENGINES[DEFAULT_ENGINE]
     plain = name.lower()
     return ENGINES.get(_OTHER_NAMES.get(plain, plain))
+
+
+def no_split(
+    name: str, split: Mapping[str, int], *, machine_devices: int, vendor: str, family: str, kv_cache: str
+) -> tuple[str, str]:
+    """Why an engine does not split a replica so, and what of the scenario to change; two empty strings where it does.
+
+    Parameters
+    ----------
+    name
+        Of ENGINES.
+    split
+        Sizes tp, pp, dp, ep and cp of one replica.
+    machine_devices
+        Devices of one machine.
+    vendor, family, kv_cache
+        Of the device, of the model, and the format of the cache.
+
+    Examples
+    --------
+    >>> two = {"tp": 2, "pp": 1, "dp": 1, "ep": 1, "cp": 1}
+    >>> no_split("llama.cpp", two, machine_devices=2, vendor="intel", family="llama", kv_cache="fp16")
+    ('llama.cpp does not split tensors on devices of intel', 'write layout: {tp: 1}')
+    """
+    if name not in ONE_MACHINE_ENGINES:
+        return "", ""
+    tp, pp = split["tp"], split["pp"]
+    if min(tp, pp) > 1 or split["dp"] * split["ep"] * split["cp"] > 1:
+        return f"{name} splits a model by tensors or by stages alone", "write layout: {tp: 1}"
+    if tp * pp > machine_devices:
+        return f"{name} joins machines by a backend of its own, which is not planned for", "allow larger machines"
+    if tp > 1 and vendor not in _TENSOR_VENDORS:
+        return f"{name} does not split tensors on devices of {vendor}", "write layout: {tp: 1}"
+    if tp > 1 and family in _WHOLE_TENSORS:
+        return f"{name} does not split tensors of {family}", "write layout: {tp: 1}"
+    if tp > 1 and kv_cache not in _TENSOR_CACHES:
+        return f"{name} does not split tensors beside a cache in {kv_cache}", "write kv_cache: fp16"
+    return "", ""
 
 
 def engine_limits(

@@ -88,8 +88,8 @@ FRAMEWORKS = {
 }  # fmt: skip
 
 # Programs that a scenario may name: the row above that they are predicted by, and what of a device's list they need
-COUNTS_AS = {"torchtitan": "fsdp", "trl": "hf"}
-NEEDS = {"torchtitan": "fsdp", "trl": "pytorch"}
+COUNTS_AS = {"torchtitan": "fsdp", "trl": "hf", "axolotl": "hf"}
+NEEDS = {"torchtitan": "fsdp", "trl": "pytorch", "axolotl": "pytorch"}
 
 # Best rate of a kernel generation, forward and backward together. Forward alone: FlashAttention-2 73 % on the A100 and
 # 35 % on the H100, FlashAttention-3 75 % on the H100 (Dao 2023; Shah et al. 2024); the backward pass runs slower.

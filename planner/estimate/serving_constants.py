@@ -167,7 +167,7 @@ class Calibrated:
             if name:
                 trait = self.found.traits.get(level, {}).get(name)
                 left_open, new = trait.spread[sense] if trait else 0.0, self.found.unknown[level][sense]
-                unseen = trait is None or (level == "pair" and not self._met(experts=experts))
+                unseen = trait is None or (level == "pair" and not self.met(experts=experts))
                 total += (max(left_open, new) if unseen else left_open) ** 2
         return float(np.sqrt(total))
 
@@ -198,7 +198,7 @@ class Calibrated:
         pair = self.found.traits.get("pair", {}).get(self.names["pair"])
         return pair.rows.get(f"{kind} experts" if experts else kind, (0, 0)) if pair else (0, 0)
 
-    def _met(self, *, experts: bool) -> bool:
+    def met(self, *, experts: bool) -> bool:
         """Whether any figure of such models is known of this engine and family together."""
         pair = self.found.traits.get("pair", {}).get(self.names["pair"])
         return pair is not None and any(kind.endswith(" experts") == experts for kind in pair.rows)
@@ -206,8 +206,12 @@ class Calibrated:
     def _seen(self, layout: str) -> bool:
         """Whether rows speak of a kind of layout and of the format: what is known of the pair is not known of them."""
         kinds = (("layout", layout), ("format", self.names["format"]))
-        known = [self.found.traits.get(level, {}).get(name) for level, name in kinds if name]
-        return all(trait is not None and (trait.factors or trait.rows) for trait in known)
+        return all(self.covers(level, name) for level, name in kinds if name)
+
+    def covers(self, level: str, name: str) -> bool:
+        """Whether rows of the fit are of an engine, a pair, a format or a kind of layout."""
+        trait = self.found.traits.get(level, {}).get(name)
+        return trait is not None and bool(trait.factors or trait.rows)
 
 
 def serving_constants(catalog: Catalog, device: Device, engine: str, weights: str = "bf16") -> Calibrated:
@@ -219,6 +223,46 @@ def serving_constants(catalog: Catalog, device: Device, engine: str, weights: st
         The catalog has no constants of serving, or names one that the equations do not know.
     """
     return calibrated(demanded(catalog), device, engine, weights)
+
+
+# What no measurement covers, in words
+WORDS = {
+    "disaggregated": "prompts and answers in pools of their own",
+    "pipeline": "replicas in a pipeline (pp > 1)",
+    "nodes": "replicas on several machines",
+    "host links": "replicas over links of the host",
+}
+
+
+def uncovered(catalog: Catalog, device: Device, engine: str, weights: str, layout: str, *, experts: bool) -> list[str]:
+    """In words, which of an engine on a family, a format and a kind of layout no row of the constants is of.
+
+    Parameters
+    ----------
+    catalog
+        With constants of serving.
+    device, engine, weights
+        What serves.
+    layout
+        Of `layout_kind`.
+    experts
+        Whether the model has any.
+
+    Raises
+    ------
+    InputError
+        The catalog has no constants of serving.
+    """
+    own = serving_constants(catalog, device, engine, weights)
+    named = {
+        "pair": f"{own.engine} on {own.family}",
+        "format": f"weights of {format_kind(weights, device)} in {own.engine}",
+        "layout": WORDS.get(layout, ""),
+    }
+    names = {**own.names, "layout": layout}
+    if own.covers("pair", names["pair"]) and not own.met(experts=experts):
+        named["pair"], names["pair"] = f"models with{'' if experts else 'out'} experts in {named['pair']}", "of others"
+    return [text for level, text in named.items() if names[level] and not own.covers(level, names[level])]
 
 
 def demanded(catalog: Catalog) -> ServingCalibration:

@@ -16,7 +16,7 @@ import numpy as np
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Device, Shape
-from planner.estimate.frameworks import COUNTS_AS, planned_framework
+from planner.estimate.frameworks import COUNTS_AS, framework_can, named_framework, planned_framework
 from planner.estimate.layout import Layout
 from planner.estimate.resolve import sequence_length_of
 from planner.scenario.schema import TrainingJob
@@ -129,6 +129,14 @@ SOFTWARE: Mapping[str, Software] = MappingProxyType(
                             "sgd"),
             ),
             Software(
+                name="axolotl", program="Axolotl", predicted=("hf",), beside_tensors=(), recompute=("none", "full"),
+                bases=_BASES, precisions=("fp32", "fp16", "bf16"),
+                optimizers=("adamw", "adamw-fsdp", "adamw-deepspeed", "adamw-megatron", "adamw-8bit", "adafactor",
+                            "sgd"),
+                because=(("tensors", "Axolotl splits tensors beside FSDP2 alone, which is not exported"),
+                         ("context", "Axolotl's ring attention is not exported")),
+            ),
+            Software(
                 name="maxtext", program="MaxText", predicted=("maxtext", "jax"), kinds=("tpu",),
                 under_pipeline=("none", "zero-1", "zero-3"), stages=("none", "zero-1", "zero-3"), virtual=True,
                 context=True, experts=True, precisions=("fp32", "bf16"), optimizers=("adamw", "adam", "sgd"),
@@ -161,10 +169,27 @@ def able(asked: Asked) -> list[str]:
     asked
         The allocation.
     """
+    return [name for name in _foreseen_first(asked) if lack(name, asked) is None]
+
+
+def closest(asked: Asked) -> tuple[str, Lack]:
+    """Of an allocation that no program runs: the program nearest to it, and why it does not.
+
+    Parameters
+    ----------
+    asked
+        The allocation, of which `able` names no program.
+    """
+    there = [name for name in _foreseen_first(asked) if asked.kind in SOFTWARE[name].kinds] or list(SOFTWARE)
+    reason = lack(there[0], asked)
+    assert reason is not None
+    return there[0], reason
+
+
+def _foreseen_first(asked: Asked) -> list[str]:
     stage = STAGES.index(asked.layout.sharding)
     row = planned_framework(asked.job.framework, "tpu" if asked.kind == "tpu" else "gpu", asked.family, stage).name
-    found = [name for name in SOFTWARE if lack(name, asked) is None]
-    return sorted(found, key=lambda name: row not in SOFTWARE[name].predicted)  # which keeps the order of equals
+    return sorted(SOFTWARE, key=lambda name: row not in SOFTWARE[name].predicted)  # which keeps the order of equals
 
 
 def asked_on(
@@ -232,7 +257,7 @@ def can(software: Software, layout: Layout) -> Any:
 
 
 def named_can(name: str | None, layout: Layout) -> Any:
-    """Mask of the layouts of the program that a scenario names; all where it names none of the table.
+    """Mask of the layouts of what a scenario names: of its prediction and its program; None of nothing.
 
     Parameters
     ----------
@@ -241,7 +266,34 @@ def named_can(name: str | None, layout: Layout) -> Any:
     layout
         Layouts, as arrays.
     """
-    return can(SOFTWARE[name], layout) if name in COUNTS_AS else np.full(np.shape(layout.devices), True)
+    framework = named_framework(name)
+    if framework is None:
+        return None
+    mask = framework_can(framework, layout)
+    return mask & can(SOFTWARE[name], layout) if name in COUNTS_AS else mask
+
+
+def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str, slice_devices: int) -> Any:
+    """Mask of the layouts that some program of a kind of device has, of an open job; all where none has.
+
+    Parameters
+    ----------
+    job, arch
+        What is trained.
+    layout
+        Layouts, as arrays.
+    kind
+        Of device: gpu | tpu ...
+    slice_devices
+        Of one shape, which is a slice where devices are TPUs.
+    """
+    masks = [
+        can(software, layout) & _JOINED[software.name](arch, layout, slice_devices)
+        for software in SOFTWARE.values()
+        if kind in software.kinds and software.name in _JOINED
+    ]
+    mask = np.any(masks, axis=0) if masks and job.lora is None else np.full(np.shape(layout.devices), True)
+    return mask if mask.any() else np.full(np.shape(layout.devices), True)
 
 
 def adapters_can(layout: Layout) -> Any:
@@ -303,7 +355,7 @@ def _by_table(software: Software, asked: Asked) -> Iterator[Lack]:
     if layout.vpp > 1 and not software.virtual:
         yield Lack(f"{program} has no virtual stages", "write layout: {vpp: 1}")
     if layout.tp > 1 and not software.beside_tensors:
-        yield Lack(f"{program} does not split tensors", "write layout: {tp: 1}")
+        yield lacks("tensors", f"{program} does not split tensors", "write layout: {tp: 1}")
     elif layout.tp > 1 and layout.sharding not in software.beside_tensors:
         stages = f"{software.beside_tensors[0]} to {software.beside_tensors[-1]}"
         yield Lack(f"{program}'s tensor parallelism was read to go with {stages}, not with {layout.sharding}",
@@ -457,9 +509,17 @@ def _of_deepspeed(_: Software, asked: Asked) -> Iterator[Lack]:
         yield Lack("DeepSpeed offloads an optimizer that ZeRO shards", "plan with sharding: zero-1")
 
 
-def _of_trl(_: Software, asked: Asked) -> Iterator[Lack]:
+def _of_hub(_: Software, asked: Asked) -> Iterator[Lack]:
+    """TRL and Axolotl take a model from the hub, whatever it is made of."""
     if asked.arch is None or not asked.arch.layers:
         yield Lack("only the size of the model is known", "give the scenario a preset or its config.json")
+
+
+def _of_axolotl(software: Software, asked: Asked) -> Iterator[Lack]:
+    yield from _of_hub(software, asked)
+    if asked.job.lora is None and asked.job.framework != "axolotl":
+        yield Lack("Axolotl goes on from trained weights, and the scenario does not say that this job does",
+                   "write framework: axolotl")  # fmt: skip
 
 
 # Models of MaxText 0.2.5 by family of config.json, layers, hidden size, vocabulary, key-value heads and width of an MLP
@@ -516,10 +576,50 @@ def maxtext_model(arch: Architecture | None) -> str | None:
     return _LLAMA_3.get(found, found) if found and arch.max_positions == _LLAMA_3_POSITIONS else found
 
 
+SINGLE_SLICES = ("tpu-v2", "tpu-v3")  # Cloud TPU Multislice: v4 and newer (its introduction, read on 2026-11-23)
+
+
+def joins_slices(dp: Any, ep: Any, pp: Any, slices: Any) -> Any:
+    """Whether slices divide what may lie between them: replicas that hold all experts, else stages of a pipeline."""
+    return ((dp // ep) % slices == 0) | (pp % slices == 0)
+
+
+def equal_stages(layers: int, pp: Any, vpp: Any) -> Any:
+    """Whether layers divide over the chunks of a pipeline; of arrays, elementwise."""
+    return (pp == 1) | (layers % (pp * vpp) == 0)
+
+
+def whole_rounds(micro_batches: Any, pp: Any) -> Any:
+    """Whether the micro-batches of a step are whole rounds of a pipeline's stages."""
+    return (pp == 1) | (micro_batches % pp == 0)
+
+
+def experts_take_replicas(dp: Any, ep: Any) -> Any:
+    """Whether experts can take ranks of data parallelism."""
+    return (ep == 1) | (dp % ep == 0)
+
+
+def _joined_by_maxtext(arch: Architecture, layout: Layout, slice_devices: int) -> Any:
+    """Mask of the layouts that MaxText's rules between sizes allow: what `_of_maxtext` says in words."""
+    dp, pp, vpp, ep = (np.asarray(size) for size in (layout.dp, layout.pp, layout.vpp, layout.ep))
+    passes = np.asarray(layout.global_batch) // (dp * np.asarray(layout.micro_batch))
+    slices = np.maximum(np.asarray(layout.devices) // slice_devices, 1)
+    apart = (ep == 1) | (np.asarray(layout.sharding) != STAGES.index("zero-1"))
+    mask = equal_stages(arch.layer_count, pp, vpp) & whole_rounds(passes, pp) & experts_take_replicas(dp, ep)
+    return mask & apart & joins_slices(dp, ep, pp, slices)
+
+
+_JOINED: Mapping[str, Callable[[Architecture, Layout, int], Any]] = MappingProxyType({"maxtext": _joined_by_maxtext})
+
+
 def _of_maxtext(_: Software, asked: Asked) -> Iterator[Lack]:
     job, layout, name = asked.job, asked.layout, maxtext_model(asked.arch)
-    if asked.slices > 1:
-        yield Lack(f"a job on {asked.slices} slices wants what starts them as one (XPK, or JobSet on GKE)",
+    if asked.slices > 1 and asked.device in SINGLE_SLICES:
+        yield Lack(
+            f"{asked.device} does not join slices to one job (Multislice begins with TPU v4)", "allow newer TPUs"
+        )
+    elif not joins_slices(layout.dp, layout.ep, layout.pp, asked.slices):
+        yield Lack(f"{asked.slices} slices divide neither {layout.dp // layout.ep} replicas nor {layout.pp} stages",
                    "allow larger slices")  # fmt: skip
     if asked.arch is None or not asked.arch.layers:
         yield Lack("only the size of the model is known", "give the scenario a preset or its config.json")
@@ -528,12 +628,12 @@ def _of_maxtext(_: Software, asked: Asked) -> Iterator[Lack]:
     elif layout.pp > 1 and name.startswith("gemma2"):
         yield Lack("MaxText makes one layer of two in its gemma2, which pipelines of the plan do not count",
                    "write layout: {pp: 1}")  # fmt: skip
-    elif layout.pp > 1 and asked.arch.layer_count % (layout.pp * layout.vpp):
+    elif not equal_stages(asked.arch.layer_count, layout.pp, layout.vpp):
         yield Lack(f"MaxText cuts {asked.arch.layer_count} layers into equal stages only", "plan with another pp")
-    if layout.pp > 1 and layout.micro_batches % layout.pp:
+    if not whole_rounds(layout.micro_batches, layout.pp):
         yield Lack(f"MaxText wants micro-batches ({layout.micro_batches}) in multiples of pp ({layout.pp})",
                    "solve again with another global_batch")  # fmt: skip
-    if layout.ep > 1 and layout.dp % layout.ep:
+    if not experts_take_replicas(layout.dp, layout.ep):
         yield Lack(f"MaxText splits experts over the ranks of dp, of which there are {layout.dp}, not a multiple of "
                    f"{layout.ep}", "plan with another layout: ep that divides dp")  # fmt: skip
     if layout.sharding == "zero-1" and layout.ep > 1:
@@ -548,7 +648,8 @@ _OWN: Mapping[str, Callable[[Software, Asked], Iterator[Lack]]] = MappingProxyTy
         "torchrun": _of_megatron,
         "torchtitan": _of_torchtitan,
         "deepspeed": _of_deepspeed,
-        "trl": _of_trl,
+        "trl": _of_hub,
+        "axolotl": _of_axolotl,
         "maxtext": _of_maxtext,
     }
 )

@@ -38,6 +38,10 @@ def files(launch: Launch) -> list[ExportFile]:
     assert isinstance(launch, TrainingLaunch)
     if launch.machine.device_kind == "tpu" and launch.machine.devices_per_node > TPU_HOST_CHIPS:
         raise NotExpressible(f"{launch.machine.shape_name} has several hosts, one pod each, which JobSet starts")
+    if launch.machine.device_kind == "tpu" and launch.nodes_per_job > 1:
+        raise NotExpressible(
+            f"{launch.nodes_per_job} slices are one job by what JobSet or XPK tells them of each other"
+        )
     command = training_command(launch)
     notes = [*job_notes(launch, command), *node_notes(launch.machine), *command.notes]
     text = _written(launch, job_objects(launch, command), (IMAGE, *command.blanks), notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.export import engine, quoting
 from planner.export.command import Expand
+from planner.export.kubernetes_nodes import fabric_notes
 from planner.export.kubernetes_pods import Manifest, container, metadata, pod, probes, settings_notes
 from planner.export.launch import ServingLaunch
 from planner.export.planned_engine import planned_server
@@ -37,6 +38,7 @@ def fleet_notes(launch: ServingLaunch, server: Server) -> list[str]:
     notes = [f"apply it with: kubectl apply -f {launch.stem}.k8s.yaml", *settings_notes(launch.stem, server.blanks)]
     if launch.nodes_per_replica > 1:
         notes.append("replicas of several nodes need the LeaderWorkerSet controller in the cluster")
+    notes += fabric_notes(launch.machine, launch.nodes_per_replica)
     if launch.comes_and_goes:
         notes.append(
             f"replicas come and go with the load: a metrics adapter must serve {server.running_metric} of pods"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.export import quoting
 from planner.export.header import Blank
+from planner.export.kubernetes_nodes import fabric_notes
 from planner.export.kubernetes_pods import Manifest, container, metadata, pod, settings_notes
 from planner.export.launch import TrainingLaunch
 from planner.export.trainer import PORT, Command, command_lines
@@ -32,6 +33,7 @@ def job_notes(launch: TrainingLaunch, command: Command) -> list[str]:
     notes.append("give the pods a volume that all of them see for data and checkpoints: the mounts here are empty")
     if launch.nodes_per_job > 1:
         notes.append("all pods of a run must start together: queue it with Kueue, Volcano or another gang scheduler")
+    notes += fabric_notes(launch.machine, launch.nodes_per_job)
     return notes
 
 

@@ -105,6 +105,25 @@ def tolerations(machine: Machine) -> list[dict[str, str]]:
     return [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in keys]
 
 
+_FABRICS = {  # what gives a pod the network between nodes, by the kind of it
+    "efa": "vpc.amazonaws.com/efa, of the aws-efa-k8s-device-plugin",
+    "infiniband": "rdma/..., of NVIDIA's network operator or an RDMA device plugin",
+    "roce": "rdma/... or the RDMA networks of the cloud's own multi-network",
+    "gpudirect-tcpx": "GKE's networks for GPUDirect and its plugin of NCCL",
+}
+
+
+def fabric_notes(machine: Machine, nodes: int) -> list[str]:
+    """That pods do not see the fast network between the nodes of a job or a replica unless they ask for it."""
+    if nodes < 2 or machine.network_kind not in _FABRICS:
+        return []
+    asked = _FABRICS[machine.network_kind]
+    return [
+        f"the plan counts on the {machine.network_kind} network between nodes: give the pods {asked}; without it NCCL "
+        "takes the pods' own network, which is far slower"
+    ]
+
+
 def node_notes(machine: Machine) -> list[str]:
     """What of the plan a manifest cannot hold."""
     notes = []

@@ -223,6 +223,12 @@ class PlannedMemory:
 
     usable_bytes: float  # that the engine may fill
     workspace_bytes: float  # of it, beside weights and cache: forward passes, libraries, buffers
+    weights_bytes: float  # of it
+
+    @property
+    def cache_room_bytes(self) -> float:
+        """What is left for the cache."""
+        return self.usable_bytes - self.workspace_bytes - self.weights_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +244,7 @@ class ServingLaunch(Launch):
     role: str  # whole | prefill | decode
     engine: str  # that the latencies were predicted for: vllm, sglang ...
     pools: tuple[str, ...]  # stems of the fleet's other allocations
+    staged_prefill: bool  # whether some pool of the fleet works on prompts in a pipeline
     requests_per_s: float  # of one replica at the planned peak
     batch: float | None  # sequences that a replica was planned to hold at once
     mean_input_tokens: float

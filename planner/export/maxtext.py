@@ -1,4 +1,8 @@
-"""`plan export maxtext`: training on a slice of TPUs with MaxText, started on every host of the slice."""
+"""`plan export maxtext`: training on slices of TPUs with MaxText, started on every host of each slice.
+
+Sizes of a mesh are products: of what lies within a slice (ici) and of what lies between slices (dcn). Slices divide the
+replicas, or the stages of a pipeline where they do not divide those; all else stays within a slice.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ TARGET = Target(
 BLANKS = (
     Blank(name="DATASET_FILES", meaning="pattern of the ArrayRecord files of the training data, read by Grain"),
     Blank(name="TOKENIZER", meaning="tokenizer: a Hugging Face name or folder"),
-    Blank(name="CHECKPOINT_DIR", meaning="folder of all output, gs://... that each host of the slice sees"),
+    Blank(name="CHECKPOINT_DIR", meaning="folder of all output, gs://... that each host sees"),
     Blank(name="LEARNING_RATE", meaning="peak learning rate, for example 3e-4"),
 )
 # what the policies keep: all products of matrices, those outside the MLP with attention's output, nothing
@@ -79,9 +83,11 @@ def settings(launch: TrainingLaunch) -> Iterator[tuple[str, object]]:
     yield "run_name", launch.stem
     yield "model_name", maxtext_model(launch.model.arch)
     yield "hardware", "tpu"
-    for axis, size in zip(_AXES, mesh(layout), strict=True):
+    within, between = meshes(layout, launch.nodes_per_job)
+    for axis, size in zip(_AXES, within, strict=True):
         yield f"ici_{axis}_parallelism", size
-    yield "dcn_data_parallelism", 1
+    for axis, size in zip(_AXES, between, strict=True):
+        yield f"dcn_{axis}_parallelism", size
     yield "shard_optimizer_over_data", _flag(layout.sharding == "zero-1" and layout.dp > 1)
     yield from _batch(launch)
     yield "steps", launch.steps
@@ -113,6 +119,23 @@ def mesh(layout: TrainingLayout) -> tuple[int, int, int, int, int, int]:
     return (1 if sharded else replicas, replicas if sharded else 1, layout.pp, layout.cp, layout.tp, layout.ep)
 
 
+def meshes(layout: TrainingLayout, slices: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes of the axes of `mesh` within a slice, and between slices; their products are those of `mesh`.
+
+    Parameters
+    ----------
+    layout
+        That slices can be joined in (`planner.estimate.software.joins_slices`).
+    slices
+        Of one job.
+    """
+    whole = mesh(layout)
+    replicas = 1 if layout.sharding == "zero-3" else 0  # the axis of `mesh` that they are on
+    crossed = replicas if whole[replicas] % slices == 0 else _AXES.index("pipeline")
+    between = tuple(slices if axis == crossed else 1 for axis in range(len(_AXES)))
+    return tuple(size // apart for size, apart in zip(whole, between, strict=True)), between
+
+
 def _batch(launch: TrainingLaunch) -> Iterator[tuple[str, object]]:
     """Sequences of one forward pass, spread over all devices, and how many passes make a step."""
     layout = launch.layout
@@ -131,7 +154,15 @@ def _flag(on: bool) -> str:
 
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
     yield from training_notes(launch, "maxtext")
-    yield f"start it on every host of {launch.machine.shape_name} at once, as gcloud's --worker=all does"
+    slices, shape = launch.nodes_per_job, launch.machine.shape_name
+    if slices > 1:
+        yield (
+            f"one job on {slices} slices of {shape}: ask for them as one queued resource (--node-count {slices}) and "
+            "start it on every host of all of them at once, as gcloud's --worker=all --node=all does; JobSet or XPK "
+            f"(--num-slices {slices}) do both on GKE"
+        )
+    else:
+        yield f"start it on every host of {shape} at once, as gcloud's --worker=all does"
     yield "it takes the model's settings from MaxText's own file, and pads the vocabulary as that says"
     if launch.layout.recompute == "none":
         yield "MaxText keeps the products of matrices, and computes what lies between them again"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.export import sglang, vllm
-from planner.export.launch import ServingLaunch
+from planner.export.launch import NotExpressible, ServingLaunch
 from planner.export.server import Meeting, Server
 
 
@@ -18,4 +18,6 @@ def planned_server(launch: ServingLaunch, meeting: Meeting, *, together: int | N
     asked = (launch.engine or launch.fleet.engine or "").lower()
     if asked in ("sglang", "sgl"):
         return sglang.server(launch, meeting, together=together)
+    if asked in ("llama.cpp", "llamacpp", "llama-cpp"):
+        raise NotExpressible("a server of llama.cpp is exported as a script of its own alone")
     return vllm.server(launch, meeting, together=together)

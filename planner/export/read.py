@@ -140,7 +140,8 @@ def _launch(
         other for other, (theirs, _) in zip(stems, rows) if theirs["name"] == workload["name"] and other != stem
     )
     fields = serving_fields(asked, workload, row, launched.replicas_always, catalog)
-    return ServingLaunch(fleet=asked, pools=others, **fields, **common)
+    staged = any(one["role"] == "prefill" and one["layout"]["pp"] > 1 for one in workload["allocations"])
+    return ServingLaunch(fleet=asked, pools=others, staged_prefill=staged, **fields, **common)
 
 
 def _asked(document: PlanDocument, kind: str, name: str) -> TrainingJob | ServingFleet:

@@ -90,6 +90,7 @@ def _memory(memory: Memory) -> PlannedMemory | None:
     return PlannedMemory(
         usable_bytes=above_zero(memory["usable_bytes"]),
         workspace_bytes=real(terms.get("workspace", 0.0)) + real(terms.get("overhead", 0.0)),
+        weights_bytes=real(terms.get("weights", 0.0)),
     )
 
 

@@ -34,10 +34,12 @@ FORMATS = {
         Format(name="torchtitan", module="torchtitan", kinds=("training",), title="torchtitan job file (TOML)"),
         Format(name="deepspeed", module="deepspeed", kinds=("training",), title="DeepSpeed configuration (JSON)"),
         Format(name="trl", module="trl", kinds=("training",), title="TRL script for adapters"),
+        Format(name="axolotl", module="axolotl", kinds=("training",), title="Axolotl configuration (YAML) and script"),
         Format(name="maxtext", module="maxtext", kinds=("training",), title="MaxText script for TPUs"),
         Format(name="slurm", module="slurm", kinds=("training",), title="Slurm batch script"),
         Format(name="vllm", module="vllm", kinds=("serving",), title="vllm serve script"),
         Format(name="sglang", module="sglang", kinds=("serving",), title="SGLang server script"),
+        Format(name="llama.cpp", module="llamacpp", kinds=("serving",), title="llama-server script"),
         Format(name="skypilot", module="skypilot", title="SkyPilot task (YAML)"),
         Format(name="kubernetes", module="kubernetes", title="Kubernetes manifests (YAML)"),
     )
@@ -149,8 +151,14 @@ def _takes(entry: Format, launch: Launch) -> bool:
 
 
 def _instead(entry: Format, launch: Launch, way: str) -> str:
-    """What launches it, found by asking all others; where none does, that, and what of the scenario to change."""
-    others = [name for name in launching(launch) if name != entry.name]
+    """What launches it, found by asking all others; where none does, that, and what of the scenario to change.
+
+    SkyPilot only where it rents the very machines: its file for others takes another cloud, or wants a pool set up.
+    """
+    from planner.export.skypilot import rents
+
+    able = [name for name in launching(launch) if name != entry.name]
+    others = [name for name in able if name != "skypilot" or rents(launch)] or able
     if others:
         return f"use {', '.join(others)}"
     return f"no format of plan export launches it{': ' + way if way else ''}"

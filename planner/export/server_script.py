@@ -39,14 +39,14 @@ def script(launch: ServingLaunch, server: Server) -> str:
     """The script: head, what to fill in, the command."""
     spans = launch.nodes_per_replica > 1
     blanks = (*server.blanks, *(SCRIPT_BLANKS if spans else ()))
-    head = header_lines(launch, server.target, blanks, [*_how_often(launch), *server.notes])
+    head = header_lines(launch, server.target, blanks, [*how_often(launch), *server.notes])
     asked = [demand(blank) for blank in SCRIPT_BLANKS] if spans else []
     body = ["set -eu", *asked, *server.lines(SCRIPT if spans else None)]
     return "#!/usr/bin/env bash\n" + commented(head) + "\n".join(body) + "\n"
 
 
-def _how_often(launch: ServingLaunch) -> list[str]:
-    """On how many nodes the script runs, and what it makes."""
+def how_often(launch: ServingLaunch) -> list[str]:
+    """On how many nodes a script of one node runs, and what it makes."""
     nodes, replicas, spare = launch.machine.nodes, launch.replicas, launch.replicas - launch.replicas_needed
     each, together = launch.nodes_per_replica, replicas_together(launch)
     per = f"{each} nodes make one replica" if each > 1 else f"{together} replica{'s' * (together > 1)} a node"

@@ -42,6 +42,7 @@ def training_command(launch: TrainingLaunch) -> Command:
     NotExpressible
         None can; with the reasons of all.
     """
+    from planner.export.axolotl import axolotl_command
     from planner.export.maxtext import maxtext_command
     from planner.export.megatron import megatron_command
     from planner.export.torchtitan import torchtitan_command
@@ -51,7 +52,9 @@ def training_command(launch: TrainingLaunch) -> Command:
     if launch.software == "fsdp":
         trainers.reverse()
     if launch.job.lora is not None:
-        trainers = [("TRL", trl_command)]
+        trainers = [("TRL", trl_command), ("Axolotl", axolotl_command)]
+    if launch.job.framework == "axolotl":
+        trainers = [("Axolotl", axolotl_command)]
     if launch.machine.device_kind == "tpu":
         trainers = [("MaxText", maxtext_command)]
     return first_that_can(launch, trainers)

@@ -25,7 +25,7 @@ BLANKS = (
     Blank(name="LEARNING_RATE", meaning="peak learning rate, for example 2e-4"),
 )
 MODEL = Blank(name="MODEL", meaning="the base model: a folder, or a repository of the Hugging Face hub")
-_OPTIMIZERS = {
+OPTIMIZERS = {
     **dict.fromkeys(("adamw", "adamw-fsdp", "adamw-deepspeed", "adamw-megatron"), "adamw_torch_fused"),
     "adamw-8bit": "adamw_bnb_8bit",
     "adafactor": "adafactor",
@@ -95,10 +95,10 @@ def _options(launch: TrainingLaunch) -> Iterator[tuple[str, ...]]:
     yield ("--packing_strategy", "wrapped")
     yield ("--bf16", str(job.precision == "bf16"))
     yield ("--fp16", str(job.precision == "fp16"))
-    yield ("--optim", _OPTIMIZERS[job.optimizer])
+    yield ("--optim", OPTIMIZERS[job.optimizer])
     yield ("--gradient_checkpointing", str(layout.recompute == "full"))
     if layout.sharding != "none":
-        yield ("--deepspeed", json.dumps(_zero(launch)))
+        yield ("--deepspeed", json.dumps(zero(launch)))
     elif layout.dp > 1:
         yield ("--ddp_find_unused_parameters", "False")
     save = launch.checkpoint_every_s is not None
@@ -129,7 +129,7 @@ def _model_options(launch: TrainingLaunch) -> Iterator[tuple[str, ...]]:
     yield ("--lora_target_modules", "all-linear")
 
 
-def _zero(launch: TrainingLaunch) -> dict[str, Any]:
+def zero(launch: TrainingLaunch) -> dict[str, Any]:
     """DeepSpeed's settings; what is auto the trainer fills in from its own options."""
     return {
         "train_batch_size": "auto",

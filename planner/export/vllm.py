@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from planner.estimate.kernels import FP8_CAPABILITY
 from planner.export import engine
 from planner.export.command import Argument, Expand
@@ -28,10 +30,10 @@ TPU_NOTE = f"on TPUs vLLM is the package vllm-tpu, whose newest release is {TPU_
 ONLINE = {"fp8": "fp8", "fp8-block": "fp8_per_block"}  # quantised from a 16-bit checkpoint while it loads
 CACHES = {"bf16": "bfloat16", "fp16": "float16", "fp8": "fp8", "nvfp4": "nvfp4",
           "int8": "int8_per_token_head", "int4": "int4_per_token_head"}  # fmt: skip
-CACHE_MOVERS = {
-    "prefill": '{"kv_connector": "NixlConnector", "kv_role": "kv_producer"}',
-    "decode": '{"kv_connector": "NixlConnector", "kv_role": "kv_consumer"}',
-}
+# Whoever holds the cache: asked for it, or sending it. Only what sends takes a pipeline, and only of prompts
+# (vllm-project/vllm pull request 45880, issue 52913; read on 2026-11-23): both ends must agree.
+CACHE_PULLED, CACHE_PUSHED = "NixlConnector", "NixlPushConnector"
+CACHE_ROLES = {"prefill": "kv_producer", "decode": "kv_consumer"}
 CACHE_MOVER_NOTE = (
     "the cache moves between pools by NIXL: set VLLM_NIXL_SIDE_CHANNEL_HOST to an address that the other pool reaches, "
     "and put a proxy in front that asks a prefill server first and a decode server then"
@@ -67,6 +69,8 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
             "vLLM spreads the experts over replicas that share a port, and the plan puts "
             f"{together} whole replicas on each node",
         )
+    if launch.role == "decode" and launch.layout.pp > 1:
+        raise NotExpressible("vLLM moves no cache to a pool that answers in a pipeline", "write layout: {pp: 1}")
     model, blanks, notes = told(launch, VLLM, tuple(ONLINE), CACHE_MOVER_NOTE)
     tpu = launch.machine.device_kind == "tpu"
     return Server(
@@ -126,6 +130,8 @@ def _ways(launch: ServingLaunch) -> list[Argument]:
         found.append(("--enable-prefix-caching", None))
     if fleet.speculative:
         found += [("--spec-model", Expand('"$DRAFT_MODEL"')), ("--spec-tokens", fleet.speculative.length)]
-    if launch.role in CACHE_MOVERS:
-        found.append(("--kv-transfer-config", CACHE_MOVERS[launch.role]))
+    if launch.role in CACHE_ROLES:
+        mover = CACHE_PUSHED if launch.staged_prefill else CACHE_PULLED
+        told = json.dumps({"kv_connector": mover, "kv_role": CACHE_ROLES[launch.role]})
+        found.append(("--kv-transfer-config", told))
     return [*found, ("--served-model-name", served_name(launch)), ("--host", "0.0.0.0"), ("--port", PORT)]

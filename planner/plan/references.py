@@ -92,8 +92,12 @@ def _unmatched_devices(scenario: Scenario, catalog: Catalog) -> list[Problem]:
     ]
     patterns += [(f"training[{i}].mfu.{text}", text) for i, job in enumerate(scenario.training) for text in job.mfu]
     known = sorted(catalog.devices)
+    named = {name.split("-")[0] for one in catalog.devices.values() for name in (one.id, one.family, one.vendor)}
+    kinds = sorted(f"{name}-*" for name in named if name and match_devices(catalog, f"{name}-*"))
     return [
-        _unknown(scenario, path, "device", text, known) for path, text in patterns if not match_devices(catalog, text)
+        _unknown(scenario, path, "device", text, known, kinds)
+        for path, text in patterns
+        if not match_devices(catalog, text)
     ]
 
 
@@ -128,10 +132,14 @@ def _unmatched_providers(scenario: Scenario, catalog: Catalog) -> list[Problem]:
     ]
 
 
-def _unknown(scenario: Scenario, path: str, what: str, text: str, known: Sequence[str]) -> Problem:
+def _unknown(
+    scenario: Scenario, path: str, what: str, text: str, known: Sequence[str], kinds: Sequence[str] = ()
+) -> Problem:
+    """That nothing is of a name or a pattern, and the nearest names, or patterns of kinds of things."""
     from planner.architecture.load import suggestions
+    from planner.spelling import closest
 
-    near = suggestions(text, tuple(known))
+    near = suggestions(text, tuple(known)) or (closest(text, kinds) if "*" in text else [])
     place = scenario.places.get(path) or scenario.places.get(path.rsplit("[", 1)[0])
     hint = f"did you mean {' or '.join(near)}?" if near else f"plan catalog list shows every {what}"
     return Problem(

@@ -55,7 +55,7 @@ Optimizer = Literal[
 
 
 Framework = Literal[
-    "megatron", "fsdp", "torchtitan", "deepspeed", "trl", "maxtext", "neuron", "pytorch", "jax", "tensorflow"
+    "megatron", "fsdp", "torchtitan", "deepspeed", "trl", "axolotl", "maxtext", "neuron", "pytorch", "jax", "tensorflow"
 ]  # fmt: skip
 
 
@@ -190,7 +190,9 @@ class TrainingJob(Part):
         None, description="what is kept in host memory and fetched over the host link"
     )
     mix_within_job: bool = Field(
-        False, description="let replica groups on different offers share the batch of this job"
+        False,
+        description="let replica groups on different offers share the batch of this job, by an outer loop of one's "
+        "own: no program that plan export writes for does that",
     )
     progress_tokens: Tokens | None = Field(None, alias="progress", description="trained already, all epochs together")
     step_time: Annotated[StepTime | None, BeforeValidator(step_time_branch)] = Field(

@@ -3,6 +3,7 @@
     python tests/export/record_options.py vllm vllm-0.33.0-*.whl > tests/export/recorded/vllm-0.33.0.csv
     python tests/export/record_options.py sglang sglang-0.5.23-*.whl > tests/export/recorded/sglang-0.5.23.csv
     python tests/export/record_options.py trl trl-1.16.0-*.whl transformers-5.23.0-*.whl > tests/export/recorded/trl.csv
+    python tests/export/record_options.py axolotl axolotl-*.whl transformers-*.whl > tests/export/recorded/axolotl.csv
     python tests/export/record_options.py maxtext maxtext-0.2.5-*.whl > tests/export/recorded/maxtext.csv
 
 The engines need a GPU build of PyTorch to be imported, so their sources are read: names, kinds and choices of options.
@@ -159,7 +160,48 @@ def maxtext_options(wheel: zipfile.ZipFile) -> Iterator[Option]:
                 yield name, "int" if text.endswith("Int") else "float" if text.endswith("Float") else kind, "", chosen
 
 
-READERS = {"vllm": vllm_options, "sglang": sglang_options, "trl": trl_options, "maxtext": maxtext_options}
+AXOLOTL = "axolotl/utils/schemas/"
+AXOLOTL_CLASSES = {
+    "config.py": ("AxolotlInputConfig",), "model.py": ("ModelInputConfig", "ModelOutputConfig"),
+    "peft.py": ("LoraConfig",), "training.py": ("HyperparametersConfig",),
+}  # fmt: skip
+
+
+def axolotl_options(wheel: zipfile.ZipFile, transformers: zipfile.ZipFile) -> Iterator[Option]:
+    """Keys of the configuration: fields of the models that check it; optimizers of transformers too."""
+    enums = ast.parse(wheel.read(f"{AXOLOTL}enums.py"))
+    for path, names in AXOLOTL_CLASSES.items():
+        for node in ast.parse(wheel.read(AXOLOTL + path)).body:
+            if isinstance(node, ast.ClassDef) and node.name in names:
+                for item in node.body:
+                    if isinstance(item, ast.AnnAssign):
+                        yield from _axolotl_field(item, enums)
+    listed = enumerated(ast.parse(transformers.read("transformers/training_args.py")), "OptimizerNames")
+    yield "optimizer", "str", "", listed + " " + enumerated(enums, "CustomSupportedOptimizers")
+
+
+def _axolotl_field(item: ast.AnnAssign, enums: ast.Module) -> Iterator[Option]:
+    name, text = ast.unparse(item.target), ast.unparse(item.annotation).replace("(", "").replace(")", "")
+    if name == "optimizer":
+        return
+    chosen = [node.value for node in ast.walk(item.annotation) if isinstance(node, ast.Constant) and node.value]
+    if name == "attn_implementation":
+        (found,) = (node for node in enums.body if isinstance(node, ast.Assign)
+                    and ast.unparse(node.targets[0]) == "CANONICAL_ATTN_IMPLS")  # fmt: skip
+        chosen = [node.value for node in ast.walk(found) if isinstance(node, ast.Constant)]
+    parts = {part.strip() for part in text.split("|")} - {"None"}
+    kind = "flag" if "bool" in parts else "int" if parts == {"int"} else "float" if "float" in parts else "str"
+    kind = "dict" if any(part.startswith("dict") for part in parts) else kind
+    yield name, kind, "", " ".join(sorted(str(one) for one in chosen if isinstance(one, str))) if kind == "str" else ""
+
+
+READERS = {
+    "axolotl": axolotl_options,
+    "vllm": vllm_options,
+    "sglang": sglang_options,
+    "trl": trl_options,
+    "maxtext": maxtext_options,
+}
 
 if __name__ == "__main__":
     program, *files = sys.argv[1:]

@@ -15,7 +15,7 @@ RECORDED = Path(__file__).parent / "recorded"
 BLANKS = {
     name: f"/blank {name.lower()}"
     for name in ("MEGATRON_DIR", "DATA_PATH", "TOKENIZER", "CHECKPOINT_DIR", "TRAIN_SCRIPT", "DATASET", "DATASET_PATH",
-                 "HF_ASSETS", "MODEL", "DATASET_FILES")
+                 "HF_ASSETS", "MODEL", "DATASET_FILES", "DATASET_TYPE")
 } | {"LEARNING_RATE": "3e-4", "MASTER_ADDR": "node-0", "RUN": "1"}  # fmt: skip
 _SLURM = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node-[0-1]", "SLURM_ARRAY_TASK_ID": "1"}
 _SLURM_STUBS = {
@@ -64,7 +64,7 @@ def started(script: str, folder: Path | None) -> Started:
     Without a folder no shell is asked: the words are read off the text, with blanks put in their places.
     """
     words = _read_off(script) if folder is None else torchrun_words([script], folder)[0]
-    started = ("torchtitan.train", "trl.scripts.sft")
+    started = ("torchtitan.train", "trl.scripts.sft", "axolotl.cli.train")
     cut = next(number for number, word in enumerate(words) if word in started or word.startswith("/blank "))
     launcher = recorded_parser("torchrun").parse_args(words[:cut])
     return Started(launcher=launcher, program=words[cut], options=words[cut + 1 :])

@@ -1,17 +1,19 @@
-"""TRL and MaxText: options that the programs have, and the job of the plan in every product and sum."""
+"""TRL, Axolotl and MaxText: options that the programs have, and the job of the plan in every product and sum."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
+import yaml
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from planner.architecture.load import list_presets, load_model
@@ -22,6 +24,10 @@ from planner.export.trl import RESUME
 from tests.export.scripts import RECORDED, recorded_parser, started, syntax_error, torchrun_words
 from tests.export.shells import stub_folder, words_of
 from tests.tiers import settings
+
+
+def read_yaml_text(text: str) -> Any:
+    return yaml.safe_load(text)
 
 
 @pytest.fixture
@@ -93,8 +99,102 @@ def test_a_run_goes_on_from_its_last_checkpoint(jobs: dict[str, TrainingLaunch],
         assert told == (last and str(tmp_path / f"out put/checkpoint-{last}"))
 
 
-def recorded() -> dict[str, tuple[str, list[str]]]:
-    with (RECORDED / "maxtext.csv").open(newline="") as stream:
+def configured(launch: TrainingLaunch) -> dict[str, Any]:
+    """The configuration that Axolotl is given, each key of a name, type and choice that it has."""
+    config, text = export("axolotl", [launch]).files
+    assert syntax_error(text.text) == ""
+    keys: dict[str, Any] = read_yaml_text(config.text)
+    known = recorded("axolotl")
+    for key, value in keys.items():
+        kind, choices = known[key]
+        held = {"flag": bool, "int": int, "float": float | int, "str": str, "dict": dict}[kind]
+        assert isinstance(value, held), (key, value)
+        assert kind == "flag" or not isinstance(value, bool), (key, value)
+        assert not choices or value in choices, (key, value)
+    return keys
+
+
+def check_axolotl(launch: TrainingLaunch, keys: dict[str, Any]) -> None:
+    layout, lora = launch.layout, launch.job.lora
+    processes = launch.machine.devices // launch.jobs
+    assert processes == layout.dp == layout.devices
+    step = keys["micro_batch_size"] * keys["gradient_accumulation_steps"] * processes
+    assert step == layout.global_batch_sequences
+    assert keys["sequence_len"] == launch.sequence_length
+    tokens = keys["max_steps"] * step * keys["sequence_len"]
+    assert 0 <= tokens - launch.tokens * launch.epochs < launch.tokens_per_step
+    stage = keys["deepspeed"]["zero_optimization"]["stage"] if "deepspeed" in keys else 0
+    assert ("none", "zero-1", "zero-2", "zero-3")[stage] == layout.sharding
+    assert keys["gradient_checkpointing"] == (layout.recompute == "full")
+    assert keys["bf16"] + keys["fp16"] == (launch.job.precision != "fp32")
+    if lora is None:
+        assert not {"adapter", "load_in_4bit", "load_in_8bit", "lora_r"} & keys.keys()
+        return
+    assert (keys["adapter"], keys["lora_r"]) == ("qlora" if lora.base == "nf4" else "lora", lora.rank)
+    assert (keys["load_in_4bit"], keys["load_in_8bit"]) == (lora.base == "nf4", lora.base == "int8")
+
+
+@pytest.mark.parametrize("name", ["lora-8b", "qlora-13b", "tuned-8b"])
+def test_axolotl_trains_as_planned(jobs: dict[str, TrainingLaunch], name: str, tmp_path: Path) -> None:
+    launch = jobs[name]
+    keys = configured(launch)
+    check_axolotl(launch, keys)
+    config, text = export("axolotl", [launch]).files
+    told = started(text.text, tmp_path)
+    path, *options = told.options
+    assert Path(path).name == config.name
+    given = dict(zip(options[::2], options[1::2]))
+    assert {option.removeprefix("--") for option in given} <= recorded("axolotl").keys()
+    assert json.loads(given["--datasets"]) == [{"path": "/blank dataset", "type": "/blank dataset_type"}]
+    hostile = "a'b\"c\\d $(e) [f]"
+    (words,) = torchrun_words([text.text], tmp_path, DATASET=hostile)
+    assert json.loads(words[words.index("--datasets") + 1])[0]["path"] == hostile
+    assert not {option.removeprefix("--") for option in given} & keys.keys()  # nothing is said twice
+    assert int(told.launcher.nnodes) * told.launcher.nproc_per_node == launch.layout.dp
+
+
+def test_a_starter_writes_the_same_configuration(jobs: dict[str, TrainingLaunch], tmp_path: Path) -> None:
+    """Slurm, Kubernetes and SkyPilot start what stands by itself."""
+    launch = jobs["tuned-8b"]
+    (file,) = export("slurm", [launch]).files
+    text = re.search(r"<<'AXOLOTL_CONFIGURATION_ENDS'\n(.*?)\nAXOLOTL_CONFIGURATION_ENDS\n", file.text, re.DOTALL)
+    assert text is not None
+    assert read_yaml_text(text[1]) == configured(launch)
+    assert syntax_error(file.text) == ""
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    dp=st.sampled_from((1, 2, 4, 8, 16)),
+    micro=st.integers(1, 8),
+    passes=st.integers(1, 40),
+    sharding=st.sampled_from(("none", "zero-1", "zero-2", "zero-3")),
+    recompute=st.sampled_from(("none", "full")),
+    base=st.sampled_from(("bf16", "fp16", "nf4", "int8", "")),
+)
+def test_axolotl_in_any_layout(
+    jobs: dict[str, TrainingLaunch], dp: int, micro: int, passes: int, sharding: str, recompute: str, base: str
+) -> None:
+    launch = jobs["lora-8b" if base else "tuned-8b"]
+    layout = replace(launch.layout, dp=dp, tp=1, pp=1, cp=1, ep=1, micro_batch=micro, micro_batches=passes,
+                     sharding=sharding, recompute=recompute, global_batch_sequences=dp * micro * passes)  # fmt: skip
+    per_node = min(dp, 8)
+    machine = replace(launch.machine, nodes=dp // per_node, devices_per_node=per_node, devices=dp)
+    job = launch.job
+    if job.lora is not None:
+        job = job.model_copy(update={"lora": job.lora.model_copy(update={"base": base})})
+    asked = replace(launch, layout=layout, machine=machine, job=job, jobs=1)
+    check_axolotl(asked, configured(asked))
+
+
+def test_axolotl_goes_on_from_trained_weights(jobs: dict[str, TrainingLaunch]) -> None:
+    (refusal,) = export("axolotl", [jobs["7b"]]).refusals
+    assert "goes on from trained weights" in refusal.reason
+    assert jobs["tuned-8b"].layout.tp == jobs["tuned-8b"].layout.pp == 1  # `framework: axolotl` plans what it can run
+
+
+def recorded(name: str = "maxtext") -> dict[str, tuple[str, list[str]]]:
+    with (RECORDED / f"{name}.csv").open(newline="") as stream:
         return {row["option"]: (row["type"], row["choices"].split()) for row in csv.DictReader(stream)}
 
 
@@ -123,7 +223,15 @@ def check_settings(words: list[str]) -> Iterator[tuple[str, str]]:
 
 def check_maxtext(launch: TrainingLaunch, told: dict[str, str]) -> None:
     layout = launch.layout
-    axes = {key.split("_")[1]: int(value) for key, value in told.items() if key.startswith("ici_")}
+    within, between = (
+        {key.split("_")[1]: int(value) for key, value in told.items() if key.startswith(net)}
+        for net in ("ici_", "dcn_")
+    )
+    assert within.keys() == between.keys()
+    assert math.prod(between.values()) == launch.nodes_per_job
+    assert math.prod(within.values()) == launch.machine.devices_per_node
+    assert {axis for axis, size in between.items() if size > 1} <= {"data", "fsdp", "pipeline"}
+    axes = {axis: size * between[axis] for axis, size in within.items()}
     assert math.prod(axes.values()) == layout.devices == launch.machine.devices // launch.jobs
     assert axes["data"] * axes["fsdp"] * axes["expert"] == layout.dp  # what the batch is split over
     assert (axes["tensor"], axes["context"], axes["pipeline"]) == (layout.tp, layout.cp, layout.pp)
@@ -157,22 +265,25 @@ def test_slices_are_trained_on_as_planned(jobs: dict[str, TrainingLaunch], dozen
     dp=st.sampled_from((1, 2, 4, 6, 8)), tp=st.sampled_from((1, 2, 4)), pp=st.sampled_from((1, 2, 4)),
     vpp=st.sampled_from((1, 2)), cp=st.sampled_from((1, 2)), ep=st.sampled_from((1, 2, 8)), micro=st.integers(1, 4),
     passes=st.integers(1, 40), sharding=st.sampled_from(("none", "zero-1", "zero-2", "zero-3")),
+    slices=st.sampled_from((1, 1, 2, 4)),
 )  # fmt: skip
 def test_slices_of_any_layout(
     jobs: dict[str, TrainingLaunch], dp: int, tp: int, pp: int, vpp: int, cp: int, ep: int, micro: int, passes: int,
-    sharding: str,
+    sharding: str, slices: int,
 ) -> None:  # fmt: skip
     launch = jobs["tpu-mixtral"]
     devices = dp * tp * pp * cp
     layout = replace(launch.layout, dp=dp, tp=tp, pp=pp, vpp=vpp if pp > 1 else 1, cp=cp, ep=ep, micro_batch=micro,
                      micro_batches=passes, sharding=sharding, global_batch_sequences=dp * micro * passes)  # fmt: skip
-    machine = replace(launch.machine, nodes=1, devices_per_node=devices, devices=devices)
+    assume(devices % slices == 0)
+    machine = replace(launch.machine, nodes=slices, devices_per_node=devices // slices, devices=devices)
     asked = replace(launch, layout=layout, machine=machine, jobs=1)
     if (
         dp % ep
         or (pp > 1 and passes % pp)
         or (sharding == "zero-1" and ep > 1)
         or (sharding == "zero-2" and dp * cp > 1)
+        or ((dp // ep) % slices and pp % slices)
     ):
         with pytest.raises(NotExpressible):
             maxtext_command(asked)
@@ -180,6 +291,25 @@ def test_slices_of_any_layout(
     command = maxtext_command(asked)
     told = [option[0].strip("'") for option in command.options if "$" not in option[0]]
     check_maxtext(asked, dict(check_settings(told)))
+
+
+def test_slices_join_from_v4_on(jobs: dict[str, TrainingLaunch]) -> None:
+    launch = jobs["tpu-mixtral"]
+    layout = replace(launch.layout, dp=8, tp=4, pp=1, cp=1, ep=1, micro_batch=1, micro_batches=4, sharding="zero-3",
+                     global_batch_sequences=32)  # fmt: skip
+    machine = replace(launch.machine, nodes=2, devices_per_node=16, devices=32)
+    asked = replace(launch, layout=layout, machine=machine, jobs=1)
+    (file,) = export("maxtext", [asked]).files
+    assert "--node-count 2" in file.text
+    assert "dcn_fsdp_parallelism=2" in file.text
+    assert "ici_fsdp_parallelism=4" in file.text
+    small = replace(asked, machine=replace(machine, nodes=4, devices_per_node=8))
+    for form in ("slurm", "kubernetes", "skypilot"):  # none of which makes slices one job
+        assert not export(form, [asked]).files
+        assert not export(form, [small]).files
+    old = replace(asked, machine=replace(machine, device="tpu-v3"))
+    (refusal,) = export("maxtext", [old]).refusals
+    assert "does not join slices" in refusal.reason
 
 
 def test_models_of_maxtext_are_those_that_it_ships() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kubernetes.client import ApiClient, models
 
-from planner.export import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch, kubernetes, vllm
+from planner.export import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch, export, kubernetes, vllm
 from planner.export.kubernetes_nodes import resource_name, selectors, tolerations
 from planner.export.kubernetes_pods import unexpanded
 from planner.export.server import SCRIPT
@@ -326,3 +326,14 @@ def test_hostile_names_stay_text(launches: Read, client: ApiClient, tmp_path: Pa
     for words in words_of(scripts, stub_folder(tmp_path), ENV):
         assert words[0] in ("vllm", "torchrun")
         assert "secret" not in words
+
+
+def test_pods_of_several_nodes_are_told_of_their_network(dozen: list[Launch]) -> None:
+    """NCCL in a pod sees InfiniBand or EFA only where the pod asks for it."""
+    job = next(launch for launch in dozen if launch.stem == "70b")
+    assert job.machine.nodes > 1
+    for kind, wanted in (("infiniband", "rdma/"), ("efa", "vpc.amazonaws.com/efa"), ("ethernet", "")):
+        (file,) = export("kubernetes", [replace(job, machine=replace(job.machine, network_kind=kind))]).files
+        told = "the plan counts on the" in file.text
+        assert told == bool(wanted)
+        assert wanted in file.text

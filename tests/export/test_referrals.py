@@ -11,6 +11,7 @@ import pytest
 
 from planner.estimate.software import SOFTWARE, able
 from planner.export import FORMATS, Launch, TrainingLaunch, export, launching, suggested
+from planner.export.skypilot import rents
 from planner.export.training import asked_of
 
 NONE = "no format of plan export launches it"
@@ -34,7 +35,11 @@ def follow(launch: Launch) -> set[str]:
             continue
         named = re.fullmatch(r"use ([a-z.]+(?:, [a-z.]+)*)", refusal.instead)
         assert named, (form, refusal)
-        assert set(named[1].split(", ")) == able
+        others = set(named[1].split(", "))
+        assert others <= able - {form}
+        assert able - others <= ({"skypilot"} if not rents(launch) else set())
+        for other in others:
+            assert export(other, [launch]).files
     return able
 
 
@@ -122,3 +127,16 @@ def test_skypilot_joins_nodes_and_bids_only_where_it_does(dozen: list[Launch]) -
         moved = replace(job, machine=replace(job.machine, provider=provider, price_model=price))
         reasons = [refusal.reason for refusal in export("skypilot", [moved]).refusals]
         assert [missing in reason for reason in reasons] == ([True] if missing else []), (provider, price)
+
+
+def test_machines_of_ones_own_are_not_referred_to_what_rents(
+    plans: dict[str, Any], launches: Callable[..., Any]
+) -> None:
+    """SkyPilot rents: torchtitan's refusal of a job on an owned V100 names programs, and what starts them there."""
+    (job,) = launches("gpt2-xl")
+    assert job.machine.price_model == "owned"
+    (refusal,) = export("torchtitan", [job]).refusals
+    assert refusal.instead == "use torchrun, deepspeed, slurm, kubernetes"
+    rented = replace(job, machine=replace(job.machine, provider="lambda", price_model="on_demand"))
+    (refusal,) = export("torchtitan", [rented]).refusals
+    assert "skypilot" in refusal.instead

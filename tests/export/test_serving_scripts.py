@@ -117,6 +117,25 @@ def test_only_the_first_node_of_a_replica_answers(launches: Read, stubs: Path) -
     assert second.master_addr == "10.0.0.1"
 
 
+def test_both_ends_move_the_cache_alike(launches: Read, stubs: Path) -> None:
+    """vLLM's connector that asks for a cache takes none from a pipeline; the one that sends does, of prompts."""
+    pools = fleets(launches("disaggregated"))
+    assert {launch.role for launch in pools} == {"prefill", "decode"}
+    for staged, mover in ((True, "NixlPushConnector"), (False, "NixlConnector")):
+        asked = [replace(launch, staged_prefill=staged) for launch in pools]
+        told = [one for _, one in parsed("vllm", [script_of(vllm.files(launch)) for launch in asked], stubs)]
+        configs = [json.loads(one.kv_transfer_config) for one in told]
+        assert {config["kv_connector"] for config in configs} == {mover}
+        roles = {"prefill": "kv_producer", "decode": "kv_consumer"}
+        assert [config["kv_role"] for config in configs] == [roles[launch.role] for launch in asked]
+    assert {launch.staged_prefill for launch in pools} == {
+        any(one.layout.pp > 1 for one in pools if one.role == "prefill")
+    }
+    answers = next(launch for launch in pools if launch.role == "decode")
+    with pytest.raises(NotExpressible, match="answers in a pipeline"):
+        vllm.files(replace(answers, layout=replace(answers.layout, pp=2)))
+
+
 def test_a_script_stops_until_its_blanks_are_filled(launches: Read, stubs: Path) -> None:
     launch = fleets(launches("disaggregated"))[0]
     text = script_of(vllm.files(launch))

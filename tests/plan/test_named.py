@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from planner import api
+from planner.errors import InputError
 from planner.plan.document import resealed
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
@@ -133,3 +134,16 @@ def test_every_provider_that_may_sell_has_a_line() -> None:
     assert not api.verify(document, wares)
     document["named"] = [one for one in document["named"] if one["place"] != places[1]]
     assert api.verify(resealed(document), wares)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "near"), [("aple-*", "apple-*"), ("h100-sxn*", "h100-sxm-80gb"), ("mi300y", "mi300x")]
+)
+def test_a_pattern_that_matches_nothing_names_the_nearest(pattern: str, near: str) -> None:
+    jobs = [{"name": "train", "model": "llama-2-7b", "tokens": "1B", "deadline": "30 days"}]
+    with pytest.raises(InputError) as caught:
+        api.solve(scenario(jobs, hardware={"allow": ["h100-sxm-80gb", pattern]}))
+    (problem,) = caught.value.problems
+    assert f"no device of the catalog matches '{pattern}'" in problem.message
+    assert near in problem.hint
+    assert problem.places

@@ -19,6 +19,7 @@ from planner.report.html import opening
 from planner.report.html.page import render_page
 from planner.report.report_document import report_document
 from tests.report.pages import Read, assert_inert, figures_of, read, structure
+from tests.shipped import plan
 
 Document = dict[str, Any]
 SECTIONS = ["decision", "allocation", "timeline", "memory", "cost", "tradeoff", "alternatives", "sources", "rejected"]
@@ -230,3 +231,15 @@ def test_a_plan_of_the_library_becomes_a_page(shipped: Catalog) -> None:
     assert "tradeoff-figure-1" in figures_of(page)
     (here,) = [t for t in figures_of(page)["tradeoff-figure-1"]["data"] if t.get("name") == "this plan"]
     assert here["y"] == [plan.document["summary"]["cost_usd"]]
+
+
+@pytest.mark.parametrize("name", ["llama", "old-cards"])
+def test_what_the_scenario_names_has_a_line_each(name: str, shipped: Catalog) -> None:
+    """Used or why not, of each group of owned machines, each device and each provider, in the decision."""
+    solved = plan(name)
+    page = read(render_page(report_document(solved, shipped)).text)
+    cells = [cell.text for cell in (*page.all("td"), *page.all("th"))]
+    assert solved["named"]
+    for one in solved["named"]:
+        assert one["name"] in cells
+        assert one["text"] in cells

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Shape
-from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES
+from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES, ONE_MACHINE_ENGINES
 from planner.estimate.frameworks import named_framework
 from planner.estimate.resolve import batch_bounds, sequence_length_of
 from planner.estimate.serving_tiers import fleet_engine
@@ -72,6 +72,11 @@ def serving_layout_findings(
         yield _illegal(where, "attention is spread over data-parallel ranks only beside experts")
     yield from _expert_findings(where, arch, split["ep"], split["tp"] * split["dp"])
     yield from _cache_findings(where, arch, split, fleet_engine(fleet))
+    engine = fleet_engine(fleet)
+    ranks, rest = split["tp"] * split["pp"], split["dp"] * split["ep"] * split["cp"]
+    both = min(split["tp"], split["pp"]) > 1
+    if engine in ONE_MACHINE_ENGINES and (rest > 1 or both or ranks > shape.devices):
+        yield _illegal(where, f"{engine} splits by tensors or by stages alone, on one machine")
     yield from _pin_findings(where, pinned, split)
     own = shape.inter_node_bytes_per_s_per_device  # None: the scenario says what there is
     stretched = split["tp"] * split["pp"] * split["dp"] > max(shape.devices, shape.scale_up_devices)
@@ -118,10 +123,10 @@ def _framework_findings(where: str, name: str, split: TrainingLayout) -> Iterato
         yield _illegal(where, f"{name} has no {split['sharding']}")
     if stages > 1 and not framework.pipeline:
         yield _illegal(where, f"{name} has no pipeline")
-    if name == "trl" and split["tp"] * split["cp"] * split["ep"] > 1:
-        yield _illegal(where, "trl splits neither tensors, sequences nor experts")
-    if name == "trl" and split["recompute"] == "selective":
-        yield _illegal(where, "trl recomputes all or nothing")
+    if name in ("trl", "axolotl") and split["tp"] * split["cp"] * split["ep"] > 1:
+        yield _illegal(where, f"{name} is not planned with tensors, sequences or experts split")
+    if name in ("trl", "axolotl") and split["recompute"] == "selective":
+        yield _illegal(where, f"{name} recomputes all or nothing")
     if name == "deepspeed" and stages > 1 and stage >= 2:
         yield _illegal(where, f"{name} shards no gradients under a pipeline")
 

@@ -19,6 +19,7 @@ from planner.estimate.bill import Bill, bill_of
 from planner.estimate.frameworks import planned_framework
 from planner.estimate.resolve import DEFAULT_BATCH_TOKENS
 from planner.estimate.serving import TEXTBOOK
+from planner.estimate.software import SOFTWARE, asked_on, closest
 from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
 from planner.plan.notes.calendar import bought_facts, bought_warnings, calendar_assumptions
@@ -166,6 +167,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
         if workload["kind"] == "training":
             lines += [line for row in workload["allocations"] for line in _strange(workload, row)]
             lines += [line for row in workload["allocations"] for line in _beyond(candidates, workload, row)]
+            lines += [line for row in workload["allocations"] for line in _unlaunched(candidates, workload, row)]
     for row in _rows(workloads):
         if row["price_status"] == "date-unknown":
             lines.append(f"{row['offer']}: the price has no date of its own (transcribed {row['price_as_of']})")
@@ -174,6 +176,21 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
         lines += [f"{fact}" for fact in _recalled(candidates.catalog.devices[row["device"]])]
     lines += market_warnings(candidates, workloads)
     return list(dict.fromkeys([*lines, *bought_warnings(bought)]))
+
+
+def _unlaunched(candidates: Candidates, workload: TrainingWorkload, row: TrainingAllocation) -> Iterator[str]:
+    """That no program of the table runs a row, why, and what of the scenario to change."""
+    question = candidates.questions[workload["name"]]
+    if row["software"] or not isinstance(question, TrainingQuestion):
+        return
+    device, shape = candidates.catalog.devices[row["device"]], candidates.catalog.shapes[row["shape"]]
+    nodes, mixed = row["count"] // row["jobs"], "mix" in row
+    asked = asked_on(question.job, question.arch, {**row["layout"]}, device, shape, nodes, mixed=mixed)
+    name, (reason, way) = closest(asked)
+    where = "" if mixed else f" on {row['device']}"
+    because = f"{reason}; {way}" if way else reason
+    of = "" if mixed or SOFTWARE[name].program in reason else f"{SOFTWARE[name].program}: "
+    yield f"{workload['name']}{where}: no program that plan export writes for runs it as planned: {of}{because}"
 
 
 def _strange(workload: TrainingWorkload, row: TrainingAllocation) -> Iterator[str]:

@@ -10,12 +10,13 @@ from planner.estimate.engines import DEFAULT_ENGINE, ENGINES, engine_rules
 from planner.estimate.published import published_rate
 from planner.estimate.resolve_run import DEFAULT_MTBF_PER_DEVICE_S
 from planner.estimate.resolve_serving import LONGEST_SPREADS
+from planner.estimate.serving_constants import uncovered
 from planner.estimate.serving_spares import repair_s
 from planner.estimate.serving_tiers import fleet_engine
 from planner.units import format_duration
 
 if TYPE_CHECKING:
-    from planner.plan.model.fleet import ServingTier
+    from planner.plan.model.fleet import ServingAllocation
     from planner.plan.model.workloads import Workload
 
 _FRACTION = {
@@ -80,15 +81,26 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
         yield f"{fleet.name}: its latency targets are not checked: the {question.tier} tier predicts no latency"
     for row in rows:
         if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
-            yield _not_measured(fleet.name, row["device"], row["tier"])
+            yield _not_measured(question, row)
 
 
-def _not_measured(fleet: str, device: str, tier: ServingTier) -> str:
-    """That nobody measured a pair of engine and device family, and what would tell more."""
-    band = tier["tpot"]
+def _not_measured(question: ServingQuestion, row: ServingAllocation) -> str:
+    """What of a row nobody measured, by how much it is sized lower for it, and what would tell more."""
+    tier, device = row["tier"], question.catalog.devices[row["device"]]
+    lacking = uncovered(
+        question.catalog, device, tier["engine"], question.fleet.weights, _kind(row), experts=question.arch.is_moe
+    )
+    plain = f"no row of {tier['engine']} on {tier['family']} gives a time per token"
+    band, said = tier["tpot"], " and ".join(f"no row covers {one}" for one in lacking) or plain
     spread = f"; TPOT may be {band['p10']:.2f} to {band['p90']:.2f} of that predicted (p10 to p90)" if band else ""
+    most = max((one["margin"] or 1.0 for one in (tier["tpot"], tier["throughput"]) if one), default=1.0)
+    lower = f": sized {1 - 1 / most:.0%} lower" if most > 1 else ""
     return (
-        f"{fleet} on {device}: no row of {tier['engine']} on {tier['family']} is of this kind, format and layout "
-        f"({tier['tag']}){spread}. "
+        f"{question.fleet.name} on {row['device']}: {said} ({tier['tag']}){lower}{spread}. "
         "One measured throughput (throughput of the fleet) takes the place of the estimate"
     )
+
+
+def _kind(row: ServingAllocation) -> str:
+    """What of a row's layout makes its times less known, where bands know that of layouts by themselves."""
+    return "disaggregated" if row["role"] != "whole" else "pipeline" if row["layout"]["pp"] > 1 else ""

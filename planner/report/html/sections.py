@@ -54,6 +54,7 @@ def _decision(report: ReportDocument) -> Section:
         Items(title="Because", items=tuple(words.because_lines(plan))),
         *(view.infeasible_blocks(plan, plan["infeasible"]) if plan["infeasible"] else ()),
         *uncertain_blocks(plan),
+        view.named_grid(plan),
         Items(title="Warnings", items=words.merged(plan, plan["warnings"]), tone="fair"),
     ]
     return Section(id="decision", title="Decision", parts=shown(blocks))

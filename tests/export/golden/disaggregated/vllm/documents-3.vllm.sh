@@ -20,7 +20,7 @@ exec vllm serve meta-llama/Llama-3.1-70B \
   --dtype auto \
   --quantization fp8 \
   --kv-cache-dtype fp8 \
-  --kv-transfer-config '{"kv_connector": "NixlConnector", "kv_role": "kv_producer"}' \
+  --kv-transfer-config '{"kv_connector": "NixlPushConnector", "kv_role": "kv_producer"}' \
   --served-model-name llama-3.1-70b \
   --host 0.0.0.0 \
   --port 8000
