@@ -183,13 +183,12 @@ def _with_batches(table: _Table, rules: LayoutRules, sizes: list[int]) -> tuple[
     rows = len(table.devices)
     index = np.repeat(np.arange(rows), len(micro) * len(asked))
     micro_batch = np.tile(np.repeat(micro, len(asked)), rows)
-    step = table.dp[index] * micro_batch
+    rounds = np.where(table.vpp > 1, table.pp, 1)[index]  # an interleaved schedule takes whole rounds of stages
+    step = table.dp[index] * micro_batch * rounds
     batch = nearest_multiple(np.tile(asked, rows * len(micro)), step, rules.batch_range)
-    micro_batches = batch // step
-    pipelined = (table.vpp[index] == 1) | (micro_batches % table.pp[index] == 0)
     again = np.zeros(len(batch), dtype=bool)  # two asked batches with one nearest multiple
     again[1:] = (batch[1:] == batch[:-1]) & (np.arange(1, len(batch)) % len(asked) > 0)
-    keep = np.flatnonzero((batch > 0) & pipelined & ~again)
+    keep = np.flatnonzero((batch > 0) & ~again)
     return table.select(index[keep]), micro_batch[keep], batch[keep]
 
 

@@ -18,7 +18,7 @@ from planner.scenario.schema import Hardware, Owned, Quota, Scenario, SiteLimit
 
 OWNED = "owned"
 FABRIC_BYTES_PER_S = 100e9 / 8  # of each device, one way, from which on guides stretch a replica over machines
-LARGEST_DEVICE_COUNT = 16384
+LARGEST_DEVICE_COUNT = 65536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -188,6 +188,10 @@ def test_chunks_want_micro_batches_in_multiples_of_stages() -> None:
     passes = np.asarray(layout.micro_batches)
     assert (passes[np.asarray(layout.vpp) > 1] % np.asarray(layout.pp)[np.asarray(layout.vpp) > 1] == 0).all()
     assert found(layout, pp=4, vpp=3) == 0
+    # 62 sequences on two ranks are 31 passes: the batch moves to whole rounds of the two stages
+    assert found(layout, dp=2, pp=2, vpp=2, micro_batch=1, global_batch=62) == 0
+    assert found(layout, dp=2, pp=2, vpp=1, micro_batch=1, global_batch=62) > 0
+    assert found(layout, dp=2, pp=2, vpp=2, micro_batch=1, global_batch=64) > 0
     assert (passes[np.asarray(layout.vpp) == 1] % np.asarray(layout.pp)[np.asarray(layout.vpp) == 1] != 0).any()
 
 
