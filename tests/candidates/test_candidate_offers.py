@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planner.candidates.ledger import Ledger
-from planner.candidates.offers import LARGEST_DEVICE_COUNT, Site, group_by_physics, quota_matches, shape_cap, sites_of
+from planner.candidates.offers import LARGEST_JOB, Site, group_by_physics, quota_matches, shape_cap, sites_of
 from planner.catalog.model import Catalog
 from planner.scenario.schema import Scenario
 from tests.worlds import GIB, catalog, device, job, offer, priced, scenario, shape
@@ -150,7 +150,7 @@ def site(plan: Scenario, name: str) -> Site:
 @pytest.mark.parametrize(
     ("top", "name", "cap"),
     [
-        ({}, "north/four:us-1:on_demand", LARGEST_DEVICE_COUNT),
+        ({}, "north/four:us-1:on_demand", LARGEST_JOB),
         ({}, "north/two:us-2:on_demand", 6),  # sold up to six
         ({"limits": {"max_devices": 10}}, "north/four:us-1:on_demand", 2),  # ten devices are two whole shapes
         ({"limits": {"max_devices": 3}}, "north/four:us-1:on_demand", 0),
