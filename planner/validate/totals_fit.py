@@ -54,9 +54,9 @@ def publisher_of(row: TotalsRow) -> str:
 
 
 def fitted_scale_loss(runs: Sequence[Run]) -> float:
-    """The loss with the least absolute logarithm of predicted over measured, in the mean of publishers' means."""
+    """The loss with the least squares of the logarithm of predicted over measured, in the mean of publishers' means."""
     counts = Counter(run.publisher for run in runs)
-    errors = [sum(abs(np.log(run.ratio(loss))) / counts[run.publisher] for run in runs) for loss in TRIED]
+    errors = [sum(np.log(run.ratio(loss)) ** 2 / counts[run.publisher] for run in runs) for loss in TRIED]
     return float(TRIED[int(np.argmin(errors))])
 
 
