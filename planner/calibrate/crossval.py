@@ -16,7 +16,7 @@ from planner.calibrate.training import Point, fit_constants
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.validate.folds import Fold, weights_of
-from planner.validate.judgement import Judged
+from planner.validate.judgement import LEVEL, Judged, weighted_quantile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +32,33 @@ class HeldOut:
         """Ratio of each point."""
         return np.array([point.measured_s for point in self.points]) / self.predicted_s
 
+    @property
+    def stretch(self) -> float:
+        """What the spread is multiplied with so that bands hold four fifths of these rows."""
+        return weighted_quantile(self._sizes, weights_of(self.points), LEVEL)
+
+    @property
+    def _sizes(self) -> Values:
+        """Errors in widths of the band that the spread alone makes."""
+        return np.asarray(np.abs(np.log(self.measured_over_predicted)) / (BAND_NORMAL * self.spread))
+
+    def stretches(self) -> Values:
+        """The same for each row, learnt from the rows of other sources alone; 1 where there are none."""
+        sources, sizes, weight = np.array([point.source for point in self.points]), self._sizes, weights_of(self.points)
+        found = np.ones(len(sources))
+        for source in sorted(set(sources.tolist())):
+            rest = sources != source
+            if rest.any():
+                found[~rest] = weighted_quantile(sizes[rest], weight[rest], LEVEL)
+        return found
+
     def judged(self) -> Judged:
-        """Errors and bands, for `planner.validate.judgement`."""
+        """Errors and bands, for `planner.validate.judgement`; no source has a say in the width of its own bands."""
+        reach = BAND_NORMAL * self.spread * self.stretches()
         return Judged(
             error=-np.log(self.measured_over_predicted),
-            low=-BAND_NORMAL * self.spread,
-            high=BAND_NORMAL * self.spread,
+            low=-reach,
+            high=reach,
             weight=weights_of(self.points),
             cluster=tuple((point.source, point.device) for point in self.points),
             group=tuple(point.group for point in self.points),

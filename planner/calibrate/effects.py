@@ -1,8 +1,9 @@
 """Fits the constants of the step model as a mixed model in the logarithm of time.
 
-A constant is that of all devices, moved by its family; a part (B200, GB200 ...) and a stack each work by a factor of
-their own on the device's work; a source on a device at a precision has an offset, and each model in it another. What
-moves how far is said by priors (`priors.py`); the sizes of the offsets are estimated (`mixed.py`).
+A constant is that of all devices, moved by its family and by the machines and builds of each source; a part (B200,
+GB200 ...) and a stack each work by a factor of their own on the device's work; a source on a device at a precision has
+an offset, and each model in it another. What moves how far is said by priors (`priors.py`); how far sources move
+constants and the sizes of the offsets are estimated (`mixed.py`). What is predicted is a new source's.
 
 The step model is linearised at the constants found so far (Gauss and Newton); all counts of steps are fixed, so that
 the result is a smooth function of the rows and the same on every processor.
@@ -43,6 +44,7 @@ class Labels:
     kind: Sequence[str]
     source: Sequence[Hashable]  # source, device, precision, kind
     model: Sequence[Hashable]  # the same, and the model
+    site: Sequence[str]  # machines and builds of a source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +93,10 @@ def columns_of(labels: Labels) -> list[Column]:
     for i, name in enumerate(NAMES):
         found.append((("all", name), i, rows))
         found += [((family, name), i, rows[families == family]) for family in sorted(set(families.tolist()))]
+    sites = np.array(labels.site)
+    for name in known.OF_A_SITE:
+        i = NAMES.index(name)
+        found += [((f"site {name}", site), i, rows[sites == site]) for site in sorted(set(sites.tolist()))]
     work = _WORK
     found += [(("part", part), work, rows[parts == part]) for part in sorted(set(parts.tolist()))]
     found += [(("stack", stack), work, rows[stacks == stack]) for stack in sorted(set(stacks.tolist()))]
@@ -112,6 +118,8 @@ def columns_of(labels: Labels) -> list[Column]:
 
 def deviation(name: Name) -> float:
     """How far a coefficient is expected to go: a standard deviation of a logarithm."""
+    if name[0].startswith("site "):
+        return float(known.PRIORS[name[0].removeprefix("site ")].spread * np.sqrt(1.0 - known.SHARED))
     if name[0] in known.EFFECTS:
         return known.EFFECTS[name[0]]
     share = known.SHARED if name[0] == "all" else 1.0 - known.SHARED
@@ -132,6 +140,7 @@ def fit_effects(sample: Sample, near: Effects | None = None, steps: int | None =
         inner=INNER,
         near=near,
         sources=sample.labels.source,
+        estimated=tuple(f"site {name}" for name in known.OF_A_SITE),
     )
 
 

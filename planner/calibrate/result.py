@@ -121,7 +121,7 @@ class Calibration:
     def _spread(self, part: Sequence[Point], *, family: str = "", another: bool = False) -> float:
         """Mean deviation of a new source's logarithms from predictions of these rows."""
         _, spread = self.constants.predict(part, self.catalog, family=family, another=another)
-        return float(np.sqrt(np.average(spread**2, weights=weights_of(part))))
+        return float(np.sqrt(np.average(spread**2, weights=weights_of(part)))) * self.held_out.stretch
 
     def _heir(self, name: str, parent: str, because: str, further: float) -> str:
         """A family without rows: its parent's constants, as far off as families and parts differ."""

@@ -124,6 +124,7 @@ def sample_of(points: Sequence[Point], catalog: Catalog) -> Sample:
             kind=[point.kind for point in points],
             source=[point.offset for point in points],
             model=[(point.offset, point.row.model) for point in points],
+            site=[f"{point.source} {point.part}" for point in points],
         ),
         start={name: np.array([starts[point.family][name] for point in points]) for name in NAMES},
         ratio=np.array([ratios[point.part] for point in points]),
@@ -151,7 +152,7 @@ class Constants:
             Bands as if nothing were known of the device.
         """
         sample = sample_of(points, catalog)
-        labels = sample.labels
+        labels = replace(sample.labels, site=[_ANOTHER] * len(points))  # a new source, whoever measured
         labels = replace(labels, part=[_ANOTHER] * len(points)) if another else labels
         labels = replace(labels, family=[family] * len(points)) if family else labels
         return predicted(replace(sample, labels=labels), self.effects, HEIRS)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from planner.candidates.layouts import replica_sizes
 from planner.candidates.ledger import Ledger
-from planner.candidates.offers import LARGEST_DEVICE_COUNT, Site, names_on, shape_cap
+from planner.candidates.offers import LARGEST_JOB, Site, names_on, shape_cap
 from planner.candidates.training_question import TrainingQuestion
 from planner.equations.rules import training_hours
 from planner.estimate.frameworks import least_factor
@@ -36,7 +36,7 @@ def node_counts(question: TrainingQuestion, group: Sequence[Site], ledger: Ledge
         typical_s(question, site) * band.time_margin(asked) / question.job.deadline_s,
         least_devices * band.memory_margin(asked),
     )
-    window = min(max(SMALLEST_WINDOW, math.ceil(SLACK_COUNTS * needed)), LARGEST_DEVICE_COUNT)
+    window = min(max(SMALLEST_WINDOW, math.ceil(SLACK_COUNTS * needed)), LARGEST_JOB)
     most = max(window // per_shape, 1)
     caps = {shape_cap(question.scenario, candidate) for candidate in group}
     if max(caps) < 1:
@@ -49,7 +49,7 @@ def node_counts(question: TrainingQuestion, group: Sequence[Site], ledger: Ledge
     tries = {*count_grid(largest), fewest, *caps, *fixed}
     largest = max(largest, *fixed, 0)
     if question.scenario.objective[0] == "time":  # more than is needed may still be faster: doublings of the window
-        largest = min(max(LARGEST_DEVICE_COUNT // per_shape, most), max(caps))
+        largest = min(max(LARGEST_JOB // per_shape, most), max(caps))
         tries |= {most << k for k in range(1, largest.bit_length())} | {largest}
     counts = tuple(sorted(count for count in tries if fewest <= count <= largest))
     _note_counts(question, ledger, group, ideal_s * least_margin, min(fewest - 1, max(caps)))

@@ -5,8 +5,8 @@ for a number of devices; data parallelism takes what is left: dp = N / (tp·pp·
 of legality are those of Megatron-LM and of ZeRO (training-model section 0):
 
 * tp divides the query heads and the MLP width and stays inside one fast domain;
-* pp·vpp is at most the number of layers; vpp > 1 needs pp > 1, equal chunks, and
-  micro-batches in multiples of pp;
+* pp is at most the number of layers; vpp > 1 needs pp > 1, equal chunks of the layers (or of the
+  layers with embedding and loss for one each), and micro-batches in multiples of pp;
 * ep divides the experts and the ranks that share them;
 * a context-parallel rank keeps at least `SMALLEST_CONTEXT_CHUNK` tokens;
 * the global batch is a multiple of dp·micro_batch, at most `BATCH_TOLERANCE` from what was asked;
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.estimate.layout import Layout
+from planner.estimate.layout import Layout, equal_chunks
 
 IntArray = NDArray[np.int64]
 
@@ -117,7 +117,7 @@ def _model_splits(arch: Architecture, rules: LayoutRules) -> IntArray:
         for ep in rules.choices("ep", _expert_splits(arch))
         if splits_experts(arch, ep)
         for vpp in rules.choices("vpp", VIRTUAL_STAGES)
-        if vpp == 1 or (pp > 1 and layers % (pp * vpp) == 0)
+        if vpp == 1 or (pp > 1 and equal_chunks(layers, pp, vpp))
     ]
     return np.array(splits, dtype=np.int64).reshape(-1, 5)
 
@@ -183,13 +183,12 @@ def _with_batches(table: _Table, rules: LayoutRules, sizes: list[int]) -> tuple[
     rows = len(table.devices)
     index = np.repeat(np.arange(rows), len(micro) * len(asked))
     micro_batch = np.tile(np.repeat(micro, len(asked)), rows)
-    step = table.dp[index] * micro_batch
+    rounds = np.where(table.vpp > 1, table.pp, 1)[index]  # an interleaved schedule takes whole rounds of stages
+    step = table.dp[index] * micro_batch * rounds
     batch = nearest_multiple(np.tile(asked, rows * len(micro)), step, rules.batch_range)
-    micro_batches = batch // step
-    pipelined = (table.vpp[index] == 1) | (micro_batches % table.pp[index] == 0)
     again = np.zeros(len(batch), dtype=bool)  # two asked batches with one nearest multiple
     again[1:] = (batch[1:] == batch[:-1]) & (np.arange(1, len(batch)) % len(asked) > 0)
-    keep = np.flatnonzero((batch > 0) & pipelined & ~again)
+    keep = np.flatnonzero((batch > 0) & ~again)
     return table.select(index[keep]), micro_batch[keep], batch[keep]
 
 

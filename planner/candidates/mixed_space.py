@@ -23,7 +23,7 @@ from planner.candidates.limits import ColumnFacts, offer_caps, peak_limits
 from planner.candidates.machines import carbon_mg_per_hour, training_refusal
 from planner.candidates.mixed import Batches, Block, Pace, Source
 from planner.candidates.mixed_search import MixedJob
-from planner.candidates.offers import LARGEST_DEVICE_COUNT, Site, group_by_physics, shape_cap
+from planner.candidates.offers import LARGEST_JOB, Site, group_by_physics, shape_cap
 from planner.candidates.training_choice import least_policies, policy_runs
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
@@ -157,7 +157,7 @@ def group_counts(question: TrainingQuestion, group: Sequence[Site]) -> tuple[int
         typical_s(question, site) * band.time_margin(asked) / question.job.deadline_s,
         least_devices * band.memory_margin(asked),
     )
-    window = min(max(SMALLEST_WINDOW, math.ceil(SLACK_COUNTS * needed)), LARGEST_DEVICE_COUNT)
+    window = min(max(SMALLEST_WINDOW, math.ceil(SLACK_COUNTS * needed)), LARGEST_JOB)
     caps = {shape_cap(question.scenario, candidate) for candidate in group}
     largest = min(max(window // per_shape, 1), max(caps))
     return tuple(sorted(count for count in {*count_grid(largest), *caps} if 1 <= count <= largest))

@@ -124,7 +124,7 @@ class _Sizes:
             mtbf_per_device_s=max(run.mtbf_per_device_s for run in known),
             devices_per_host=max(per_host),
             straggler_sigma=min(run.straggler_sigma for run in known),
-            loss_per_doubling=min(run.loss_per_doubling for run in known),
+            scale_loss=min(run.scale_loss for run in known),
             preemptions_per_s=0.0,
         )
         more = np.append(grid[1:], grid[-1] + 1)  # the next size writes faster, this one fails less

@@ -20,7 +20,8 @@ from planner.scenario.schema import Hardware, Owned, Quota, Scenario, SiteLimit
 
 OWNED = "owned"
 FABRIC_BYTES_PER_S = 100e9 / 8  # of each device, one way, from which on guides stretch a replica over machines
-LARGEST_DEVICE_COUNT = 16384
+LARGEST_FLEET = 16384  # shapes of an offer that replicas of one fleet run on
+LARGEST_JOB = 65536  # devices of one job: more than any published run has had
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +266,7 @@ def shape_cap(scenario: Scenario, site: Site, *, one_job: bool = True) -> int:
 
     Some shapes connect only so many to one job; replicas of a fleet are jobs of their own (`one_job` false).
     """
-    caps = [LARGEST_DEVICE_COUNT]
+    caps = [LARGEST_JOB if one_job else LARGEST_FLEET]
     caps += [site.offer.max_shapes] if site.offer.max_shapes is not None else []
     caps += [site.shape.max_shapes_per_job] if one_job and site.shape.max_shapes_per_job is not None else []
     caps += [scenario.limits.max_devices // site.shape.devices] if scenario.limits.max_devices is not None else []

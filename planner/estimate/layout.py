@@ -12,6 +12,18 @@ from numpy.typing import NDArray
 from planner.carriers import dataclass
 
 RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL = 0, 1, 2
+ENDS = 2  # embedding and loss, where a pipeline counts each as a layer
+
+
+def equal_chunks(layers: int, stages: int, chunks: int) -> bool:
+    """Whether layers, or layers with the embedding and the loss for one each, make chunks of one size on all stages.
+
+    Examples
+    --------
+    >>> equal_chunks(80, 8, 5), equal_chunks(126, 16, 8), equal_chunks(126, 16, 5)
+    (True, True, False)
+    """
+    return layers % (stages * chunks) == 0 or (layers + ENDS) % (stages * chunks) == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,7 @@ LOGIT_BYTES = {
     "eager": 12.0,  # PyTorch: fp32 log-softmax, its gradient and the gradient of the loss
     "shifted": 14.0,  # Megatron-LM until 2022: fp32 copy, shifted copy, exponentials, 16-bit logits
     "upcast": 18.0,  # transformers: 16-bit logits, fp32 copy, shifted copy, log-softmax and its gradient
+    "shifted_16bit": 8.0,  # transformers' GPTBigCode: logits, shifted copy, log-softmax, gradient, never cast
     "fused_upcast": 9.0,  # the same with a fused kernel: 16-bit logits, shifted copy, gradient in place of one
     "loss_parallel": 16.0,  # torch.distributed.tensor.parallel.loss: two fp32 copies more than it returns
 }

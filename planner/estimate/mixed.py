@@ -148,7 +148,7 @@ def joined_run(groups: Sequence[GroupFacts]) -> RunSpec | None:
         first,
         mtbf_per_device_s=devices / rate if rate > 0 else math.inf,
         straggler_sigma=max(run.straggler_sigma for run in runs),
-        loss_per_doubling=max(run.loss_per_doubling for run in runs),
+        scale_loss=max(run.scale_loss for run in runs),
         preemptions_per_s=spot.preemptions_per_s if spot else 0.0,
         preemption_restart_s=spot.preemption_restart_s if spot else 0.0,
         preemption_warning_s=spot.preemption_warning_s if spot else 0.0,

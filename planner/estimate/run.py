@@ -45,7 +45,7 @@ class RunSpec:
     host_copy_bytes_per_s: float = 10e9  # of one device into host memory; asynchronous checkpoints only
     devices_per_host: float = 8.0  # that share one writer
     straggler_sigma: float = 0.0  # spread of a device's step time, as a share of it
-    loss_per_doubling: float = 0.0  # share of the time that every doubling of the hosts costs
+    scale_loss: float = 0.0  # share of the time that a run over many hosts loses, failures aside
     preemptions_per_s: float = 0.0  # of one shape (spot)
     devices_per_shape: float = 8.0  # that a preemption takes at once
     preemption_restart_s: float = 0.0
@@ -113,7 +113,7 @@ def run_figures(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec) 
         How the job fails, saves and restarts.
     """
     n = np.asarray(devices, dtype=np.float64)
-    scaled = np.asarray(busy_s, dtype=np.float64) * scale.scale_loss_factor(run.loss_per_doubling, _hosts(n, run))
+    scaled = np.asarray(busy_s, dtype=np.float64) * scale.scale_loss_factor(run.scale_loss, _hosts(n, run))
     useful = scaled * scale.straggler_factor(run.straggler_sigma, n)
     delta, written = _checkpoint_times(n, checkpoint_bytes, run)
     fails = n / run.mtbf_per_device_s

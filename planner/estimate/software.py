@@ -17,7 +17,7 @@ from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Device, Shape
 from planner.estimate.frameworks import COUNTS_AS, framework_can, named_framework, planned_framework
-from planner.estimate.layout import Layout
+from planner.estimate.layout import ENDS, Layout, equal_chunks
 from planner.estimate.resolve import sequence_length_of
 from planner.scenario.schema import TrainingJob
 
@@ -414,11 +414,13 @@ def uneven_stages(pp: int, vpp: int, layers: int) -> tuple[int, int] | None:
 
     Examples
     --------
-    >>> uneven_stages(4, 1, 80), uneven_stages(4, 1, 61)
-    ((20, 20), (14, 15))
+    >>> uneven_stages(4, 1, 80), uneven_stages(4, 1, 61), uneven_stages(16, 8, 126)
+    ((20, 20), (14, 15), (7, 7))
     """
     if layers % (pp * vpp) == 0:
         return layers // pp, layers // pp
+    if vpp > 1 and equal_chunks(layers, pp, vpp):  # embedding and loss count as a layer each
+        return (layers + ENDS) // pp - 1, (layers + ENDS) // pp - 1
     fullest = -(-layers // pp)
     for middle in (fullest, fullest - 1):
         rest = layers - max(pp - 2, 0) * middle

@@ -100,7 +100,10 @@ def _stages(layout: TrainingLayout, layers: int) -> Iterator[Option]:
     """First and last stage of a pipeline that does not divide the layers; no stage holds more than was planned."""
     ends = uneven_stages(layout.pp, layout.vpp, layers)
     assert ends is not None  # or it would have been refused
-    if layers % (layout.pp * layout.vpp):
+    if layers % (layout.pp * layout.vpp) and layout.vpp > 1:
+        yield ("--account-for-embedding-in-pipeline-split",)
+        yield ("--account-for-loss-in-pipeline-split",)
+    elif layers % (layout.pp * layout.vpp):
         yield ("--decoder-first-pipeline-num-layers", str(ends[0]))
         if layout.pp > 2:
             yield ("--decoder-last-pipeline-num-layers", str(ends[1]))

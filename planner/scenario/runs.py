@@ -40,7 +40,9 @@ class Failures(Part):
     detection_s: Duration | None = Field(None, alias="detection", description="from a failure to its notice")
     checkpoint: Literal["sync", "async"] = Field("sync", description="async: only the copy to the host stops the job")
     stragglers: ShareOrZero | None = Field(None, description="spread of a device's step time, as a share of it")
-    scale_loss: ShareOrZero | None = Field(None, description="share of the time that every doubling of hosts costs")
+    scale_loss: ShareOrZero | None = Field(
+        None, description="share of the time that many hosts cost beyond failures: half of it on two, none on one"
+    )
     checkpoints_kept: Count | None = Field(None, description="checkpoints that storage holds at once; left out: 2")
     storage_usd_per_gb_month: StoragePrice | None = Field(
         None, alias="storage_price", description="price of keeping checkpoints, added to the cost; left out: free"

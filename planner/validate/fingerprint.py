@@ -15,12 +15,13 @@ from collections.abc import Iterable
 from planner.files import data_folder, list_files, read_package_text, read_text
 from planner.validate.rows import TABLES, TOTALS_TABLES
 from planner.validate.serving_rows import SERVING_TABLES
+from planner.validate.totals_inputs import SETTINGS_TABLE
 
 TRAINING = ("planner.validate.training", "planner.validate.memory")
 SERVING = ("planner.validate.serving", "planner.validate.serving_memory", "planner.validate.serving_points")
 _ROOMS = ("equations", "estimate", "validate")
 _SHOWING = "planner.report."  # how a catalog is drawn in a notebook leads everywhere, and predicts nothing
-_TABLES = (*TABLES, *TOTALS_TABLES, *SERVING_TABLES)
+_TABLES = (*TABLES, *TOTALS_TABLES, SETTINGS_TABLE, *SERVING_TABLES)
 _CONSTANTS = ("training*.yaml", "serving*.yaml")
 
 

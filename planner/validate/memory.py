@@ -62,7 +62,7 @@ def memory_terms(row: MeasuredRow, catalog: Catalog) -> Terms | None:
     stack = row_stack(row, arch)
     layout = Layout(**layout_of(row))
     rank = CHOSEN_RANKS.get(row.mem_rank or "", "max")
-    if row.recompute is not None:
+    if row.recompute is not None or layout_of(row)["recompute"] != RECOMPUTE_NONE:  # stated, or a known default
         return rank_memory(arch, stack, float(row.seq_len), layout, rank)
     return _least_recompute_that_fits(row, catalog, arch, stack, layout, rank)
 

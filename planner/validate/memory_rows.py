@@ -15,7 +15,7 @@ from planner.equations.recipes import RECIPES
 from planner.estimate.memory_stack import BASE_BYTES, FRAGMENTATION_SHARE, LOGIT_BYTES, MemoryStack, memory_stack
 from planner.estimate.training import TrainingSpec
 from planner.validate.rows import MeasuredRow
-from planner.validate.rows_setup import fused_kernels
+from planner.validate.rows_setup import chunked_loss, fused_kernels, no_fused_kernels
 from planner.validate.training import architecture_of, framework_of
 
 CHOSEN_RANKS = {"rank0": "rank0", "last": "last"}  # of mem_rank; any other reading is of the fullest rank
@@ -157,7 +157,8 @@ def row_stack(row: MeasuredRow, arch: Architecture) -> MemoryStack:
     )
     if framework.name == "fsdp":
         stack = _fsdp(row, stack)
-    if row.loss_kind in ("fused", "chunked") and framework.name in ("hf", "torchtune", "deepspeed"):
+    fused = row.loss_kind == "fused" or chunked_loss(row)
+    if fused and framework.name in ("hf", "torchtune", "deepspeed"):
         stack = replace(stack, logit_chunk_tokens=float(CHUNK_TOKENS))  # Liger's, torchtune's: a chunk at a time
     if "optimizer_in_backward" in (row.states_recipe or ""):
         stack = replace(stack, recipe=replace(RECIPES["adam-pure-bf16"], gradient=0.0))
@@ -219,6 +220,9 @@ def _logit_bytes(row: MeasuredRow) -> float:
     if row.loss_kind == "fused" or framework.startswith("megatron-bridge") or framework in _FUSED_LOSS:
         return LOGIT_BYTES["in_place"]
     if framework == "hf":
+        # GPTBigCodeForCausalLM computes its loss in the weights' format; a 4-bit base has what stays whole in 32 bits
+        if no_fused_kernels(row) and row.adapters != "qlora":
+            return LOGIT_BYTES["shifted_16bit"]
         return LOGIT_BYTES["fused_upcast" if fused_kernels(row) else "upcast"]
     if framework in ("maxtext", "jax"):
         return LOGIT_BYTES["compiled"]

@@ -92,6 +92,8 @@ def recompute_of(row: MeasuredRow) -> tuple[int, float]:
     Unstated counts as none: of the policies that fit, it is the fastest, and published runs fitted.
     """
     text, framework = (row.recompute or "").lower(), framework_of(row)
+    if not text and _torchtune_adapters(row):
+        return RECOMPUTE_FULL, 1.0
     if text.startswith("full"):
         return RECOMPUTE_FULL, 1.0
     if not text or text.startswith("none"):
@@ -157,7 +159,7 @@ def stack_of(row: MeasuredRow, device: Device, overheads: dict[str, float] | Non
     stack |= _precision(row, device) | _attention(row, framework, device)
     if row.compiled == 0 and not fused_kernels(row):
         stack["traffic"] *= _UNCOMPILED_TRAFFIC
-    if row.loss_kind in ("fused", "chunked"):
+    if row.loss_kind == "fused" or chunked_loss(row):
         stack["logit_bytes"] = min(stack["logit_bytes"], _FUSED_LOGIT_BYTES)
     if row.cuda_graphs:
         stack |= {"host_share": stack["host_share"] * _GRAPHS_HOST, "expert_host": stack["expert_host"] * _GRAPHS_HOST}
@@ -199,7 +201,30 @@ def _trained(row: MeasuredRow) -> dict[str, float]:
 
 def fused_kernels(row: MeasuredRow) -> bool:
     """Whether an eager trainer runs fused norms, adapters and loss (fms-acceleration's "foak", Liger)."""
+    if no_fused_kernels(row):
+        return False
     return "foak" in (row.software_release or "").lower() or row.loss_kind == "fused"
+
+
+def no_fused_kernels(row: MeasuredRow) -> bool:
+    """Models of which fms-acceleration's kernels replace no norm and no adapter, at most the loss.
+
+    plugins/fused-ops-and-kernels, models/gpt_bigcode.py; its rows read the same memory with the kernels and without.
+    """
+    return "gpt_bigcode" in (row.model or "").lower()
+
+
+def chunked_loss(row: MeasuredRow) -> bool:
+    """Whether the loss is computed chunk by chunk: as stated, else torchtune's default for adapters."""
+    return row.loss_kind == "chunked" or (row.loss_kind is None and _torchtune_adapters(row))
+
+
+def _torchtune_adapters(row: MeasuredRow) -> bool:
+    """Recipes for adapters on one device checkpoint activations and chunk the loss, unless overridden.
+
+    pytorch/torchtune, recipes/configs/llama3_1/8B_lora_single_device.yaml and 8B_qlora_single_device.yaml.
+    """
+    return bool(row.adapters) and framework_of(row).name == "torchtune" and row.n_accel == 1
 
 
 def stack_shards(row: MeasuredRow) -> float:

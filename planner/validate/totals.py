@@ -116,14 +116,14 @@ def _nearby(count: int) -> list[int]:
 
 def _question(row: TotalsRow, arch: Architecture, device: Device, catalog: Catalog, tier: str) -> TrainingQuestion:
     """The run as a job of a scenario, so that the same defaults hold as in a plan."""
-    length = inputs.sequence_length_of(arch)
+    length = inputs.sequence_length_of(row, arch)
     job = {
         "name": "run",
         "model": {"parameters": round(inputs.parameters_of(row)[0])},  # stands for `arch`
         "tokens": (row.tokens_b or 0.0) * 1e9,
         "deadline": "1200 months",
         "sequence_length": length,
-        "global_batch": f"{inputs.typical_batch(row, length)} sequences",
+        "global_batch": f"{inputs.batch_of(row, length)} sequences",
         "precision": inputs.precision_of(device, arch),
     }
     scenario = parse_scenario(json.dumps({"schema": "plan/v1", "name": "totals", "training": [job]}))

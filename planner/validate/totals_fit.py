@@ -1,10 +1,12 @@
 """What size costs a whole run: the one constant that whole-run budgets decide, fitted and cross-validated.
 
-Predicted hours are those without it times 1 + loss log2(hosts): failures and checkpoints scale with the steps.
+Predicted hours are those without it times 1 + loss (hosts - 1) / hosts: failures and checkpoints scale with the
+steps. A publisher weighs one, however many runs it has published.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,7 +16,7 @@ from planner.equations.scale import scale_loss_factor
 from planner.validate.rows import TotalsRow
 from planner.validate.totals import TotalsPrediction
 
-TRIED = np.round(np.arange(0.0, 0.155, 0.01), 2)  # hundredths: sixteen runs decide no finer
+TRIED = np.round(np.arange(0.0, 0.505, 0.01), 2)  # hundredths: runs of nine publishers decide no finer
 
 
 class Run(NamedTuple):
@@ -26,7 +28,7 @@ class Run(NamedTuple):
     bare: float  # predicted over measured device hours, without what size costs
 
     def ratio(self, loss: float) -> float:
-        """Predicted over measured at a loss per doubling."""
+        """Predicted over measured at a loss."""
         return self.bare * float(scale_loss_factor(loss, self.hosts))
 
 
@@ -52,8 +54,9 @@ def publisher_of(row: TotalsRow) -> str:
 
 
 def fitted_scale_loss(runs: Sequence[Run]) -> float:
-    """The loss per doubling with the least mean absolute logarithm of predicted over measured."""
-    errors = [np.mean([abs(np.log(run.ratio(loss))) for run in runs]) for loss in TRIED]
+    """The loss with the least squares of the logarithm of predicted over measured, in the mean of publishers' means."""
+    counts = Counter(run.publisher for run in runs)
+    errors = [sum(np.log(run.ratio(loss)) ** 2 / counts[run.publisher] for run in runs) for loss in TRIED]
     return float(TRIED[int(np.argmin(errors))])
 
 

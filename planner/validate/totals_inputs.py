@@ -5,8 +5,9 @@ A table of budgets names a model by its size, a device by its product name, and 
 * the shape of a preset with the same name or the same size, else one interpolated in Table 2.1 of the GPT-3 paper;
 * a count from its text: the first number, of a range the power of two below its geometric mean; none stated: the
   power of two at which the rule of thumb takes nearest to a month;
-* the software that the name gives in brackets, else the faster of two tuned stacks; fp8 for models trained in it;
-* the batch of DeepSeek's scaling law, as a power of two of sequences;
+* sequence length, batch and software as the paper of a named model states them (`run_settings.csv`, with sources);
+* else the software that the name gives in brackets, else the faster of two tuned stacks; fp8 for models trained in it;
+* else the batch of DeepSeek's scaling law, as a power of two of sequences;
 * the best-connected shape of the catalog that has such devices.
 
 Nothing here reads what was measured, or remarks, sources and keys.
@@ -25,10 +26,12 @@ from planner.architecture.build import build
 from planner.architecture.config import Config
 from planner.architecture.load import list_presets, load_model
 from planner.architecture.model import Architecture
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Shape
+from planner.csvtable import Columns, kinds_of, read_table
 from planner.equations.rules import training_hours
 from planner.estimate.frameworks import FRAMEWORKS
-from planner.validate.rows import TotalsRow
+from planner.validate.rows import HOUSE, TotalsRow
 
 # Who trains for weeks tunes the software first, as the recipes of these stacks do.
 _TUNED_ON_GPUS = ("megatron-bridge", "fsdp")
@@ -47,6 +50,37 @@ _VOCABULARY = 50257
 _HEAD_SIZE = 128
 # Products that the catalog does not have, under what they are but for their links.
 _KNOWN_AS = {"h800": "h100-sxm-80gb", "a800": "a100-sxm-80gb"}
+
+
+SETTINGS_TABLE = "run_settings.csv"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """How a named model was trained, as its publisher says."""
+
+    model: str  # words of the name
+    sequence_length: int  # [tokens]
+    batch_tokens: float  # of an optimizer step, for most of the run  [tokens]
+    framework: str | None = None  # nearest row of `frameworks.py`; None: not public
+    source: str
+    as_of: str
+    status: str  # seen | recalled
+
+
+@lru_cache(maxsize=1)
+def run_settings() -> tuple[RunSettings, ...]:
+    """Every row of the table."""
+    needed = ("model", "sequence_length", "batch_tokens", "source", "as_of", "status")
+    columns = Columns(kinds=kinds_of(RunSettings), required=needed, filled=needed)
+    return tuple(RunSettings(**cells) for _, cells in read_table(HOUSE / SETTINGS_TABLE, columns))
+
+
+def settings_of(row: TotalsRow) -> RunSettings | None:
+    """The settings of the model that a name begins with; the longest of several."""
+    name = (row.model or "").lower()
+    found = [one for one in run_settings() if name.startswith(one.model)]
+    return max(found, key=lambda one: len(one.model), default=None)
 
 
 def device_named(text: str, catalog: Catalog) -> Device | None:
@@ -155,16 +189,20 @@ def precision_of(device: Device, arch: Architecture | None = None) -> str:
 
 
 def frameworks_of(row: TotalsRow, device: Device) -> tuple[str | None, ...]:
-    """Software to try: what the run's name gives in brackets, else the tuned stacks of the device's kind."""
+    """Software to try: what the run's name gives in brackets, or its paper, else tuned stacks of the device's kind."""
     found = re.findall(r"\(([^()]+)\)", (row.model or "").lower())
-    named = next((text for text in found if text in FRAMEWORKS), None)
+    settings = settings_of(row)
+    named = next((text for text in found if text in FRAMEWORKS), settings.framework if settings else None)
     if named is not None:
         return (named,)
     return _TUNED_ON_GPUS if device.kind == "gpu" else (None,)
 
 
-def sequence_length_of(arch: Architecture) -> int:
-    """A typical sequence length, cut to what the model can hold.  [tokens]"""
+def sequence_length_of(row: TotalsRow, arch: Architecture) -> int:
+    """As the run's paper says, else a typical sequence length, cut to what the model can hold.  [tokens]"""
+    settings = settings_of(row)
+    if settings is not None:
+        return settings.sequence_length
     typical = 1024 if arch.parameters < SMALL_MODEL else 4096
     return min(arch.max_positions or typical, typical)
 
@@ -174,8 +212,11 @@ def peak_of(device: Device) -> float:
     return float(device.peak_flop_per_s.get(precision_of(device), 0.0))
 
 
-def typical_batch(row: TotalsRow, sequence_length: int) -> int:
-    """A typical global batch: a power of two near what scaling laws advise.  [sequences]"""
+def batch_of(row: TotalsRow, sequence_length: int) -> int:
+    """As the run's paper says, else a typical batch: a power of two near what scaling laws advise.  [sequences]"""
+    settings = settings_of(row)
+    if settings is not None:
+        return max(round(settings.batch_tokens / sequence_length), 1)
     _, active = parameters_of(row)
     flop_count = 6.0 * active * (row.tokens_b or 0.0) * 1e9
     advised = _BATCH_FACTOR * flop_count**_BATCH_EXPONENT / sequence_length

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from planner.calibrate import effects
-from planner.calibrate.crossval import hold_out
-from planner.calibrate.effects import KINDS, constants_of, fit_effects, log_time
+from planner.calibrate.crossval import HeldOut, hold_out
+from planner.calibrate.effects import BAND_NORMAL, KINDS, constants_of, fit_effects, log_time
 from planner.calibrate.inherit import HEIRS
 from planner.calibrate.mixed import Grouping, Rows, Variances, better_variances, solve, tail_weights
-from planner.calibrate.priors import EFFECTS, MODEL_OFFSET, PRIORS, SCATTER, SOURCE_OFFSET
+from planner.calibrate.priors import EFFECTS, MODEL_OFFSET, OF_A_SITE, PRIORS, SCATTER, SOURCE_OFFSET
 from planner.calibrate.result import BANDS, Calibration, band_of_spread
 from planner.calibrate.training import Point, fit_constants, points_of, priors, sample_of
 from planner.catalog.load import load_catalog
@@ -23,7 +23,7 @@ from planner.catalog.model import Catalog
 from planner.catalog.reading import Problems
 from planner.catalog.training_calibration import read_training
 from planner.estimate.constants import NAMES
-from planner.validate.folds import Fold, source_folds
+from planner.validate.folds import Fold, source_folds, weights_of
 from planner.validate.rows import shipped_training_rows
 
 
@@ -75,15 +75,43 @@ def test_few_rows_stay_near_the_prior(points: list[Point], catalog: Catalog) -> 
 
 
 def test_a_source_that_is_all_off_is_an_offset(points: list[Point], catalog: Catalog) -> None:
-    """One source twice as slow moves its own offset, and the constants little."""
+    """One source half as slow again moves its own offset and machines, and what is predicted of others little."""
     source = points[0].source
     made = made_by(points, catalog)
     slow = [replace(p, measured_s=1.5 * p.measured_s) if p.source == source else p for p in made]
     found = fit_constants(slow, catalog).effects
     own = next(value for name, value in found.sources.items() if name[0] == source)  # type: ignore[index]
     others = [value for name, value in found.sources.items() if name[0] != source]  # type: ignore[index]
-    assert own > 0.15
+    assert own > 0.08
     assert own > 3 * max(abs(value) for value in others)
+    rest = [point for point in made if point.source != source]
+    log_s, _ = fit_constants(slow, catalog).predict(rest, catalog)
+    assert np.max(np.abs(log_s - np.log([point.measured_s for point in rest]))) < 0.15
+
+
+def test_a_source_with_slow_attention_tells_of_its_own_builds(points: list[Point], catalog: Catalog) -> None:
+    """Rows of one source made with slow attention move its own constant, that of its family less than half as far."""
+    source = points[0].source
+    fast, slow = made_by(points, catalog), made_by(points, catalog, attention=-0.6)
+    mixed = [s if s.source == source else f for f, s in zip(fast, slow, strict=True)]
+    before, after = (fit_constants(made, catalog).effects for made in (fast, mixed))
+    name = next(name for name in after.coefficients if name[0] == "site attention" and name[1].startswith(source))
+    own = after.value(*name) - before.value(*name)
+    shared = sum(after.value(who, "attention") - before.value(who, "attention") for who in ("all", "ampere"))
+    assert own < -0.2
+    assert abs(shared) < 0.5 * abs(own)
+    assert set(after.deviations) == {f"site {constant}" for constant in OF_A_SITE}
+
+
+def test_what_is_predicted_is_a_new_source(points: list[Point], catalog: Catalog) -> None:
+    """The machines of a source that the fit knows lend nothing to its predictions, and a new one's widen the band."""
+    found = fit_constants(points, catalog)
+    strange = [replace(p, row=replace(p.row, source_key="someone else")) for p in points]
+    known, unknown = found.predict(points, catalog), found.predict(strange, catalog)
+    assert unknown[0] == pytest.approx(known[0], abs=1e-12)
+    assert unknown[1] == pytest.approx(known[1], abs=1e-12)
+    certain = replace(found.effects, deviations=dict.fromkeys(found.effects.deviations, 1e-6))
+    assert (replace(found, effects=certain).predict(points, catalog)[1] < known[1]).all()
 
 
 def test_constants_never_exceed_what_makes_sense(catalog: Catalog) -> None:
@@ -111,6 +139,20 @@ def test_what_is_left_out_is_not_seen(points: list[Point], catalog: Catalog) -> 
     assert after.spread[mine] == pytest.approx(before.spread[mine], rel=1e-12)
     whole = fit_constants(points, catalog).predict(points, catalog)[0]
     assert not np.allclose(whole, fit_constants(doubled, catalog).predict(points, catalog)[0], rtol=1e-3)
+
+
+def test_bands_hold_four_fifths_and_no_source_says_how_wide_its_own_are(points: list[Point]) -> None:
+    """Errors twice as far as the spread says make bands twice as wide, but for the source whose errors they are."""
+    seen = np.linspace(0.05, 0.5, len(points))
+    measured = np.array([point.measured_s for point in points])
+    held = HeldOut(points=tuple(points), predicted_s=measured * np.exp(seen), spread=np.full(len(points), 0.1))
+    inside = np.abs(seen) <= BAND_NORMAL * 0.1 * held.stretch
+    assert np.average(inside, weights=weights_of(points)) == pytest.approx(0.8, abs=1.5 / len(points))
+    mine = np.array([point.source == points[0].source for point in points])
+    worse = replace(held, predicted_s=np.where(mine, measured * np.exp(5.0 * seen), held.predicted_s))
+    assert worse.stretches()[mine] == pytest.approx(held.stretches()[mine])
+    assert (worse.stretches()[~mine] > held.stretches()[~mine]).all()
+    assert worse.judged().high == pytest.approx(BAND_NORMAL * 0.1 * worse.stretches())
 
 
 def test_a_device_or_a_family_without_rows_has_a_wider_band(points: list[Point], catalog: Catalog) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planner.candidates.ledger import Ledger
-from planner.candidates.offers import LARGEST_DEVICE_COUNT, Site, group_by_physics, quota_matches, shape_cap, sites_of
+from planner.candidates.offers import LARGEST_JOB, Site, group_by_physics, quota_matches, shape_cap, sites_of
 from planner.catalog.model import Catalog
 from planner.scenario.schema import Scenario
 from tests.worlds import GIB, catalog, device, job, offer, priced, scenario, shape
@@ -150,19 +150,19 @@ def site(plan: Scenario, name: str) -> Site:
 @pytest.mark.parametrize(
     ("top", "name", "cap"),
     [
-        ({}, "north/four:us-1:on_demand", LARGEST_DEVICE_COUNT),
+        ({}, "north/four:us-1:on_demand", LARGEST_JOB),
         ({}, "north/two:us-2:on_demand", 6),  # sold up to six
         ({"limits": {"max_devices": 10}}, "north/four:us-1:on_demand", 2),  # ten devices are two whole shapes
         ({"limits": {"max_devices": 3}}, "north/four:us-1:on_demand", 0),
         ({"limits": {"max_devices": 0}}, "north/one:us-1:on_demand", 0),
         ({"hardware": {"quotas": [{"device": "big", "max_devices": 9}]}}, "north/four:us-1:on_demand", 2),
-        ({"hardware": {"quotas": [{"device": "big", "max_devices": 9}]}}, "north/one:us-1:on_demand", 16384),
+        ({"hardware": {"quotas": [{"device": "big", "max_devices": 9}]}}, "north/one:us-1:on_demand", 65536),
         ({"hardware": {"quotas": [{"device": "big", "max_shapes": 5}]}}, "north/two:us-2:on_demand", 5),
         ({"hardware": {"quotas": [{"device": "big", "max_shapes": 7}]}}, "north/two:us-2:on_demand", 6),
         ({"hardware": {"quotas": [{"provider": "north", "max_shapes": 5}, {"region": "us-*", "max_shapes": 3}]}},
          "north/one:us-1:on_demand", 3),
         ({"hardware": {"quotas": [{"device": "big", "max_devices": 0}]}}, "south/four:eu-1:on_demand", 0),
-        ({"hardware": {"quotas": [{"price_model": "spot", "max_devices": 8}]}}, "north/four:us-1:on_demand", 16384),
+        ({"hardware": {"quotas": [{"price_model": "spot", "max_devices": 8}]}}, "north/four:us-1:on_demand", 65536),
         ({"hardware": {"quotas": [{"price_model": "spot", "max_devices": 8}]}}, "north/four:us-1:spot", 2),
     ],
 )  # fmt: skip

@@ -172,11 +172,26 @@ def test_stages_need_layers_and_chunks_need_equal_ones() -> None:
     assert found(layout, devices=13, pp=13) == 0
 
 
+def test_embedding_and_loss_may_count_as_a_layer_each() -> None:
+    """Llama 3 405B: 126 layers on 16 stages of 8 chunks, as it was trained (Dubey et al. 2024, sec. 3.3.2)."""
+    arch = load_model("llama-3.1-405b")
+    layout = enumerate_layouts(arch, [1024], rules(128, 8192))
+    assert found(layout, tp=8, pp=16, vpp=8) > 0  # 128 chunks
+    assert found(layout, tp=8, pp=16, vpp=2) > 0
+    assert found(layout, pp=8, vpp=2) > 0
+    assert found(layout, pp=4, vpp=2) > 0
+    assert found(layout, tp=8, pp=32, vpp=8) == 0  # 256
+
+
 def test_chunks_want_micro_batches_in_multiples_of_stages() -> None:
     layout = enumerate_layouts(load_model("gpt2"), [4], rules(62))
     passes = np.asarray(layout.micro_batches)
     assert (passes[np.asarray(layout.vpp) > 1] % np.asarray(layout.pp)[np.asarray(layout.vpp) > 1] == 0).all()
     assert found(layout, pp=4, vpp=3) == 0
+    # 62 sequences on two ranks are 31 passes: the batch moves to whole rounds of the two stages
+    assert found(layout, dp=2, pp=2, vpp=2, micro_batch=1, global_batch=62) == 0
+    assert found(layout, dp=2, pp=2, vpp=1, micro_batch=1, global_batch=62) > 0
+    assert found(layout, dp=2, pp=2, vpp=2, micro_batch=1, global_batch=64) > 0
     assert (passes[np.asarray(layout.vpp) == 1] % np.asarray(layout.pp)[np.asarray(layout.vpp) == 1] != 0).any()
 
 

@@ -49,13 +49,15 @@ def test_a_run_is_saved_at_its_end_even_if_nothing_fails() -> None:
     assert float(run_figures(1e6, 8, 5e11, run).interval_s) == 1e6
 
 
-def test_every_doubling_of_the_hosts_costs_its_share() -> None:
-    """128 devices on 16 hosts, four doublings at 5 %, before anything fails."""
-    run = RunSpec(loss_per_doubling=0.05, devices_per_host=8)
+def test_many_hosts_cost_a_share_that_saturates() -> None:
+    """128 devices on 16 hosts, 15/16 of the loss; 16,384 on 2,048 not twice as much, before anything fails."""
+    run = RunSpec(scale_loss=0.2, devices_per_host=8)
     terms = run_overheads(1e6, np.array([8.0, 128.0]), 0.0, run)
-    assert terms["scale_loss"].tolist() == pytest.approx([0, 0.2e6])
+    assert terms["scale_loss"].tolist() == pytest.approx([0, 0.1875e6])
+    largest = float(run_overheads(1e6, 16384, 0.0, run)["scale_loss"])
+    assert largest == pytest.approx(0.2e6 * 2047 / 2048)
     both = run_overheads(1e6, 128, 0.0, replace(run, straggler_sigma=0.01))
-    assert float(both["stragglers"]) == pytest.approx(1.2e6 * 0.01 * np.sqrt(2 * np.log(128)))
+    assert float(both["stragglers"]) == pytest.approx(1.1875e6 * 0.01 * np.sqrt(2 * np.log(128)))
 
 
 def test_llama_3_405b_kept_more_than_nine_tenths_of_its_time() -> None:

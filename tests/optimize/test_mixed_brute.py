@@ -33,7 +33,7 @@ def random_source(rng: np.random.Generator, number: int, failing: bool) -> Sourc
     counts = sorted(rng.choice(np.arange(1, 6), size=int(rng.integers(1, 4)), replace=False).tolist())
     run = RunSpec(
         mtbf_per_device_s=float(rng.choice([math.inf, 4e6])), restart_s=600.0, straggler_sigma=0.005,
-        checkpoint_bandwidth_bytes_per_s=2e9, devices_per_host=float(devices), loss_per_doubling=0.06,
+        checkpoint_bandwidth_bytes_per_s=2e9, devices_per_host=float(devices), scale_loss=0.06,
         devices_per_shape=float(devices), preemptions_per_s=float(rng.choice([0.0, 1e-6])),
         preemption_restart_s=300.0,
     )  # fmt: skip

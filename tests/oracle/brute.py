@@ -158,11 +158,12 @@ def _layouts(job: TrainingJob, arch: Architecture, devices: int, domain: int) ->
                 continue
             dp = devices // (tp * pp)
             for vpp, micro in itertools.product((1, 2, 4, 8), POWERS):
-                if vpp > 1 and (pp == 1 or layers % (pp * vpp)):
+                # whole chunks of layers, embedding and loss for a layer each where that makes them whole
+                if vpp > 1 and (pp == 1 or (layers % (pp * vpp) and (layers + 2) % (pp * vpp))):
                     continue
-                batch = round(asked / (dp * micro)) * dp * micro
-                batch = max(batch, dp * micro)
-                if abs(batch - asked) > 0.1 * asked + 1e-9 or (vpp > 1 and (batch // (dp * micro)) % pp):
+                step = dp * micro * (pp if vpp > 1 else 1)
+                batch = max(round(asked / step) * step, step)
+                if abs(batch - asked) > 0.1 * asked + 1e-9:
                     continue
                 for stage, level in itertools.product(_stages(job, dp, pp, batch > dp * micro), job.recompute):
                     yield {

@@ -249,7 +249,7 @@ def test_two_halves_fail_as_the_whole_does() -> None:
     """Groups that differ in nothing are one job of all their devices."""
     run = RunSpec(
         mtbf_per_device_s=1.8e8, restart_s=600, checkpoint_bandwidth_bytes_per_s=2e9, straggler_sigma=0.005,
-        loss_per_doubling=0.06, preemptions_per_s=1e-6, preemption_restart_s=300.0,
+        scale_loss=0.06, preemptions_per_s=1e-6, preemption_restart_s=300.0,
     )  # fmt: skip
     joined = joined_run([facts(64, 8, run, spot=True), facts(64, 8, run, spot=True)])
     assert joined is not None

@@ -150,7 +150,7 @@ def test_hosts_write_at_once() -> None:
 def test_scale_loss_is_for_speeds_from_benchmarks_unless_it_is_given() -> None:
     asked = scenario([job(failures=NOISY), job("given", failures={**NOISY, "scale_loss": "5 %"})]).training
     losses = [
-        run.loss_per_doubling if (run := run_spec(one, shape(), from_benchmarks=benchmarks)) else None
+        run.scale_loss if (run := run_spec(one, shape(), from_benchmarks=benchmarks)) else None
         for one in asked
         for benchmarks in (False, True)
     ]
@@ -162,7 +162,7 @@ def test_scale_loss_counts_hosts_in_the_plan() -> None:
     given = {**NOISY, "scale_loss": "10 %"}
     found = row(scenario([job(deadline="470 s", failures=given, sharding="zero-1")]), world)
     assert found["devices"] == 16
-    assert found["time_terms_s"]["scale_loss"] == pytest.approx(0.1 * 6000 / 16)
+    assert found["time_terms_s"]["scale_loss"] == pytest.approx(0.05 * 6000 / 16)  # one of two hosts
 
 
 # ---- progress and the step time of a run under way

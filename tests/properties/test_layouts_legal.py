@@ -78,10 +78,11 @@ def by_hand(arch: Architecture, devices: int, rules: LayoutRules) -> Iterator[Sp
                 dp = devices // (tp * pp * cp)
                 for ep in [e for e in powers if _experts(arch, dp * cp * tp, e)]:
                     for micro in [m for m in powers if m <= _most_sequences(arch, rules.sequence_length)]:
-                        for batch in _batches(rules, dp * micro):
-                            for vpp in (1, 2, 4, 8):
-                                passes = batch // (dp * micro)
-                                if vpp > 1 and (pp == 1 or layers % (pp * vpp) != 0 or passes % pp != 0):
+                        for vpp in (1, 2, 4, 8):
+                            # an interleaved schedule takes whole rounds of stages
+                            for batch in _batches(rules, dp * micro * (pp if vpp > 1 else 1)):
+                                uneven = layers % (pp * vpp) != 0 and (layers + 2) % (pp * vpp) != 0
+                                if vpp > 1 and (pp == 1 or uneven):
                                     continue
                                 for sharding in rules.sharding:
                                     for level in rules.recompute:

@@ -235,7 +235,7 @@ def test_adapters_are_read_in_time_and_memory(catalog: Catalog) -> None:
     plain = replace(lora, task="pretrain", states_recipe=None)
     said, as_pretraining = predict_training([lora, plain], catalog)
     assert (lora.adapters, lora.kind, plain.kind) == ("lora", "tuning", "dense")
-    assert 0.55 < said.step_time_s / as_pretraining.step_time_s < 0.75  # type: ignore[operator]
+    assert 0.55 < said.step_time_s / as_pretraining.step_time_s < 0.77  # type: ignore[operator]
     assert said.terms["data_parallel"] < 0.02 * as_pretraining.terms["data_parallel"]
     four = rows["fmsa-0050"]
     small, wide = predict_training([four, replace(four, task="lora", states_recipe="lora")], catalog)

@@ -48,12 +48,12 @@ def test_reserved_and_whole_process_are_within_nine_percent(errors: dict[str, fl
     assert found.mean() <= 0.09
 
 
-def test_tuned_models_are_within_thirteen_percent(catalog: Catalog) -> None:
+def test_tuned_models_are_within_twelve_percent(catalog: Catalog) -> None:
     """LoRA, QLoRA on a 4-bit base, and full fine-tuning by eager trainers; a 4-bit base came out ten times too high."""
     tuned = [row for row in ROWS.values() if row.kind == "tuning" and row.trust != "C"]
     ratios = [(predict_peak_memory(row, catalog) or 0.0) / (row.measured_memory_bytes or 1.0) for row in tuned]
     assert len(ratios) >= 130
-    assert np.mean(np.abs(np.log(ratios))) <= 0.13
+    assert np.mean(np.abs(np.log(ratios))) <= 0.12
 
 
 def test_simumax_rows_are_within_three_percent_each(errors: dict[str, float]) -> None:
@@ -138,6 +138,26 @@ def test_what_is_not_stated_is_the_framework_s_default(catalog: Catalog) -> None
     assert row_stack(bridge, memory_architecture(bridge)).recipe.name == "adam-bf16-states"
     stated = replace(bridge, states_recipe="megatron18")
     assert row_stack(stated, memory_architecture(stated)).recipe.name == "adam-megatron"
+
+
+def test_torchtune_checkpoints_and_chunks_for_adapters_unless_told(catalog: Catalog) -> None:
+    row = next(row for row in ROWS.values() if row.framework == "torchtune" and row.adapters and row.recompute is None)
+    unstated = predict_peak_memory(row, catalog) or 0.0
+    assert predict_peak_memory(replace(row, recompute="full", loss_kind="chunked"), catalog) == unstated
+    assert (predict_peak_memory(replace(row, recompute="none"), catalog) or 0.0) > 1.1 * unstated
+    whole = replace(row, task="full-ft", states_recipe="pure_bf16")  # no such default
+    assert row_stack(row, memory_architecture(row)).logit_chunk_tokens > 0
+    assert row_stack(whole, memory_architecture(whole)).logit_chunk_tokens == 0
+
+
+def test_models_that_compute_their_loss_in_sixteen_bits() -> None:
+    """GPTBigCode casts no logits up, and fused kernels change nothing of it that is seen; a 4-bit base does."""
+    full = next(row for row in ROWS.values() if "gpt_bigcode" in (row.model or "") and row.task == "full-ft")
+    fused = replace(full, software_release="fms-hf-tuning (foak-fast-kernels)")
+    four_bits = next(row for row in ROWS.values() if "gpt_bigcode" in (row.model or "") and row.task == "qlora")
+    other = replace(full, model="mistralai/Mistral-7B-v0.1")
+    stacks = [row_stack(row, memory_architecture(row)) for row in (full, fused, four_bits, other)]
+    assert [stack.logit_bytes for stack in stacks] == [8.0, 8.0, 18.0, 18.0]
 
 
 def test_unstated_recomputation_is_the_least_that_fits(catalog: Catalog) -> None:

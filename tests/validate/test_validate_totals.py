@@ -9,6 +9,7 @@ import pytest
 
 from planner.api import load_catalog
 from planner.catalog.model import Catalog
+from planner.estimate.frameworks import FRAMEWORKS
 from planner.estimate.resolve_run import DEFAULT_SCALE_LOSS
 from planner.validate import totals_inputs as inputs
 from planner.validate.rows import TotalsRow, shipped_totals
@@ -162,8 +163,40 @@ def test_the_coarse_tier_reaches_its_figure(world: Catalog) -> None:
 
 
 def test_a_loss_that_is_there_is_found() -> None:
-    runs = [Run(f"r{hosts}", "a", hosts, 1 / (1 + 0.07 * np.log2(hosts))) for hosts in (1, 2, 32, 256)]
+    runs = [Run(f"r{hosts}", "a", hosts, 1 / (1 + 0.07 * (1 - 1 / hosts))) for hosts in (1, 2, 32, 256)]
     assert fitted_scale_loss(runs) == 0.07
+
+
+def test_a_publisher_weighs_one_however_much_it_published() -> None:
+    def of(publisher: str, loss: float, count: int) -> list[Run]:
+        return [Run(f"{publisher}{i}", publisher, 10**9, 1 / (1 + loss)) for i in range(count)]
+
+    # the mean of three logarithms; of eleven it would be 0.35
+    assert fitted_scale_loss([*of("a", 0.1, 1), *of("b", 0.1, 1), *of("many", 0.4, 9)]) == 0.19
+
+
+def test_settings_of_a_paper_go_before_what_is_typical() -> None:
+    large = replace(LLAMA, model="Llama 3.1 405B", params_b=405.85, active_params_b=405.85)
+    arch = inputs.architecture_of(large)
+    assert inputs.sequence_length_of(large, arch) == 8192
+    assert inputs.batch_of(large, 8192) == 2048
+    unknown = replace(large, model="our own 405B")
+    assert inputs.sequence_length_of(unknown, arch) == 4096
+    assert inputs.batch_of(unknown, 4096) == 8192
+    bloom = replace(LLAMA, model="BLOOM-176B")
+    assert inputs.settings_of(bloom) is not None
+    assert all(one.framework in (None, *FRAMEWORKS) for one in inputs.run_settings())
+
+
+def test_llama_3_405b_takes_as_long_as_it_took(world: Catalog) -> None:
+    """30.84 million device hours; table 4 of its paper gives 400 TFLOP/s of a step on 16,384 H100."""
+    row = next(row for row in shipped_totals() if row.id == "tot-009")
+    said = predict_totals([row], world)[0]
+    assert said.devices == 16384
+    assert (said.device_hours or 0) == pytest.approx(30.84e6, rel=0.15)
+    beyond = ("scale_loss", "stragglers", "checkpoints", "lost_work", "restarts")
+    steps_s = sum(hours for name, hours in said.terms.items() if name not in beyond) * 3600
+    assert 6 * 405.85e9 * 15.6e12 / steps_s == pytest.approx(400e12, rel=0.1)
 
 
 def test_a_publisher_does_not_vote_on_its_own_runs() -> None:

@@ -38,7 +38,7 @@ def _rates(given: Failures, job: TrainingJob, analytic: bool) -> str:
     sigma = defaults.DEFAULT_STRAGGLER_SIGMA if given.stragglers is None else given.stragglers
     restart_s = (given.restart_s or defaults.DEFAULT_RESTART_S) + (given.detection_s or 0.0)
     loss = defaults.scale_loss_of(given, analytic)
-    size = f", {loss:.0%} lost with every doubling of hosts" if loss else ""
+    size = f", {loss:.0%} lost over many hosts" if loss else ""
     interval = "saved when it loses least" if job.checkpoint_every_s is None else "saved as often as given"
     return (
         f"one in {mtbf_s / 3600:,.0f} h of a device, {format_duration(restart_s)} to go on, checkpoints at "

@@ -24,7 +24,7 @@ from planner.candidates.calendar import RUN
 from planner.candidates.counts import SMALLEST_WINDOW, count_grid, single_device
 from planner.candidates.holding import hold_times
 from planner.candidates.limits import Window, concurrent_sets
-from planner.candidates.offers import LARGEST_DEVICE_COUNT, shape_cap
+from planner.candidates.offers import LARGEST_JOB, shape_cap
 from planner.candidates.program import IntArray, Program, Row, Task, restrict
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
@@ -58,7 +58,7 @@ class Relaxed:
         """Whether a search of the scenario with limits moved tries no number of shapes that is missing here."""
         if scenario.objective[0] == "time" or any(job.mix_within_job for job in scenario.training):
             return False
-        grid = {*range(COMPLETE + 1), *count_grid(LARGEST_DEVICE_COUNT)}
+        grid = {*range(COMPLETE + 1), *count_grid(LARGEST_JOB)}
         jobs = {job.name: job for job in scenario.training}
         return all(tried in grid for name, job in jobs.items() for tried in self._beside_the_grid(scenario, name, job))
 
