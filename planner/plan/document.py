@@ -25,6 +25,7 @@ from planner.plan.rows.crosscheck import cross_checks
 from planner.plan.rows.fleet_cells import fleet_cells
 from planner.plan.rows.given import given_fleet_cells
 from planner.plan.rows.limits import limits_of
+from planner.plan.rows.owned import owned_hours
 from planner.plan.rows.place import usd
 from planner.plan.rows.run import under_way_document
 from planner.plan.rows.term_sources import term_sources
@@ -114,6 +115,9 @@ def build_document(
         "case": scenario.case,
         "sha256": "",
     }
+    hours = owned_hours(candidates, workloads) if has_plan else []
+    if hours:
+        document["owned_hours"] = hours
     if scenario.settings:
         document["settings"] = list(scenario.settings)
     ties = ties_of(candidates, least)

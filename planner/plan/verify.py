@@ -36,6 +36,7 @@ from planner.plan.checks.leaves import leaf_findings
 from planner.plan.checks.limits import limit_findings, limit_table_findings
 from planner.plan.checks.named import named_findings
 from planner.plan.checks.others import alternative_findings, infeasible_findings, single_kind_findings
+from planner.plan.checks.owned import owned_hour_findings
 from planner.plan.checks.plain import plain_findings
 from planner.plan.checks.rules import rule_findings
 from planner.plan.checks.sources import fact_findings, ledger_findings, source_findings
@@ -101,6 +102,7 @@ class Checker:
         yield from ledger_findings(document)
         yield from fact_findings(document, scenario, catalog)
         yield from named_findings(document, scenario, catalog)
+        yield from owned_hour_findings(document, scenario, catalog)
         if not has_plan:
             yield from _nothing(document, scenario)
             return

@@ -172,6 +172,13 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("schedule.use.*", RECOMPUTED, "used.*:int"),
     ("schedule.shares.*", RECOMPUTED, f"pool:str workload:str node_hours:float {_MONEY}"),
     ("owned.*", RECOMPUTED, "shape:str region:str count:int hours:float sunk_microusd:int sunk_usd:float"),
+    ("owned_hours.*", HELD, "place:str shape:str offer:str devices_per_shape:int bought_microusd:int?"),
+    ("owned_hours.*", HELD, "residual_microusd:int? years:float? power_w:float? energy_microusd_per_kwh:int?"),
+    ("owned_hours.*", HELD, "pue:float?"),
+    ("owned_hours.*", RECOMPUTED, "capital_microusd_per_hour:int power_microusd_per_hour:int"),
+    ("owned_hours.*", RECOMPUTED, "staff_microusd_per_hour:int price_microusd_per_hour:int"),
+    ("owned_hours.*", RECOMPUTED, "price_usd_per_device_hour:float cost_microusd:int"),
+    ("owned_hours.*", RECOMPUTED, "capital_microusd:int power_microusd:int staff_microusd:int"),
     ("spend", RECOMPUTED, "workloads_microusd:int topped_up_microusd:int copies_microusd:int"),
     ("spend", RECOMPUTED, "committed_microusd:int variable_microusd:int sunk_microusd:int"),
     ("ties", TOLD, "tolerance:float untold:str"),  # a larger tolerance is said wherever "optimal" is

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from planner.plan.model.amounts import Count, Microusd, Usd
-from planner.plan.model.bought import Bought
+from planner.plan.model.bought import Bought, OwnedHour
 from planner.plan.model.others import (
     Certificate,
     Infeasible,
@@ -176,6 +176,8 @@ class PlanDocument(Bought):
     scenario: dict[str, object]
     "the scenario as resolved: includes, overrides and --set applied"
     scenario_file: str
+    owned_hours: NotRequired[list[OwnedHour]]
+    "owned hardware whose price is given by its parts: what capital, power and staff are of its cost"
     settings: NotRequired[list[str]]
     "the --set texts that made this scenario of its file"
     ties: NotRequired[Ties]
