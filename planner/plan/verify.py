@@ -29,6 +29,7 @@ from planner.plan.checks.calendar import order_findings, schedule_findings
 from planner.plan.checks.cells import training_demand
 from planner.plan.checks.contracts import contract_findings
 from planner.plan.checks.data import data_findings
+from planner.plan.checks.elsewhere import elsewhere_findings
 from planner.plan.checks.findings import TOLERANCE, Finding, Memo, cell_findings, gathered
 from planner.plan.checks.fleet import fleet_cells
 from planner.plan.checks.given import given_alternative_findings, given_findings
@@ -113,6 +114,7 @@ class Checker:
         yield from limit_findings(document, scenario, catalog)
         yield from limit_table_findings(document, scenario, catalog)
         yield from single_kind_findings(document, scenario, catalog)
+        yield from elsewhere_findings(document, scenario, catalog)
         checks = self._checks(document, asked)
         yield from other_plan_findings(document, scenario, checks)
         yield from plain_findings(document, scenario, checks)
