@@ -24,6 +24,7 @@ from planner.catalog.model import Catalog
 from planner.report import escape
 from planner.report.report_document import report_document
 from planner.report.workbook import workbook
+from planner.report.workbook.reserve import reserve_workbook
 from tests.hostile_names import hostile_names
 from tests.plan.test_given_rates import solved as given_rates_plan
 from tests.plan.test_given_rates import write as write_given_rates
@@ -338,6 +339,8 @@ def calculated(tmp_path_factory: pytest.TempPathFactory, shipped: Catalog) -> Pa
         files[-1].write_bytes(book_of(plan, shipped))
     files.append(folder / "owned.xlsx")
     files[-1].write_bytes(book_of(*owned_by_parts()))
+    files.append(folder / "reserve.xlsx")
+    files[-1].write_bytes(reserve_workbook(reserved()))
     changed = openpyxl.load_workbook(folder / "portfolio.xlsx")
     changed["Prices"]["B4"] = 2 * changed["Prices"]["B4"].value
     files.append(folder / "changed.xlsx")
@@ -367,6 +370,24 @@ def test_libreoffice_follows_a_changed_price(calculated: Path, sheets: dict[str,
     for sheet, cell in ours.formulas():
         assert found[sheet][cell].value == pytest.approx(ours.value(sheet, cell), abs=CENT), (sheet, cell)
     ours.change("Prices", "B4", price)
+
+
+def reserved() -> Any:
+    """Six of ten nodes under contract, the others rented; two terms, other futures."""
+    offers = [offer("north/one", 4.0), offer("north/one", 2.5, price_model="commitment_1y", max_shapes=6),
+              offer("north/one", 2.1, price_model="commitment_3y")]  # fmt: skip
+    there = catalog([device()], [shape("north/one")], offers)
+    return api.reserve(scenario([], [fleet("chat", qpm=6000)]), there).document
+
+
+@pytest.mark.campaign
+def test_libreoffice_works_out_what_reserving_saves(calculated: Path) -> None:
+    found = openpyxl.load_workbook(calculated / "reserve.xlsx", data_only=True)
+    ours = Sheet(reserve_workbook(reserved()))
+    places = list(ours.formulas())
+    assert len(places) > 30
+    for sheet, cell in places:
+        assert found[sheet][cell].value == pytest.approx(ours.cached(sheet, cell), abs=CENT), (sheet, cell)
 
 
 @pytest.mark.campaign
