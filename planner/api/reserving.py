@@ -14,6 +14,7 @@ from planner.deadline import Deadline
 from planner.errors import UsageError
 from planner.estimate.market import METERED
 from planner.scenario.schema import Scenario
+from planner.spelling import closest
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract
@@ -68,8 +69,9 @@ def reserve(
     catalog = catalog or catalog_of(scenario)
     for term in terms:
         if term not in COMMITMENTS:
-            hint = "one of: " + ", ".join(COMMITMENTS)
-            raise UsageError.of("unknown-value", f"'{term}' is no commitment", hint=hint)
+            near = closest(term, COMMITMENTS) or [one for one in COMMITMENTS if term and one.endswith(term)]
+            hint = (f"did you mean {near[0]}? " if near else "") + "one of: " + ", ".join(COMMITMENTS)
+            raise UsageError.of("unknown-value", f"'{term[:40]}' is no commitment", hint=hint)
     options: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": time_limit_s, "threads": threads}
     options |= {"seed": seed, "allow_suspect": allow_suspect}
     rented = [model for model in scenario.hardware.pricing if model in METERED] or ["on_demand"]

@@ -28,19 +28,12 @@ class ReserveForm(StrEnum):
     xlsx = "xlsx"
 
 
-class Commitment(StrEnum):
-    """What one can commit to."""
-
-    commitment_1y = "commitment_1y"
-    commitment_3y = "commitment_3y"
-    block = "block"
-
-
 def reserve(
     frame: Frame,
     scenario: options.ScenarioFile = None,
     term: Annotated[
-        list[Commitment] | None, typer.Option("--term", help="Kind of commitment; default 1 and 3 years; repeatable.")
+        list[str] | None,
+        typer.Option("--term", metavar="MODEL", help="commitment_1y, commitment_3y, block; repeatable."),
     ] = None,
     otherwise: Annotated[
         bool, typer.Option("--otherwise/--no-otherwise", help="Also less demand, lower prices, an early end.")
@@ -75,7 +68,7 @@ def reserve(
 
     asked |= {"threads": threads, "seed": seed, "allow_suspect": allow_suspect, "otherwise": otherwise}
     if term:
-        asked["terms"] = [one.value for one in term]
+        asked["terms"] = term
     started = time.monotonic()
     with on_time(deadline), frame.progress(f"weighing commitments for {question.name}"):
         found = api.reserve(question, catalog, **asked)

@@ -211,3 +211,14 @@ def test_the_page_is_a_section_and_escapes_names() -> None:
     text = " ".join(one.text for one in page.elements)
     assert "All terms and starts at once" in text
     assert "$105,120" in text
+
+
+@pytest.mark.parametrize(
+    ("term", "hint"), [("1y", "did you mean commitment_1y?"), ("commitment-3y", "did you mean"), ("weekly", "one of")]
+)
+def test_a_term_that_nobody_sells_is_told_in_our_words(run: Run, term: str, hint: str) -> None:
+    answer = run("reserve", "scenarios/gpt2-xl.yaml", "--term", term)
+    assert answer.code == 2
+    assert f"'{term}' is no commitment" in answer.err
+    assert hint in answer.err
+    assert "Value error" not in answer.err

@@ -56,7 +56,7 @@ def random_question(draw: random.Random) -> Scenario:
                    deadline=f"{draw.randint(2, 60)} days")  # fmt: skip
         for name in ("recompute", "sharding", "global_batch", "sequence_length"):
             del work[name]
-        return scenario([work], hardware=hardware)
+        return scenario([work], hardware=hardware, horizon="60 days")
     serves = {"name": "chat", "model": draw.choice(MODELS[1:]), "qpm": draw.randint(5, 600),
               "input_tokens": draw.randint(50, 2000), "output_tokens": draw.randint(20, 500)}  # fmt: skip
     return scenario([], [serves], hardware=hardware)
@@ -107,6 +107,42 @@ def _others_sell(row: Any, asked: Scenario) -> bool:
         if not sold:
             return False
     return True
+
+
+@pytest.mark.parametrize(("case", "provider"), [(None, "aws"), ("azure", "azure"), ("gcp", "gcp")])
+def test_the_shipped_example_commits_where_it_pays(case: str | None, provider: str) -> None:
+    """At each large cloud: what is chosen is under a commitment that was seen, and cheaper than all on demand."""
+    asked = api.load_scenario("scenarios/reserve.yaml", case=case)
+    document: Any = api.solve(asked, SHIPPED).document
+    assert document["status"] == "optimal"
+    assert errors(document, SHIPPED) == []
+    assert {contract["provider"] for contract in document["contracts"]} == {provider}
+    for contract in document["contracts"]:
+        kept = OFFERS[contract["offer"]]
+        assert kept.price_model in ("commitment_1y", "commitment_3y")
+        assert kept.provenance.as_of
+        assert kept.provenance.source
+        assert kept.provenance.status == "seen"
+    rented: Any = api.solve(asked.with_({"hardware.pricing": ["on_demand"]}), SHIPPED).document
+    assert document["summary"]["cost_microusd"] < 0.8 * rented["summary"]["cost_microusd"]
+
+
+def test_commitments_that_ship() -> None:
+    """Of NVIDIA devices, each with source and date, of three providers and more."""
+    kept = [
+        one for one in SHIPPED.offers
+        if one.price_model in ("commitment_1y", "commitment_3y", "block")
+        and SHIPPED.devices[SHIPPED.shapes[one.shape].device].vendor == "nvidia"
+    ]  # fmt: skip
+    assert all(one.provenance.source and one.provenance.as_of for one in kept)
+    assert len(kept) >= 150
+    assert len({one.provider for one in kept}) >= 3
+
+
+def test_every_offer_has_a_date_or_an_interval() -> None:
+    assert [
+        one.id for one in SHIPPED.offers if not one.provenance.as_of and not (one.not_before and one.not_after)
+    ] == []
 
 
 SEEN = Provenance(source="a page", as_of="2026-11-20", status="seen")
