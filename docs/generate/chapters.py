@@ -131,6 +131,7 @@ CHAPTERS = (
             "preemption",
             "scale",
             "billing",
+            "ownership",
         ),
     ),
     Chapter(

@@ -109,7 +109,18 @@ MAPPINGS = {
         "Hardware",
         'What may be used, on which terms. Everything else is filtered out and counted under "Not considered".',
     ),
-    "Owned": ("Owned hardware", "Machines that are there: their running cost counts, what they cost anyway does not."),
+    "Owned": (
+        "Owned hardware",
+        "Machines that are there: their running cost counts, what they cost anyway (`sunk`) does not. One `price`, or "
+        "its parts in place of it: `capital`, `power`, `staff`, each of one shape; the plan tells what of the cost is "
+        "which.",
+    ),
+    "Capital": (
+        "Capital of owned hardware",
+        "(price − residual) / (years × 8760 h) is paid for every hour that it is used; hours in which it stands idle "
+        "are in no plan. Not beside `sunk`: what was paid counts once.",
+    ),
+    "Energy": ("Power of owned hardware", "watts × pue × price of a kWh is paid for every hour that it is used."),
     "Quota": ("Quotas", "At least one of `max_devices` and `max_shapes`; what is left out matches everything."),
     "BetweenZones": ("Networks between zones", "For a job that may be mixed over zones; without it, it is not."),
     "Discount": ("Discounts", "What is left out matches everything."),

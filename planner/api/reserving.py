@@ -14,13 +14,15 @@ from planner.deadline import Deadline
 from planner.errors import UsageError
 from planner.estimate.market import METERED
 from planner.scenario.schema import Scenario
+from planner.spelling import closest
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract
     from planner.plan.model.plan import PlanDocument
-    from planner.plan.reserve.model import Otherwise, Reserved, Term
+    from planner.plan.reserve.model import Otherwise, Reserved, Term, Together
 
 COMMITMENTS = ("commitment_1y", "commitment_3y", "block")
+QUARTER_HOURS = 2190.0  # of commitments that may begin at other times: a plan decides these quarter by quarter
 FALL = 0.3  # of demand, and of prices
 BLOCK_HOURS = 8760.0  # a year of load, which blocks of days or months are taken in
 
@@ -40,7 +42,8 @@ def reserve(
 ) -> Reserve:
     """What to reserve and what to leave on demand, for each kind of commitment, and where each breaks even.
 
-    The load of a fleet is taken to go on for the term; jobs run once. A scenario with periods keeps its horizon.
+    The load of a fleet is taken to go on for the term; jobs run once. A scenario with periods keeps its horizon. Where
+    several kinds are offered, one program also decides over all of them and when each begins.
 
     Parameters
     ----------
@@ -66,8 +69,9 @@ def reserve(
     catalog = catalog or catalog_of(scenario)
     for term in terms:
         if term not in COMMITMENTS:
-            hint = "one of: " + ", ".join(COMMITMENTS)
-            raise UsageError.of("unknown-value", f"'{term}' is no commitment", hint=hint)
+            near = closest(term, COMMITMENTS) or [one for one in COMMITMENTS if term and one.endswith(term)]
+            hint = (f"did you mean {near[0]}? " if near else "") + "one of: " + ", ".join(COMMITMENTS)
+            raise UsageError.of("unknown-value", f"'{term[:40]}' is no commitment", hint=hint)
     options: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": time_limit_s, "threads": threads}
     options |= {"seed": seed, "allow_suspect": allow_suspect}
     rented = [model for model in scenario.hardware.pricing if model in METERED] or ["on_demand"]
@@ -78,7 +82,43 @@ def reserve(
     rows = break_evens(asked, catalog, taken, suspect=allow_suspect)
     offered = {row["price_model"] for row in rows}
     found = [_term(scenario, catalog, term, rented, otherwise, options) for term in taken if term in offered]
-    return Reserve(document=reserve_document(scenario, catalog, rows, found))
+    together = _together(scenario, catalog, found, rented, options) if len(found) > 1 else None
+    return Reserve(document=reserve_document(scenario, catalog, rows, found, together))
+
+
+def _together(
+    scenario: Scenario, catalog: Catalog, terms: Sequence[Term], rented: Sequence[str], options: Mapping[str, Any]
+) -> Together:
+    """One program in which every kind of commitment may be taken, from the begin of any period."""
+    models = [term["price_model"] for term in terms]
+    hours = max(term["term_hours"] for term in terms)
+    changes: dict[str, Any] = {"hardware.pricing": [*rented, *models]}
+    if scenario.periods_s is None:
+        changes |= {"horizon": f"{hours:.17g} h", "periods": f"{QUARTER_HOURS:g} h", "hardware.beyond_horizon": "full"}
+    asked = scenario.with_(changes)
+    chosen = Session(asked, catalog, **options).solve().document
+    cost = _cost(chosen)
+    before = next(term["on_demand_microusd"] for term in terms if term["term_hours"] == hours)
+    bought = [contract for contract in chosen["contracts"] if contract["kind"] in models]
+    return {
+        "horizon_hours": asked.horizon_s / 3600.0,
+        "period_hours": (asked.periods_s or 0.0) / 3600.0,
+        "status": chosen["status"],
+        "proven": chosen["certificate"] is not None and chosen["status"] == "optimal",
+        "cost_microusd": cost,
+        "on_demand_microusd": before,
+        "saved_microusd": before - cost if cost is not None and before is not None else None,
+        "reserved": [
+            {
+                **_reserved(contract),
+                "price_model": contract["kind"],
+                "start_hours": contract["start_hours"],
+                "start_date": contract["start_date"],
+                "term_hours": contract["term_hours"],
+            }
+            for contract in bought
+        ],
+    }
 
 
 def _term(

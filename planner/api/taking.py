@@ -75,4 +75,5 @@ def catalog_of(
     price
         Prices of a device-hour: "h100-sxm=$2.50/h".
     """
-    return load_priced(hardware or scenario_of(scenario).hardware.catalog, OwnPrices.of(prices, price))
+    scenario = scenario_of(scenario)
+    return load_priced(hardware or scenario.hardware.catalog, OwnPrices.of(prices, price, scenario.rates))

@@ -15,8 +15,10 @@ from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
 from planner.catalog.regions import region_matches
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.market import METERED, is_own_contract
+from planner.estimate.ownership import hourly_of
 from planner.estimate.resolve import inter_node_rate, usable_bytes
-from planner.scenario.schema import Hardware, Owned, Quota, Scenario, SiteLimit
+from planner.scenario.owned import Owned
+from planner.scenario.schema import Hardware, Quota, Scenario, SiteLimit
 
 OWNED = "owned"
 FABRIC_BYTES_PER_S = 100e9 / 8  # of each device, one way, from which on guides stretch a replica over machines
@@ -200,7 +202,7 @@ def _owned_site(index: int, owned: Owned, catalog: Catalog, hardware: Hardware) 
         country="",
         shape=shape.id,
         price_model=OWNED,
-        price_microusd_per_hour=owned.price_microusd_per_hour,
+        price_microusd_per_hour=hourly_of(owned).price_microusd,
         max_shapes=owned.count,
         provenance=Provenance(source="scenario", as_of="", status="user"),
     )

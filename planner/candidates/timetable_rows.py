@@ -20,7 +20,8 @@ from planner.candidates.program import IntArray, Row
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Offer
 from planner.estimate.market import CAP, is_own_contract
-from planner.scenario.schema import Owned, Scenario
+from planner.scenario.owned import Owned
+from planner.scenario.schema import Scenario
 from planner.units import format_duration
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from planner.catalog.reading import Problems, Row, is_date, open_csv
 from planner.errors import UsageError
 from planner.files import StrPath
 from planner.spelling import closest
-from planner.units import UnitError, format_money_rate, parse_price
+from planner.units import NO_RATES, Rates, UnitError, format_money_rate, parse_price
 
 NEEDED = ("offer", PRICE, "as_of")
 _REST = tuple(name for name in (*REQUIRED, *OPTIONAL) if name not in NEEDED)
@@ -36,9 +36,10 @@ class OwnPrices:
     until: str = ""  # ISO date: only prices of that day or earlier
     files: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()  # "h100-sxm=$2.50/h"
+    rates: Rates = NO_RATES  # of the scenario, for prices in other currencies
 
     @classmethod
-    def of(cls, prices: Iterable[str] | None, price: Iterable[str] | None) -> OwnPrices:
+    def of(cls, prices: Iterable[str] | None, price: Iterable[str] | None, rates: Rates = NO_RATES) -> OwnPrices:
         """From what stands after `--prices` (a date or files) and `--price`.
 
         Raises
@@ -51,14 +52,14 @@ class OwnPrices:
         if len(dates) > 1:
             raise UsageError.of("two-dates", f"prices of which day? --prices {' and '.join(dates)}", hint="give one")
         files = tuple(text for text in given if text not in dates)
-        return cls(until=dates[0] if dates else "", files=files, devices=tuple(price or ()))
+        return cls(until=dates[0] if dates else "", files=files, devices=tuple(price or ()), rates=rates)
 
     @classmethod
-    def from_flags(cls, flags: Iterable[str]) -> OwnPrices:
+    def from_flags(cls, flags: Iterable[str], rates: Rates = NO_RATES) -> OwnPrices:
         """From the flags that a plan records."""
         pairs = [flag.partition(" ") for flag in flags]
         prices = [text for name, _, text in pairs if name == "--prices"]
-        return cls.of(prices, [text for name, _, text in pairs if name == "--price"])
+        return cls.of(prices, [text for name, _, text in pairs if name == "--price"], rates)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -84,7 +85,7 @@ def load_priced(path: StrPath | None = None, own: OwnPrices = NO_OWN_PRICES) -> 
     for file in own.files:
         catalog = with_price_file(catalog, file, until=own.until)
     for text in own.devices:
-        catalog = with_device_price(catalog, text)
+        catalog = with_device_price(catalog, text, own.rates)
     return replace(catalog, own_prices=own.flags) if own.flags else catalog
 
 
@@ -137,12 +138,12 @@ _CHANGE = re.compile(r"([+-]) *([0-9]+(?:\.[0-9]+)?) *%")
 MOST_RISE = 10.0  # times the price that a rise may put on it
 
 
-def with_device_price(catalog: Catalog, text: str) -> Catalog:
+def with_device_price(catalog: Catalog, text: str, rates: Rates = NO_RATES) -> Catalog:
     """The catalog with another price of a device-hour: "h100-sxm=$2.50/h", or "h100-sxm@spot=$1.10/h".
 
     Offers on demand of every device that the pattern covers, or those of the price model after the @, cost that
     much a device. "h100-*=+20%" and "aws:*=-10%" change prices by a share: those of devices, or of offers by their
-    ids, on every price model unless one is named.
+    ids, on every price model unless one is named. A price in another currency counts at the scenario's rate.
 
     Raises
     ------
@@ -152,7 +153,7 @@ def with_device_price(catalog: Catalog, text: str) -> Catalog:
     changed_by = _CHANGE.fullmatch(text.partition("=")[2].strip())
     if changed_by:
         return _with_change(catalog, text.partition("=")[0].strip(), changed_by)
-    pattern, model, price = _asked(text)
+    pattern, model, price = _asked(text, rates)
     said = f"{pattern}@{model}={format_money_rate(price, exact=True)}"
     provenance = Provenance(source=f"--price {said}", as_of="", status="user")
     ids = {device.id for device in catalog.devices.values() if device_matches(device, pattern)}
@@ -204,7 +205,7 @@ def _with_change(catalog: Catalog, asked: str, change: re.Match[str]) -> Catalog
     return _with_offers(catalog, {offer.id: offer for offer in catalog.offers} | changed)
 
 
-def _asked(text: str) -> tuple[str, str, int]:
+def _asked(text: str, rates: Rates) -> tuple[str, str, int]:
     """Device pattern, price model and micro-USD a device-hour of "DEVICE@MODEL=PRICE"."""
     left, equals, right = text.partition("=")
     pattern, _, model = left.strip().partition("@")
@@ -215,10 +216,9 @@ def _asked(text: str) -> tuple[str, str, int]:
         hint = "one of: " + ", ".join(PRICE_MODELS)
         raise UsageError.of("unknown-value", f"--price: there is no price model '{model[:40]}'", hint=hint)
     try:
-        price = parse_price(right.strip(), field="--price")
+        price = parse_price(right.strip(), field="--price", rates=rates)
     except UnitError as error:
-        hint = "write it in dollars" if error.reference == "mixed-currency" else error.hint
-        raise UsageError.of(error.reference, error.message, hint=hint) from None
+        raise UsageError.of(error.reference, error.message, hint=error.hint) from None
     if not is_price(price):
         hint = "what costs nothing belongs under hardware.owned"
         raise UsageError.of("bad-price", f"--price {text[:80]} is no price of an hour", hint=hint)

@@ -12,6 +12,7 @@ from planner.cli.frame import Form, Frame, command, usage
 if TYPE_CHECKING:
     from planner.catalog.importers.imported import Imported
     from planner.catalog.model import Catalog
+    from planner.catalog.refresh import Refreshed
 
 app = typer.Typer(help="Devices, shapes and offers, with source and date.", no_args_is_help=True)
 
@@ -219,6 +220,87 @@ def import_gpuhunt(
     _imported(frame, found, None if hardware else catalog, output, out, into)
 
 
+Lists = Annotated[list[str], typer.Argument(metavar="FILES", help="Price lists that you have downloaded.")]
+
+
+def refresh(
+    frame: Frame,
+    files: Lists,
+    output: options.Output = Form.table,
+    out: options.OutFile = None,
+    into: Annotated[
+        str | None,
+        typer.Option("--into", metavar="FOLDER", help="Write a catalog there that extends the packaged one."),
+    ] = None,
+    as_of: AsOf = "",
+    provider: Annotated[
+        str, typer.Option("--provider", metavar="NAME", help="Whose prices, where no file or folder says it.")
+    ] = "",
+    price_model: Annotated[
+        str, typer.Option("--price-model", metavar="MODEL", help="On which terms, where no file says it.")
+    ] = "",
+    rate: Annotated[
+        list[str] | None,
+        typer.Option("--rate", metavar="CODE=USD", help="Dollars for one EUR, as EUR=1.08; repeatable."),
+    ] = None,
+    tax: Annotated[str, typer.Option("--tax", metavar="TEXT", help="Of the prices: excluded, or included:19%.")] = "",
+    whole: Annotated[
+        bool, typer.Option("--whole", help="The lists are complete: what they lack is sold no more.")
+    ] = False,
+    source: Source = "",
+    hardware: options.HardwareFolder = None,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 7 when anything changed.")] = False,
+) -> None:
+    """Show what downloaded price lists change: new, gone, dearer, cheaper; write it as a catalog of your own."""
+    from planner.catalog.importers.terms import ListTerms
+    from planner.catalog.load import load_catalog
+    from planner.catalog.refresh import read_list, refreshed
+    from planner.report.refreshed import render_refreshed
+
+    catalog, terms = load_catalog(hardware), ListTerms.of(tuple(rate or ()), tax)
+    given: dict[str, str] = {"provider": provider, "price_model": price_model, "source": source, **_dates(as_of)}
+    found = [read_list(file, catalog, terms, **given) for file in files]
+    changes = refreshed(found, catalog)
+    told = [] if as_of else ["the prices have no date: --as-of says of which day they are"]
+    if changes.gone and not whole:
+        told.append(f"{len(changes.gone):,} offers that the lists lack stay; --whole takes them out")
+    written = _refreshed(found, changes, into, whole, told) if into else []
+    view = frame.view(out) | {"written": ", ".join(written), "told": told, "full": frame.verbose > 0}
+    frame.emit(render_refreshed(changes, found, output.value, **view), out)
+    changed = changes.new or changes.dearer or changes.cheaper or (whole and changes.gone)
+    raise typer.Exit(7 if exit_code and changed else 0)
+
+
+def _refreshed(found: list[Imported], changes: Refreshed, into: str, whole: bool, told: list[str]) -> list[str]:
+    """Write the lists as a catalog that extends the packaged one; what is there already is the user's own."""
+    from pathlib import Path
+
+    from planner.catalog.importers.imported import merged
+    from planner.catalog.refresh import overlay_text
+    from planner.files import write_text
+
+    written = []
+    for name, text in merged(found).items():
+        written.append(f"{into}/offers/{name}.csv")
+        write_text(written[-1], text)
+    if not written:
+        told.append("no row became an offer: nothing was written")
+        return []
+    if Path(into, "catalog.yaml").exists():
+        told.append(
+            f"{into}/catalog.yaml is there already and stays as it is"
+            + (
+                f": take out of it what is gone yourself ({len(changes.gone):,} offers)"
+                if whole and changes.gone
+                else ""
+            )
+        )
+    else:
+        written.append(f"{into}/catalog.yaml")
+        write_text(written[-1], overlay_text(changes, Path(into).resolve().name, whole=whole))
+    return written
+
+
 def _dates(text: str) -> dict[str, str]:
     """The date of the prices, where it is known, and the day on which they are copied."""
     from planner.catalog.reading import is_date
@@ -271,5 +353,10 @@ def register(parent: typer.Typer) -> None:
     gpuhunt = ("plan catalog import gpuhunt catalog/", "plan catalog import gpuhunt catalog/ --into my-hardware")
     command(imports, "skypilot", examples=skypilot)(import_skypilot)
     command(imports, "gpuhunt", examples=gpuhunt)(import_gpuhunt)
+    refreshing = (
+        "plan catalog refresh catalogs/v8/lambda/vms.csv --as-of 2026-11-21",
+        "plan catalog refresh azure.json --rate EUR=1.08 --tax excluded --into my-hardware --as-of 2026-11-21",
+    )
+    command(app, "refresh", examples=refreshing)(refresh)
     app.add_typer(imports, name="import")
     parent.add_typer(app, name="catalog")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from planner.catalog.model import Catalog
     from planner.cli.frame import Frame
     from planner.scenario.schema import Scenario
+    from planner.units import Rates
 
 DEFAULT_SCENARIO = "scenario.yaml"
 _SNIFFED_BYTES = 1_000_000
@@ -111,7 +112,8 @@ def load(
     scenario = load_scenario(source, settings=tuple(settings or ()), case=case)
     if frame is not None:
         _tell_which(frame, source, scenario.file)
-    return scenario, load_catalog(hardware or scenario.hardware.catalog, prices=prices, price=price, frame=frame)
+    folder = hardware or scenario.hardware.catalog
+    return scenario, load_catalog(folder, prices=prices, price=price, rates=scenario.rates, frame=frame)
 
 
 def _tell_which(frame: Frame, given: str, file: str) -> None:
@@ -129,15 +131,17 @@ def load_catalog(
     *,
     prices: Sequence[str] | None = None,
     price: Sequence[str] | None = None,
+    rates: Rates | None = None,
     frame: Frame | None = None,
 ) -> Catalog:
     """The catalog of a folder or frozen file, else the packaged one, at the prices of --prices and --price.
 
-    With a frame, it is told on stderr when the prices have gone stale.
+    With a frame, it is told on stderr when the prices have gone stale; `rates` are those of the scenario.
     """
     from planner.catalog.own_prices import OwnPrices, load_priced
+    from planner.units import NO_RATES
 
-    catalog = load_priced(hardware, OwnPrices.of(prices, price))
+    catalog = load_priced(hardware, OwnPrices.of(prices, price, rates or NO_RATES))
     if frame is not None:
         tell_age(frame, catalog)
     return catalog

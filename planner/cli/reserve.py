@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from planner.cli import options
-from planner.cli.frame import Frame, command
+from planner.cli.frame import Frame, command, usage
 from planner.cli.interrupts import on_time
 from planner.cli.quantities import deadline_of, share_of
+
+if TYPE_CHECKING:
+    from planner.plan.reserve.model import ReserveDocument
 
 
 class ReserveForm(StrEnum):
@@ -21,21 +24,16 @@ class ReserveForm(StrEnum):
     json = "json"
     csv = "csv"
     md = "md"
-
-
-class Commitment(StrEnum):
-    """What one can commit to."""
-
-    commitment_1y = "commitment_1y"
-    commitment_3y = "commitment_3y"
-    block = "block"
+    html = "html"
+    xlsx = "xlsx"
 
 
 def reserve(
     frame: Frame,
     scenario: options.ScenarioFile = None,
     term: Annotated[
-        list[Commitment] | None, typer.Option("--term", help="Kind of commitment; default 1 and 3 years; repeatable.")
+        list[str] | None,
+        typer.Option("--term", metavar="MODEL", help="commitment_1y, commitment_3y, block; repeatable."),
     ] = None,
     otherwise: Annotated[
         bool, typer.Option("--otherwise/--no-otherwise", help="Also less demand, lower prices, an early end.")
@@ -65,23 +63,46 @@ def reserve(
             scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame
         )
         from planner import api
+    from planner.report.escape import file_stem
     from planner.report.reserve import render_reserve
 
     asked |= {"threads": threads, "seed": seed, "allow_suspect": allow_suspect, "otherwise": otherwise}
     if term:
-        asked["terms"] = [one.value for one in term]
+        asked["terms"] = term
     started = time.monotonic()
     with on_time(deadline), frame.progress(f"weighing commitments for {question.name}"):
         found = api.reserve(question, catalog, **asked)
     elapsed_s = time.monotonic() - started
-    frame.emit(render_reserve(found.document, output.value, elapsed_s=elapsed_s, **frame.view(out)), out)
+    if output in (ReserveForm.html, ReserveForm.xlsx):
+        _write(frame, found.document, output, out or f".plan/{file_stem(question.name)}.reserve.{output.value}")
+    else:
+        frame.emit(render_reserve(found.document, output.value, elapsed_s=elapsed_s, **frame.view(out)), out)
     raise typer.Exit(found.exit_code)
+
+
+def _write(frame: Frame, document: ReserveDocument, form: ReserveForm, path: str) -> None:
+    """A page or a workbook, as a file; a page also on stdout."""
+    from planner import files
+    from planner.report.reserve_html import render_reserve_page
+    from planner.report.workbook.reserve import reserve_workbook
+
+    if form is ReserveForm.html:
+        page = render_reserve_page(document)
+        if path == "-":
+            frame.emit(page)
+            return
+        files.write_text(path, page)
+    elif path == "-":
+        raise usage("binary-output", "a workbook is no text", "--out FILE.xlsx")
+    else:
+        files.write_bytes(path, reserve_workbook(document))
+    frame.emit(f"wrote {path}\n")
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
     examples = (
         "plan reserve scenarios/chat-fleet.yaml --set hardware.providers=aws",
-        "plan reserve scenarios/chat-fleet.yaml --term commitment_1y -o json",
+        "plan reserve scenarios/chat-fleet.yaml --term commitment_1y -o xlsx --out reserve.xlsx",
     )
     command(app, "reserve", examples=examples)(reserve)

@@ -22,9 +22,11 @@ from planner.plan.rows.allocations import allocations_of
 from planner.plan.rows.bands import budget_warnings, cost_band, margins_document, workload_band
 from planner.plan.rows.calendar import calendar_document
 from planner.plan.rows.crosscheck import cross_checks
+from planner.plan.rows.elsewhere import elsewhere_of
 from planner.plan.rows.fleet_cells import fleet_cells
 from planner.plan.rows.given import given_fleet_cells
 from planner.plan.rows.limits import limits_of
+from planner.plan.rows.owned import owned_hours
 from planner.plan.rows.place import usd
 from planner.plan.rows.run import under_way_document
 from planner.plan.rows.term_sources import term_sources
@@ -114,6 +116,12 @@ def build_document(
         "case": scenario.case,
         "sha256": "",
     }
+    elsewhere = elsewhere_of(candidates, workloads) if has_plan else []
+    if elsewhere:
+        document["elsewhere"] = elsewhere
+    hours = owned_hours(candidates, workloads) if has_plan else []
+    if hours:
+        document["owned_hours"] = hours
     if scenario.settings:
         document["settings"] = list(scenario.settings)
     ties = ties_of(candidates, least)

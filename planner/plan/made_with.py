@@ -11,6 +11,8 @@ from planner.catalog.own_prices import OwnPrices, load_priced
 from planner.errors import InputError
 from planner.files import demand_inside
 from planner.scenario.load import parse_scenario
+from planner.scenario.schema import Scenario
+from planner.units import NO_RATES
 
 
 def catalog_of_plan(
@@ -38,12 +40,14 @@ def catalog_of_plan(
     InputError, UsageError
         The catalog or a file of prices is gone or invalid.
     """
-    own = OwnPrices.of(prices, price)
+    scenario = _scenario(plan)
+    rates = NO_RATES if scenario is None else scenario.rates
+    own = OwnPrices.of(prices, price, rates)
     if not own.flags:
-        own = OwnPrices.from_flags(_recorded(plan))
+        own = OwnPrices.from_flags(_recorded(plan), rates)
         for file in own.files:
             _demand_inside(file)
-    return load_priced(hardware or _named(plan), own)
+    return load_priced(hardware or (scenario.hardware.catalog if scenario is not None else None), own)
 
 
 def _demand_inside(file: str) -> None:
@@ -64,10 +68,9 @@ def _recorded(plan: Mapping[str, Any]) -> list[str]:
     return [flag for flag in flags if isinstance(flag, str)] if isinstance(flags, list) else []
 
 
-def _named(plan: Mapping[str, Any]) -> str | None:
-    """The folder that its scenario names, seen from the scenario's file; None: the packaged catalog."""
+def _scenario(plan: Mapping[str, Any]) -> Scenario | None:
+    """The scenario of a plan, its paths seen from the scenario's file; None where it cannot be read."""
     try:
-        scenario = parse_scenario(json.dumps(plan["scenario"]), file=plan["scenario_file"])
+        return parse_scenario(json.dumps(plan["scenario"]), file=plan["scenario_file"])
     except (InputError, LookupError, TypeError, ValueError, RecursionError):  # what is wrong, `verify` says
         return None
-    return scenario.hardware.catalog

@@ -29,6 +29,7 @@ from planner.plan.checks.calendar import order_findings, schedule_findings
 from planner.plan.checks.cells import training_demand
 from planner.plan.checks.contracts import contract_findings
 from planner.plan.checks.data import data_findings
+from planner.plan.checks.elsewhere import elsewhere_findings
 from planner.plan.checks.findings import TOLERANCE, Finding, Memo, cell_findings, gathered
 from planner.plan.checks.fleet import fleet_cells
 from planner.plan.checks.given import given_alternative_findings, given_findings
@@ -36,6 +37,7 @@ from planner.plan.checks.leaves import leaf_findings
 from planner.plan.checks.limits import limit_findings, limit_table_findings
 from planner.plan.checks.named import named_findings
 from planner.plan.checks.others import alternative_findings, infeasible_findings, single_kind_findings
+from planner.plan.checks.owned import owned_hour_findings
 from planner.plan.checks.plain import plain_findings
 from planner.plan.checks.rules import rule_findings
 from planner.plan.checks.sources import fact_findings, ledger_findings, source_findings
@@ -101,6 +103,7 @@ class Checker:
         yield from ledger_findings(document)
         yield from fact_findings(document, scenario, catalog)
         yield from named_findings(document, scenario, catalog)
+        yield from owned_hour_findings(document, scenario, catalog)
         if not has_plan:
             yield from _nothing(document, scenario)
             return
@@ -111,6 +114,7 @@ class Checker:
         yield from limit_findings(document, scenario, catalog)
         yield from limit_table_findings(document, scenario, catalog)
         yield from single_kind_findings(document, scenario, catalog)
+        yield from elsewhere_findings(document, scenario, catalog)
         checks = self._checks(document, asked)
         yield from other_plan_findings(document, scenario, checks)
         yield from plain_findings(document, scenario, checks)

@@ -20,14 +20,15 @@ def render_imported(
 ) -> str:
     """The outcome in every output format; `full` lists every row that was left out."""
     if form == "json":
-        return json.render({"written": written, "files": [_document(one) for one in found]})
+        return json.render({"written": written, "files": [imported_document(one) for one in found]})
     if form == "csv":
-        return csv.render(_skipped(found), ["file", "line", "what", "reason"])
+        return csv.render(skipped_rows(found), ["file", "line", "what", "reason"])
     blocks = list(_blocks(found, written, full))
     return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
 
 
-def _document(one: Imported) -> dict[str, object]:
+def imported_document(one: Imported) -> dict[str, object]:
+    """What became of a file."""
     return {
         "file": one.file,
         "provider": one.provider,
@@ -39,7 +40,8 @@ def _document(one: Imported) -> dict[str, object]:
     }
 
 
-def _skipped(found: Sequence[Imported]) -> list[dict[str, object]]:
+def skipped_rows(found: Sequence[Imported]) -> list[dict[str, object]]:
+    """Every row that was left out, with its reason."""
     return [
         {"file": one.file, "line": skip.line, "what": skip.what, "reason": skip.reason}
         for one in found
@@ -66,7 +68,7 @@ def _blocks(found: Sequence[Imported], written: str, full: bool) -> list[Block]:
             rows=[(reason, f"{count:,}") for reason, count in reasons(found).items()],
         ),
     ]
-    skipped = _skipped(found)
+    skipped = skipped_rows(found)
     if full and skipped:
         lines = [(str(row["what"]), str(row["reason"]), f"{row['file']}:{row['line']}") for row in skipped]
         blocks.append(Grid(columns=columns("Row left out", "Because", "Where"), rows=lines))

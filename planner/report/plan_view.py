@@ -14,6 +14,7 @@ from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
+from planner.report.elsewhere_words import elsewhere_lines
 from planner.report.others_view import others_blocks
 from planner.report.schedule_view import schedule_blocks
 from planner.report.uncertain_view import uncertain_blocks
@@ -201,7 +202,8 @@ def alternative_grid(document: PlanDocument, full: bool) -> Block:
 
 
 def _single_kind(document: PlanDocument) -> Block:
-    return Lines(lines=tuple(words.single_kind(document)))
+    """What one kind of device alone costs, and what the same devices cost at other sellers."""
+    return Lines(lines=(*words.single_kind(document), *elsewhere_lines(document)))
 
 
 def rejected_grid(document: PlanDocument, full: bool) -> Grid:

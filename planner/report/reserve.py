@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner import units
-from planner.plan.reserve.model import BreakEven, Otherwise, ReserveDocument, Term
+from planner.plan.reserve.model import BreakEven, Otherwise, ReserveDocument, Term, Together
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Lines, columns
 
@@ -30,6 +30,8 @@ def reserve_blocks(document: ReserveDocument, *, elapsed_s: float | None = None)
     blocks: list[Block] = [_title(document), _headline(document, elapsed_s)]
     if document["terms"]:
         blocks.append(_decisions(document["terms"]))
+    if document["together"]:
+        blocks.append(_together(document["together"]))
     if any(term["otherwise"] for term in document["terms"]):
         blocks.append(_futures(document["terms"]))
     if document["break_evens"]:
@@ -86,6 +88,30 @@ def _decisions(terms: list[Term]) -> Block:
     heads = columns("Term", "Reserve", ">All rented", ">With it", ">Saves", "Proven")
     note = "the load of fleets goes on for the whole term; what is not reserved is rented"
     return Grid(title="What to reserve", columns=heads, rows=rows, notes=(note,))
+
+
+def _together(found: Together) -> Block:
+    rows = [
+        [
+            f"{row['nodes']} × {row['shape']} in {row['region']}",
+            NAMES.get(row["price_model"], row["price_model"]),
+            row["start_date"] or (f"hour {row['start_hours']:,.0f}" if row["start_hours"] else "the begin"),
+            f"{row['term_hours'] / 24:,.0f} days",
+            _money(row["fee_microusd"]),
+            "" if row["used"] is None else f"{row['used']:.0%}",
+        ]
+        for row in found["reserved"]
+    ]
+    over = f"over {found['horizon_hours'] / 24:,.0f} days, decided every {found['period_hours'] / 24:,.0f}"
+    if found["saved_microusd"] is None or found["on_demand_microusd"] is None:
+        note = f"{over}: {found['status']}"
+    else:
+        saved = f"{_money(found['cost_microusd'])} against {_money(found['on_demand_microusd'])} all rented"
+        note = f"{over}: {saved}, {'proven' if found['proven'] else found['status']}"
+    heads = columns("All terms together", "Kind", "From", ">For", ">Fee", ">Used")
+    return Grid(
+        title="All terms and starts at once", columns=heads, rows=rows or [["nothing", *[""] * 5]], notes=(note,)
+    )
 
 
 def _futures(terms: list[Term]) -> Block:

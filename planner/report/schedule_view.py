@@ -239,6 +239,31 @@ def spend_lines(document: PlanDocument) -> Iterator[str]:
             words.money(document, spend[name]) for name in ("committed_microusd", "variable_microusd")
         )
         yield f" Spend  {committed} committed, used or not · {variable} variable"
+    yield from _owned_hours(document)
     for owned in document.get("owned") or ():
         sunk = words.money(document, owned["sunk_microusd"])
         yield f" Sunk  {owned['count']:,} × {owned['shape']}: {sunk}, beside the total"
+
+
+def _owned_hours(document: PlanDocument) -> Iterator[str]:
+    """What capital, power and staff are of an hour of owned machines, and of what is spent on them."""
+    for row in document.get("owned_hours") or ():
+        parts = {
+            "capital": (row["capital_microusd_per_hour"], row["capital_microusd"]),
+            "power": (row["power_microusd_per_hour"], row["power_microusd"]),
+            "staff": (row["staff_microusd_per_hour"], row["staff_microusd"]),
+        }
+        hour = " + ".join(f"{_hourly(hourly)} {part}" for part, (hourly, _) in parts.items() if hourly)
+        spent = ", ".join(f"{words.money(document, cost)} {part}" for part, (hourly, cost) in parts.items() if hourly)
+        whole, device = _hourly(row["price_microusd_per_hour"]), _hourly(1e6 * row["price_usd_per_device_hour"])
+        per_device = f" ({device} a device-hour)" if row["devices_per_shape"] > 1 else ""
+        text = f" Owned  {row['shape']}: {whole} an hour{per_device} = {hour or 'nothing'}"
+        if row["cost_microusd"]:
+            text += f"; of {words.money(document, row['cost_microusd'])} here {spent}"
+        yield text
+
+
+def _hourly(microusd: float) -> str:
+    """Money of an hour, to a hundredth of a cent: "$9.24", "$0.1248"."""
+    whole, _, part = f"{microusd / 1e6:,.4f}".partition(".")
+    return f"${whole}.{part.rstrip('0'):0<2}"

@@ -30,6 +30,7 @@ def cross_checks(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
         yield from _demand(fleet, i, document)
         yield from _throughput(fleet, i, document)
     yield from _spot(data, document)
+    yield from _owned(data, document)
     yield from _names(data, document)
 
 
@@ -132,6 +133,30 @@ def _spot(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
         yield mistake(document, ("hardware", "pricing"), "missing-field", "'spot' is missing in hardware",
                       'add "spot: {interruptions: 0.05 /h}", how often a shape is taken away',
                       missing=("spot",))  # fmt: skip
+
+
+_PARTS_OF_A_PRICE = ("capital", "power", "staff")
+
+
+def _owned(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
+    """What is owned has one price, or the parts of one; what was paid for it counts once."""
+    hardware = data.get("hardware")
+    for i, owned in _mappings(hardware if isinstance(hardware, dict) else {}, "owned"):
+        path: Steps = ("hardware", "owned", i)
+        parts = [key for key in _PARTS_OF_A_PRICE if key in owned]
+        if "price" not in owned and not parts:
+            yield mistake(document, path, "missing-field", "'price' is missing in hardware.owned",
+                          'add "price: $9.80/h", or its parts: capital, power, staff', missing=("price",))  # fmt: skip
+        if "price" in owned and parts:
+            places = [document.key_place((*path, one)) for one in ("price", *parts)]
+            given = " and ".join(f"'{one}'" for one in ("price", *parts))
+            yield mistake(document, (*path, "price"), "conflict", f"{given} are all given",
+                          f"keep price alone, or {' and '.join(parts)} without it", places=places)  # fmt: skip
+        if "capital" in owned and "sunk" in owned:
+            places = [document.key_place((*path, one)) for one in ("capital", "sunk")]
+            yield mistake(document, (*path, "sunk"), "conflict", "'capital' and 'sunk' are both given",
+                          "what was paid for it counts once: capital within the hourly cost, sunk beside the total",
+                          places=places)  # fmt: skip
 
 
 def _demand(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mistake]:

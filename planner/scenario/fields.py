@@ -30,6 +30,7 @@ MAX_COUNT = 10**6
 LEAST_PARAMETERS = 10**6  # the smallest language models that are published; below it a unit was forgotten
 _CENTURY_S = 100 * 12 * 730 * 3600.0
 _NUMBER = r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?"
+_YEARS = re.compile(r" *years? *$")
 _SUM = rf"({_NUMBER}|[0-9]{{1,3}}(,[0-9]{{3}})+(\.[0-9]+)?)"
 
 
@@ -130,6 +131,13 @@ _BYTES_SCHEMA = _text_schema("[kMGTP]?B|[KMGTP]iB", "80 GB")
 _RATE_SCHEMA = _text_schema("[kMGTPE]?bit/s|[kMGTP]?B/s|[KMGTP]iB/s", "100 Gbit/s")
 _MONEY_SCHEMA = WithJsonSchema(
     {"type": "string", "pattern": rf"^ *([$€£] *{_SUM} *[kKM]?|{_SUM} *([A-Z]{{3}}|[kKM])) *$", "examples": ["$60000"]}
+)
+_ENERGY_PRICE_SCHEMA = WithJsonSchema(
+    {
+        "type": "string",
+        "pattern": rf"^ *([$€£] *{_SUM}|{_SUM} *[A-Z]{{3}}) */ *[kM]Wh *$",
+        "examples": ["$0.12/kWh"],
+    }
 )
 _PRICE_SCHEMA = WithJsonSchema(
     {
@@ -235,6 +243,35 @@ ArrivalRate = Annotated[
 ]
 Money = Annotated[int, _MONEY_SCHEMA, _money(units.parse_money, 10**18)]
 Price = Annotated[int, _PRICE_SCHEMA, _money(units.parse_price, 10**15)]
+
+
+def _parse_watts(value: object, *, field: str = "value") -> float:
+    """Power; the key is named after the unit, so that a number alone is in watts."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return units.parse_power(f"{value} W" if plain else value, field=field)
+
+
+def _parse_years(value: object, *, field: str = "value") -> float:
+    """A number of years, written with or without the word."""
+    return units.parse_number(_YEARS.sub("", value) if isinstance(value, str) else value, field=field)
+
+
+Watts = Annotated[
+    float,
+    _text_schema("[kMG]?W", "10.2 kW", bare=True),
+    _quantity(_parse_watts, "above 0 and at most 100 MW", 0, 1e8, above=True, hint='write "10.2 kW"'),
+]
+EnergyPrice = Annotated[int, _ENERGY_PRICE_SCHEMA, _money(units.parse_energy_price, 10**12)]
+Years = Annotated[
+    float,
+    _text_schema("years?", "4", bare=True),
+    _quantity(_parse_years, "above 0 and at most 50", 0, 50, above=True, hint="write 4"),
+]
+Effectiveness = Annotated[
+    float,
+    WithJsonSchema({"type": "number", "minimum": 1, "maximum": 10}),
+    _quantity(units.parse_number, "at least 1 and at most 10", 1, 10, hint="write 1.3"),
+]
 
 
 # ---- currencies

@@ -34,6 +34,9 @@ _EXAMPLES = {
     "price": "price: $9.80/h",
     "fraction": "fraction: 20 %",
     "measured": "measured: 9.7 s",
+    "watts": "watts: 10.2 kW",
+    "years": "years: 4",
+    "pue": "pue: 1.3",
 }
 
 

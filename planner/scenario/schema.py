@@ -43,6 +43,7 @@ from planner.scenario.fields import (
     refuse,
 )
 from planner.scenario.model_ref import ModelRef
+from planner.scenario.owned import Owned
 from planner.scenario.part import Part
 from planner.scenario.runs import (
     DEFAULT_CONFIDENCE,
@@ -67,29 +68,6 @@ Month = Literal[
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 ]  # fmt: skip
-
-
-class Owned(Part):
-    """Hardware that is there already; the price is what running it costs."""
-
-    shape: Pattern = Field(description="shape of the catalog that you own")
-    count: Count = Field(description="shapes that are there")
-    price_microusd_per_hour: Price = Field(
-        alias="price", description="what running one shape costs: power and hosting; $0/h when it is free"
-    )
-    sunk_microusd_per_hour: Price | None = Field(
-        None, alias="sunk", description="what it costs whether it runs or not; told beside the plan, never minimised"
-    )
-    region: Pattern | None = Field(None, description="where it stands; it counts for regions, residency and carbon")
-    from_date: Date | None = Field(None, alias="from", description="first day that it may be used (wants periods)")
-    until_date: Date | None = Field(None, alias="until", description="day from which it is gone (wants periods)")
-
-    @model_validator(mode="after")
-    def _forwards(self) -> Owned:
-        first, last = (parse_date(date) if date else None for date in (self.from_date, self.until_date))
-        if first and last and last <= first:
-            refuse("out-of-range", "'until' is not after 'from'", "swap the two dates")
-        return self
 
 
 class Quota(Part):

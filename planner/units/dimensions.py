@@ -169,6 +169,16 @@ PRICE = Dimension(
     examples=("${n}/h",),
     slip_rule="prices are written $2.49/h",
 )
+ENERGY_PRICE = Dimension(
+    sample=2,
+    noun="a price of energy",
+    wants="a price of energy",
+    unit_of="a currency and a unit of energy",
+    units={f"{c}/{e}": Fraction(MICRO) * n for c in ("$", "USD") for e, n in (("kWh", 1), ("MWh", Fraction(1, 1000)))},
+    examples=("$0.12/kWh",),
+    slips={f"${kwh}": ("$/kWh",) for kwh in ("/kwh", "/KWh", "/kW", "/kWhr")},
+    slip_rule="prices of energy are written $0.12/kWh or $120/MWh",
+)
 POWER = Dimension(
     sample=120,
     noun="a power",
@@ -219,6 +229,6 @@ REQUEST_RATE = Dimension(
 )
 
 DIMENSIONS = (
-    MEMORY, TIME, SEQUENCES, DATA_RATE, FLOP_RATE, MONEY, PRICE, POWER, MASS, TOKEN_RATE, REQUEST_RATE, TOKENS,
-    FRACTION, PARAMETERS,
+    MEMORY, TIME, SEQUENCES, DATA_RATE, FLOP_RATE, MONEY, PRICE, ENERGY_PRICE, POWER, MASS, TOKEN_RATE, REQUEST_RATE,
+    TOKENS, FRACTION, PARAMETERS,
 )  # fmt: skip

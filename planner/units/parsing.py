@@ -11,6 +11,7 @@ from planner.units.dimensions import (
     COUNT,
     DATA_RATE,
     DIMENSIONS,
+    ENERGY_PRICE,
     FLOP_RATE,
     FRACTION,
     MASS,
@@ -49,7 +50,7 @@ def parse_exact(value: object, dimension: Dimension, *, field: str = "value") ->
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise _not_a_quantity(_kind(value), dimension, field)
     text = value.strip() if isinstance(value, str) else repr(value)
-    if dimension in (MONEY, PRICE):
+    if dimension in (MONEY, PRICE, ENERGY_PRICE):
         text = _THOUSANDS.sub(lambda written: written[0].replace(",", ""), text)
     match = _QUANTITY.fullmatch(text)
     if match is None:
@@ -218,6 +219,15 @@ def parse_money(value: object, *, field: str = "value", rates: Rates | None = NO
 def parse_price(value: object, *, field: str = "value", rates: Rates | None = NO_RATES) -> int:
     """Money per time, "$2.49/h" or "2.30 EUR/h", in micro-dollars per hour, rounded half to even once."""
     return _dollars(value, PRICE, field, rates)
+
+
+def parse_energy_price(value: object, *, field: str = "value", rates: Rates | None = NO_RATES) -> int:
+    """Money per energy, "$0.12/kWh" or "€110/MWh", in micro-dollars per kWh, rounded half to even once.
+
+    >>> parse_energy_price("$120/MWh"), parse_energy_price("0.12 USD/kWh")
+    (120000, 120000)
+    """
+    return _dollars(value, ENERGY_PRICE, field, rates)
 
 
 def _dollars(value: object, dimension: Dimension, field: str, rates: Rates | None) -> int:

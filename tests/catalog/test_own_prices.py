@@ -17,6 +17,7 @@ from planner.catalog.own_prices import OwnPrices, load_priced, with_device_price
 from planner.errors import InputError, UsageError
 from planner.files import outside_allowed
 from planner.plan.made_with import catalog_of_plan
+from planner.units import Rates
 from tests.catalog.extending import HEAD, offers_of, written
 from tests.verified import errors
 
@@ -277,3 +278,16 @@ def test_prices_change_by_a_share(catalog: Catalog) -> None:
 def test_changes_that_leave_no_price_or_mean_nothing(catalog: Catalog, text: str, reference: str) -> None:
     with pytest.raises(UsageError, match=reference):
         with_device_price(catalog, text)
+
+
+def test_a_price_in_another_currency_counts_at_the_rate_of_the_scenario() -> None:
+    rates = Rates(dollars={"EUR": 1.08}, as_of="2026-11-01")
+    own = OwnPrices.of(None, ["h100-sxm-80gb=€2.50/h"], rates)
+    euros = load_priced(None, own)
+    dollars = load_priced(None, OwnPrices.of(None, ["h100-sxm-80gb=$2.70/h"]))
+    assert {one.id: one.price_microusd_per_hour for one in euros.offers} == {
+        one.id: one.price_microusd_per_hour for one in dollars.offers
+    }
+    assert OwnPrices.from_flags(own.flags, rates) == own
+    with pytest.raises(UsageError, match="no rate to dollars"):
+        load_priced(None, OwnPrices.of(None, ["h100-sxm-80gb=€2.50/h"]))

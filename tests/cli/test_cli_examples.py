@@ -24,7 +24,7 @@ COMMANDS = [
     ("solve",), ("explain",), ("report",), ("export",),
     ("frontier",), ("reserve",), ("candidates",), ("memory",), ("traffic",), ("verify",), ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("catalog", "diff"), ("catalog", "freeze"),
-    ("compare",), ("scenarios",),
+    ("compare",), ("scenarios",), ("catalog", "refresh"),
     ("catalog", "import", "skypilot"), ("catalog", "import", "gpuhunt"), ("models", "list"), ("models", "show"),
     ("validate", "training"), ("validate", "serving"), ("validate", "totals"),
     ("calibrate", "training"), ("calibrate", "serving"),
@@ -95,6 +95,8 @@ def _price_lists(here: Path) -> None:
     (here / "catalog").mkdir()
     head = "instance_name,location,price,gpu_count,gpu_name,spot"
     (here / "catalog/lambdalabs.csv").write_text(f"{head}\ngpu_1x_a10,us-east-1,1.29,1,A10,False\n", encoding="utf-8")
+    item = {"skuName": "ND96isrH100v5", "region": "eastus", "pricePerHour": 91.0, "currency": "EUR"}
+    (here / "azure.json").write_text(json.dumps([item]), encoding="utf-8")
     for name in ("hardware", "my-hardware"):
         shutil.copytree(Path(__file__).parents[2] / "hardware", here / name)
 

@@ -12,7 +12,12 @@ import planner
 from planner import api
 from planner.catalog.model import Catalog
 from planner.errors import UsageError
+from planner.plan.reserve.document import break_evens
+from planner.report.reserve_html import render_reserve_page
+from planner.report.workbook.reserve import reserve_workbook
 from tests.cli.conftest import Run
+from tests.report.pages import read
+from tests.report.sheet import Sheet
 from tests.tiers import cases
 from tests.verified import follow_schema
 from tests.worlds import catalog, device, fleet, offer, scenario, shape
@@ -107,3 +112,113 @@ def test_the_command(run: Run) -> None:
     assert head.startswith("offer,provider,region,device")
     assert len(lines) == len(document["break_evens"])
     assert "| Term | Reserve |" in run(*asks, "-o", "md").out
+
+
+def best_of_all(nodes: int, rent: float, year: float, three: float, caps: tuple[int, int]) -> int:
+    """The least over three years of every count of three-year and of one-year nodes, these begun anew each year."""
+    return min(
+        round(1e6 * YEAR * 3 * (long * three + short * year + (nodes - long - short) * rent))
+        for long in range(min(nodes, caps[1]) + 1)
+        for short in range(min(nodes - long, caps[0]) + 1)
+    )
+
+
+@pytest.mark.parametrize("seed", range(cases(4, 200)))
+def test_all_terms_at_once_against_every_count(seed: int) -> None:
+    chance = random.Random(1000 + seed)
+    nodes, caps = chance.randint(1, 5), (chance.randint(1, 5), chance.randint(1, 5))
+    rent, year, three = (round(chance.uniform(0.5, 5.0), 2) for _ in range(3))
+    offers = [offer("north/one", rent), offer("north/one", year, price_model="commitment_1y", max_shapes=caps[0]),
+              offer("north/one", three, price_model="commitment_3y", max_shapes=caps[1])]  # fmt: skip
+    found = api.reserve(asked(nodes), catalog([device()], [shape("north/one")], offers), otherwise=False)
+    together = found.document["together"]
+    assert together is not None
+    assert (together["status"], together["horizon_hours"]) == ("optimal", 3 * YEAR)
+    assert together["cost_microusd"] == best_of_all(nodes, rent, year, three, caps)
+    assert together["on_demand_microusd"] == round(1e6 * YEAR * 3 * nodes * rent)
+    assert together["saved_microusd"] == together["on_demand_microusd"] - together["cost_microusd"]
+    for row in together["reserved"]:
+        price = {"commitment_1y": year, "commitment_3y": three}[row["price_model"]]
+        assert row["fee_microusd"] == round(1e6 * row["nodes"] * price * row["term_hours"])
+    follow_schema(found.document, "reserve")
+
+
+@pytest.mark.parametrize("seed", range(cases(20, 300)))
+def test_break_evens_against_every_use(seed: int) -> None:
+    """Over every hour of the term: the least use at which renting costs more than the fee, within one in a hundred."""
+    chance = random.Random(seed)
+    rent = round(chance.uniform(0.5, 90.0), 2)
+    prices = {"commitment_1y": round(rent * chance.uniform(0.1, 1.3), 2),
+              "commitment_3y": round(rent * chance.uniform(0.1, 1.3), 2)}  # fmt: skip
+    offers = [offer("north/one", rent), offer("north/one", 2 * rent, region="r2"),
+              *(offer("north/one", price, price_model=model) for model, price in prices.items())]  # fmt: skip
+    known = catalog([device()], [shape("north/one")], offers)
+    models = list(prices)
+    asks = asked(1).with_({"hardware.pricing": ["on_demand", *models], "horizon": f"{3 * YEAR} h"})
+    rows = break_evens(asks, known, models, suspect=False)
+    assert {row["price_model"] for row in rows} == set(models)
+    for row in rows:
+        hours, price = int(row["term_hours"]), prices[row["price_model"]]
+        fee = round(1e6 * price) * hours
+        least = next((used for used in range(1, 2 * hours) if used * round(1e6 * rent) >= fee), None)
+        assert least is not None
+        assert row["use"] == pytest.approx(least / hours, rel=0.01)
+        assert row["on_demand"] == "north/one:r1:on_demand"
+
+
+def futures_of(document: Any) -> Any:
+    return {one["happens"]: one for one in document["terms"][0]["otherwise"]}
+
+
+def test_the_workbook_works_decisions_out() -> None:
+    """Every formula gives what the document says, to the cent; a changed price moves its break-even and its fee."""
+    document = api.reserve(asked(10), world(4.0, 2.5, cap=6, three=2.0)).document
+    sheet = Sheet(reserve_workbook(document))
+    places = list(sheet.formulas())
+    assert len(places) > 30
+    for place in places:
+        assert sheet.value(*place) == pytest.approx(sheet.cached(*place), abs=0.005), place
+    lines = {sheet.value("Decisions", f"A{row}"): row for row in range(1, sheet.book["Decisions"].max_row + 1)}
+    first = next(row for text, row in lines.items() if text == "north/one:r1:commitment_1y")
+    planned = next(row for row in range(first, first + 9)
+                   if str(sheet.value("Decisions", f"A{row}")).startswith("As planned"))  # fmt: skip
+    term = document["terms"][0]
+    assert sheet.value("Decisions", f"I{planned}") == pytest.approx(term["cost_microusd"] / 1e6, abs=0.005)
+    assert sheet.value("Decisions", f"K{planned}") == pytest.approx(term["saved_microusd"] / 1e6, abs=0.005)
+    assert futures_of(document)["end"]["reserved_microusd"] is not None
+    even = next(row for row in range(4, 20) if sheet.value("Break-even", f"A{row}") == "north/one:r1:commitment_1y")
+    before = sheet.value("Decisions", f"I{planned}")
+    sheet.change("Break-even", f"F{even}", 3.0)
+    assert sheet.value("Break-even", f"H{even}") == pytest.approx(0.75)
+    assert sheet.value("Decisions", f"I{planned}") - before == pytest.approx(6 * YEAR * 0.5, abs=0.005)
+    sheet.change("Break-even", f"I{even}", 0.5)
+    assert sheet.value("Break-even", f"L{even}") == pytest.approx(YEAR * (0.5 * 4.0 - 3.0), abs=0.005)
+
+
+def test_the_workbook_where_nothing_is_offered_or_rented() -> None:
+    nothing = api.reserve(asked(2), catalog([device()], [shape("north/one")], [offer("north/one", 1.0)])).document
+    assert list(Sheet(reserve_workbook(nothing)).formulas()) == []
+    dear = api.reserve(asked(2), world(1.0, 2.5), otherwise=False).document
+    for place in (sheet := Sheet(reserve_workbook(dear))).formulas():
+        assert sheet.value(*place) == pytest.approx(sheet.cached(*place), abs=0.005), place
+
+
+def test_the_page_is_a_section_and_escapes_names() -> None:
+    document = api.reserve(asked(2), world(4.0, 2.5, three=2.0), otherwise=False).document
+    page = read(render_reserve_page({**document, "name": "<script>alert(1)</script>"}))
+    assert not [one for one in page.elements if one.tag == "script"]
+    assert [one for one in page.elements if one.tag == "section"]
+    text = " ".join(one.text for one in page.elements)
+    assert "All terms and starts at once" in text
+    assert "$105,120" in text
+
+
+@pytest.mark.parametrize(
+    ("term", "hint"), [("1y", "did you mean commitment_1y?"), ("commitment-3y", "did you mean"), ("weekly", "one of")]
+)
+def test_a_term_that_nobody_sells_is_told_in_our_words(run: Run, term: str, hint: str) -> None:
+    answer = run("reserve", "scenarios/gpt2-xl.yaml", "--term", term)
+    assert answer.code == 2
+    assert f"'{term}' is no commitment" in answer.err
+    assert hint in answer.err
+    assert "Value error" not in answer.err

@@ -24,6 +24,7 @@ from planner.catalog.model import Catalog
 from planner.report import escape
 from planner.report.report_document import report_document
 from planner.report.workbook import workbook
+from planner.report.workbook.reserve import reserve_workbook
 from tests.hostile_names import hostile_names
 from tests.plan.test_given_rates import solved as given_rates_plan
 from tests.plan.test_given_rates import write as write_given_rates
@@ -152,6 +153,35 @@ def test_a_plan_that_costs_nothing() -> None:
     for place in sheet.formulas():
         assert sheet.value(*place) == sheet.cached(*place) == 0, place
     assert sheet.book["Allocations"]["M5"].value == "=SUM(M4:M4)"  # no sum of itself
+
+
+def owned_by_parts() -> tuple[Document, Catalog]:
+    """Two groups of owned machines, one with all parts of a price and one with some, and a fleet that needs both."""
+    there = catalog([device()], [shape("north/one")], [offer("north/one", 90.0)])
+    first = {"shape": "north/one", "count": 1, "capital": {"price": "$30k", "years": 3, "residual": "$4k"},
+             "power": {"watts": 1050, "price": "$0.11/kWh", "pue": 1.35}, "staff": "$95.50/month"}  # fmt: skip
+    second = {"shape": "north/one", "count": 1, "power": {"watts": "2 kW", "price": "$0.2/kWh", "pue": 1.1}}
+    asked = scenario([], [fleet("chat", qpm=1200)], hardware={"owned": [first, second]})
+    plan = json.loads(api.solve(asked, there).to_json())
+    assert [row["cost_microusd"] > 0 for row in plan["owned_hours"]] == [True, True]
+    return plan, there
+
+
+def test_owned_machines_are_worked_out_from_their_parts() -> None:
+    """To the cent, and by hand for another price of a kWh: it reaches the hour, the plan's total and the split."""
+    plan, there = owned_by_parts()
+    sheet = Sheet(book_of(plan, there))
+    for place in sheet.formulas():
+        assert sheet.value(*place) == pytest.approx(sheet.cached(*place), abs=CENT), place
+    for line, row in zip((4, 5), plan["owned_hours"]):
+        told = [row[f"{name}_microusd"] / 1e6 for name in ("cost", "capital", "power", "staff")]
+        assert [sheet.value("Owned", f"{column}{line}") for column in "OPQR"] == pytest.approx(told, abs=CENT)
+        assert sheet.value("Owned", f"M{line}") == pytest.approx(row["price_microusd_per_hour"] / 1e6, abs=1e-9)
+    before, hours = sheet.named("Total"), plan["workloads"][0]["allocations"][0]["hours"]
+    sheet.change("Owned", "H4", 0.31)
+    assert sheet.named("Total") - before == pytest.approx(1.05 * 1.35 * 0.20 * hours, abs=CENT)
+    sheet.change("Owned", "F4", 1.5)
+    assert sheet.value("Owned", "K4") == pytest.approx(26_000 / 13_140, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -307,6 +337,10 @@ def calculated(tmp_path_factory: pytest.TempPathFactory, shipped: Catalog) -> Pa
     for name, plan in PLANS.items():
         files.append(folder / f"{name}.xlsx")
         files[-1].write_bytes(book_of(plan, shipped))
+    files.append(folder / "owned.xlsx")
+    files[-1].write_bytes(book_of(*owned_by_parts()))
+    files.append(folder / "reserve.xlsx")
+    files[-1].write_bytes(reserve_workbook(reserved()))
     changed = openpyxl.load_workbook(folder / "portfolio.xlsx")
     changed["Prices"]["B4"] = 2 * changed["Prices"]["B4"].value
     files.append(folder / "changed.xlsx")
@@ -336,3 +370,31 @@ def test_libreoffice_follows_a_changed_price(calculated: Path, sheets: dict[str,
     for sheet, cell in ours.formulas():
         assert found[sheet][cell].value == pytest.approx(ours.value(sheet, cell), abs=CENT), (sheet, cell)
     ours.change("Prices", "B4", price)
+
+
+def reserved() -> Any:
+    """Six of ten nodes under contract, the others rented; two terms, other futures."""
+    offers = [offer("north/one", 4.0), offer("north/one", 2.5, price_model="commitment_1y", max_shapes=6),
+              offer("north/one", 2.1, price_model="commitment_3y")]  # fmt: skip
+    there = catalog([device()], [shape("north/one")], offers)
+    return api.reserve(scenario([], [fleet("chat", qpm=6000)]), there).document
+
+
+@pytest.mark.campaign
+def test_libreoffice_works_out_what_reserving_saves(calculated: Path) -> None:
+    found = openpyxl.load_workbook(calculated / "reserve.xlsx", data_only=True)
+    ours = Sheet(reserve_workbook(reserved()))
+    places = list(ours.formulas())
+    assert len(places) > 30
+    for sheet, cell in places:
+        assert found[sheet][cell].value == pytest.approx(ours.cached(sheet, cell), abs=CENT), (sheet, cell)
+
+
+@pytest.mark.campaign
+def test_libreoffice_works_out_what_an_owned_hour_costs(calculated: Path) -> None:
+    found, (plan, there) = openpyxl.load_workbook(calculated / "owned.xlsx", data_only=True), owned_by_parts()
+    ours = Sheet(book_of(plan, there))
+    for sheet, cell in ours.formulas():
+        assert found[sheet][cell].value == pytest.approx(ours.cached(sheet, cell), abs=CENT), (sheet, cell)
+    for line, row in zip((4, 5), plan["owned_hours"]):
+        assert found["Owned"][f"M{line}"].value == pytest.approx(row["price_microusd_per_hour"] / 1e6, abs=1e-6)

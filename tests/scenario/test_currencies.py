@@ -115,6 +115,10 @@ def test_rates_that_are_none_are_the_one_mistake(currency: Any, reference: str) 
     assert refused.value.problems[0].hint
 
 
-def test_a_price_of_the_command_line_is_in_dollars() -> None:
+def test_a_price_of_the_command_line_counts_at_the_rate_of_the_scenario() -> None:
+    priced = [api.catalog_of(asked(), price=[f"h100-sxm={text}/h"]) for text in ("€2.50", "$2.70")]
+    assert [one.price_microusd_per_hour for one in priced[0].offers] == [
+        one.price_microusd_per_hour for one in priced[1].offers
+    ]
     with pytest.raises(UsageError, match="no rate to dollars"):
-        api.catalog_of(asked(), price=["h100-sxm=€2.50/h"])
+        api.catalog_of(asked(), price=["h100-sxm=CHF 2.50/h"])

@@ -44,7 +44,8 @@ def check_facts(catalog: Catalog) -> Iterator[Problem]:
             yield error("no-source", f"{shape.id}: devices has no source", "shapes", "add source:")
     for status in ("recalled", "inferred"):
         if weak[status]:
-            yield warning(f"{status}-facts", f"{weak[status]} of {weak.total()} facts are {status}", "")
+            hint = "plan catalog show ID tells which; a catalog of your own that extends this one may state them"
+            yield warning(f"{status}-facts", f"{weak[status]} of {weak.total()} facts are {status}", "", hint)
 
 
 def facts_of(catalog: Catalog) -> Iterator[tuple[str, str, str, Provenance]]:

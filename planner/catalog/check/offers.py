@@ -10,19 +10,23 @@ from statistics import median
 
 from planner.catalog.age import OLD_DAYS, price_age
 from planner.catalog.check.findings import error, warning
+from planner.catalog.doubtful import MARKS
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.pricing import is_own
 from planner.errors import Problem
 
 SENTINEL_MICROUSD = 700_000_000  # stands for "no price" in one public catalog
-TYPICAL = (0.5, 2.0)  # times the median price of the same device on the same terms
-TWO_LEVELS = 1.4  # dearest over cheapest place of one shape at one provider
+TYPICAL = (0.5, 4.0)  # times the median price of a device on the same terms at sellers of one kind; regions differ by 2
+TWO_LEVELS = 1.4  # median over cheapest place of one shape at one provider: what is sold on other terms is far below
+FAR = 2.5  # dearest place over the median; regions reach twice the cheapest
+FEW = 20  # flagged offers of a file that are named one by one
 
 
 def check_offers(catalog: Catalog) -> Iterator[Problem]:
     """Each price alone, beside its twins, and beside those of the same device."""
     for offer in catalog.offers:
         yield from _check_offer(offer, catalog)
+    yield from _check_flags(catalog.offers)
     yield from _check_duplicates(catalog.offers)
     yield from _check_spot(catalog.offers)
     yield from _check_typical(catalog)
@@ -38,14 +42,28 @@ def _check_offer(offer: Offer, catalog: Catalog) -> Iterator[Problem]:
         yield error("bad-price", f"{offer.id} costs {offer.price_microusd_per_hour} micro-dollars", file, hint)
     if offer.price_microusd_per_hour == SENTINEL_MICROUSD and offer.quality != "sentinel":
         yield error("sentinel", f"{offer.id} costs 700.00, a known placeholder", file, "drop the row")
-    if offer.quality:
-        yield warning("flagged", f"{offer.id} is flagged {offer.quality}", file)
+
+
+def _check_flags(offers: Iterable[Offer]) -> Iterator[Problem]:
+    """Prices that look wrong, by file: one line for all that are flagged alike."""
+    flagged: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for offer in offers:
+        if offer.quality:
+            flagged[f"offers/{offer.provider}.csv", offer.quality].append(offer.id)
+    for (file, quality), names in flagged.items():
+        what = ", ".join(names) if len(names) <= FEW else f"{len(names):,} prices of {file}"
+        verb = "are" if len(names) > 1 else "is"
+        hint = (
+            "newer prices: plan catalog refresh" if quality in ("stale", "placeholder") else "correct it, or leave it"
+        )
+        yield warning("flagged", f"{what} {verb} flagged {quality}: no plan takes such a price", file, hint)
 
 
 def _check_duplicates(offers: Iterable[Offer]) -> Iterator[Problem]:
-    seen: dict[tuple[str, ...], Offer] = {}
+    seen: dict[tuple[object, ...], Offer] = {}
     for offer in offers:
-        key = (offer.provider, offer.region, offer.zone, offer.shape, offer.price_model)
+        terms = offer.contract, offer.min_term_hours, offer.max_term_hours, offer.upfront_fraction
+        key = (offer.provider, offer.region, offer.zone, offer.shape, offer.price_model, *terms)
         first = seen.setdefault(key, offer)
         if first is not offer:
             same = first.price_microusd_per_hour == offer.price_microusd_per_hour
@@ -81,32 +99,41 @@ def check_dates(catalog: Catalog, today: date) -> Iterator[Problem]:
         if age.unknown:
             yield warning("date-unknown", f"{age.unknown} prices of {file} carry no date of their own", file)
         if age.old:
-            yield warning("old-price", f"{age.old} prices of {file} are older than {OLD_DAYS} days", file)
+            yield warning(
+                "old-price",
+                f"{age.old} prices of {file} are older than {OLD_DAYS} days",
+                file,
+                "newer ones: plan catalog refresh",
+            )
 
 
 def _check_typical(catalog: Catalog) -> Iterator[Problem]:
-    groups: dict[tuple[str, str], list[tuple[Offer, float]]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[tuple[Offer, float]]] = defaultdict(list)
     for offer in catalog.offers:
-        shape = catalog.shapes.get(offer.shape)
-        if shape and not offer.quality and offer.price_model != "auction":
+        shape, seller = catalog.shapes.get(offer.shape), catalog.providers.get(offer.provider)
+        if shape and offer.quality in ("", *MARKS) and offer.price_model != "auction":
             each = offer.price_microusd_per_hour / (shape.devices * shape.compute_share)
-            groups[shape.device, offer.price_model].append((offer, each))
-    for (device, model), priced in groups.items():
+            groups[shape.device, offer.price_model, seller.kind if seller else ""].append((offer, each))
+    for (device, model, kind), priced in groups.items():
         middle = median(each for _, each in priced)
         for offer, each in priced:
-            if not TYPICAL[0] * middle <= each <= TYPICAL[1] * middle:
+            if not offer.quality and not TYPICAL[0] * middle <= each <= TYPICAL[1] * middle:
                 message = (
                     f"{offer.id}: {each / 1e6:.2f} $/h a device, {each / middle:.2g} x the median {model} {device}"
+                    f"{f' of a {kind}' if kind else ''}"
                 )
-                yield warning("unusual-price", message, f"offers/{offer.provider}.csv")
+                hint = "of one machine, or of a device? of other terms?"
+                yield warning("unusual-price", message, f"offers/{offer.provider}.csv", hint)
 
 
 def _check_levels(offers: Iterable[Offer]) -> Iterator[Problem]:
     levels: dict[tuple[str, str], list[int]] = defaultdict(list)
     for offer in offers:
-        if offer.price_model == "on_demand":
+        if offer.price_model == "on_demand" and not offer.quality:
             levels[offer.provider, offer.shape].append(offer.price_microusd_per_hour)
     for (provider, shape), prices in levels.items():
-        if max(prices) >= TWO_LEVELS * min(prices) > 0:
-            message = f"{shape} costs {min(prices) / 1e6:g} and {max(prices) / 1e6:g} $/h: two price levels"
+        middle = median(prices)
+        if middle >= TWO_LEVELS * min(prices) or max(prices) >= FAR * middle:
+            least, most = (f"{price / 1e6:g}" for price in (min(prices), max(prices)))
+            message = f"{shape} costs {least} to {most} $/h, {middle / 1e6:g} in the median: two price levels"
             yield warning("two-levels", message, f"offers/{provider}.csv", "a flex or calendar price among on-demand?")

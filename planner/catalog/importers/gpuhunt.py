@@ -21,8 +21,10 @@ PROVIDERS = {"lambdalabs": "lambda"}  # gpuhunt's name -> ours
 MOST_BYTES = 64_000_000
 
 
-def read_gpuhunt(path: StrPath, catalog: Catalog, *, source: str = "", as_of: str = "", copied: str = "") -> Imported:
-    """One PROVIDER.csv as offers.
+def read_gpuhunt(
+    path: StrPath, catalog: Catalog, *, provider: str = "", source: str = "", as_of: str = "", copied: str = ""
+) -> Imported:
+    """One PROVIDER.csv as offers; the file's name is the provider unless `provider` is given.
 
     Raises
     ------
@@ -31,7 +33,7 @@ def read_gpuhunt(path: StrPath, catalog: Catalog, *, source: str = "", as_of: st
     """
     name = str(path)
     stem = PurePath(name).stem
-    provider = PROVIDERS.get(stem, stem)
+    provider = provider or PROVIDERS.get(stem, stem)
     found = Imported(file=name, provider=provider, copied=copied, countries=countries_of(catalog, provider))
     table = csv.DictReader(io.StringIO(read_text(name, limit_bytes=MOST_BYTES), newline=""))
     try:

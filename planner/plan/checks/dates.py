@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from planner.scenario.schema import Owned, Scenario
+from planner.scenario.owned import Owned
+from planner.scenario.schema import Scenario
 
 _SHORT_S = 1e-6  # rounding may take so much of a period
 

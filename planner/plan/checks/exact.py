@@ -4,8 +4,34 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from typing import NamedTuple
 
+from planner.equations.ownership import capital_per_hour, power_per_hour
 from planner.estimate.bill import Bill
+from planner.scenario.owned import Owned
+
+
+class ExactHour(NamedTuple):
+    """What an hour of an owned shape costs, and its parts; no parts where one price was given.  [micro-USD]"""
+
+    price: int
+    capital: int = 0
+    power: int = 0
+    staff: int = 0
+
+
+def exact_hourly(owned: Owned) -> ExactHour:
+    """An hour of an owned shape: the equations to 14 digits, each part half to even once, and their sum."""
+    if owned.price_microusd_per_hour is not None:
+        return ExactHour(owned.price_microusd_per_hour)
+    bought, drawn, staff = owned.capital, owned.power, owned.staff_microusd_per_hour or 0
+    parts = [0.0, 0.0]
+    if bought is not None:
+        parts[0] = float(capital_per_hour(bought.price_microusd, bought.residual_microusd, bought.years))
+    if drawn is not None:
+        parts[1] = float(power_per_hour(drawn.power_w, drawn.price_microusd_per_kwh, drawn.pue))
+    capital, power = (round(Fraction(f"{part:.13e}")) for part in parts)
+    return ExactHour(capital + power + staff, capital, power, staff)
 
 
 def exact_cost(shapes: int, price_microusd_per_hour: int, hours: float) -> int:

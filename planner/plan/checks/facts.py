@@ -8,6 +8,7 @@ from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.resolve import inter_node_rate
+from planner.plan.checks.exact import exact_hourly
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def facts_of_offer(identifier: str, scenario: Scenario, catalog: Catalog) -> Off
             country="",
             shape=shape.id,
             price_model="owned",
-            price_microusd_per_hour=entry.price_microusd_per_hour,
+            price_microusd_per_hour=exact_hourly(entry).price,
             provenance=Provenance(source="scenario", as_of="", status="user"),
         )
     else:

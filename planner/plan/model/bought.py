@@ -169,6 +169,37 @@ class Owned(TypedDict):
     sunk_usd: Usd
 
 
+class OwnedHour(TypedDict):
+    """What an hour of an owned shape costs by capital, power and staff, and what of the total they are."""
+
+    place: str
+    "of the scenario, such as hardware.owned[0]"
+    shape: str
+    offer: str
+    "of the rows that run on it"
+    devices_per_shape: Count
+    bought_microusd: Microusd | None
+    "price of one shape; null, as the two that follow: no capital is given"
+    residual_microusd: Microusd | None
+    years: float | None
+    power_w: float | None
+    "of one shape; null, as the two that follow: no power is given"
+    energy_microusd_per_kwh: Microusd | None
+    pue: float | None
+    capital_microusd_per_hour: Microusd
+    power_microusd_per_hour: Microusd
+    staff_microusd_per_hour: Microusd
+    price_microusd_per_hour: Microusd
+    "of one shape: the sum of the three"
+    price_usd_per_device_hour: Usd
+    cost_microusd: Microusd
+    "of the rows that run on it"
+    capital_microusd: Microusd
+    power_microusd: Microusd
+    staff_microusd: Microusd
+    "the three parts of that cost"
+
+
 class Spend(TypedDict):
     """The total by what it depends on."""
 

@@ -30,6 +30,24 @@ class SingleKind(TypedDict):
     "fraction above the plan"
 
 
+class Elsewhere(TypedDict):
+    """What is rented by the hour, priced anew elsewhere: the same devices for the same time, nothing solved again."""
+
+    seller: str
+    "aws, gcp, azure; marketplaces: the cheapest of them, where they are left out because nobody asked for them"
+    here_microusd: Microusd
+    "of the same rows in this plan"
+    cost_microusd: Microusd | None
+    "in whole machines of the seller, on the same price model; null: some device is not sold so there"
+    cost_usd: Usd | None
+    dearer: float | None
+    "fraction above here_microusd"
+    offers: list[str]
+    "the cheapest there, row by row"
+    missing: list[str]
+    "devices that are not sold so there, to this number or with a known network"
+
+
 class Reason(TypedDict):
     """Why ways to run a workload were dropped, and which came nearest."""
 

@@ -8,9 +8,10 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from planner.plan.model.amounts import Count, Microusd, Usd
-from planner.plan.model.bought import Bought
+from planner.plan.model.bought import Bought, OwnedHour
 from planner.plan.model.others import (
     Certificate,
+    Elsewhere,
     Infeasible,
     Limit,
     Named,
@@ -176,6 +177,10 @@ class PlanDocument(Bought):
     scenario: dict[str, object]
     "the scenario as resolved: includes, overrides and --set applied"
     scenario_file: str
+    elsewhere: NotRequired[list[Elsewhere]]
+    "what is rented by the hour, at the prices of large clouds and of marketplaces that were left out"
+    owned_hours: NotRequired[list[OwnedHour]]
+    "owned hardware whose price is given by its parts: what capital, power and staff are of its cost"
     settings: NotRequired[list[str]]
     "the --set texts that made this scenario of its file"
     ties: NotRequired[Ties]

@@ -15,6 +15,7 @@ from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.catalog.model import Device, Provenance
 from planner.equations.communication import LINK_EFFICIENCY
+from planner.equations.ownership import HOURS_PER_YEAR
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.frameworks import planned_framework
 from planner.estimate.resolve import DEFAULT_BATCH_TOKENS
@@ -107,6 +108,12 @@ def _hardware(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator
     if scenario.hardware.assume_inter_node_bytes_per_s is not None:
         rate = scenario.hardware.assume_inter_node_bytes_per_s * 8 / 1e9
         yield f"inter-node network of shapes without a sourced one: {rate:g} Gbit/s each (assume_inter_node)"
+    for owned in scenario.hardware.owned:
+        if owned.capital is not None:
+            yield (
+                f"{owned.shape}: what it cost is spread evenly over {owned.capital.years:g} years of "
+                f"{HOURS_PER_YEAR:g} h, without interest; hours in which it stands idle are in no plan"
+            )
     for row in _rows(workloads):
         shape = candidates.catalog.shapes[row["shape"]]
         if "mfu_source" in row and row["mfu_source"].startswith("analytic"):

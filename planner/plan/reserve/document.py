@@ -9,7 +9,7 @@ from planner.candidates.contracts import TERM_HOURS
 from planner.candidates.offers import usable_offers
 from planner.catalog.model import Catalog, Offer
 from planner.estimate.market import market
-from planner.plan.reserve.model import BreakEven, ReserveDocument, Term
+from planner.plan.reserve.model import BreakEven, ReserveDocument, Term, Together
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
@@ -66,20 +66,23 @@ def term_hours(offer: Offer) -> float:
     return offer.min_term_hours or TERM_HOURS.get(offer.price_model, 0.0)
 
 
-def reserve_document(scenario: Scenario, catalog: Catalog, rows: list[BreakEven], terms: list[Term]) -> ReserveDocument:
+def reserve_document(
+    scenario: Scenario, catalog: Catalog, rows: list[BreakEven], terms: list[Term], together: Together | None
+) -> ReserveDocument:
     """The document of break-evens and decisions."""
     return {
         "schema": "plan/reserve/v1",
         "name": scenario.name,
         "title": scenario.title,
-        "status": _together([term["status"] for term in terms]),
+        "status": _worst([*(term["status"] for term in terms), *([together["status"]] if together else [])]),
         "catalog": {"name": catalog.name, "as_of": catalog.as_of, "sha256": catalog.digest},
         "break_evens": rows,
         "terms": terms,
+        "together": together,
     }
 
 
-def _together(found: Iterable[Status]) -> Status:
+def _worst(found: Iterable[Status]) -> Status:
     """The worst of several ends."""
     worst: tuple[Status, ...] = ("failed", "infeasible", "stopped", "feasible")
     given = set(found)

@@ -73,6 +73,31 @@ class Term(TypedDict):
     otherwise: list[Otherwise]
 
 
+class Started(Reserved):
+    """Nodes of one commitment, of whatever kind, from when the program takes them."""
+
+    price_model: str
+    start_hours: float
+    """from the begin; the program decides, in steps of a period"""
+    start_date: str | None
+    term_hours: float
+
+
+class Together(TypedDict):
+    """All kinds of commitments at once: which of them, how many nodes and from when is one decision of the program."""
+
+    horizon_hours: float
+    """of the scenario where it has periods, else the longest term"""
+    period_hours: float
+    status: Status
+    proven: bool
+    cost_microusd: int | None
+    on_demand_microusd: int | None
+    """what the cheapest plan without commitments costs over the same time"""
+    saved_microusd: int | None
+    reserved: list[Started]
+
+
 @with_config(ConfigDict(extra="forbid"))
 class ReserveDocument(TypedDict):
     """Break-evens of commitments, and what to reserve and what to leave on demand."""
@@ -84,3 +109,5 @@ class ReserveDocument(TypedDict):
     catalog: CatalogUsed
     break_evens: list[BreakEven]
     terms: list[Term]
+    together: Together | None
+    """null: fewer than two kinds of commitments are offered"""

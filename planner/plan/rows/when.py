@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from planner.scenario.schema import Owned, Scenario
+from planner.scenario.owned import Owned
+from planner.scenario.schema import Scenario
 
 _SHORT_S = 1e-6  # a window that misses the edge of a period by so little reaches it
 

@@ -14,6 +14,7 @@ from planner.report import plan_view as view
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
 from planner.report.blocks import Block, Grid, Items, Lines, columns
+from planner.report.elsewhere_words import elsewhere_lines
 from planner.report.frontier import frontier_blocks
 from planner.report.html import cost, latency, memory, timeline, tradeoff
 from planner.report.html.bands import band_figure
@@ -178,7 +179,7 @@ def _alternatives(plan: PlanDocument) -> Section:
         "The best way on each other device, each workload alone. What would win over the whole plan, limits and "
         "contracts included, is solved by: plan explain SCENARIO --break-even."
     )
-    single = Lines(lines=tuple(line.strip() for line in words.single_kind(plan)))
+    single = Lines(lines=tuple(line.strip() for line in (*words.single_kind(plan), *elsewhere_lines(plan))))
     table = Grid(title="Best way on each other device", columns=heads, rows=rows, grouped=True)
     parts = shown([table, single, *others_blocks(plan)])
     return Section(

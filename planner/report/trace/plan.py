@@ -82,6 +82,10 @@ def bought_rows(plan: PlanDocument, places: Places | None) -> Iterator[TraceRow]
     for number, owned in enumerate(plan.get("owned") or ()):
         place = where(places, "hardware.owned")
         yield traced(f"owned {owned['shape']}", f"plan.owned[{number}]", "scenario", place=place)
+    for number, hour in enumerate(plan.get("owned_hours") or ()):
+        path = f"plan.owned_hours[{number}]"
+        yield traced(f"an hour of {hour['shape']}", path, "equation", ids="EQ-OWN-1 EQ-OWN-2", unit="micro-USD/h",
+                     value=hour["price_microusd_per_hour"], place=where(places, hour["place"]))  # fmt: skip
     parts = {
         "schedule": rules.CHOSEN,
         "schedule.shares": rules.SHARED,

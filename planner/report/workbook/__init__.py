@@ -8,6 +8,7 @@ from planner.report.workbook.book import Book
 from planner.report.workbook.money import allocation_sheet, price_sheet
 from planner.report.workbook.months import month_sheet
 from planner.report.workbook.notes import assumption_sheet, trace_sheet
+from planner.report.workbook.owned import owned_sheet
 from planner.report.workbook.rows import rows_of
 from planner.report.workbook.summary import summary_money, summary_sheet
 
@@ -25,7 +26,7 @@ def workbook(report: ReportDocument) -> bytes:
         rows = rows_of(budget)
         allocation_sheet(book, rows, plan)
         grid = month_sheet(book, rows, budget)
-        price_sheet(book, rows, plan)
+        price_sheet(book, rows, plan, owned_sheet(book, rows, plan))
         summary_money(book, summary, report, budget, rows, grid)
     assumption_sheet(book, report)
     trace_sheet(book, report)

@@ -57,6 +57,7 @@ class Book:
                 "bg_color": "#FFF8DC",
             },
             "priced": {"num_format": _PRICE.get(currency, _PRICE["USD"])},
+            "input": {"num_format": "General", **_CHANGEABLE},
             "input share": {"num_format": "0.00%", **_CHANGEABLE},
         }
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from planner.plan.model.plan import PlanDocument
 from planner.report.plan_words import spaced
 from planner.report.workbook.book import Book, Sheet
-from planner.report.workbook.rows import BookRows, ChargeRow, PriceRow, origin_of
+from planner.report.workbook.rows import PER_HOUR, BookRows, ChargeRow, PriceRow, origin_of
 
 PRICES, ALLOCATIONS = "Prices", "Allocations"
 FIRST = 3  # row of the first price and of the first charge, from zero
@@ -39,22 +41,28 @@ _CHARGE_HEADS = {
 }
 
 
-def price_sheet(book: Book, rows: BookRows, plan: PlanDocument) -> None:
-    """One line a price, with where it is from; prices are the cells to change."""
+def price_sheet(book: Book, rows: BookRows, plan: PlanDocument, worked_out: Mapping[str, str]) -> None:
+    """One line a price, with where it is from; prices are the cells to change.
+
+    `worked_out`: cells of other sheets that a price comes from, by offer.
+    """
     sheet = book.sheet(PRICES, (46, 13, 13, 14, 22, 14, 12, 14, 70), heads=FIRST, fixed=1)
     book.text(sheet, (0, 0), "Prices", "title")
     book.text(sheet, (1, 0), "Shaded cells may be changed; every other sheet follows.", "note")
     book.heads(sheet, FIRST - 1, _PRICE_HEADS, right="Price")
     for number, price in enumerate(rows.prices):
-        _price(book, sheet, FIRST + number, price, plan)
+        _price(book, sheet, FIRST + number, price, plan, worked_out.get(price.item, ""))
     last = FIRST + max(len(rows.prices), 1)
     book.name("Prices", f"={PRICES}!$B${FIRST + 1}:$B${last}")
 
 
-def _price(book: Book, sheet: Sheet, row: int, price: PriceRow, plan: PlanDocument) -> None:
+def _price(book: Book, sheet: Sheet, row: int, price: PriceRow, plan: PlanDocument, cell: str) -> None:
     origin = origin_of(plan, price.line)
     book.text(sheet, (row, 0), price.item)
-    book.number(sheet, (row, 1), price.usd, "price")
+    if cell and price.unit == PER_HOUR:
+        book.formula(sheet, (row, 1), f"={cell}", price.usd, "priced")
+    else:
+        book.number(sheet, (row, 1), price.usd, "price")
     cells = (price.unit, price.line["provider"], price.line["place"], spaced(price.line["category"]))
     for column, text in enumerate((*cells, origin["as_of"], origin["status"], origin["source"]), start=2):
         book.text(sheet, (row, column), text)

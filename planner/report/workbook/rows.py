@@ -11,6 +11,7 @@ from planner.plan.budget.model import Budget, BudgetLine
 from planner.plan.model.plan import PlanDocument
 
 MICRO = 1_000_000
+PER_HOUR = "per node-hour"
 _HALF_A_CENT_MICROUSD = 5_000
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _KINDS = ("training", "serving", "unused")
@@ -88,7 +89,7 @@ def _charge(line: BudgetLine, prices: dict[tuple[str, str, float], PriceRow]) ->
     if price is None or abs(nodes * hours * part * price - line["charge_microusd"]) > _HALF_A_CENT_MICROUSD:
         nodes, hours, part, unit, usd = 1.0, 1.0, 1.0, "in all", line["charge_microusd"] / MICRO
     else:
-        unit, usd = "per node-hour", price / MICRO
+        unit, usd = PER_HOUR, price / MICRO
     found = (line["item"], unit, usd)
     if found not in prices:
         prices[found] = PriceRow(item=line["item"], unit=unit, usd=usd, line=line)

@@ -1,0 +1,178 @@
+"""Price lists that the user has downloaded, against the catalog: what is new, gone, dearer, cheaper, as before.
+
+Nothing is fetched. The form of each file is told by what is in it; what a file leaves open (whose prices, of which day,
+in which currency, with tax or without) is asked.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import PurePath
+
+from planner.carriers import dataclass
+from planner.catalog.importers import azure, gpuhunt, skypilot
+from planner.catalog.importers.imported import STEP, Imported
+from planner.catalog.importers.pairs import is_pairs, read_pairs
+from planner.catalog.importers.terms import ListTerms
+from planner.catalog.model import Catalog, Offer
+from planner.catalog.offers import PRICE
+from planner.errors import InputError, Place, PlanError
+from planner.files import StrPath, read_text
+
+MOST_BYTES = 64_000_000
+FORMS = "SkyPilot's vms.csv, gpuhunt's PROVIDER.csv, items of Azure's Retail Prices API, AWS prices by TYPE/REGION"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repriced:
+    """An offer before and after; None where there is none."""
+
+    offer: str
+    device: str
+    old_microusd: int | None
+    new_microusd: int | None
+    old_as_of: str = ""
+    quality: str = ""
+
+    @property
+    def change(self) -> float | None:
+        """Fraction by which it is dearer."""
+        if self.old_microusd is None or self.new_microusd is None:
+            return None
+        return self.new_microusd / self.old_microusd - 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refreshed:
+    """What lists say that the catalog does not, offer by offer."""
+
+    new: tuple[Repriced, ...]
+    gone: tuple[Repriced, ...]  # of the providers and price models of the lists, and in none of them
+    dearer: tuple[Repriced, ...]
+    cheaper: tuple[Repriced, ...]
+    same: tuple[Repriced, ...]
+
+
+def read_list(
+    path: StrPath, catalog: Catalog, terms: ListTerms, *, provider: str = "", price_model: str = "", source: str = "",
+    as_of: str = "", copied: str = "",
+) -> Imported:  # fmt: skip
+    """One downloaded price list, whatever its form.
+
+    Parameters
+    ----------
+    provider
+        Whose prices it holds, where neither the file nor its folder says it.
+    price_model
+        On which terms, where the file does not say it.
+    source, as_of, copied
+        As for the readers of each form.
+
+    Raises
+    ------
+    InputError
+        The form is none that is known, or the file leaves something open that nobody said.
+    """
+    name = str(path)
+    text = read_text(name, limit_bytes=MOST_BYTES)
+    dated = {"source": source, "as_of": as_of, "copied": copied}
+    if text.lstrip()[:1] in ("[", "{"):
+        data = _json(text, name)
+        if azure.is_azure(data):
+            return azure.read_azure(data, name, catalog, terms, **dated)
+        if is_pairs(data):
+            return read_pairs(data, name, catalog, terms, price_model=price_model, **dated)
+        raise _unknown_form(name)
+    header = {cell.strip() for cell in next(csv.reader(io.StringIO(text, newline="")), [])}
+    if set(skypilot.NEEDED) <= header:
+        whose = provider or _sold_by(PurePath(name).parent.name, skypilot.PROVIDERS, catalog, name)
+        return _without_tax(skypilot.read_skypilot(name, catalog, provider=whose, **dated), terms)
+    if set(gpuhunt.NEEDED) <= header:
+        whose = provider or _sold_by(PurePath(name).stem, gpuhunt.PROVIDERS, catalog, name)
+        return _without_tax(gpuhunt.read_gpuhunt(name, catalog, provider=whose, **dated), terms)
+    raise _unknown_form(name)
+
+
+def refreshed(imported: Sequence[Imported], catalog: Catalog) -> Refreshed:
+    """What the lists change, each offer once; the first of two equal ids stays, as in what is written."""
+    rows: dict[str, dict[str, str]] = {}
+    for one in imported:
+        rows = {**one.offers, **rows}
+    known = {offer.id: offer for offer in catalog.offers}
+    told = [_repriced(name, row, known.get(name), catalog) for name, row in sorted(rows.items())]
+    listed = {(row["provider"], row["price_model"]) for row in rows.values()}
+    gone = [
+        Repriced(
+            offer=offer.id, device=catalog.shapes[offer.shape].device, old_microusd=offer.price_microusd_per_hour,
+            new_microusd=None, old_as_of=offer.provenance.as_of,
+        )
+        for offer in catalog.offers
+        if (offer.provider, offer.price_model) in listed and offer.id not in rows
+    ]  # fmt: skip
+    both = [one for one in told if one.change is not None]
+    return Refreshed(
+        new=tuple(one for one in told if one.old_microusd is None),
+        gone=tuple(gone),
+        dearer=tuple(one for one in both if (one.change or 0) > 0),
+        cheaper=tuple(one for one in both if (one.change or 0) < 0),
+        same=tuple(one for one in both if one.change == 0),
+    )
+
+
+def overlay_text(changes: Refreshed, name: str, *, whole: bool) -> str:
+    """A catalog.yaml that extends the packaged catalog; `whole`: what the lists lack is sold no more."""
+    lines = ["# The packaged catalog, with newer prices under offers/.", "schema: catalog/v1",
+             f"name: {json.dumps(name)}", "extends: default"]  # fmt: skip
+    if whole and changes.gone:
+        lines += ["offers:", *(f"  - {{offer: {json.dumps(one.offer)}, remove: true}}" for one in changes.gone)]
+    return "\n".join(lines) + "\n"
+
+
+def _repriced(name: str, row: dict[str, str], old: Offer | None, catalog: Catalog) -> Repriced:
+    return Repriced(
+        offer=name,
+        device=catalog.shapes[f"{row['provider']}/{row['shape']}"].device,
+        old_microusd=None if old is None else old.price_microusd_per_hour,
+        new_microusd=int(Decimal(row[PRICE]) * 1_000_000),
+        old_as_of="" if old is None else old.provenance.as_of,
+        quality=row["quality"],
+    )
+
+
+def _without_tax(found: Imported, terms: ListTerms) -> Imported:
+    """The same list less the tax that the user says is in its prices, which are in dollars by their form."""
+    for row in found.offers.values() if terms.tax else ():
+        row[PRICE] = format((Decimal(row[PRICE]) / (1 + (terms.tax or 0))).quantize(STEP).normalize(), "f")
+    return found
+
+
+def _sold_by(name: str, spellings: dict[str, str], catalog: Catalog, file: str) -> str:
+    """The provider that a name of a file or folder means.
+
+    Raises
+    ------
+    InputError
+        It means none: whose prices they are is asked.
+    """
+    whose = spellings.get(name, name)
+    if whose not in {shape.provider for shape in catalog.shapes.values()}:
+        hint = "say it: --provider lambda"
+        raise InputError.of("missing-field", f"{file} does not say whose prices it holds", hint=hint)
+    return whose
+
+
+def _json(text: str, name: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", 1)
+        place = Place(file=name, line=line, column=getattr(error, "colno", 1))
+        raise InputError.of("bad-json", "not JSON", place=place, hint="download the file again") from None
+
+
+def _unknown_form(name: str) -> PlanError:
+    return InputError.of("unknown-format", f"{name} is no price list that plan can read", hint=f"known: {FORMS}")

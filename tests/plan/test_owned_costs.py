@@ -1,0 +1,172 @@
+"""What owned machines cost by capital, power and staff: by hand, in decimals, forged, and beside rent."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.catalog.model import Catalog
+from planner.estimate.ownership import HourlyCost, hourly_of, split_microusd
+from planner.plan.checks.exact import exact_hourly
+from planner.plan.document import digest_of
+from planner.report.schedule_view import spend_lines
+from planner.scenario.owned import Owned
+from planner.scenario.schema import Scenario
+from tests.tiers import cases
+from tests.verified import errors, follow_schema
+from tests.worlds import catalog, device, job, offer, scenario, shape
+
+PARTS: dict[str, Any] = {
+    "capital": {"price": "$300k", "years": 4, "residual": "$60k"},
+    "power": {"watts": "10.2 kW", "price": "$0.12/kWh", "pue": 1.3},
+    "staff": "$900/month",
+}  # of an hour: 240,000 / 35,040 h, 10.2 × 1.3 × 0.12, 900 / 730
+BY_HAND = HourlyCost(
+    price_microusd=6_849_315 + 1_591_200 + 1_232_877,
+    capital_microusd=6_849_315,
+    power_microusd=1_591_200,
+    staff_microusd=1_232_877,
+)
+
+
+def world(dollars: float = 20.0) -> Catalog:
+    return catalog([device()], [shape("north/one", devices=8)], [offer("north/one", dollars)])
+
+
+def owning(count: int = 1, **keys: Any) -> Scenario:
+    owned = {"shape": "north/one", "count": count, **(keys or PARTS)}
+    return scenario([job()], hardware={"owned": [owned]})
+
+
+def solved(asked: Scenario, known: Catalog) -> Any:
+    document: Any = json.loads(json.dumps(api.solve(asked, known).document))
+    assert document["status"] == "optimal"
+    assert errors(document, known) == []
+    follow_schema(document)
+    return document
+
+
+def test_an_hour_by_hand() -> None:
+    assert hourly_of(owning().hardware.owned[0]) == BY_HAND
+
+
+@pytest.mark.parametrize("kept", [("capital",), ("power",), ("staff",), ("power", "staff")])
+def test_a_part_that_is_left_out_costs_nothing(kept: tuple[str, ...]) -> None:
+    hour = hourly_of(owning(**{name: PARTS[name] for name in kept}).hardware.owned[0])
+    due = [getattr(BY_HAND, f"{name}_microusd") if name in kept else 0 for name in ("capital", "power", "staff")]
+    assert [hour.capital_microusd, hour.power_microusd, hour.staff_microusd] == due
+    assert hour.price_microusd == sum(due)
+
+
+def test_a_plan_tells_what_is_capital_power_and_staff() -> None:
+    document = solved(owning(), world())
+    (row,), (told,) = document["workloads"][0]["allocations"], document["owned_hours"]
+    assert row["price_microusd_per_hour"] == told["price_microusd_per_hour"] == BY_HAND.price_microusd
+    assert told["price_usd_per_device_hour"] == pytest.approx(BY_HAND.price_microusd / 8e6)
+    assert told["cost_microusd"] == row["cost_microusd"] > 0
+    spent = [told[f"{name}_microusd"] for name in ("capital", "power", "staff")]
+    assert sum(spent) == row["cost_microusd"]
+    for name, microusd in zip(("capital", "power", "staff"), spent):
+        assert microusd == pytest.approx(row["hours"] * getattr(BY_HAND, f"{name}_microusd"), abs=2)
+    assert any("spread evenly over 4 years" in line for line in document["assumed"])
+
+
+def test_what_it_costs_decides_whether_it_is_used() -> None:
+    """At $9.67 an hour the own machine is left idle beside one that is rented at $9.00, and used beside $10.00."""
+    for dollars, model in ((9.0, "on_demand"), (10.0, "owned")):
+        (row,) = solved(owning(), world(dollars))["workloads"][0]["allocations"]
+        assert row["price_model"] == model
+
+
+def test_one_price_has_no_parts_to_tell() -> None:
+    assert "owned_hours" not in solved(owning(price="$9/h"), world())
+
+
+def test_the_terminal_says_it() -> None:
+    (line,) = spend_lines(solved(owning(), world()))
+    hour = "$9.6734 an hour ($1.2092 a device-hour) = $6.8493 capital + $1.5912 power + $1.2329 staff"
+    assert line.startswith(f" Owned  north/one: {hour}; of $")
+
+
+CELLS = (
+    ("place", "hardware.owned[1]"), ("shape", "other"), ("offer", "owned:1:north/one"), ("devices_per_shape", 4),
+    ("bought_microusd", 1), ("residual_microusd", 1), ("years", 5.0), ("power_w", 1.0), ("energy_microusd_per_kwh", 1),
+    ("pue", 1.0), ("capital_microusd_per_hour", 1), ("power_microusd_per_hour", 1), ("staff_microusd_per_hour", 1),
+    ("price_microusd_per_hour", 1), ("price_usd_per_device_hour", 1.0), ("cost_microusd", 1), ("capital_microusd", 1),
+    ("power_microusd", 1), ("staff_microusd", 1),
+)  # fmt: skip
+
+
+def test_every_cell_of_it_is_worked_out_again() -> None:
+    known = world()
+    document = solved(owning(), known)
+    assert {name for name, _ in CELLS} == set(document["owned_hours"][0])
+    for name, value in CELLS:
+        other = copy.deepcopy(document)
+        other["owned_hours"][0][name] = value
+        other["sha256"] = digest_of(other)
+        assert errors(other, known), name
+    for rows in ([], document["owned_hours"] * 2):
+        other = {**document, "owned_hours": rows}
+        assert errors({**other, "sha256": digest_of(other)}, known)
+
+
+def in_decimals(owned: dict[str, Any]) -> list[Decimal]:
+    """Capital, power and staff of an hour from what was written, in decimals, not rounded.  [micro-USD]"""
+    with localcontext() as context:
+        context.prec = 60
+        bought, drawn = owned["capital"], owned["power"]
+        value = Decimal(bought["price"][1:]) - Decimal(bought["residual"][1:])
+        energy = Decimal(drawn["price"][1:].removesuffix("/kWh"))
+        exact = [
+            value / (Decimal(repr(bought["years"])) * 8760),
+            Decimal(drawn["watts"].removesuffix(" W")) / 1000 * energy * Decimal(repr(drawn["pue"])),
+            Decimal(owned["staff"][1:].removesuffix("/month")) / 730,
+        ]
+        return [part * 10**6 for part in exact]
+
+
+def test_hours_against_decimals() -> None:
+    """Also at halves of a micro-dollar: 6 W at $0.101/kWh and a PUE of 1.25 are 757.5 of them."""
+    chance = random.Random(18)
+    halves = 0
+    for number in range(cases(2000, 20_000)):
+        price = chance.randrange(1, 10**7)
+        owned: dict[str, Any] = {
+            "capital": {"price": f"${price}", "residual": f"${chance.randrange(0, price)}",
+                        "years": chance.choice([1, 2, 2.5, 3, 4, 5, 7.25])},
+            "power": {"watts": f"{chance.choice([6, 700, chance.randrange(1, 200_000)])} W",
+                      "price": f"${chance.choice([0.101, 0.125, chance.randrange(10, 999) / 1000])}/kWh",
+                      "pue": chance.choice([1, 1.25, 1.3, chance.randrange(100, 300) / 100])},
+            "staff": f"${chance.randrange(0, 5000)}.{chance.randrange(0, 100):02d}/month",
+        }  # fmt: skip
+        exact = in_decimals(owned)
+        halves += exact[1] % 1 == Decimal("0.5")
+        due = [part.to_integral_value(ROUND_HALF_EVEN) for part in exact]
+        parsed = Owned.model_validate({"shape": "north/one", "count": 1, **owned})
+        hour, again = hourly_of(parsed), exact_hourly(parsed)
+        told = [hour.capital_microusd, hour.power_microusd, hour.staff_microusd]
+        assert told == due, (number, owned)
+        assert [again.capital, again.power, again.staff] == due
+        assert hour.price_microusd == again.price == sum(due)
+    assert halves
+
+
+def test_parts_of_a_cost_add_up_to_it() -> None:
+    chance = random.Random(3)
+    for _ in range(500):
+        capital, power, staff = (chance.choice([0, chance.randrange(1, 10**8)]) for _ in range(3))
+        hour = HourlyCost(price_microusd=capital + power + staff, capital_microusd=capital, power_microusd=power,
+                          staff_microusd=staff)  # fmt: skip
+        cost = chance.randrange(0, 10**13)
+        parts = split_microusd(cost, hour)
+        assert sum(parts) == (cost if hour.price_microusd else 0)
+        for part, rate in zip(parts, (capital, power, staff)):
+            assert abs(part * hour.price_microusd - cost * rate) <= hour.price_microusd
+            assert part == 0 or rate
