@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.estimate.layout import Layout, equal_chunks
+from planner.estimate.software import adapters_can, named_can
+from planner.scenario.schema import TrainingJob
 
 IntArray = NDArray[np.int64]
 
@@ -100,6 +102,18 @@ class _Table:
 
     def select(self, which: NDArray[np.bool_] | IntArray) -> _Table:
         return _Table(**{name: getattr(self, name)[which] for name in self.__slots__})
+
+
+def offered(job: TrainingJob, rules: LayoutRules, layout: Layout) -> Layout:
+    """Without the layouts that the framework of a job does not have, or, left open, that none advises."""
+    named = named_can(job.framework, layout)
+    if named is not None:
+        return layout.select(np.flatnonzero(named))
+    if "pp" in dict(rules.pinned):
+        return layout
+    if job.lora is not None:
+        return layout.select(np.flatnonzero(adapters_can(layout)))
+    return layout.select(np.flatnonzero((np.asarray(layout.pp) == 1) | (np.asarray(layout.sharding) < 2)))
 
 
 def _model_splits(arch: Architecture, rules: LayoutRules) -> IntArray:

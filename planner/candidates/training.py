@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.counts import node_counts
-from planner.candidates.layouts import enumerate_layouts
+from planner.candidates.layouts import enumerate_layouts, offered
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, training_refusal
 from planner.candidates.offers import Site, group_by_physics, names_on
@@ -35,7 +35,7 @@ from planner.estimate.frameworks import named_framework
 from planner.estimate.layout import Layout
 from planner.estimate.recall import figures_of
 from planner.estimate.resolve import host_bytes_per_device
-from planner.estimate.software import adapters_can, named_can, open_can
+from planner.estimate.software import open_can
 from planner.estimate.step_distinct import Ways
 from planner.estimate.terms import Terms
 from planner.estimate.training import (
@@ -150,7 +150,7 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
         for count in search.device_counts:
             largest[count] = max(largest.get(count, 1), search.domain)
     rules = replace(question.rules, domain_devices=max(largest.values(), default=1))
-    layout = _offered(question, enumerate_layouts(question.arch, sorted(largest), rules))
+    layout = offered(question.job, rules, enumerate_layouts(question.arch, sorted(largest), rules))
     devices = np.asarray(layout.devices, dtype=np.int64)
     domains = np.zeros(int(devices.max(initial=0)) + 1, dtype=np.int64)
     for count in {count for count in largest if count < len(domains)}:
@@ -172,18 +172,6 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
         ways=Ways.of(layout),
         by_count=dict(zip(counts.tolist(), np.split(order, starts[1:]))),
     )
-
-
-def _offered(question: TrainingQuestion, layout: Layout) -> Layout:
-    """Without the layouts that the framework of the scenario does not have, or, left open, that none advises."""
-    named = named_can(question.job.framework, layout)
-    if named is not None:
-        return layout.select(np.flatnonzero(named))
-    if "pp" in dict(question.rules.pinned):
-        return layout
-    if question.job.lora is not None:
-        return layout.select(np.flatnonzero(adapters_can(layout)))
-    return layout.select(np.flatnonzero((np.asarray(layout.pp) == 1) | (np.asarray(layout.sharding) < 2)))
 
 
 def _launched(question: TrainingQuestion, search: _Search, layout: Layout, rows: Rows) -> Rows:

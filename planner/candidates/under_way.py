@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
-from planner.candidates.layouts import RECOMPUTE, SHARDING, LayoutRules, enumerate_layouts
+from planner.candidates.layouts import RECOMPUTE, SHARDING, LayoutRules, enumerate_layouts, offered
 from planner.carriers import dataclass
 from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Shape
@@ -51,8 +51,10 @@ def under_way(
         return None
     shape, count = measured_on(job.step_time, scenario, catalog)
     domain = replace(rules, domain_devices=max(shape.devices, shape.scale_up_devices))
-    legal = enumerate_layouts(arch, [count * shape.devices], domain)
-    layout = legal.select(_as_given(legal, job.step_time.layout))
+    legal, given = enumerate_layouts(arch, [count * shape.devices], domain), job.step_time.layout
+    if given.pp is None or given.sharding is None:  # what runs need not be what anyone advises, where it is said
+        legal = offered(job, rules, legal)
+    layout = legal.select(_as_given(legal, given))
     device = catalog.devices[shape.device]
     spec = training_spec(job, arch, device, shape)
     fits = np.asarray(training_memory(arch, spec, layout).total) <= usable_bytes(device, shape)

@@ -28,9 +28,24 @@ SERVING_SIZES = ("tp", "pp", "dp", "ep", "cp")
 
 
 def training_layout_findings(
-    job: TrainingJob, arch: Architecture, split: TrainingLayout, shape: Shape, devices: int, *, shared: bool = False
+    job: TrainingJob,
+    arch: Architecture,
+    split: TrainingLayout,
+    shape: Shape,
+    devices: int,
+    *,
+    shared: bool = False,
+    stated: bool = False,
 ) -> Iterator[Finding]:
-    """Everything illegal about the split of one job over a number of devices; `shared`: the batch is only a share."""
+    """Everything illegal about the split of one job over a number of devices.
+
+    Parameters
+    ----------
+    shared
+        The batch is only a share.
+    stated
+        The scenario says that it runs so: nobody need advise it.
+    """
     where = job.name
     if not _whole(split, TRAINING_SIZES):
         yield _illegal(where, "a size is not a positive whole number")
@@ -45,7 +60,7 @@ def training_layout_findings(
     yield from _framework_findings(where, job.framework or "", split)
     pinned = {} if job.layout is None else job.layout.sizes
     yield from _pin_findings(where, pinned, split)
-    named = named_framework(job.framework) is not None or "pp" in pinned
+    named = stated or named_framework(job.framework) is not None or "pp" in pinned
     if not named and split["pp"] > 1 and STAGES.index(split["sharding"]) >= 2:
         yield _illegal(where, f"{split['sharding']} under a pipeline, which neither framework nor layout asks for")
     alone = split["pp"] == split["cp"] == split["ep"] == 1 and (split["tp"] == 1 or split["sharding"] != "zero-3")

@@ -58,7 +58,8 @@ def under_way_findings(
         return
     shape, count = _measured_on(job, scenario, catalog)
     devices, given = count * shape.devices, job.step_time.layout.model_dump(exclude_none=True)
-    problems = list(training_layout_findings(job, arch, stated["layout"], shape, devices))
+    named = "pp" in given and "sharding" in given
+    problems = list(training_layout_findings(job, arch, stated["layout"], shape, devices, stated=named))
     yield from problems
     yield from cell_findings("wrong-run", job.name, stated["layout"], given)
     if problems:
