@@ -109,7 +109,7 @@ def test_serving_report_and_file(run: Run, here: Path) -> None:
         if row["kind"] == "constant" and row["of"] == "all":
             assert read.common[row["constant"]] == pytest.approx(row["value"], rel=1e-3)
     assert {kind: campaigns for pair in read.traits["pair"].values() for kind, (_, campaigns) in pair.rows.items()} == {
-        "tpot": 1, "ttft": 1, "throughput": 3,
+        "tpot": 1, "ttft": 1, "throughput": 1, "throughput experts": 2,
     }  # fmt: skip
 
 
