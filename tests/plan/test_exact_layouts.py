@@ -120,7 +120,7 @@ def test_stages_are_at_most_as_many_as_layers(pp: int, found: int) -> None:
     ("pp", "vpp", "micro_batches", "told"),
     [
         (16, 2, 64, ""),
-        (17, 2, 68, "17 × 2 stages, 32 layers"),
+        (18, 2, 64, "18 × 2 stages, 32 layers"),
         (4, 2, 64, ""),
         (4, 3, 64, "3 chunks of 4 stages want equal chunks and micro-batches in multiples of 4"),
         (4, 2, 66, "2 chunks of 4 stages want equal chunks and micro-batches in multiples of 4"),

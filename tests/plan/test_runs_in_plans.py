@@ -226,6 +226,24 @@ def test_a_bare_step_time_was_measured_on_what_is_owned() -> None:
     assert document["workloads"][0]["allocations"][0]["price_model"] == "owned"
 
 
+def test_a_run_under_way_is_not_taken_for_one_that_nobody_advises() -> None:
+    """What shares out weights under a pipeline may be fastest by the equations; it counts where the scenario says it."""
+    stages = {}
+    for name, layout in (("open", {"tp": 8, "pp": 2}), ("said", {"tp": 8, "pp": 2, "sharding": "zero-3"})):
+        step = {"measured": "42 s", "shape": "gcp/a3-megagpu-8g", "count": 16, "layout": layout}
+        jobs = [
+            {
+                "name": "train", "model": "llama-3.1-70b", "tokens": "210B", "deadline": "30 days",
+                "sequence_length": 8192, "global_batch": "512 sequences", "sharding": ["zero-1", "zero-3"],
+                "step_time": step,
+            }
+        ]  # fmt: skip
+        document: Any = api.solve(scenario(jobs, hardware={"allow": ["h100-sxm-80gb"]})).document
+        assert not api.verify(document)
+        stages[name] = document["workloads"][0]["under_way"]["layout"]["sharding"]
+    assert stages == {"open": "zero-1", "said": "zero-3"}
+
+
 def test_the_layout_of_the_run_under_way_may_be_given() -> None:
     document = solved(under_way(deadline="20000 s", given={"layout": {"micro_batch": 2}}), catalog())
     assert document["workloads"][0]["under_way"]["layout"]["micro_batch"] == 2
