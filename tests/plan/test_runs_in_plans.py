@@ -227,7 +227,7 @@ def test_a_bare_step_time_was_measured_on_what_is_owned() -> None:
 
 
 def test_a_run_under_way_is_not_taken_for_one_that_nobody_advises() -> None:
-    """What shares out weights under a pipeline may be fastest by the equations; it counts where the scenario says it."""
+    """Weights shared out under a pipeline may be fastest by the equations; that counts where the scenario says it."""
     stages = {}
     for name, layout in (("open", {"tp": 8, "pp": 2}), ("said", {"tp": 8, "pp": 2, "sharding": "zero-3"})):
         step = {"measured": "42 s", "shape": "gcp/a3-megagpu-8g", "count": 16, "layout": layout}
