@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.counts import SLACK_COUNTS, SMALLEST_WINDOW, count_grid, single_device, typical_s
-from planner.candidates.layouts import enumerate_layouts
+from planner.candidates.layouts import enumerate_layouts, offered
 from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, offer_caps, peak_limits
 from planner.candidates.machines import carbon_mg_per_hour, training_refusal
@@ -31,7 +31,6 @@ from planner.estimate.layout import Layout
 from planner.estimate.mixed import Between, gradient_bytes, group_step_terms, network_bytes_per_s
 from planner.estimate.resolve import host_bytes_per_device
 from planner.estimate.run import checkpoint_bytes_of
-from planner.estimate.software import named_can
 from planner.estimate.training import training_memory
 from planner.estimate.training_memory import host_bytes
 
@@ -221,10 +220,8 @@ def _fitting(question: TrainingQuestion, site: Site, counts: Sequence[int], conf
         batches=(high,),
         batch_range=(1.0, high),
     )
-    layout = enumerate_layouts(question.arch, [count * shape.devices for count in counts], rules)
-    named = named_can(question.job.framework, layout)
-    if named is not None:
-        layout = layout.select(np.flatnonzero(named))
+    every = enumerate_layouts(question.arch, [count * shape.devices for count in counts], rules)
+    layout = offered(question.job, rules, every)
     needed = np.asarray(training_memory(question.arch, question.spec, layout).total)
     fits = needed * question.band(site).memory_margin(confidence) <= site.usable_bytes
     most = host_bytes_per_device(shape)
