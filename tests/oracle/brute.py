@@ -44,6 +44,7 @@ from planner.scenario.load import load_scenario
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 POWERS = (1, 2, 4, 8, 16, 32, 64)
+FABRIC_BYTES_PER_S = 12.5e9  # of each device: 100 Gbit/s
 
 
 @dataclass(frozen=True)
@@ -182,8 +183,10 @@ def _layouts(job: TrainingJob, arch: Architecture, devices: int, domain: int) ->
 
 
 def _stages(job: TrainingJob, dp: int, pp: int, accumulates: bool) -> list[int]:
-    """Stages that differ: one rank shards nothing, and under a pipeline whole gradients are summed first."""
+    """Stages that differ and that somebody advises: one rank shards nothing, and a pipeline shards no gradients."""
     allowed = sorted(("none", "zero-1", "zero-2", "zero-3").index(stage) for stage in job.sharding)
+    if pp > 1 and job.framework is None:
+        allowed = [stage for stage in allowed if stage < 2]
     if dp == 1:
         return allowed[:1]
     return [stage for stage in allowed if not (stage == 2 and 1 in allowed and pp > 1 and accumulates)]
@@ -246,6 +249,9 @@ def _units(fleet: ServingFleet, scenario: Scenario, kind: Rented) -> Iterator[Un
         if tp > per_shape or not heads or group.mlp_width % tp or pp > arch.layer_count:
             continue
         if not inside and (devices % per_shape or kind.rate is None):
+            continue
+        stated = kind.shape.inter_node_bytes_per_s_per_device is None  # by the scenario
+        if not inside and not stated and kind.rate < FABRIC_BYTES_PER_S:  # nobody stretches a replica over that
             continue
         layout = ReplicaLayout(devices=devices, tp=tp, pp=pp)
         memory = serving_memory(arch, spec, layout, machine)

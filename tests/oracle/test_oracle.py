@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from planner import api
+from planner.scenario.load import with_settings
 from tests.oracle.brute import cheapest
 from tests.oracle.instances import Instance, write_instance
 from tests.tiers import sampled
@@ -43,7 +44,7 @@ def _number(text: str) -> int | None:
 
 def solved(instance: Instance, solver: str) -> int | None:
     """Cost that the product finds, read from its JSON; None = proven infeasible."""
-    scenario = api.load_scenario(instance.scenario)
+    scenario = with_settings(api.load_scenario(instance.scenario), ["prefer=cheapest"])
     plan = api.solve(scenario, api.load_catalog(instance.hardware), solver=solver)
     document = json.loads(plan.to_json())
     assert document["status"] in ("optimal", "infeasible")
