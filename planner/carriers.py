@@ -2,14 +2,14 @@
 
 The decorator of the standard library writes and compiles each method of each class when it is imported, which took
 half of the time of all imports. Here the fields are the standard library's (`fields`, `replace` and `asdict` work),
-comparing, hashing and printing are the same few functions for all, and a constructor is written when the first object
-is made.
+made when somebody first asks for them; comparing, hashing and printing are the same few functions for all, and a
+constructor is written when some objects were made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, FrozenInstanceError, field, fields, make_dataclass
+from dataclasses import MISSING, Field, FrozenInstanceError, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,8 @@ else:
 
         def carrier(kind):
             own = vars(kind)
-            made = declared(kind, init=False, repr=False, eq=False, match_args=False, slots=slots, kw_only=kw_only)
+            made = _slotted(kind) if slots else kind
+            made.__dataclass_fields__ = _Fields(kind, kw_only)
             _add_constructor(made)
             if repr and "__repr__" not in own:
                 made.__repr__ = _shown
@@ -40,15 +41,46 @@ else:
         return carrier if cls is None else carrier(cls)
 
 
-FEW = 16  # objects of a class that are filled field by field; a constructor is written for those that follow
+class _Fields:
+    """Stands for the fields of a carrier until somebody asks for them: few carriers of a run are ever asked."""
+
+    def __init__(self, kind: Any, kw_only: bool) -> None:
+        self.kind, self.kw_only = kind, kw_only
+
+    def __get__(self, carrier: object, made: Any) -> Any:
+        owner = next(each for each in made.__mro__ if vars(each).get("__dataclass_fields__") is self)
+        declared(self.kind, init=False, repr=False, eq=False, match_args=False, kw_only=self.kw_only)
+        for name in ("__dataclass_fields__", "__dataclass_params__"):
+            setattr(owner, name, vars(self.kind)[name])
+        return vars(owner)["__dataclass_fields__"]
+
+
+def _slotted(kind: Any) -> Any:
+    """The same class with a slot for each field."""
+    own = [name for name, type_ in vars(kind).get("__annotations__", {}).items() if "ClassVar" not in str(type_)]
+    above = [each.name for base in kind.__mro__[1:] if "__dataclass_fields__" in vars(base) for each in fields(base)]
+    known = {name for base in kind.__mro__[1:] for name in vars(base).get("__slots__", ())}
+    names = dict.fromkeys((*above, *own))
+    space = {name: value for name, value in vars(kind).items() if name not in {*names, "__dict__", "__weakref__"}}
+    space["__slots__"] = tuple(name for name in names if name not in known)
+    made = type(kind)(kind.__name__, kind.__bases__, space)
+    made.__qualname__ = kind.__qualname__
+    return made
+
+
+FEW = 8  # objects of a class that are filled field by field; a constructor is written for those that follow
 
 
 def _add_constructor(kind: Any) -> None:
-    made, known = 0, fields(kind)
-    places = [each.name for each in known if each.init and not each.kw_only]
+    made = 0
+    known: tuple[Field[Any], ...] = ()
+    places: list[str] = []
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
-        nonlocal made
+        nonlocal made, known, places
+        if not made:
+            known = fields(kind)
+            places = [each.name for each in known if each.init and not each.kw_only]
         made += 1
         given = dict(zip(places, values)) | named
         if made > FEW or len(given) != len(values) + len(named) or not _filled(self, known, given):
@@ -79,19 +111,43 @@ def _filled(carrier: Any, known: Sequence[Field[Any]], given: Mapping[str, Any])
 
 
 def _constructor(kind: Any) -> Callable[..., None]:
-    """The `__init__` that the standard decorator writes for such fields."""
-    asked: list[tuple[str, Any, Any]] = [
-        (each.name, object, field(default=each.default, default_factory=each.default_factory,
-                                  init=each.init, kw_only=each.kw_only))
-        for each in fields(kind)
-    ]  # fmt: skip
-    more = {"__post_init__": None} if hasattr(kind, "__post_init__") else {}
-    like: Any = make_dataclass(
-        kind.__name__, asked, namespace=more, frozen=kind.__setattr__ is _not_set, repr=False, eq=False
-    )
-    constructor: Callable[..., None] = like.__init__
+    """An `__init__` as the standard decorator writes it for such fields, as one text."""
+    known = fields(kind)
+    told: dict[str, Any] = {"_put": object.__setattr__}
+    asked, lines, named_from = list[str](), list[str](), False
+    for each in sorted((each for each in known), key=lambda one: one.kw_only):
+        value = each.name
+        if each.default is not MISSING:
+            told[f"_of_{each.name}"] = each.default
+        elif each.default_factory is not MISSING:
+            told[f"_of_{each.name}"], told[f"_new_{each.name}"] = _NONE, each.default_factory
+            value = f"_new_{each.name}() if {each.name} is _of_{each.name} else {each.name}" if each.init else ""
+        if each.init:
+            if each.kw_only and not named_from:
+                asked.append("*")
+                named_from = True
+            asked.append(f"{each.name}=_of_{each.name}" if f"_of_{each.name}" in told else each.name)
+        elif f"_new_{each.name}" in told:
+            value = f"_new_{each.name}()"
+        elif f"_of_{each.name}" in told:
+            value = f"_of_{each.name}"
+        else:
+            continue
+        lines.append(f"_put(self, {each.name!r}, {value})" if _is_frozen(kind) else f"self.{each.name} = {value}")
+    if hasattr(kind, "__post_init__"):
+        lines.append("self.__post_init__()")
+    text = "def __init__({}):\n {}".format(", ".join(("self", *asked)), "\n ".join(lines or ["pass"]))
+    exec(text, told)  # noqa: S102 - of names of fields alone
+    constructor: Callable[..., None] = told["__init__"]
     constructor.__qualname__, constructor.__module__ = f"{kind.__qualname__}.__init__", kind.__module__
     return constructor
+
+
+_NONE = object()
+
+
+def _is_frozen(kind: Any) -> bool:
+    return bool(kind.__setattr__ is _not_set)
 
 
 def _values(carrier: Any) -> Any:
