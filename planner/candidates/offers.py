@@ -53,6 +53,12 @@ class Site:
         return max(self.shape.devices, self.shape.scale_up_devices)
 
     @property
+    def fast_links(self) -> bool:
+        """Whether the devices of a shape talk over links of their own, not over the bus of their host."""
+        link = self.device.scale_up
+        return link is not None and link.pattern != "pcie"
+
+    @property
     def made_for_replicas(self) -> bool:
         """Whether a replica may well be stretched over several shapes: a network made for it, or stated for them."""
         rate = self.inter_node_bytes_per_s

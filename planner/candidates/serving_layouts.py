@@ -73,6 +73,24 @@ def replica_layouts(
     return ReplicaLayout(**{name: size.astype(np.float64) for name, size in sizes.items()}), nodes, replicas
 
 
+def needless_pipelines(
+    arch: Architecture, site: Site, layout: ReplicaLayout, able: Callable[[Mapping[str, int]], bool] = _any_split
+) -> NDArray[np.bool_]:
+    """Pipelines where links are fast and tensor parallelism over as many devices does with as little memory.
+
+    vLLM's guide ("Parallelism and scaling") cuts a model by tensors within a machine and takes a pipeline where its
+    devices lack fast links or do not divide the model; SGLang and TensorRT-LLM advise the same. Over as many devices
+    tensor ranks hold as much of the weights as stages do, and of the cache unless they have to copy heads.
+    """
+    whole = [
+        tp
+        for tp in (tensor_splits(arch, site.domain) if site.fast_links else [])
+        if cache_splits(arch, tp)[-1] == 1 and able({"tp": tp, "pp": 1, "dp": 1, "ep": 1, "cp": 1})
+    ]
+    tp, pp = np.asarray(layout.tp), np.asarray(layout.pp)
+    return np.asarray((pp > 1) & (layout.devices <= site.domain) & np.isin(tp * pp, whole))
+
+
 def cache_splits(arch: Architecture, tp: int) -> list[int]:
     """Powers of two of tensor ranks that may share out the tokens of a cache: those that would hold copies."""
     copies = [tp // min(tp, cache_heads(group)) for group in arch.layers if group.attention != "linear"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from planner.candidates.blended import Blend
 from planner.candidates.ledger import Ledger
 from planner.candidates.offers import Site, names_on
-from planner.candidates.serving_layouts import replica_layouts, stretches
+from planner.candidates.serving_layouts import needless_pipelines, replica_layouts, stretches
 from planner.candidates.serving_question import ServingQuestion
 from planner.candidates.ties import plain_serving
 from planner.carriers import dataclass
@@ -93,7 +93,7 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
     if not groups:
         return None
     shared = fleet_engine(question.fleet) in CONTEXT_PARALLEL_ENGINES
-    splits = [_replicas_on(question, group[0], context_parallel=shared) for group in groups]
+    splits = [_replicas_on(question, group, ledger, context_parallel=shared) for group in groups]
     _note_fabrics(question, groups, ledger, context_parallel=shared)
     sizes = [len(nodes) for _, nodes, _ in splits]
     names = [field.name for field in fields(ReplicaLayout)]
@@ -392,8 +392,11 @@ def _best_of_equals(
     return np.array(sorted(kept), dtype=np.int64)
 
 
-def _replicas_on(question: ServingQuestion, site: Site, *, context_parallel: bool) -> tuple[ReplicaLayout, Rows, Rows]:
-    """Legal replicas on a machine, of those that are no more involved than asked for."""
+def _replicas_on(
+    question: ServingQuestion, group: Sequence[Site], ledger: Ledger, *, context_parallel: bool
+) -> tuple[ReplicaLayout, Rows, Rows]:
+    """Legal replicas on a machine that somebody advises, of those that are no more involved than asked for."""
+    site = group[0]
     pin = question.fleet.layout
     fixed = pin.sizes if pin else {}
 
@@ -416,9 +419,19 @@ def _replicas_on(question: ServingQuestion, site: Site, *, context_parallel: boo
         stretched=stretches(fixed),
         able=able,
     )
+    needless = np.zeros(len(nodes), dtype=bool)
+    if not stretches(fixed):
+        needless = needless_pipelines(question.arch, site, layout, able)
+        text = (
+            f"{site.shape.id}: tensor parallelism over as many devices needs no more (layout: pp or tp says otherwise)"
+        )
+        ledger.layouts_seen += int(needless.sum())
+        ledger.drop("pipeline", "layouts", int(needless.sum()), nearest=text, on=names_on(group))
     if question.involved is None:
-        return layout, nodes, replicas
-    kept = np.flatnonzero(plain_serving(layout, site.domain, site.made_for_replicas) <= question.involved)
+        kept = np.flatnonzero(~needless)
+    else:
+        plain = plain_serving(layout, site.domain, site.made_for_replicas) <= question.involved
+        kept = np.flatnonzero(plain & ~needless)
     return _rows_of(layout, kept), nodes[kept], replicas[kept]
 
 

@@ -177,7 +177,7 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
 def _launched(question: TrainingQuestion, search: _Search, layout: Layout, rows: Rows) -> Rows:
     """Rows that some program of the device's kind has; on GPUs the programs together have all that is advised."""
     job, site = question.job, search.group[0]
-    if site.device.kind == "gpu" or named_framework(job.framework) or "pp" in dict(question.rules.pinned):
+    if site.device.kind == "gpu" or named_framework(job.framework):
         return rows
     mine = layout.select(rows)
     return np.asarray(rows[open_can(job, question.arch, mine, site.device.kind, site.shape.devices)])

@@ -276,6 +276,10 @@ def named_can(name: str | None, layout: Layout) -> Any:
 def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str, slice_devices: int) -> Any:
     """Mask of the layouts that some program of a kind of device has, of an open job; all where none has.
 
+    On the torus of a slice of TPUs sharded data parallelism and tensor parallelism are what is advised ("How to Scale
+    Your Model", Austin et al. 2025, on training): unless the job fixes `pp`, a pipeline lies between slices, or over as
+    many chips there is nothing else.
+
     Parameters
     ----------
     job, arch
@@ -292,8 +296,13 @@ def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str, sl
         for software in SOFTWARE.values()
         if kind in software.kinds and software.name in _JOINED
     ]
-    mask = np.any(masks, axis=0) if masks and job.lora is None else np.full(np.shape(layout.devices), True)
-    return mask if mask.any() else np.full(np.shape(layout.devices), True)
+    devices = np.asarray(layout.devices)
+    mask = np.any(masks, axis=0) if masks and job.lora is None else np.full(devices.shape, True)
+    mask = mask if mask.any() else np.full(devices.shape, True)
+    if kind != "tpu" or (job.layout is not None and "pp" in job.layout.sizes):
+        return mask
+    inside = (np.asarray(layout.pp) > 1) & (devices <= slice_devices)
+    return mask & ~(inside & np.isin(devices, devices[mask & ~inside]))
 
 
 def adapters_can(layout: Layout) -> Any:

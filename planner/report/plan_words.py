@@ -32,6 +32,7 @@ REASONS = {
     "deadline": "over the deadline",
     "network-unknown": "network between nodes unknown",
     "fabric": "network not made for a replica over several machines",
+    "pipeline": "a pipeline where tensor parallelism does",
     "mix-network": "network unknown, so it joins no other offer in one job",
     "failures": "fails faster than it restarts",
     "host-memory": "too little host memory for what is offloaded",

@@ -253,6 +253,10 @@ def _units(fleet: ServingFleet, scenario: Scenario, kind: Rented) -> Iterator[Un
         stated = kind.shape.inter_node_bytes_per_s_per_device is None  # by the scenario
         if not inside and not stated and kind.rate < FABRIC_BYTES_PER_S:  # nobody stretches a replica over that
             continue
+        link, whole = kind.device.scale_up, group.query_heads % devices == 0 and group.mlp_width % devices == 0
+        fast = link is not None and link.pattern != "pcie" and devices <= max(per_shape, kind.shape.scale_up_devices)
+        if pp > 1 and fast and whole and group.kv_heads % devices == 0:  # tensor parallelism does
+            continue
         layout = ReplicaLayout(devices=devices, tp=tp, pp=pp)
         memory = serving_memory(arch, spec, layout, machine)
         if float(memory.missing_bytes) > 0:

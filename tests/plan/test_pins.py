@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from planner import api
 from planner.api.sessions import Session
+from planner.architecture.load import load_model
+from planner.candidates.ledger import Ledger
+from planner.candidates.offers import sites_of
+from planner.candidates.serving_layouts import needless_pipelines, replica_layouts
+from planner.catalog.load import load_catalog
 from planner.errors import InputError
 from planner.plan.document import resealed
 from planner.scenario.schema import Scenario
@@ -66,6 +72,44 @@ def test_a_replica_is_stretched_over_ordinary_machines_only_when_that_is_fixed()
     document = api.solve(served("pp8", **small)).document
     assert document["status"] == "optimal"
     assert not api.verify(document)
+
+
+def test_on_fast_links_a_replica_is_a_pipeline_only_where_tensors_cannot_be_split_or_it_is_fixed() -> None:
+    """vLLM's guide: tensor parallel within a machine; a pipeline without fast links or where sizes do not divide."""
+    slow = {"ttft_p95": "1 s"}
+    fast = api.solve(scenario(serving=[{**FLEET, "slo": slow}], hardware=ALLOW)).document
+    assert {row["layout"]["pp"] for row in fast["workloads"][0]["allocations"]} == {1}
+    assert "tensor parallelism over as many devices" in str(fast["rejected"])
+    fixed = api.solve(served("tp2 pp4", providers=["hyperstack"])).document
+    assert {row["layout"]["pp"] for row in fixed["workloads"][0]["allocations"]} == {4}
+    assert not api.verify(fixed)
+
+
+@pytest.mark.parametrize(("device", "heads", "needless"), [("h100-sxm-80gb", 8, True), ("l40s", 8, False),
+                                                           ("h100-sxm-80gb", 2, False)])  # fmt: skip
+def test_pipelines_stay_over_the_bus_of_a_host_and_where_ranks_would_copy_the_cache(
+    device: str, heads: int, needless: bool
+) -> None:
+    arch = load_model("llama-3.1-8b")
+    arch = replace(arch, layers=tuple(replace(group, kv_heads=heads) for group in arch.layers))
+    catalog = load_catalog()
+    site = next(
+        each for each in sites_of(scenario(serving=[FLEET], hardware={"allow": [device]}), catalog, Ledger(workload="chat"))
+        if each.shape.devices == 8
+    )  # fmt: skip
+    layout, _, _ = replica_layouts(arch, site)
+    found = needless_pipelines(arch, site, layout)[(layout.tp == 2) & (layout.pp == 2)]
+    assert found.tolist() == [needless]
+
+
+def test_a_slice_of_tpus_runs_no_pipeline_unless_it_is_fixed() -> None:
+    hardware = {"allow": ["tpu-v6e"]}
+    job = {"name": "train", "model": "llama-3.1-8b", "tokens": "50B", "deadline": "30 days"}
+    free, fixed = (
+        api.solve(scenario([{**job, **more}], hardware=hardware)).document for more in ({}, {"layout": "tp4 pp2"})
+    )
+    assert [document["workloads"][0]["allocations"][0]["layout"]["pp"] for document in (free, fixed)] == [1, 2]
+    assert fixed["workloads"][0]["allocations"][0]["count"] == 1  # inside a slice of eight
 
 
 def test_another_layout_than_the_fixed_one_is_refused_by_the_verifier() -> None:
