@@ -9,14 +9,14 @@ constructor is written when some objects were made.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, FrozenInstanceError, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, field, fields, make_dataclass
+from dataclasses import dataclass as declared
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 else:
-    from dataclasses import dataclass as declared
 
     def dataclass(cls=None, /, *, frozen=False, eq=True, repr=True, slots=False, kw_only=False):
         """The standard decorator, as far as the planner uses it."""
@@ -68,7 +68,7 @@ def _slotted(kind: Any) -> Any:
     return made
 
 
-FEW = 8  # objects of a class that are filled field by field; a constructor is written for those that follow
+FEW = 100  # objects of a class that are filled field by field; a constructor is written for those that follow
 
 
 def _add_constructor(kind: Any) -> None:
@@ -111,43 +111,19 @@ def _filled(carrier: Any, known: Sequence[Field[Any]], given: Mapping[str, Any])
 
 
 def _constructor(kind: Any) -> Callable[..., None]:
-    """An `__init__` as the standard decorator writes it for such fields, as one text."""
-    known = fields(kind)
-    told: dict[str, Any] = {"_put": object.__setattr__}
-    asked, lines, named_from = list[str](), list[str](), False
-    for each in sorted((each for each in known), key=lambda one: one.kw_only):
-        value = each.name
-        if each.default is not MISSING:
-            told[f"_of_{each.name}"] = each.default
-        elif each.default_factory is not MISSING:
-            told[f"_of_{each.name}"], told[f"_new_{each.name}"] = _NONE, each.default_factory
-            value = f"_new_{each.name}() if {each.name} is _of_{each.name} else {each.name}" if each.init else ""
-        if each.init:
-            if each.kw_only and not named_from:
-                asked.append("*")
-                named_from = True
-            asked.append(f"{each.name}=_of_{each.name}" if f"_of_{each.name}" in told else each.name)
-        elif f"_new_{each.name}" in told:
-            value = f"_new_{each.name}()"
-        elif f"_of_{each.name}" in told:
-            value = f"_of_{each.name}"
-        else:
-            continue
-        lines.append(f"_put(self, {each.name!r}, {value})" if _is_frozen(kind) else f"self.{each.name} = {value}")
-    if hasattr(kind, "__post_init__"):
-        lines.append("self.__post_init__()")
-    text = "def __init__({}):\n {}".format(", ".join(("self", *asked)), "\n ".join(lines or ["pass"]))
-    exec(text, told)  # noqa: S102 - of names of fields alone
-    constructor: Callable[..., None] = told["__init__"]
+    """The `__init__` that the standard decorator writes for such fields."""
+    asked: list[tuple[str, Any, Any]] = [
+        (each.name, object, field(default=each.default, default_factory=each.default_factory,
+                                  init=each.init, kw_only=each.kw_only))
+        for each in fields(kind)
+    ]  # fmt: skip
+    more = {"__post_init__": None} if hasattr(kind, "__post_init__") else {}
+    like: Any = make_dataclass(
+        kind.__name__, asked, namespace=more, frozen=kind.__setattr__ is _not_set, repr=False, eq=False
+    )
+    constructor: Callable[..., None] = like.__init__
     constructor.__qualname__, constructor.__module__ = f"{kind.__qualname__}.__init__", kind.__module__
     return constructor
-
-
-_NONE = object()
-
-
-def _is_frozen(kind: Any) -> bool:
-    return bool(kind.__setattr__ is _not_set)
 
 
 def _values(carrier: Any) -> Any:

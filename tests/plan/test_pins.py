@@ -92,11 +92,9 @@ def test_pipelines_stay_over_the_bus_of_a_host_and_where_ranks_would_copy_the_ca
 ) -> None:
     arch = load_model("llama-3.1-8b")
     arch = replace(arch, layers=tuple(replace(group, kv_heads=heads) for group in arch.layers))
-    catalog = load_catalog()
-    site = next(
-        each for each in sites_of(scenario(serving=[FLEET], hardware={"allow": [device]}), catalog, Ledger(workload="chat"))
-        if each.shape.devices == 8
-    )  # fmt: skip
+    asked = scenario(serving=[FLEET], hardware={"allow": [device]})
+    sites = sites_of(asked, load_catalog(), Ledger(workload="chat"))
+    site = next(each for each in sites if each.shape.devices == 8)
     layout, _, _ = replica_layouts(arch, site)
     found = needless_pipelines(arch, site, layout)[(layout.tp == 2) & (layout.pp == 2)]
     assert found.tolist() == [needless]
