@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers import Plan
 from planner.catalog.own_prices import OwnPrices, load_priced
 from planner.files import StrPath
+from planner.plan.document import digest_of
 from planner.plan.reading import read_document, read_plan
 from planner.scenario.load import load_scenario
 from planner.scenario.schema import Scenario
@@ -32,12 +33,17 @@ def document_of(plan: PlanLike) -> PlanDocument:
         It is none of the three.
     """
     if isinstance(plan, Plan):
-        return read_document(plan.document)
+        return plan.document if not plan.read_from and _sealed(plan.document) else read_document(plan.document)
     if isinstance(plan, str | os.PathLike):
         return read_plan(plan)
     if isinstance(plan, Mapping):
         return read_document(plan)
     raise TypeError(f"a plan, its document or the path of its file is wanted, not {type(plan).__name__}")
+
+
+def _sealed(document: Any) -> bool:
+    """Whether a document is as it was when it was made: what was solved here has the types that it must have."""
+    return isinstance(document, dict) and document.get("sha256") == digest_of(document)
 
 
 def scenario_of(scenario: ScenarioLike) -> Scenario:

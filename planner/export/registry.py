@@ -135,12 +135,17 @@ def suggested(launches: Sequence[Launch]) -> str | None:
     """
     from planner.export.skypilot import rents
 
-    able = [launching(launch) for launch in launches]
-    counts = {name: sum(name in names for names in able) for name in FORMATS}
-    counts["skypilot"] *= all(map(rents, launches))
+    rented = all(map(rents, launches))
     engines = {launch.engine for launch in launches if isinstance(launch, ServingLaunch)}
-    order = sorted(counts, key=lambda name: (-counts[name], name != "skypilot", name in STARTERS, name not in engines))
-    return order[0] if order and counts[order[0]] else None
+    names = [name for name in FORMATS if name != "skypilot" or rented]
+    order = sorted(names, key=lambda name: (name != "skypilot", name in STARTERS, name not in engines))
+    for name in order if launches else ():
+        if all(_takes(FORMATS[name], launch) for launch in launches):
+            return name
+    able = [launching(launch) for launch in launches]
+    counts = {name: sum(name in some for some in able) for name in order}
+    most = max(counts.values(), default=0)
+    return next((name for name in order if counts[name] == most), None) if most else None
 
 
 def _takes(entry: Format, launch: Launch) -> bool:
