@@ -59,3 +59,14 @@ def test_a_line_has_the_wait_of_pollaczek_and_khinchine() -> None:
 def test_waits_rise_with_the_share() -> None:
     found = steps(5.0, [0.01, 0.3], [0.9, 0.1]).wait_s(np.linspace(0.01, 0.999, 50)[:, None])
     assert (np.diff(found[:, 0]) >= 0).all()
+
+
+@pytest.mark.parametrize("busy", [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2])
+def test_a_replica_that_is_hardly_busy_lets_nobody_wait_longer_than_a_prompt(busy: float) -> None:
+    """Waits finer than the lattice once came out as endless, so that no mix kept a target at p99, even when idle."""
+    rate = busy / 0.02  # of a second, the prompts of a class taking 20 ms in the mean
+    found = steps(
+        rate, [0.012, 0.024], [1 / 3, 2 / 3], mean_s=np.array([0.02 * busy]), decode_s=np.array([0.016 * busy]),
+    )  # fmt: skip
+    assert found.wait_s(0.99)[0] < 0.024
+    assert found.wait_s(0.999)[0] < 0.05

@@ -143,3 +143,13 @@ def test_no_fleet_at_mixes_of_a_grid_is_cheaper(tmp_path: Path, monkeypatch: pyt
         assert cost_of(own) <= cost_of(fine) * NEAR, seed
         assert cost_of(own) >= cost_of(fine) / NEAR, seed
         assert (own["certificate"] or {}).get("bound", 0) <= cost_of(fine) * NEAR, seed
+
+
+def test_a_target_at_p99_is_kept_by_replicas_that_serve_every_class(tmp_path: Path) -> None:
+    """Of seed 7049 no mix of classes kept one, so that each class got machines of its own for $5,402 in all."""
+    document = planned(tmp_path, random_fleet(7049, most_classes=6))
+    assert document["summary"]["cost_usd"] <= 1883.4
+    for row in document["workloads"][0]["allocations"]:
+        assert min(row["routed_requests_per_s"]) > 0
+    assert document["certificate"] is not None
+    assert document["certificate"]["gap"] == 0
