@@ -130,9 +130,10 @@ def _alone(candidates: Candidates, task: Task, column: int) -> _Alone | None:
     peak = task.demands[-1]
     if program.role[column] != WHOLE or program.level[column] or task.levels or not all(rates[: len(peak)]):
         return None
-    spare = Fraction(task.spare_replicas, max(int(program.replicas[column]), 1))
+    replicas = max(int(program.replicas[column]), 1)
+    spare, least = Fraction(task.spare_replicas, replicas), -(-task.min_replicas // replicas)
     loads = [Fraction(demand, rate) for demand, rate in zip(peak, rates)]
     load = spare + (max(loads) if task.boxed else sum(loads))
-    units[column] = max(-(-load.numerator // load.denominator), 1)
+    units[column] = max(-(-load.numerator // load.denominator), least, 1)
     flows[column, : len(peak)] = peak
     return _Alone(units=units, flows=flows, level_flows=(flows,))

@@ -41,6 +41,13 @@ def test_a_true_listing_is_agreed_to(listed: tuple[Candidates, Any]) -> None:
     assert found(*listed) == []
 
 
+def test_a_column_alone_has_the_replicas_that_are_asked_for() -> None:
+    """A fleet of one replica, of which three are asked for, once made the verifier refuse every plan of it."""
+    world = catalog([device()], [shape()], [offer()])
+    document = api.solve(scenario(serving=[fleet("chat", qpm=1, min_replicas=3)]), world).document
+    assert api.verify(document, world) == []
+
+
 @pytest.mark.parametrize("task", [0, 1])
 @pytest.mark.parametrize(("factor", "wrong"), [(1, False), (2, True)])
 def test_a_column_that_is_charged_more_in_the_bound_than_it_costs_is_found(
