@@ -211,7 +211,8 @@ def _missing(
         if point.requests_per_s > 0 and point.missed() > 0:
             place = (int(table.places[row]), int(table.part[row]))
             with np.errstate(divide="ignore"):
-                full = float(np.where(sent > 0, sent / table.bucket_requests_per_s[row], 0.0).sum()) / max(needed, 1)
+                used = np.divide(sent, table.bucket_requests_per_s[row], out=np.zeros(len(sent)), where=sent > 0)
+            full = float(used.sum()) / max(needed, 1)
             planned = min(full, before.get(place, 1.0))
             yield place, planned * _cut(point)
 
