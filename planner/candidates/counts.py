@@ -16,7 +16,8 @@ from planner.estimate.machine import Machine
 from planner.units import format_duration
 
 EVERY_COUNT_TO = 32  # shapes; above it counts go in steps of 1/32, which changes cost by at most 3 %
-SMALLEST_WINDOW = 64  # devices; a single shape may always be tried
+SMALLEST_WINDOW = 64  # devices
+LEAST_SHAPES = 4  # that are always tried, however large one is: a later deadline shall not take the second pod away
 FROZEN_SHARE = 2.0 / 3.0  # of the work of a trained weight: forward and input gradient
 SLACK_COUNTS = 8  # times the fewest devices that could do it: more only waits for memory or shortens the run
 
@@ -31,13 +32,7 @@ def node_counts(question: TrainingQuestion, group: Sequence[Site], ledger: Ledge
     ideal_s, least_devices = single_device(question, site)
     least_margin = band.time_margin(min(question.confidences))
     fewest = max(1, math.ceil(ideal_s * least_margin / (question.latest_s * per_shape) - 1e-9))
-    asked = question.spec.confidence
-    needed = max(
-        typical_s(question, site) * band.time_margin(asked) / question.job.deadline_s,
-        least_devices * band.memory_margin(asked),
-    )
-    window = min(max(SMALLEST_WINDOW, math.ceil(SLACK_COUNTS * needed)), LARGEST_JOB)
-    most = max(window // per_shape, 1)
+    most = window(question, site, least_devices)
     caps = {shape_cap(question.scenario, candidate) for candidate in group}
     if max(caps) < 1:
         _note_cap(ledger, group)
@@ -54,6 +49,23 @@ def node_counts(question: TrainingQuestion, group: Sequence[Site], ledger: Ledge
     counts = tuple(sorted(count for count in tries if fewest <= count <= largest))
     _note_counts(question, ledger, group, ideal_s * least_margin, min(fewest - 1, max(caps)))
     return counts
+
+
+def window(question: TrainingQuestion, site: Site, least_devices: float) -> int:
+    """Shapes of a site up to which counts are tried.
+
+    Parameters
+    ----------
+    least_devices
+        That hold the sharded states of the model.
+    """
+    asked, band, per_shape = question.spec.confidence, question.band(site), site.shape.devices
+    needed = max(
+        typical_s(question, site) * band.time_margin(asked) / question.job.deadline_s,
+        least_devices * band.memory_margin(asked),
+    )
+    devices = min(max(SMALLEST_WINDOW, math.ceil(SLACK_COUNTS * needed)), LARGEST_JOB)
+    return max(devices // per_shape, min(LEAST_SHAPES, LARGEST_JOB // per_shape), 1)
 
 
 def _fixed_counts(question: TrainingQuestion, site: Site, most: int) -> set[int]:

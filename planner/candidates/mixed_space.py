@@ -16,14 +16,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.counts import SLACK_COUNTS, SMALLEST_WINDOW, count_grid, single_device, typical_s
+from planner.candidates.counts import count_grid, single_device, window
 from planner.candidates.layouts import enumerate_layouts, offered
 from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, offer_caps, peak_limits
 from planner.candidates.machines import carbon_mg_per_hour, training_refusal
 from planner.candidates.mixed import Batches, Block, Pace, Source
 from planner.candidates.mixed_search import MixedJob
-from planner.candidates.offers import LARGEST_JOB, Site, group_by_physics, shape_cap
+from planner.candidates.offers import Site, group_by_physics, shape_cap
 from planner.candidates.training_choice import least_policies, policy_runs
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
@@ -149,16 +149,10 @@ def _source(question: TrainingQuestion, site: Site, place: int, blocks: tuple[Bl
 
 def group_counts(question: TrainingQuestion, group: Sequence[Site]) -> tuple[int, ...]:
     """Numbers of shapes that a group may have: the steps of the search for one offer, but also too few alone."""
-    site, per_shape, band = group[0], group[0].shape.devices, question.band(group[0])
+    site = group[0]
     _, least_devices = single_device(question, site)
-    asked = question.spec.confidence
-    needed = max(
-        typical_s(question, site) * band.time_margin(asked) / question.job.deadline_s,
-        least_devices * band.memory_margin(asked),
-    )
-    window = min(max(SMALLEST_WINDOW, math.ceil(SLACK_COUNTS * needed)), LARGEST_JOB)
     caps = {shape_cap(question.scenario, candidate) for candidate in group}
-    largest = min(max(window // per_shape, 1), max(caps))
+    largest = min(window(question, site, least_devices), max(caps))
     return tuple(sorted(count for count in {*count_grid(largest), *caps} if 1 <= count <= largest))
 
 

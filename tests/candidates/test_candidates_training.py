@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from planner.api import load_model
+from planner.candidates.counts import node_counts
 from planner.candidates.ledger import Ledger
 from planner.candidates.money import cost_microusd
 from planner.candidates.offers import sites_of
@@ -498,3 +499,15 @@ def test_the_pod_slices_of_tpu_v3_reach_32_tb() -> None:
     )  # fmt: skip
     found, _ = table(plan, world)
     assert nodes(found) == [1]
+
+
+def test_a_later_deadline_takes_no_count_of_large_pods_away() -> None:
+    """Eight times what a later deadline needs was less than two pods of 256, which were cheaper than one."""
+    world = catalog([device()], [shape(devices=256)], [offer()])
+    tried = []
+    for deadline in ("3 h", "30 h", "300 h"):
+        plan, ledger = scenario([job("job", tokens="1T", deadline=deadline)]), Ledger(workload="job")
+        question = resolve_training(plan.training[0], load_model(plan.training[0].model), plan, world)
+        tried.append(set(node_counts(question, list(sites_of(plan, world, ledger)), ledger)))
+    assert max(tried[0]) > 4  # a window of the deadline
+    assert {1, 2, 3, 4} <= tried[2]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from planner.candidates.calendar import RESERVED
-from planner.candidates.counts import EVERY_COUNT_TO, SLACK_COUNTS, SMALLEST_WINDOW
+from planner.candidates.counts import EVERY_COUNT_TO, LEAST_SHAPES, SLACK_COUNTS, SMALLEST_WINDOW
 from planner.candidates.layouts import BATCH_TOLERANCE, SHARDING
 from planner.candidates.rates import RatesQuestion
 from planner.candidates.search import Candidates
@@ -96,7 +96,7 @@ def _hardware(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator
     yield "month = 730 h"
     yield (
         f"counts of shapes: every one to {EVERY_COUNT_TO}, then steps of 1/{EVERY_COUNT_TO}, up to {SLACK_COUNTS} "
-        f"times the devices that deadline and memory need (at least {SMALLEST_WINDOW}); "
+        f"times the devices that deadline and memory need (at least {SMALLEST_WINDOW}, or {LEAST_SHAPES} shapes); "
         f"a batch may move by {BATCH_TOLERANCE:.0%} to what a layout allows"
     )
     analytic = [row for row in _rows(workloads) if "error_band" in row and row["error_band"]["tier"] == "analytic"]
