@@ -21,7 +21,7 @@ from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 from tests.tiers import cases
 from tests.verified import follow_schema
-from tests.worlds import PEAK_FLOP_PER_S, catalog, device, fleet, job, offer, scenario, shape
+from tests.worlds import GIB, PEAK_FLOP_PER_S, catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
 DAY_S = 86_400
@@ -464,3 +464,18 @@ def test_answers_in_every_format() -> None:
     rows = render_explanation(document, "csv", answers=answers).splitlines()
     assert len(rows) == 1 + 2 + 1 + 1
     assert rows[0].startswith("answer,limit,")
+
+
+def test_several_more_kinds_of_device_may_be_the_way_out() -> None:
+    """One of each of two other devices is there, and two jobs need both: any one more helps nothing."""
+    world = catalog(
+        [device("tiny", memory_bytes=2 * GIB), device("left"), device("right")],
+        [shape("a/tiny", device="tiny"), shape("b/left", device="left"), shape("c/right", device="right")],
+        [offer("a/tiny"), offer("b/left", max_shapes=1), offer("c/right", max_shapes=1)],
+    )
+    asked = scenario([job("train", tokens="1B", deadline="10000 s", count=2)], hardware={"allow": ["tiny"]})
+    document = api.solve(asked, world).document  # which its own verifier once refused
+    assert document["infeasible"] is not None
+    (way,) = [one for one in document["infeasible"]["ways_out"] if one["limit"] == "hardware.allow"]
+    assert (way["setting"], way["to"], way["to_text"]) == ('hardware.allow=["*"]', 1, "+ several others")
+    assert api.solve(asked.with_({"hardware.allow": ["*"]}), world).document["status"] == "optimal"

@@ -114,7 +114,7 @@ def _way_out(scenario: Scenario, name: str, stated: tuple[str, ...], answers: li
         "place": str(place) if place else "",
         "unit": "choices",
         "from": len(stated),
-        "to": len(stated) + 1 if chosen else None,
+        "to": None if not chosen else 1 if chosen == EVERY else len(stated) + 1,  # as many as the setting names
         "from_text": ", ".join(stated),
         "to_text": "+ several others" if chosen == EVERY else f"+ {chosen}" if chosen else "",
         "more_text": chosen,
