@@ -13,6 +13,7 @@ _MISSING_S = HOUR_S / 2  # a day or week whose last half hour is missing still c
 _SLOT_REQUESTS = 50  # on average, else the weights of a profile would be noise
 _WINDOW_REQUESTS = 100.0  # on average, in a window of the operational time and of the peak
 _FEWEST_GAPS = 20  # below, burstiness says nothing: Poisson is taken
+_AT_ONCE = 4_000_000  # gaps
 _RESOLUTIONS_S = (60.0, 1.0, 1e-3)
 
 
@@ -86,9 +87,13 @@ def burstiness(arrival_s: Array) -> float:
     windows = int(np.ceil(span / max(HOUR_S, _WINDOW_REQUESTS * span / times.size)))
     edges = np.minimum(times[0] + np.arange(windows + 1) * (span / windows), times[-1])
     count = np.histogram(times, edges)[0]
-    operational = np.interp(times, edges, np.concatenate([[0.0], np.cumsum(count)]))
-    gaps = np.diff(operational)
-    return float(squared_variation(gaps.mean(), (gaps**2).mean()))
+    passed = np.concatenate([[0.0], np.cumsum(count)])
+    mean = square = 0.0
+    for begin in range(0, times.size - 1, _AT_ONCE):  # long traces in parts: the columns of all would fill the memory
+        gaps = np.diff(np.interp(times[begin : begin + _AT_ONCE + 1], edges, passed))
+        share = gaps.size / (times.size - 1)
+        mean, square = mean + gaps.mean() * share, square + (gaps**2).mean() * share
+    return float(squared_variation(mean, square))
 
 
 def _spread(arrival_s: Array) -> Array:
