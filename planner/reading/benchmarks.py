@@ -9,12 +9,10 @@ from pathlib import PurePath
 from typing import Any
 
 from planner.carriers import dataclass
-from planner.reading.columns import plain
 from planner.reading.jsonlines import JsonLines, document_of, flat, head_document, head_keys, records_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
-from planner.reading.points import Point, number_of, point_of, reading_of
+from planner.reading.points import number_of, point_of, reading_of
 from planner.reading.reading import Reading, Skips
-from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 
 _DEEP = 6
@@ -250,13 +248,18 @@ def _json_or_yaml(source: Source) -> Any:
 
 def recognise_aiperf(source: Source) -> Match:
     """Metrics with a unit and statistics each, or records of requests with metrics."""
-    keys = head_keys(source)
-    if {"metadata", "metrics", "request_start_ns"} <= keys:
-        return Match(score=0.95, found=("records of requests",), tool="aiperf")
-    if {"telemetry_data", "gpu_uuid"} <= keys:
-        return Match(score=0.95, found=("samples of devices",), tool="aiperf")
+    keys, first = head_keys(source), _first_keys(source)
+    if {"metadata", "metrics"} <= first and "request_start_ns" in keys:
+        return Match(score=0.97, found=("records of requests",), tool="aiperf")
+    if {"telemetry_data", "gpu_uuid"} <= first:
+        return Match(score=0.97, found=("samples of devices",), tool="aiperf")
     names = ("unit", "avg", "request_latency", "request_throughput")
     return fit({name: name in keys for name in names}, tool="aiperf or genai-perf", ceiling=0.93)
+
+
+def _first_keys(source: Source) -> set[str]:
+    records = records_of(source)
+    return set(records[0]) if records else set()
 
 
 def _aiperf_runs(source: Source, skipped: Skips) -> Runs:
@@ -286,10 +289,10 @@ def _aiperf_runs(source: Source, skipped: Skips) -> Runs:
 
 def read_aiperf(source: Source, asked: Asked) -> Reading:
     """A summary, single requests (taken together as one point), or samples of devices."""
-    keys = head_keys(source)
+    keys = _first_keys(source)
     if {"telemetry_data", "gpu_uuid"} <= keys:
         return _telemetry(source)
-    if {"metadata", "metrics", "request_start_ns"} <= keys:
+    if {"metadata", "metrics"} <= keys:
         return _aiperf_records(source, asked)
     return _read("bench-aiperf", "a result of aiperf or genai-perf", _aiperf_runs, source, asked)
 
@@ -399,12 +402,10 @@ def _inference_perf_runs(source: Source, skipped: Skips) -> Runs:
             if isinstance(good.get(name), dict):
                 mean = number_of(good[name].get("mean"))
                 # the server's own figures give sums where the harness gives means
-                count = number_of(good.get("count")) or 1.0
                 rate, each = number_of(good[name].get("rate")), number_of(good.get("rate"))
                 run[column] = rate / each if rate and each else mean
                 if rate and column == "output_tokens":
                     run["output_tokens_per_second"] = rate
-                del count
         failed = record.get("failures")
         run["failed"] = failed.get("count") if isinstance(failed, dict) else None
         yield number, run, _S

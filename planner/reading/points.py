@@ -37,6 +37,7 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
         "outputtokenthroughputtoks", "outputtokensthroughput", "totaloutputthroughputtokenssec",
         "throughputtokenspersec", "tokenspersec", "outputtokenssec", "resultsmeanoutputthroughputtokenpers",
         "throughputtokenpers", "outputtokenthroughputavgtokenssec", "outputtps",
+        "predictedpersecond",
     ),
     "total_tokens_per_s": (
         "totaltokenthroughput", "totalthroughput", "totaltokenspersec", "totaltokenthroughputtoks",
@@ -57,7 +58,7 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
         "inputsequencelengthavgtokens",
     ),
     "output_tokens": (
-        "outputtokens", "osl", "outputlen", "randomoutputlen", "meanoutputtokens", "outputtokenlength", "outputlength",
+        "outputtokens", "osl", "outputlen", "randomoutputlen", "meanoutputtokens", "outputtokenlength", "outputlength", "predictedn",
         "inputoutputlength", "avgoutputseqlength", "outputsequencelengthavg", "outputlenmean",
         "outputsequencelengthavgtokens",
     ),

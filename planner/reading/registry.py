@@ -14,6 +14,8 @@ from planner.spelling import closest
 MODULES = (
     "planner.reading.requests",
     "planner.reading.benchmarks",
+    "planner.reading.bench_tables",
+    "planner.reading.training_logs",
 )  # fmt: skip
 _NEAREST = 3
 
