@@ -33,7 +33,7 @@ def _llama_records(source: Source, skipped: Skips) -> Iterator[tuple[int, Mappin
     names, separator = header_of(source)
     if re.search(r"\|\s*test\s*\|\s*t/s\s*\|", source.head_text):
         yield from _printed(source)
-    elif names and _LLAMA <= set(names):
+    elif names and set(names) >= _LLAMA:
         yield from _cells(source, names, separator, skipped)
     else:
         lines = JsonLines(source)
@@ -145,11 +145,13 @@ def recognise_points(source: Source) -> Match:
         found = next(_points_below(whole, {}), None)
         return _by_names(list(found), 0.7) if found else NOTHING
     records = records_of(source)
-    return _by_names(list(dict.fromkeys(name for record in records[:20] for name in record)), 0.8) if records else NOTHING
+    return (
+        _by_names(list(dict.fromkeys(name for record in records[:20] for name in record)), 0.8) if records else NOTHING
+    )
 
 
 def _by_names(names: list[str], ceiling: float) -> Match:
-    point = point_of({name: 1.0 for name in names} | {name: "x" for name in names if "model" in name.lower()},
+    point = point_of(dict.fromkeys(names, 1.0) | {name: "x" for name in names if "model" in name.lower()},
                      default_ms=1.0)  # fmt: skip
     cells = set(point_of(dict.fromkeys(names, "1"), default_ms=1.0).cells)
     timed = measured(point) or any(latency_key(name, 1.0) for name in names) or _bare(names) is not None
@@ -205,7 +207,9 @@ def _point_records(
 def _with_bare(point: Point, record: Mapping[str, Any], name: str) -> str:
     """Give a throughput without a unit the one that its latency and lengths prove; else why it is not taken."""
     value = number_of(record[name])
-    latency = next((number_of(each) for key, each in record.items() if key.strip().lower() in ("latency", "latency_s")), None)
+    latency = next(
+        (number_of(each) for key, each in record.items() if key.strip().lower() in ("latency", "latency_s")), None
+    )
     cells = point.cells
     batch, given, made = (cells.get(key) for key in ("concurrency", "input_tokens", "output_tokens"))
     if not value or not latency or not batch or not made:

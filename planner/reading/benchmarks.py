@@ -270,7 +270,9 @@ def _aiperf_runs(source: Source, skipped: Skips) -> Runs:
             opened = flat(config, _DEEP)
             names = next((value for key, value in opened.items() if key.endswith("model_names")), None)
             run["model"] = names[0] if isinstance(names, list) and names else names
-            run["concurrency"] = next((v for k, v in opened.items() if k.endswith("concurrency") and number_of(v)), None)
+            run["concurrency"] = next(
+                (v for k, v in opened.items() if k.endswith("concurrency") and number_of(v)), None
+            )
             rate = next((v for k, v in opened.items() if k.endswith("request_rate") and number_of(v)), None)
             run["request_rate"] = rate
         for name, each in record.items():

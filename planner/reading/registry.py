@@ -13,6 +13,7 @@ from planner.spelling import closest
 # modules with a tuple KINDS, imported when a file is to be recognised
 MODULES = (
     "planner.reading.requests",
+    "planner.reading.usage",
     "planner.reading.benchmarks",
     "planner.reading.bench_tables",
     "planner.reading.training_logs",

@@ -29,7 +29,7 @@ _LARGEST_ID = 400_000_000  # of a block, as a bit of a map
 _MOST_NAMES = 4_000_000  # ids of blocks that are no numbers
 _UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _PERCENTILES = (50, 90, 95, 99)
-_MODEL = "llama-3.1-8b"
+MODEL = "llama-3.1-8b"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -190,7 +190,7 @@ class RequestLog:
         seconds = arrivals.observed_s(times)
         reading.show("requests", int(times.size))
         reading.show("time", seconds, "s")
-        lengths = {name: _lengths(tokens) for name, tokens in (("prompt", given), ("answer", made))}
+        lengths = {name: lengths_of(tokens) for name, tokens in (("prompt", given), ("answer", made))}
         rates = arrivals.slot_rates(times) if seconds > 0 else np.zeros(0)
         rate = arrivals.mean_rate(times, rates) if seconds > 0 else 0.0
         plain_rate = times.size / seconds if seconds > 0 else 0.0
@@ -216,10 +216,10 @@ class RequestLog:
         if seconds <= 0 or times.size < 2:
             reading.note("all requests have one time: no rate follows, and no piece of a scenario")
             return
-        name = _name(self.asked.name or PurePath(self.source.name.split(" and ")[0]).name.split(".")[0])
-        fleet: dict[str, Any] = {"name": name, "model": self.asked.model or _MODEL}
+        name = name_of(self.asked.name or PurePath(self.source.name.split(" and ")[0]).name.split(".")[0])
+        fleet: dict[str, Any] = {"name": name, "model": self.asked.model or MODEL}
         if not self.asked.model:
-            reading.note(f"no model is named: {_MODEL} stands in the scenario; --model names another")
+            reading.note(f"no model is named: {MODEL} stands in the scenario; --model names another")
         if times.size <= MOST_ROWS:
             stem = f"{name}.trace.csv"
             fleet["trace"] = stem
@@ -230,7 +230,7 @@ class RequestLog:
             fleet["qpm"] = float(f"{rate * 60:.6g}")
             fleet["peak_factor"] = float(f"{max(peak, 1.0):.4g}")
             fleet["arrival_variability"] = float(f"{burst:.4g}")
-            fleet["input_tokens"], fleet["output_tokens"] = (_spread(lengths[key]) for key in ("prompt", "answer"))
+            fleet["input_tokens"], fleet["output_tokens"] = (spread_of(lengths[key]) for key in ("prompt", "answer"))
             reading.note(f"more than {MOST_ROWS:,} requests: the scenario takes their figures, no trace is written")
         if share:
             fleet["prefix_cached"] = f"{share:.2%}".replace("%", " %")
@@ -292,12 +292,12 @@ def _block_size(given: Array, blocks: Array) -> float:
     return max(sizes, key=lambda size: (float((np.ceil(given / size) == blocks).mean()), size))
 
 
-def _lengths(tokens: NDArray[np.uint32]) -> dict[str, float]:
+def lengths_of(tokens: NDArray[np.uint32]) -> dict[str, float]:
     found = dict(zip((f"p{each}" for each in _PERCENTILES), map(float, np.percentile(tokens, _PERCENTILES))))
     return {"mean": float(tokens.mean(dtype=np.float64)), **found, "max": float(tokens.max())}
 
 
-def _spread(facts: dict[str, float]) -> Any:
+def spread_of(facts: dict[str, float]) -> Any:
     mean, p95 = round(facts["mean"]), round(facts["p95"])
     return {"mean": mean, "p95": p95} if mean and 1 <= p95 / mean <= HIGHEST_P95_OVER_MEAN else max(mean, 1)
 
@@ -308,7 +308,7 @@ def _rows(times: Array, given: NDArray[np.uint32], made: NDArray[np.uint32]) -> 
         yield f"{time:.{digits}f},{prompt},{answer}\n"
 
 
-def _name(text: str) -> str:
+def name_of(text: str) -> str:
     """A text as the name of a workload: small letters, digits and dashes, beginning with a letter."""
     name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-")
     return name if name[:1].isalpha() else f"requests-{name}".strip("-")

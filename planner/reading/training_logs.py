@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -16,11 +16,11 @@ from planner.carriers import dataclass
 from planner.reading.benchmarks import stem_of
 from planner.reading.columns import plain
 from planner.reading.event_files import looks_like_events, scalars_of
-from planner.reading.jsonlines import document_of, head_keys, loads, records_of
+from planner.reading.jsonlines import document_of, head_keys
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import number_of
 from planner.reading.reading import Piece, Reading
-from planner.reading.request_log import _name
+from planner.reading.request_log import name_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 
@@ -36,6 +36,8 @@ class Steps:
     seconds: dict[int, float] = field(default_factory=dict)
     of: int = 0  # steps in all, where the log says
     batch: float = 0.0  # sequences of an optimizer step
+    sequence: int = 0  # tokens of one, where the log says
+    devices: int = 0
     tflops: list[float] = field(default_factory=list)  # [1e12/s] of a device
     tokens_per_s: list[float] = field(default_factory=list)  # of a device
     memory_bytes: float = 0.0  # most of a device
@@ -62,14 +64,12 @@ class Steps:
         self.first_bad = self.first_bad or line
 
 
-_MEGATRON = re.compile(r"iteration\s+(\d+)/\s*(\d+)\s*\|")
+_MEGATRON = re.compile(r"iteration\s+(\d+)/\s*(\d+)\s*\|(?! lr:)")
 _MEGATRON_MS = re.compile(r"elapsed time per iteration \(ms\):\s*([0-9.eE+-]+)(?:/[0-9.eE+-]+)?")
 _FLOPS = re.compile(r"(?:throughput per GPU \(TFLOP/s/GPU\)|TFLOPS_per_GPU|tflops|TFLOP/s/device):\s*([0-9.,eE+-]+)")
 _BATCH = re.compile(r"global[ _]batch[ _]size:\s*([0-9.]+)")
 _MEMORY = re.compile(r"max allocated:\s*([0-9.]+)\s*\|")
-_DEEPSPEED = re.compile(
-    r"(?:global_step=(\d+)|(\d+)/\d+),\s*(?:RunningAvgSamplesPerSec|SamplesPerSec)=([0-9.eE+-]+)"
-)
+_DEEPSPEED = re.compile(r"(?:global_step=(\d+)|(\d+)/\d+),\s*(?:RunningAvgSamplesPerSec|SamplesPerSec)=([0-9.eE+-]+)")
 _MAXMEM = re.compile(r"MaxMemAllocated=([0-9.]+)\s*GB")
 _MAXTEXT = re.compile(r"completed step: (\d+), seconds: ([0-9.eE+-]+)")
 _NEMO = re.compile(r"train_step_timing in s: ([0-9.eE+-]+)")
@@ -79,6 +79,8 @@ _TPS = re.compile(r"(?:tps|Tokens/s/device):\s*([0-9.,eE+-]+)")
 _TITAN_MEMORY = re.compile(r"memory:\s*([0-9.]+)GiB")
 _NEMO_MEMORY = re.compile(r"max_memory_(?:allocated|reserved): (\d+)")
 _TITAN_SECONDS = re.compile(r"(?:elapsed_time_per_step|step_time|time_end_to_end\(s\)):\s*([0-9.eE+-]+)")
+_SEQUENCE = re.compile(r"(?:^|\s)(?:--seq-length[ =]|seq_length \.+ |--max_seq_len )(\d{1,9})\b")
+_WORLD = re.compile(r"(?:using world size: |world_size \.+ )(\d{1,7})\b")
 _MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "Megatron-LM": (_MEGATRON, "lines such as iteration 10/ 1000 | elapsed time per iteration (ms)"),
     "DeepSpeed": (_DEEPSPEED, "lines with SamplesPerSec"),
@@ -86,7 +88,16 @@ _MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "NeMo": (_NEMO, "lines with train_step_timing in s:"),
     "torchtitan": (_TITAN, "lines with step: N loss: and tps:"),
 }
-_EARLY = ("iteration ", "SamplesPerSec", "completed step", "train_step_timing", "step:", "max allocated")
+_EARLY = (
+    "seq",
+    "world",
+    "iteration ",
+    "SamplesPerSec",
+    "completed step",
+    "train_step_timing",
+    "step:",
+    "max allocated",
+)
 
 
 def _float(text: str) -> float | None:
@@ -97,6 +108,8 @@ def _megatron(line: str, steps: Steps, number: int) -> bool:
     found = False
     for part in _MEGATRON.finditer(line):  # ranks may share a line
         rest = line[part.end() : part.end() + 2000]
+        if "elapsed time" not in rest:  # another trainer's line
+            continue
         seconds = _MEGATRON_MS.search(rest)
         value = _float(seconds.group(1)) if seconds else None
         if value is None:
@@ -149,8 +162,9 @@ def _nemo(line: str, steps: Steps, number: int) -> bool:
         steps.wrong(number)
         return False
     steps.step(int(step.group(1)[:12]) if step else steps.last + 1, value)
-    total = re.search(r"iteration \d+/(\d+)", line)
-    steps.of = max(steps.of, int(total.group(1)[:12]) if total else 0)
+    total = re.search(r"iteration (\d+)/(\d+)", line)
+    if total and step and total.group(1) == step.group(1):  # else it counts the steps of an epoch
+        steps.of = max(steps.of, int(total.group(2)[:12]) + 1)
     return True
 
 
@@ -225,6 +239,10 @@ def _more(line: str, steps: Steps) -> None:
         value = _float(match.group(1).rstrip(",")) if match else None
         if value is not None and value > 0 and len(into) < _MOST_STEPS:
             into.append(value)
+    for key, pattern in (("sequence", _SEQUENCE), ("devices", _WORLD)):
+        found = pattern.search(line)
+        if found:
+            setattr(steps, key, int(found.group(1)))
     batch = _BATCH.search(line)
     if batch:
         steps.batch = _float(batch.group(1)) or steps.batch
@@ -272,7 +290,9 @@ def _follow(reading: Reading, steps: Steps, asked: Asked, source: Source) -> Rea
         reading.show("step time, p95", float(np.percentile(times, 95)), "s")
         slow = int((later > 3 * middle).sum())
         if slow:
-            reading.note(f"{slow:,} steps took more than three times the median: checkpoints, evaluations or stragglers")
+            reading.note(
+                f"{slow:,} steps took more than three times the median: checkpoints, evaluations or stragglers"
+            )
         reading.understood["step time"] = "seconds of an optimizer step; an average where the log writes every Nth"
     reading.show("last step", steps.last)
     if steps.of:
@@ -290,12 +310,36 @@ def _follow(reading: Reading, steps: Steps, asked: Asked, source: Source) -> Rea
     if middle and steps.of > steps.last:
         reading.show("left at this pace", (steps.of - steps.last) * middle, "s")
     if middle:
-        job: dict[str, Any] = {"name": asked.name or _name(stem_of(source)), "step_time": f"{middle:.6g} s"}
-        if steps.of >= steps.last > 0:
-            job["progress"] = f"{steps.last / steps.of:.2%}".replace("%", " %")
-        says = "a job under way: step time" + (" and progress" if "progress" in job else "")
-        reading.pieces.append(Piece(what="scenario", name="scenario.yaml", says=says, fragment={"training": [job]}))
+        _job(reading, asked, source, step_time_s=middle, steps=steps)
     return reading
+
+
+def _job(reading: Reading, asked: Asked, source: Source, *, step_time_s: float, steps: Steps) -> None:
+    """The job as a scenario takes it: what is trained already, and the step time where it was measured."""
+    job: dict[str, Any] = {"name": asked.name or name_of(stem_of(source))}
+    missing = []
+    if asked.model:
+        job["model"] = asked.model
+    else:
+        missing.append("--model")
+    if steps.sequence:
+        job["sequence_length"] = steps.sequence
+    if steps.batch >= 1:
+        job["global_batch"] = f"{steps.batch:.0f} sequences"
+    tokens = steps.batch * steps.sequence
+    if tokens and steps.of:
+        job["tokens"] = f"{tokens * steps.of / 1e6:.6f}".rstrip("0").rstrip(".") + "M"
+        if 0 < steps.last < steps.of:
+            job["progress"] = f"{tokens * steps.last / 1e6:.6f}".rstrip("0").rstrip(".") + "M"
+    if asked.accelerator and asked.devices:
+        job["step_time"] = {"measured": f"{step_time_s:.6g} s", "shape": asked.accelerator, "count": asked.devices}
+    else:
+        missing.append("--accelerator SHAPE --devices COUNT (where the step time was measured)")
+    if missing:
+        reading.note(f"for a job in a scenario, add {' and '.join(missing)}")
+    if asked.model or "step_time" in job or "tokens" in job:
+        says = "a job under way" + (", with its step time" if "step_time" in job else "")
+        reading.pieces.append(Piece(what="scenario", name="scenario.yaml", says=says, fragment={"training": [job]}))
 
 
 # Hugging Face Trainer
@@ -346,11 +390,8 @@ def read_trainer(source: Source, asked: Asked) -> Reading:
         pace = 1 / steps_per_s
     if pace:
         reading.show("step time, mean", pace, "s")
-        job: dict[str, Any] = {"name": asked.name or _name(stem_of(source)), "step_time": f"{pace:.6g} s"}
-        if most and 0 < last <= most:
-            job["progress"] = f"{last / most:.2%}".replace("%", " %")
-        reading.pieces.append(Piece(what="scenario", name="scenario.yaml", says="a job under way: step time",
-                                    fragment={"training": [job]}))  # fmt: skip
+        done = Steps(last=int(last), of=int(most) if most and most < 1e12 else 0)
+        _job(reading, asked, source, step_time_s=pace, steps=done)
     else:
         reading.note("it holds no time: step times follow from a finished run (train_runtime) or the event file")
     return reading
@@ -415,9 +456,7 @@ def read_mllog(source: Source, asked: Asked) -> Reading:
     if step_times:
         middle = float(np.median(step_times))
         reading.show("step time, median", middle, "s")
-        job = {"name": asked.name or _name(stem_of(source)), "step_time": f"{middle:.6g} s"}
-        reading.pieces.append(Piece(what="scenario", name="scenario.yaml", says="a job's step time",
-                                    fragment={"training": [job]}))  # fmt: skip
+        _job(reading, asked, source, step_time_s=middle, steps=Steps())
     return reading
 
 
@@ -434,7 +473,9 @@ def recognise_golden(source: Source) -> Match:
 
 def read_golden(source: Source, asked: Asked) -> Reading:
     """Step times and memory by step."""
-    reading = Reading(kind="training-golden", title="recorded values of a training run", source=source.name, of="values")
+    reading = Reading(
+        kind="training-golden", title="recorded values of a training run", source=source.name, of="values"
+    )
     whole = document_of(source)
     steps = Steps()
     for name, curve in whole.items() if isinstance(whole, dict) else ():
@@ -481,9 +522,7 @@ def read_events(source: Source, asked: Asked) -> Reading:
     if paces:
         middle = float(np.median(paces))
         reading.show("step time, median by the clock", middle, "s")
-        job = {"name": asked.name or _name(stem_of(source)), "step_time": f"{middle:.6g} s"}
-        reading.pieces.append(Piece(what="scenario", name="scenario.yaml", says="a job under way: step time",
-                                    fragment={"training": [job]}))  # fmt: skip
+        _job(reading, asked, source, step_time_s=middle, steps=Steps())
     return reading
 
 
