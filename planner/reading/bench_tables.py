@@ -125,8 +125,11 @@ def _points_below(value: Any, above: Mapping[str, Any], depth: int = 0) -> Itera
     if not isinstance(value, dict):
         return
     own = {key: each for key, each in value.items() if not isinstance(each, dict | list)}
-    opened = {**above, **own, **{f"{key}.{below}": each for key, part in value.items() if isinstance(part, dict)
-                                 for below, each in flat(part, 2).items() if not isinstance(each, list | dict)}}  # fmt: skip
+    opened = {**above, **own}
+    for key, part in value.items():
+        for below, each in flat(part, 2).items() if isinstance(part, dict) else ():
+            if not isinstance(each, list | dict):
+                opened[f"{key}.{below}"] = each
     if measured(point_of(own, default_ms=1e3)):
         yield {**above, **own}
         return

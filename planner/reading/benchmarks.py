@@ -270,11 +270,8 @@ def _aiperf_runs(source: Source, skipped: Skips) -> Runs:
             opened = flat(config, _DEEP)
             names = next((value for key, value in opened.items() if key.endswith("model_names")), None)
             run["model"] = names[0] if isinstance(names, list) and names else names
-            run["concurrency"] = next(
-                (v for k, v in opened.items() if k.endswith("concurrency") and number_of(v)), None
-            )
-            rate = next((v for k, v in opened.items() if k.endswith("request_rate") and number_of(v)), None)
-            run["request_rate"] = rate
+            for end in ("concurrency", "request_rate"):
+                run[end] = next((v for k, v in opened.items() if k.endswith(end) and number_of(v)), None)
         for name, each in record.items():
             if isinstance(each, dict) and isinstance(each.get("unit"), str):
                 unit = each["unit"]
@@ -362,9 +359,9 @@ def _aiperf_records(source: Source, asked: Asked) -> Reading:
         if column:
             run[column] = float(np.mean(found))
         elif unit in ("ms", "s", "us", "ns"):
-            for stat, value in (("mean", np.mean(found)), ("median", np.median(found)),
-                                ("p95", np.percentile(found, 95)), ("p99", np.percentile(found, 99))):  # fmt: skip
-                run[f"{name}_{stat}_{unit}"] = float(value)
+            marks = {"mean": np.mean(found), "median": np.median(found)}
+            marks |= {f"p{each}": np.percentile(found, each) for each in (95, 99)}
+            run |= {f"{name}_{stat}_{unit}": float(mark) for stat, mark in marks.items()}
     if seconds > 0:
         run["requests_per_second"] = len(begins) / seconds
         run["output_tokens_per_second"] = run.get("output_tokens", 0.0) * len(begins) / seconds
@@ -444,8 +441,8 @@ def _llmperf_runs(source: Source, skipped: Skips) -> Runs:
         if per_minute is not None:
             run["requests_per_second"] = per_minute / 60
         run["completed"] = record.get("results_num_completed_requests", run.get("completed"))
-        run["output_throughput"] = record.get("results_mean_output_throughput_token_per_s",
-                                              run.get("output_throughput", record.get("throughput_token_per_s")))  # fmt: skip
+        names = ("results_mean_output_throughput_token_per_s", "output_throughput", "throughput_token_per_s")
+        run["output_throughput"] = next((record[name] for name in names if name in record), None)
         yield number, run, _S
 
 

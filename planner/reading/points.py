@@ -41,7 +41,8 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
     ),
     "total_tokens_per_s": (
         "totaltokenthroughput", "totalthroughput", "totaltokenspersec", "totaltokenthroughputtoks",
-        "totaltokenthroughputtokenssec", "throughputtokenspersectotal", "tokenspersecond", "totaltokenthroughputavgtokenssec",
+        "totaltokenthroughputtokenssec", "throughputtokenspersectotal", "tokenspersecond",
+        "totaltokenthroughputavgtokenssec",
     ),
     "requests_per_s": (
         "requestthroughput", "requestspersecond", "requestspersec", "requestthroughputreqs", "requestthroughputreqsec",
@@ -58,7 +59,8 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
         "inputsequencelengthavgtokens",
     ),
     "output_tokens": (
-        "outputtokens", "osl", "outputlen", "randomoutputlen", "meanoutputtokens", "outputtokenlength", "outputlength", "predictedn",
+        "outputtokens", "osl", "outputlen", "randomoutputlen", "meanoutputtokens", "outputtokenlength", "outputlength",
+        "predictedn",
         "inputoutputlength", "avgoutputseqlength", "outputsequencelengthavg", "outputlenmean",
         "outputsequencelengthavgtokens",
     ),
@@ -83,6 +85,11 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
     "output_tokens_per_s_per_device": ("throughputtokenspersecperchip", "pergpuoutputthroughputtpsgpu"),
 }  # fmt: skip
 _BY_NAME = {name: column for column, names in reversed(list(_MEANS.items())) for name in names}
+_RATES = {
+    "requests_per_s": "requests/s", "output_tokens_per_s_total": "output tokens/s",
+    "prefill_tokens_per_s": "prompt tokens/s", "total_tokens_per_s": "tokens/s",
+}  # fmt: skip
+_FLAGS = {"--model": "model", "--accelerator": "accelerator", "--devices": "n_accel"}
 _WORDS = {"model", "accelerator", "engine", "engine_version", "weight_precision"}
 COLUMNS = (
     "id", "source", "model", "accelerator", "n_accel", "tp", "pp", "ep", "dp", "engine", "engine_version",
@@ -247,8 +254,7 @@ def _look(reading: Reading, points: list[Point]) -> None:
             for stat, value in point.latency_ms.get(name, {}).items():
                 if stat in ("mean", "median", "p95", "p99"):
                     reading.show(f"{load}: {name.upper()} {stat}", value, "ms")
-        for column, unit in (("requests_per_s", "requests/s"), ("output_tokens_per_s_total", "output tokens/s"),
-                             ("prefill_tokens_per_s", "prompt tokens/s"), ("total_tokens_per_s", "tokens/s")):  # fmt: skip
+        for column, unit in _RATES.items():
             if cells.get(column):
                 reading.show(f"{load}: throughput", cells[column], unit)
     if len(points) > _SHOWN:
@@ -271,8 +277,7 @@ def _rows_piece(reading: Reading, points: list[Point], stem: str) -> None:
     whole = [point for point in points if point.cells.get("model") and point.cells.get("accelerator")
              and (point.cells.get("n_accel") or 0) >= 1]  # fmt: skip
     if len(whole) < len(points):
-        missing = [flag for flag, name in (("--model", "model"), ("--accelerator", "accelerator"), ("--devices", "n_accel"))
-                   if any(not point.cells.get(name) for point in points)]  # fmt: skip
+        missing = [flag for flag, name in _FLAGS.items() if any(not point.cells.get(name) for point in points)]
         reading.note(f"{len(points) - len(whole):,} points become no measurement rows: the file does not say "
                      f"{', '.join(missing)}")  # fmt: skip
     if not whole:

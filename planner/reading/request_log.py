@@ -293,11 +293,13 @@ def _block_size(given: Array, blocks: Array) -> float:
 
 
 def lengths_of(tokens: NDArray[np.uint32]) -> dict[str, float]:
+    """Mean, percentiles and maximum of lengths.  [tokens]"""
     found = dict(zip((f"p{each}" for each in _PERCENTILES), map(float, np.percentile(tokens, _PERCENTILES))))
     return {"mean": float(tokens.mean(dtype=np.float64)), **found, "max": float(tokens.max())}
 
 
 def spread_of(facts: dict[str, float]) -> Any:
+    """Lengths as a scenario takes them: mean and p95 where those make a distribution, else the mean.  [tokens]"""
     mean, p95 = round(facts["mean"]), round(facts["p95"])
     return {"mean": mean, "p95": p95} if mean and 1 <= p95 / mean <= HIGHEST_P95_OVER_MEAN else max(mean, 1)
 

@@ -241,7 +241,7 @@ def read_table(source: Source, asked: Asked) -> Reading:
                 reading_skips.add("a file without a first line of names", number)
             number += 1
         rows = block.count(b"\n")
-        if not _fast(log, block, names, separator, number, zone):
+        if block.strip() and not _fast(log, block, names, separator, number, zone):
             _careful(log, block, names, separator, number, zone, reading_skips.add)
         number += rows
     return log.reading("requests-table", "a log of requests, table", reading_skips, source.cut_lines)
@@ -349,7 +349,7 @@ KINDS = (
     ),
     Kind(
         name="requests-json", title="log of requests, JSON",
-        looks_for="JSON lines or an array with a time, input tokens and output tokens (Mooncake, LiteLLM, usage logs …)",
+        looks_for="JSON lines or an array with a time, input tokens and output tokens (Mooncake, LiteLLM, logs …)",
         recognise=recognise_lines, read=read_lines,
     ),
 )  # fmt: skip

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -518,7 +519,7 @@ def read_events(source: Source, asked: Asked) -> Reading:
         reading.show(f"{tag[:50]}, last of {len(values):,}", values[-1][2])
     best = max(said.values(), key=len, default=[])
     pairs = sorted({step: wall for wall, step, _ in best}.items())
-    paces = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(pairs, pairs[1:]) if b[0] > a[0] and b[1] > a[1]]
+    paces = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(pairs) if b[0] > a[0] and b[1] > a[1]]
     if paces:
         middle = float(np.median(paces))
         reading.show("step time, median by the clock", middle, "s")
@@ -568,7 +569,7 @@ def read_metrics(source: Source, asked: Asked) -> Reading:
             pairs[int(step)] = time
     ordered = sorted(pairs.items())
     steps = Steps(last=ordered[-1][0] if ordered else 0)
-    for (a, t), (b, u) in zip(ordered, ordered[1:]):
+    for (a, t), (b, u) in pairwise(ordered):
         if u > t:
             steps.step(b, (u - t) / (b - a))
     taken = reading.taken

@@ -131,8 +131,8 @@ def _rows(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
         lines = JsonLines(source)
         for _, record in lines:
             yield from _usage_records(record, {})
-        for reason, (count, line) in lines.skipped.reasons.items():
-            reading.skipped.add(reason, line, count)
+        for reason, (count, first) in lines.skipped.reasons.items():
+            reading.skipped.add(reason, first, count)
         return
     yield from _usage_records(document_of(source), {})
 

@@ -16,10 +16,10 @@ from planner.yamlfile.writing import flow_text
 # what a key of a fleet says already, so that the other ways to say it have to go
 _REPLACES: Mapping[str, tuple[str, ...]] = {
     "trace": (
-        "qpm", "qps", "users", "input_tokens", "output_tokens", "peak_factor", "arrival_variability", "profile", "lengths",
-        "trace",
+        "qpm", "users", "input_tokens", "output_tokens", "peak_factor", "arrival_variability", "profile", "histogram",
+        "load_profile", "trace",
     ),
-    "qpm": ("trace", "qps", "users", "qpm"),
+    "qpm": ("trace", "users", "qpm", "profile", "histogram"),
 }  # fmt: skip
 _DEFAULT_ALLOW = ["h100-*", "h200-*", "b200-*", "a100-*", "l40s*", "mi300x*"]
 
@@ -89,14 +89,23 @@ def write_into(reading: Reading, scenario: str, asked: Asked) -> list[str]:
 
 def scenario_text(fragments: Sequence[Piece], name: str) -> str:
     """A whole scenario of fragments."""
-    lines = [f"# Made by `plan read` ({'; '.join(piece.says or piece.what for piece in fragments)}).",
-             "schema: plan/v1", f"name: {flow_text(re.sub(r'[^A-Za-z0-9_-]', '-', name) or 'read', plain=name[:1].isalpha())}"]  # fmt: skip
+    safe = re.sub(r"[^A-Za-z0-9_-]", "-", name) or "read"
+    lines = [
+        f"# Made by `plan read` ({_printable('; '.join(piece.says or piece.what for piece in fragments))}).",
+        "schema: plan/v1",
+        f"name: {flow_text(safe, plain=safe[:1].isalpha())}",
+    ]
     text = "\n".join(lines) + "\n"
     for piece in fragments:
         text = merged(text, piece.fragment, f"{name}.yaml")
     if "\nhardware:" not in text:
         text += "\n" + "\n".join(_block("hardware", {"allow": _DEFAULT_ALLOW})) + "\n"
     return text
+
+
+def _printable(text: str) -> str:
+    """A text that stays within its comment, whatever the name of a file holds."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:300]
 
 
 def merged(text: str, fragment: Mapping[str, Any], file: str, name: str = "") -> str:
@@ -117,19 +126,16 @@ def _with_item(text: str, key: str, item: Mapping[str, Any], file: str, name: st
         return "\n".join([*lines, "", f"{key}:", *_item(item, 2)]) + "\n"
     begin, end = span
     _demand_block(lines, begin, key, file)
-    starts = [
-        n
-        for n in range(begin + 1, end)
-        if re.match(r"\s*- ", lines[n]) and _indent(lines[n]) == _least(lines, begin, end)
-    ]
-    named = {_name_of(lines, at, (starts[1:] + [end])[i]): (at, (starts[1:] + [end])[i]) for i, at in enumerate(starts)}
-    wanted = name or (item["name"] if item["name"] in named else next(iter(named)) if len(named) == 1 else item["name"])
+    least = _least(lines, begin, end)
+    starts = [n for n in range(begin + 1, end) if re.match(rf"[ ]{{{least}}}- ", lines[n])]
+    named = {_name_of(lines, at, stop): (at, stop) for at, stop in zip(starts, [*starts[1:], end])}
+    alone = next(iter(named)) if len(named) == 1 else item["name"]
+    wanted = name or (item["name"] if item["name"] in named else alone)
     if wanted in named:
         at, stop = named[wanted]
         changed = _changed(lines[at:stop], item, file)
         return "\n".join([*lines[:at], *changed, *lines[stop:]]) + "\n"
-    indent = _indent(lines[starts[0]]) if starts else 2
-    return "\n".join([*lines[:end], *_item({**item, "name": wanted}, indent), *lines[end:]]) + "\n"
+    return "\n".join([*lines[:end], *_item({**item, "name": wanted}, least), *lines[end:]]) + "\n"
 
 
 def _changed(lines: list[str], item: Mapping[str, Any], file: str) -> list[str]:
@@ -137,11 +143,7 @@ def _changed(lines: list[str], item: Mapping[str, Any], file: str) -> list[str]:
     indent = _indent(lines[0]) + 2
     if re.match(r"\s*- *[{\[]", lines[0]):
         raise _not_edited(file, "one line in braces")
-    have = {
-        match.group(1)
-        for line in lines
-        if (match := re.match(rf"[ ]{{{indent}}}([a-z_]+):|\s*- ([a-z_]+):", line)) and match.group(1)
-    }
+    have = {match.group(1) for line in lines if (match := re.match(rf"[ ]{{{indent}}}([a-z_]+):", line))}
     new = {key: value for key, value in item.items() if key != "name" and not (key == "model" and "model" in have)}
     gone = set(new) | {other for key in new for other in _REPLACES.get(key, ())}
     kept: list[str] = []
