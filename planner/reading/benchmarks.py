@@ -135,7 +135,7 @@ def _of_arrays(record: Mapping[str, Any]) -> dict[str, float]:
 # the same, as printed
 
 _CONSOLES = (
-    (re.compile(r"=+ *(?:Serving|Offline Throughput) Benchmark Result *=+"), "vLLM or SGLang, printed"),
+    (re.compile(r"={3} *(?:Serving|Offline Throughput) Benchmark Result *={3}"), "vLLM or SGLang, printed"),
     (re.compile(r"= PERFORMANCE OVERVIEW"), "trtllm-bench"),
     (re.compile(r"TOKEN-LEVEL METRICS"), "perf_analyzer, printed"),
     (re.compile(r"Benchmarks Stats:"), "GuideLLM, printed"),
@@ -197,7 +197,7 @@ def _guidellm_row(line: str, number: int) -> Runs:
 
 def recognise_guidellm(source: Source) -> Match:
     """A report with benchmarks and metrics of successful requests."""
-    keys = head_keys(source) | set(re.findall(r"^\s*-? *([a-z_]+):", source.head_text, re.M))
+    keys = head_keys(source) | set(re.findall(r"^[ \t]{0,60}(?:- )?([a-z_]{1,60}):", source.head_text, re.M))
     names = {"benchmarks", "metrics", "successful"} | ({"request_latency"} if source.whole else set())
     return fit({name: name in keys for name in names}, tool="GuideLLM", ceiling=0.97)
 

@@ -157,7 +157,7 @@ def _take(
         return reason
     try:
         when = _time(gets["time"](record), log, zone)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, OSError):
         return "its time is not readable"
     log.add(when, given, made, number)
     if "blocks" in gets:

@@ -70,7 +70,7 @@ _MEGATRON_MS = re.compile(r"elapsed time per iteration \(ms\):\s*([0-9.eE+-]+)(?
 _FLOPS = re.compile(r"(?:throughput per GPU \(TFLOP/s/GPU\)|TFLOPS_per_GPU|tflops|TFLOP/s/device):\s*([0-9.,eE+-]+)")
 _BATCH = re.compile(r"global[ _]batch[ _]size:\s*([0-9.]+)")
 _MEMORY = re.compile(r"max allocated:\s*([0-9.]+)\s*\|")
-_DEEPSPEED = re.compile(r"(?:global_step=(\d+)|(\d+)/\d+),\s*(?:RunningAvgSamplesPerSec|SamplesPerSec)=([0-9.eE+-]+)")
+_DEEPSPEED = re.compile(r"(?:global_step=(\d+)|(?<!\d)(\d{1,12})/\d{1,12}),\s*(?:RunningAvgSamplesPerSec|SamplesPerSec)=([0-9.eE+-]+)")
 _MAXMEM = re.compile(r"MaxMemAllocated=([0-9.]+)\s*GB")
 _MAXTEXT = re.compile(r"completed step: (\d+), seconds: ([0-9.eE+-]+)")
 _NEMO = re.compile(r"train_step_timing in s: ([0-9.eE+-]+)")
@@ -185,13 +185,13 @@ def recognise_text(source: Source) -> Match:
     """Lines of a trainer, wherever they begin in the log."""
     if not source.is_text:
         return NOTHING
-    text = source.head_text
+    text = _ANSI.sub("", source.head_text)
     for tool, (pattern, _) in _MARKS.items():
         if pattern.search(text):
             return Match(score=0.95, found=(f"lines of {tool}",), tool=tool)
     if not source.whole and re.search(r"(?i)\b(torchrun|OMP_NUM_THREADS|megatron|deepspeed|using world size)", text):
         return Match(score=0.62, found=("the beginning of a training run",))
-    if re.search(r"(?i)^\s*-?\d+ \d+\.\d+$", text, re.M) and len(re.findall(r"^\d+ \d+\.\d+$", text, re.M)) > 10:
+    if len(re.findall(r"^\d{1,12} \d{1,6}\.\d{1,20}$", text, re.M)) > 10:
         return Match(score=0.7, found=("step and loss, a line each",), tool="torchtitan")
     if re.search(r"\|\s*TPS/GPU\s*\|\s*Memory", text):
         return Match(score=0.8, found=("a table of TPS/GPU and memory",), tool="torchtitan")

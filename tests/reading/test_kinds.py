@@ -74,7 +74,9 @@ def test_nothing_is_refused_as_nothing(content: bytes, tmp_path: Path) -> None:
 
 
 def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
-    path = written(tmp_path, "bomb.gz", gzip.compress(b"TIMESTAMP,ContextTokens,GeneratedTokens\n" + b"\n" * 200_000_000, 9))
+    path = written(
+        tmp_path, "bomb.gz", gzip.compress(b"TIMESTAMP,ContextTokens,GeneratedTokens\n" + b"\n" * 200_000_000, 9)
+    )
     with pytest.raises(InputError, match="250 times its size"):
         read(Source(path))
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 Request = tuple[float, int, int]  # seconds from the start, prompt, answer
+MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 START = datetime(2025, 3, 3, 9, 0, 0, tzinfo=UTC)
 
 
@@ -67,7 +68,7 @@ def litellm(rows: Sequence[Request]) -> str:
 def vllm_bench(concurrency: int = 8, **more: object) -> str:
     """A result of vLLM's bench serve."""
     result: dict[str, object] = {
-        "backend": "vllm", "model_id": "meta-llama/Llama-3.1-8B-Instruct", "num_prompts": 100, "request_rate": "inf",
+        "backend": "vllm", "model_id": MODEL, "num_prompts": 100, "request_rate": "inf",
         "max_concurrency": concurrency, "duration": 50.0, "completed": 100, "failed": 0, "total_input_tokens": 102400,
         "total_output_tokens": 12800, "request_throughput": 2.0, "output_throughput": 256.0,
         "total_token_throughput": 2304.0, "mean_ttft_ms": 120.5, "median_ttft_ms": 100.25, "p99_ttft_ms": 300.0,
@@ -112,6 +113,7 @@ Median TPOT (ms):                        11.50
 
 def guidellm() -> str:
     """A report with one benchmark; latencies of whole requests in seconds."""
+
     def spread(mean: float) -> dict[str, object]:
         return {"successful": {"mean": mean, "median": mean * 0.9, "percentiles": {"p95": mean * 2, "p99": mean * 3}},
                 "errored": {"mean": 0.0}}  # fmt: skip
@@ -137,6 +139,7 @@ def aiperf() -> str:
 
 def inference_perf() -> str:
     """Latencies in seconds below successes."""
+
     def spread(mean: float) -> dict[str, float]:
         return {"mean": mean, "median": mean * 0.9, "p90": mean * 1.5, "p99": mean * 2}
 
@@ -195,7 +198,9 @@ def megatron(steps: int = 30, sequence: int = 2048, batch: int = 64) -> str:
             f" iteration (ms): {took} | throughput per GPU (TFLOP/s/GPU): 150.5 | global batch size: {batch:5d} |"
         )
         if step == 1:
-            lines.append("[Rank 0] (after 1 iterations) memory (MB) | allocated: 9000.0 | max allocated: 12000.0 | reserved: 1")
+            lines.append(
+                "[Rank 0] (after 1 iterations) memory (MB) | allocated: 9000.0 | max allocated: 12000.0 | reserved: 1"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -309,7 +314,9 @@ def usage() -> str:
 
 def servegen() -> str:
     """Windows without a first line of names."""
-    return "".join(f"{600 * n},{n % 3 / 2},{2.0 if n % 3 else 0},{'Gamma' if n % 3 else ''},0.4,0.5\n" for n in range(12))
+    return "".join(
+        f"{600 * n},{n % 3 / 2},{2.0 if n % 3 else 0},{'Gamma' if n % 3 else ''},0.4,0.5\n" for n in range(12)
+    )
 
 
 def vllm_log() -> str:
