@@ -70,7 +70,10 @@ _MEGATRON_MS = re.compile(r"elapsed time per iteration \(ms\):\s*([0-9.eE+-]+)(?
 _FLOPS = re.compile(r"(?:throughput per GPU \(TFLOP/s/GPU\)|TFLOPS_per_GPU|tflops|TFLOP/s/device):\s*([0-9.,eE+-]+)")
 _BATCH = re.compile(r"global[ _]batch[ _]size:\s*([0-9.]+)")
 _MEMORY = re.compile(r"max allocated:\s*([0-9.]+)\s*\|")
-_DEEPSPEED = re.compile(r"(?:global_step=(\d+)|(?<!\d)(\d{1,12})/\d{1,12}),\s*(?:RunningAvgSamplesPerSec|SamplesPerSec)=([0-9.eE+-]+)")
+_DEEPSPEED = re.compile(
+    r"(?:global_step=(\d+)|(?<!\d)(\d{1,12})/\d{1,12}),\s*"
+    r"(?:RunningAvgSamplesPerSec|SamplesPerSec)=([0-9.eE+-]+)"
+)
 _MAXMEM = re.compile(r"MaxMemAllocated=([0-9.]+)\s*GB")
 _MAXTEXT = re.compile(r"completed step: (\d+), seconds: ([0-9.eE+-]+)")
 _NEMO = re.compile(r"train_step_timing in s: ([0-9.eE+-]+)")

@@ -59,7 +59,8 @@ def mooncake(rows: Sequence[Request], shared: int = 3) -> str:
 def litellm(rows: Sequence[Request]) -> str:
     """One JSON array; times with an offset, tokens below `usage`."""
     return json.dumps([
-        {"request_id": f"r{n}", "startTime": (START + timedelta(seconds=at)).isoformat(), "model": "m", "status": "success",
+        {"request_id": f"r{n}", "startTime": (START + timedelta(seconds=at)).isoformat(), "model": "m",
+         "status": "success",
          "usage": {"prompt_tokens": given, "completion_tokens": made}}
         for n, (at, given, made) in enumerate(rows)
     ], indent=1)  # fmt: skip
@@ -194,8 +195,8 @@ def megatron(steps: int = 30, sequence: int = 2048, batch: int = 64) -> str:
     for step in range(1, steps + 1):
         took = 9000.0 if step == 1 else 2000.0 + step
         lines.append(
-            f" [2025-08-01 07:19:37] iteration {step:8d}/     100 | consumed samples: {step * batch:12d} | elapsed time per"
-            f" iteration (ms): {took} | throughput per GPU (TFLOP/s/GPU): 150.5 | global batch size: {batch:5d} |"
+            f" [2025-08-01 07:19:37] iteration {step:8d}/     100 | consumed samples: {step * batch:12d} | elapsed"
+            f" time per iteration (ms): {took} | throughput per GPU (TFLOP/s/GPU): 150.5 | global batch size: {batch:5d} |"
         )
         if step == 1:
             lines.append(
@@ -307,7 +308,8 @@ def usage() -> str:
     """Two buckets of an hour each."""
     return json.dumps({"object": "page", "data": [
         {"object": "bucket", "start_time": 1736600400 + 3600 * n, "end_time": 1736604000 + 3600 * n,
-         "results": [{"input_tokens": 1000, "output_tokens": 200, "num_model_requests": 10, "input_cached_tokens": 250}]}
+         "results": [{"input_tokens": 1000, "output_tokens": 200, "num_model_requests": 10,
+                      "input_cached_tokens": 250}]}
         for n in range(2)
     ]})  # fmt: skip
 
@@ -322,9 +324,9 @@ def servegen() -> str:
 def vllm_log() -> str:
     """Statistics between other lines."""
     return "INFO 03-03 vLLM API server version 0.9.1\n" + "".join(
-        f"INFO 03-03 09:0{n}:00 [loggers.py:111] Engine 000: Avg prompt throughput: {100 * n}.0 tokens/s, Avg generation"
-        f" throughput: {10 * n}.5 tokens/s, Running: {n} reqs, Waiting: 0 reqs, GPU KV cache usage: {n}.5%, Prefix cache"
-        f" hit rate: 40.0%\n"
+        f"INFO 03-03 09:0{n}:00 [loggers.py:111] Engine 000: Avg prompt throughput: {100 * n}.0 tokens/s,"
+        f" Avg generation throughput: {10 * n}.5 tokens/s, Running: {n} reqs, Waiting: 0 reqs,"
+        f" GPU KV cache usage: {n}.5%, Prefix cache hit rate: 40.0%\n"
         for n in range(1, 6)
     )
 
