@@ -196,7 +196,8 @@ def megatron(steps: int = 30, sequence: int = 2048, batch: int = 64) -> str:
         took = 9000.0 if step == 1 else 2000.0 + step
         lines.append(
             f" [2025-08-01 07:19:37] iteration {step:8d}/     100 | consumed samples: {step * batch:12d} | elapsed"
-            f" time per iteration (ms): {took} | throughput per GPU (TFLOP/s/GPU): 150.5 | global batch size: {batch:5d} |"
+            f" time per iteration (ms): {took} | throughput per GPU (TFLOP/s/GPU): 150.5 |"
+            f" global batch size: {batch:5d} |"
         )
         if step == 1:
             lines.append(
