@@ -102,8 +102,7 @@ class RequestLog:
                           reasons or "it has a first line and no rows")  # fmt: skip
         if cut_lines:
             reading.note(f"{cut_lines:,} lines of more than 8 MiB were cut")
-        times, given, made = (np.concatenate(parts) for parts in zip(*self._many))
-        self._many.clear()
+        times, given, made = self._columns()
         keep = self._kept(times, reading)
         if not keep.all():
             times, given, made = times[keep], given[keep], made[keep]
@@ -122,6 +121,16 @@ class RequestLog:
         self._show(reading, times, given, made, counted)
         return reading
 
+    def _columns(self) -> tuple[Array, NDArray[np.uint32], NDArray[np.uint32]]:
+        """The columns whole, one after the other: parts and wholes of all would fill the memory."""
+        times, given, made = (list(parts) for parts in zip(*self._many))
+        self._many.clear()
+        whole = np.concatenate(times)
+        times.clear()
+        prompts = np.concatenate(given)
+        given.clear()
+        return whole, prompts, np.concatenate(made)
+
     def _kept(self, times: Array, reading: Reading) -> NDArray[np.bool_]:
         """Requests but those that stand twice, or whose time is in another unit or year than that of the others."""
         keep = np.ones(times.size, dtype=bool)
@@ -135,9 +144,10 @@ class RequestLog:
                 self._skip(~keep, "the same request again, by its id", reading)
         middle = float(np.median(times[:: max(times.size // 100_000, 1)]))
         far_s = _YEAR_S / (self._given_unit() or epoch_unit_s(middle) or 1.0)
-        far = (np.abs(times - middle) > far_s) & keep
-        if far.any():
-            self._skip(far, "its time is more than a year from the others, or in another unit", reading)
+        if max(float(times.max()) - middle, middle - float(times.min())) > far_s:
+            far = (np.abs(times - middle) > far_s) & keep
+            if far.any():
+                self._skip(far, "its time is more than a year from the others, or in another unit", reading)
             keep &= ~far
         return keep
 
