@@ -63,9 +63,7 @@ def main() -> None:
         reading = read(Source(path))
         took, passed = time.process_time() - begun, time.perf_counter() - clock
         most_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        print(
-            f"{asked.form}: {written / 1e6:,.0f} MB, {reading.taken:,} requests requests, {reading.skipped.count:,} not"
-        )
+        print(f"{asked.form}: {written / 1e6:,.0f} MB, {reading.taken:,} requests, {reading.skipped.count:,} not")
         print(f"{written / 1e6 / took:.0f} MB/s of processor time, {written / 1e6 / passed:.0f} MB/s by the clock")
         print(f"memory: {most_bytes / 2**20:,.0f} MiB at most")
 
