@@ -13,10 +13,12 @@ import itertools
 import os
 import re
 import stat
+import tempfile
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
+from typing import IO, BinaryIO, cast
 
 from planner.errors import InputError, OutputError, Place, PlanError, Problem
 
@@ -49,6 +51,41 @@ def read_bytes(path: StrPath, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> byte
     if len(data) > limit_bytes:
         raise _refuse("too-large", f"{name} has more than {limit_bytes:,} bytes", name, "split it, or thin it out")
     return data
+
+
+@contextlib.contextmanager
+def stream_of(path: StrPath) -> Iterator[BinaryIO]:
+    """A regular file to be read bit by bit, whatever its length; `InputError` for anything else."""
+    name = os.fspath(path)
+    try:
+        _demand_regular(Path(name).stat(), name)
+        handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+        with open(handle, "rb", buffering=0) as stream:  # noqa: PTH123 - a descriptor, not a path
+            _demand_regular(os.fstat(handle), name)
+            yield cast(BinaryIO, stream)
+    except OSError as error:
+        raise _unreadable(name, error) from None
+    except ValueError:  # NUL in the name
+        raise _refuse("file-not-found", f"{name!r} is no file name", hint="check the path") from None
+
+
+def kept_of(stream: BinaryIO, *, limit_bytes: int) -> IO[bytes]:
+    """What a pipe gives, in a file that nobody else sees and that goes with the process."""
+    kept = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process reads it
+    copied = 0
+    while block := stream.read(1_048_576):
+        copied += len(block)
+        if copied > limit_bytes:
+            raise _refuse("too-large", f"stdin gave more than {limit_bytes:,} bytes", "", "name a file instead")
+        kept.write(block)
+    kept.seek(0)
+    return kept
+
+
+def files_below(folder: StrPath, most: int) -> list[Path]:
+    """Regular files of a folder and of those in it, sorted by path, hidden ones left out; at most so many."""
+    found = (path for path in Path(folder).rglob("*") if path.is_file() and not path.name.startswith("."))
+    return sorted(itertools.islice(found, most))
 
 
 def read_text(path: StrPath, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:

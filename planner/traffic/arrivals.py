@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from planner.equations.lengths import peak_over_mean, squared_variation
@@ -13,6 +15,7 @@ _MISSING_S = HOUR_S / 2  # a day or week whose last half hour is missing still c
 _SLOT_REQUESTS = 50  # on average, else the weights of a profile would be noise
 _WINDOW_REQUESTS = 100.0  # on average, in a window of the operational time and of the peak
 _FEWEST_GAPS = 20  # below, burstiness says nothing: Poisson is taken
+_AT_ONCE = 4_000_000  # gaps
 _RESOLUTIONS_S = (60.0, 1.0, 1e-3)
 
 
@@ -50,7 +53,9 @@ def _rates_of(arrival_s: Array, slots: int) -> Array:
     hours = np.arange(np.floor(first / HOUR_S), np.floor(last / HOUR_S) + 1)
     seen_s = np.minimum((hours + 1) * HOUR_S, last) - np.maximum(hours * HOUR_S, first)
     seen_s = np.bincount((hours % slots).astype(int), weights=seen_s, minlength=slots)
-    count = np.bincount((np.floor(arrival_s / HOUR_S) % slots).astype(int), minlength=slots)
+    count = np.zeros(slots, dtype=int)
+    for part in _parts(arrival_s):
+        count += np.bincount((np.floor(part / HOUR_S) % slots).astype(int), minlength=slots)
     rates: Array = count / np.maximum(seen_s, 1.0)
     return rates
 
@@ -68,7 +73,11 @@ def peak_factor(arrival_s: Array, profile_rates: Array) -> float:
     windows = int((last - first) // window_s)
     if windows < 2:
         return 1.0
-    count = np.bincount(((arrival_s - first) // window_s).astype(int))[:windows]
+    count = np.zeros(windows + 2, dtype=int)
+    for part in _parts(arrival_s):
+        seen = np.bincount(((part - first) // window_s).astype(int), minlength=windows + 2)
+        count += seen[: windows + 2]
+    count = count[:windows]
     return float(peak_over_mean(np.quantile(count, 0.99), count.mean()))
 
 
@@ -86,14 +95,24 @@ def burstiness(arrival_s: Array) -> float:
     windows = int(np.ceil(span / max(HOUR_S, _WINDOW_REQUESTS * span / times.size)))
     edges = np.minimum(times[0] + np.arange(windows + 1) * (span / windows), times[-1])
     count = np.histogram(times, edges)[0]
-    operational = np.interp(times, edges, np.concatenate([[0.0], np.cumsum(count)]))
-    gaps = np.diff(operational)
-    return float(squared_variation(gaps.mean(), (gaps**2).mean()))
+    passed = np.concatenate([[0.0], np.cumsum(count)])
+    mean = square = 0.0
+    for begin in range(0, times.size - 1, _AT_ONCE):  # long traces in parts: the columns of all would fill the memory
+        gaps = np.diff(np.interp(times[begin : begin + _AT_ONCE + 1], edges, passed))
+        share = gaps.size / (times.size - 1)
+        mean, square = mean + gaps.mean() * share, square + (gaps**2).mean() * share
+    return float(squared_variation(mean, square))
+
+
+def _parts(arrival_s: Array) -> Iterator[Array]:
+    """A long trace a part at a time."""
+    for begin in range(0, arrival_s.size, _AT_ONCE):
+        yield arrival_s[begin : begin + _AT_ONCE]
 
 
 def _spread(arrival_s: Array) -> Array:
     """Arrivals with equal time stamps apart: each somewhere within the resolution of the stamps."""
-    if np.all(np.diff(arrival_s) > 0):
+    if np.all(arrival_s[1:] > arrival_s[:-1]):
         return arrival_s
     since_s = arrival_s - np.floor(arrival_s[0])
     for resolution_s in _RESOLUTIONS_S:

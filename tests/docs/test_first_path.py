@@ -70,6 +70,7 @@ def test_the_path_is_the_one_promised() -> None:
         ["make", "demo"],
         [".", ".venv/bin/activate"],
         ["plan", "init"],
+        ["plan", "read"],
         ["model:", "llama-3.1-8b"],
         ["plan", "solve"],
         ["plan", "explain"],

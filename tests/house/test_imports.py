@@ -27,6 +27,7 @@ LEVELS = [
     {"plan"},
     {"validate"},
     {"calibrate"},
+    {"reading"},
     {"report", "export"},
     {"answers"},
     {"api"},

@@ -1,0 +1,98 @@
+"""`plan read`: what a file is, what it shows, and the piece of a scenario or table that follows from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from planner.cli import complete, options
+from planner.cli.frame import Form, Frame, command, usage
+
+if TYPE_CHECKING:
+    pass
+
+_ROLES = "time, input, output, id, model"
+
+
+def read(
+    frame: Frame,
+    paths: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Files, read as one; a folder; - is stdin. gz and zst, too.")
+    ],
+    into: Annotated[
+        str | None, typer.Option("--into", metavar="FILE", help="Scenario that takes it; made when it is not there.")
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="FILE", help="Write the piece itself there: rows, trace, card; - is stdout."),
+    ] = None,
+    kind: Annotated[str | None, typer.Option("--as", metavar="KIND", help="What it is, when that is not seen.")] = None,
+    column: Annotated[
+        list[str] | None, typer.Option("--column", metavar="ROLE=NAME", help=f"A column by name; roles: {_ROLES}.")
+    ] = None,
+    time_zone: Annotated[
+        str, typer.Option("--time-zone", metavar="ZONE", help="Of times that name none: Europe/Berlin; default UTC.")
+    ] = "",
+    time_unit: Annotated[
+        str, typer.Option("--time-unit", metavar="UNIT", help="Of times that are numbers: s, ms, us, ns.")
+    ] = "",
+    model: Annotated[
+        str, typer.Option("--model", metavar="MODEL", help="That was or will be run.", autocompletion=complete.models)
+    ] = "",
+    accelerator: Annotated[
+        str, typer.Option("--accelerator", metavar="DEVICE", help="That it ran on, where the file does not say.")
+    ] = "",
+    devices: Annotated[int, typer.Option("--devices", min=0, max=options.MOST_COUNT, help="Of them, in all.")] = 0,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Of the workload that is written.")] = "",
+    output: options.Output = Form.table,
+) -> None:
+    """Recognise a file, say what it shows, and write what it is good for into a scenario or a file of its own."""
+    from planner.reading.kinds import Asked
+    from planner.reading.reading import document_of
+    from planner.reading.registry import read as read_source
+    from planner.reading.source import Source
+    from planner.reading.writing import write_into, write_piece
+    from planner.report.reading import render_reading
+
+    asked = Asked(columns=_columns(column or []), time_zone=time_zone, time_unit=_unit(time_unit), model=model,
+                  accelerator=accelerator, devices=devices, name=name)  # fmt: skip
+    with frame.progress("reading"):
+        reading = read_source(Source(*paths), asked, kind or "")
+    wrote: list[str] = []
+    if into is not None:
+        wrote += write_into(reading, into, asked)
+    if out == "-":
+        frame.emit(write_piece(reading, out))
+    else:
+        if out is not None:
+            write_piece(reading, out)
+            wrote.append(out)
+        frame.emit(render_reading(document_of(reading), output.value, **frame.view()))
+    for each in wrote:
+        frame.say(f"wrote {each}")
+    if into is not None:
+        frame.say(f"next: plan solve {into}")
+
+
+def _columns(pairs: list[str]) -> dict[str, str]:
+    roles = [role.strip() for role in _ROLES.split(",")]
+    found = {}
+    for pair in pairs:
+        role, equals, column = pair.partition("=")
+        if not equals or role not in roles or not column:
+            raise usage("bad-column", f"'{pair}' is not ROLE=NAME", f"roles: {_ROLES}; as --column time=created_at")
+        found[role] = column
+    return found
+
+
+def _unit(text: str) -> str:
+    if text not in ("", "s", "ms", "us", "ns"):
+        raise usage("bad-unit", f"'{text}' is no unit of time here", "--time-unit s, ms, us or ns")
+    return text
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the command."""
+    examples = ("plan read scenarios/requests.csv", "plan read scenarios/requests.csv -o json")
+    command(parent, "read", examples=examples)(read)

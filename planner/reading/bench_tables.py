@@ -1,0 +1,235 @@
+"""Results of llama-bench, and tables of points that publishers made: a row or record each point."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner.reading.benchmarks import stem_of
+from planner.reading.jsonlines import JsonLines, document_of, flat, head_document, head_keys, records_of
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
+from planner.reading.points import Point, latency_key, measured, number_of, point_of, reading_of
+from planner.reading.reading import Reading, Skips
+from planner.reading.requests import header_of
+from planner.reading.source import Source, refused
+
+_DEEP = 8
+_LLAMA = {"n_prompt", "n_gen", "avg_ts"}
+_TEST = re.compile(r"^(?:pp(\d+))?\+?(?:tg(\d+))?(?: ?@ ?d(\d+))?$")
+_CLOSE = 0.02
+
+
+def recognise_llama_bench(source: Source) -> Match:
+    """JSON, CSV or the printed table of llama-bench."""
+    names = set(header_of(source)[0]) | head_keys(source)
+    if re.search(r"\|\s*test\s*\|\s*t/s\s*\|", source.head_text):
+        return Match(score=0.95, found=("a table with test and t/s",), tool="llama-bench, printed")
+    return fit({name: name in names for name in sorted(_LLAMA)}, tool="llama-bench", ceiling=0.97)
+
+
+def _llama_records(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    names, separator = header_of(source)
+    if re.search(r"\|\s*test\s*\|\s*t/s\s*\|", source.head_text):
+        yield from _printed(source)
+    elif names and set(names) >= _LLAMA:
+        yield from _cells(source, names, separator, skipped)
+    else:
+        lines = JsonLines(source)
+        yield from lines
+        for reason, (count, line) in lines.skipped.reasons.items():
+            skipped.add(reason, line, count)
+
+
+def _printed(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    names: list[str] = []
+    device = ""
+    for number, line in enumerate(source.lines(), start=1):
+        found = re.match(r"\s*(?:ggml_\w+|Device)[: ]+ ?\d+(?: =|:) ([^(|,]+)", line[:400])
+        device = found.group(1).strip() if found else device
+        cells = [cell.strip() for cell in line[:4000].strip().strip("|").split("|")]
+        if "test" in cells and "t/s" in cells:
+            names = cells
+        elif names and len(cells) == len(names) and not cells[0].startswith("-") and not set(cells[0]) <= set("-: "):
+            row: dict[str, Any] = dict(zip(names, cells))
+            test = _TEST.match(row["test"])
+            speed = number_of(re.split(r"±|\+/-", row["t/s"])[0].strip())
+            if test is None or speed is None:
+                continue
+            given, made, depth = (int(part) if part else 0 for part in test.groups())
+            yield number, {"n_prompt": given, "n_gen": made, "n_depth": depth, "avg_ts": speed,
+                           "model_type": row.get("model", ""), "gpu_info": device}  # fmt: skip
+
+
+def _cells(source: Source, names: list[str], separator: str, skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    first = True
+    for number, line in enumerate(source.lines(), start=1):
+        if first:
+            first = False
+            continue
+        if not line.strip():
+            continue
+        try:
+            cells = next(csv.reader([line], delimiter=separator), [])
+        except csv.Error:
+            cells = []
+        if len(cells) != len(names):
+            skipped.add("more or fewer cells than columns", number)
+            continue
+        yield number, dict(zip(names, (cell.strip() for cell in cells)))
+
+
+def read_llama_bench(source: Source, asked: Asked) -> Reading:
+    """Prompt and decode speeds of one sequence, at the depth of context that was filled before."""
+    reading = Reading(kind="bench-llama", title="result of llama-bench", source=source.name)
+    points = []
+    for number, record in _llama_records(source, reading.skipped):
+        given, made = number_of(record.get("n_prompt")) or 0.0, number_of(record.get("n_gen")) or 0.0
+        depth, speed = number_of(record.get("n_depth")) or 0.0, number_of(record.get("avg_ts"))
+        if speed is None or speed <= 0 or min(given, made, depth) < 0 or (given == 0 and made == 0):
+            reading.skipped.add("no speed, or neither prompt nor answer", number)
+            continue
+        if given and made:
+            reading.skipped.add("a mixed test (pp+tg), whose speed is of neither", number)
+            continue
+        cells: dict[str, Any] = {"engine": "llama.cpp", "n_accel": 1, "scenario": "llama-bench"}
+        for column, name in (("model", "model_type"), ("accelerator", "gpu_info"), ("engine_version", "build_number")):
+            if record.get(name):
+                cells[column] = str(record[name])[:200]
+        cells["concurrency"] = 1.0
+        if given:
+            cells |= {"prefill_tokens_per_s": speed, "input_tokens": given + depth}
+        else:
+            cells |= {"output_tokens_per_s_total": speed, "output_tokens": made}
+            if depth:
+                cells["input_tokens"] = depth
+        points.append(Point(cells=cells, at=number))
+        name = f"pp{given:.0f}" if given else f"tg{made:.0f}"
+        reading.show(name + (f" @ d{depth:.0f}" if depth else ""), speed, "prompt tokens/s" if given else "tokens/s")
+    shown = list(reading.look)
+    reading = reading_of(reading, points, asked, stem_of(source))
+    reading.look = shown[:80]
+    return reading
+
+
+def _points_below(value: Any, above: Mapping[str, Any], depth: int = 0) -> Iterator[dict[str, Any]]:
+    """Records of a document that hold measured figures, each with the plain values that stand above it."""
+    if depth > _DEEP:
+        return
+    if isinstance(value, list):
+        for each in value[:100_000]:
+            if isinstance(each, dict | list):
+                yield from _points_below(each, above, depth + 1)
+        return
+    if not isinstance(value, dict):
+        return
+    own = {key: each for key, each in value.items() if not isinstance(each, dict | list)}
+    opened = {**above, **own}
+    for key, part in value.items():
+        for below, each in flat(part, 2).items() if isinstance(part, dict) else ():
+            if not isinstance(each, list | dict):
+                opened[f"{key}.{below}"] = each
+    if measured(point_of(own, default_ms=1e3)):
+        yield {**above, **own}
+        return
+    for part in value.values():
+        if isinstance(part, dict | list):
+            yield from _points_below(part, opened, depth + 1)
+
+
+def recognise_points(source: Source) -> Match:
+    """A table or records with a model or device, a load, and throughputs or latencies."""
+    names, _ = header_of(source)
+    if names:
+        return _by_names(names, 0.8)
+    whole = head_document(source)
+    if isinstance(whole, dict):
+        found = next(_points_below(whole, {}), None)
+        return _by_names(list(found), 0.7) if found else NOTHING
+    records = records_of(source)
+    return (
+        _by_names(list(dict.fromkeys(name for record in records[:20] for name in record)), 0.8) if records else NOTHING
+    )
+
+
+def _by_names(names: list[str], ceiling: float) -> Match:
+    point = point_of(dict.fromkeys(names, 1.0) | {name: "x" for name in names if "model" in name.lower()},
+                     default_ms=1.0)  # fmt: skip
+    cells = set(point_of(dict.fromkeys(names, "1"), default_ms=1.0).cells)
+    timed = measured(point) or any(latency_key(name, 1.0) for name in names) or _bare(names) is not None
+    marks = {
+        "a throughput or latency": timed,
+        "a model or device": bool(cells & {"model", "accelerator"}),
+        "a load or lengths": bool(cells & {"concurrency", "request_rate", "input_tokens", "output_tokens"}),
+    }
+    return fit(marks, ceiling=ceiling)
+
+
+def _bare(names: list[str]) -> str | None:
+    """A column that is called throughput and nothing else: its unit is not said."""
+    return next((name for name in names if name.strip().lower() == "throughput"), None)
+
+
+def read_points(source: Source, asked: Asked) -> Reading:
+    """Points of a publisher's own table."""
+    reading = Reading(kind="bench-table", title="table of measured points", source=source.name)
+    names, separator = header_of(source)
+    points = []
+    for number, record in _point_records(source, names, separator, reading.skipped):
+        point = point_of(record, default_ms=1e3, at=number)
+        bare = _bare(list(record))
+        if bare is not None:
+            reason = _with_bare(point, record, bare)
+            if reason:
+                reading.skipped.add(reason, number)
+                continue
+        if any(key.strip().lower() in ("batch_size", "batch size") for key in record):
+            point.cells["scenario"] = "static batch"
+        points.append(point)
+    if not points and not reading.skipped.count:
+        raise refused(source, "nothing-taken", f"no point stands in {source.name}", "is it whole?")
+    return reading_of(reading, points, asked, stem_of(source))
+
+
+def _point_records(
+    source: Source, names: list[str], separator: str, skipped: Skips
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if names:
+        yield from _cells(source, names, separator, skipped)
+        return
+    if isinstance(head_document(source), dict):
+        yield from enumerate(_points_below(document_of(source), {}), start=1)
+        return
+    lines = JsonLines(source)
+    yield from lines
+    for reason, (count, line) in lines.skipped.reasons.items():
+        skipped.add(reason, line, count)
+
+
+def _with_bare(point: Point, record: Mapping[str, Any], name: str) -> str:
+    """Give a throughput without a unit the one that its latency and lengths prove; else why it is not taken."""
+    value = number_of(record[name])
+    latency = next(
+        (number_of(each) for key, each in record.items() if key.strip().lower() in ("latency", "latency_s")), None
+    )
+    cells = point.cells
+    batch, given, made = (cells.get(key) for key in ("concurrency", "input_tokens", "output_tokens"))
+    if not value or not latency or not batch or not made:
+        return "a throughput without a unit, and nothing that proves one"
+    for column, tokens in (("total_tokens_per_s", (given or 0) + made), ("output_tokens_per_s_total", made)):
+        if abs(tokens * batch / latency / value - 1) < _CLOSE:
+            cells[column] = value
+            point.latency_ms.setdefault("e2e", {})["mean"] = latency * 1e3
+            return ""
+    return "a throughput without a unit, and its latency proves none"
+
+
+KINDS = (
+    Kind(name="bench-llama", title="result of llama-bench",
+         looks_for="JSON, CSV or a printed table with n_prompt, n_gen and avg_ts, or test and t/s",
+         recognise=recognise_llama_bench, read=read_llama_bench),
+    Kind(name="bench-table", title="table of measured points",
+         looks_for="rows or records with a model or device, a load or lengths, and throughput or latency",
+         recognise=recognise_points, read=read_points),
+)  # fmt: skip

@@ -1,0 +1,355 @@
+"""Logs of requests: tables and JSON lines with a time, tokens in and tokens out, whoever wrote them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, tzinfo
+from typing import TYPE_CHECKING, Any
+
+from planner.reading.columns import Roles, roles_of
+from planner.reading.jsonlines import JsonLines, flat, records_of
+from planner.reading.kinds import NOTHING, Asked, Kind, Match
+from planner.reading.reading import Reading
+from planner.reading.request_log import RequestLog
+from planner.reading.source import Source, refused
+from planner.reading.times import has_zone, iso_seconds, zone_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_NEEDED = ("time", "input", "output")
+_SAID = {"time": "a time of each request", "input": "tokens of its prompt", "output": "tokens of its answer"}
+_SEPARATORS = ",;\t|"
+_FAILED = ("error", "fail", "cancel", "abort", "timeout", "rejected")
+_LONGEST_CELL = 131_072
+# columns that tell who wrote a log: all of them are there
+_TOOLS: Sequence[tuple[str, frozenset[str]]] = (
+    ("Azure LLM trace", frozenset({"TIMESTAMP", "ContextTokens", "GeneratedTokens"})),
+    ("BurstGPT", frozenset({"Request tokens", "Response tokens", "Log Type"})),
+    ("Mooncake", frozenset({"timestamp", "input_length", "output_length", "hash_ids"})),
+    ("Vidur", frozenset({"arrived_at", "num_prefill_tokens", "num_decode_tokens"})),
+    ("SplitwiseSim", frozenset({"prompt_size", "token_size", "arrival_timestamp"})),
+    ("LLMServingSim", frozenset({"input_toks", "output_toks"})),
+    ("LiteLLM spend log", frozenset({"startTime", "prompt_tokens", "completion_tokens"})),
+    ("SwissAI", frozenset({"created_at_iso", "prompt_tokens", "output_tokens"})),
+    ("plan", frozenset({"timestamp", "input_tokens", "output_tokens"})),
+)
+
+
+def tool_of(names: Sequence[str]) -> str:
+    """Who writes logs with these columns; "" when nobody known does."""
+    there = set(names)
+    return next((tool for tool, needed in _TOOLS if needed <= there), "")
+
+
+def separator_of(line: str) -> str:
+    """What stands between the cells of a first line."""
+    return max(_SEPARATORS, key=line.count)
+
+
+def header_of(source: Source) -> tuple[list[str], str]:
+    """Columns and separator of a table with a first line of names; none when it begins with numbers."""
+    lines = [line for line in source.first_lines if line.strip()]
+    if not lines or not source.is_text or lines[0].lstrip().startswith(("{", "[", "<", "#", ":::")):
+        return [], ","
+    separator = separator_of(lines[0])
+    try:
+        cells = [cell.strip() for cell in next(csv.reader([lines[0]], delimiter=separator), [])]
+    except csv.Error:
+        return [], separator
+    if len(cells) < 2 or any(_is_number(cell) for cell in cells):
+        return [], separator
+    return cells, separator
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _by_roles(names: Sequence[str], form: str) -> Match:
+    roles = roles_of(names).of
+    found = [_SAID[role] for role in _NEEDED if role in roles]
+    missing = [_SAID[role] for role in _NEEDED if role not in roles]
+    score = (0.2, 0.35, 0.5, 0.9)[len(found)] if found else 0.1
+    return Match(score=score, found=(form, *found), missing=tuple(missing), tool=tool_of(names))
+
+
+def recognise_table(source: Source) -> Match:
+    """A table whose columns mean time, prompt and answer."""
+    names, _ = header_of(source)
+    return _by_roles(names, "a table with a first line of names") if names else NOTHING
+
+
+def recognise_lines(source: Source) -> Match:
+    """JSON, a line or a record each request, whose fields mean time, prompt and answer."""
+    records = records_of(source)
+    if not records:
+        return NOTHING
+    names = list(dict.fromkeys(name for record in records[:20] for name in flat(record)))
+    return _by_roles(names, "JSON records")
+
+
+def _demand_roles(source: Source, roles: Roles, names: Sequence[str], asked: Asked) -> None:
+    for role, column in asked.columns.items():
+        if column not in names:
+            hint = "columns: " + ", ".join(names[:30])
+            raise refused(source, "unknown-column", f"there is no column '{column[:80]}' for {role}", hint, 1)
+    missing = [role for role in _NEEDED if role not in roles.of]
+    if missing:
+        hint = " ".join(f"--column {role}=NAME" for role in missing) + "; columns: " + ", ".join(names[:30])
+        raise refused(source, "missing-column", f"no column is seen for: {', '.join(missing)}", hint[:600], 1)
+
+
+def read_lines(source: Source, asked: Asked) -> Reading:
+    """Requests of JSON lines, or of one JSON array."""
+    lines = JsonLines(source)
+    zone = zone_of(asked.time_zone)
+    log: RequestLog | None = None
+    roles = Roles(of={})
+    gets: dict[str, Callable[[Any], Any]] = {}
+    for number, record in lines:
+        if log is None:
+            names = list(dict.fromkeys(name for each in [*records_of(source)[:20], record] for name in flat(each)))
+            roles = roles_of(names, asked.columns)
+            _demand_roles(source, roles, names, asked)
+            log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
+            gets = {role: _getter(column) for role, column in roles.of.items()}
+        reason = _take(log, record, gets, zone, number)
+        if reason:
+            lines.skipped.add(reason, number)
+    if log is None:
+        raise refused(source, "empty-file", f"{source.name} holds no record", "name a file that holds requests")
+    return log.reading("requests-json", "a log of requests, JSON", lines.skipped, source.cut_lines)
+
+
+def _getter(column: str) -> Callable[[Any], Any]:
+    steps = column.split(".")
+    if len(steps) == 1:
+        return lambda record: record.get(column)
+
+    def get(record: Any) -> Any:
+        if column in record:
+            return record[column]
+        for step in steps:
+            record = record.get(step) if isinstance(record, dict) else None
+        return record
+
+    return get
+
+
+def _take(
+    log: RequestLog, record: Mapping[str, Any], gets: Mapping[str, Callable[[Any], Any]], zone: tzinfo, number: int
+) -> str:
+    """Take one record; "" or why it was not taken."""
+    if "status" in gets and _failed(gets["status"](record)):
+        return "its status says that it failed"
+    given, made = _tokens(gets["input"](record)), _tokens(gets["output"](record))
+    reason = wrong_tokens(given, made)
+    if reason:
+        return reason
+    try:
+        when = _time(gets["time"](record), log, zone)
+    except (ValueError, OverflowError, OSError):
+        return "its time is not readable"
+    log.add(when, given, made, number)
+    if "blocks" in gets:
+        log.add_blocks(gets["blocks"](record), given)
+    if "id" in gets:
+        log.ids.append(hash(str(gets["id"](record))))
+    return ""
+
+
+def _time(value: Any, log: RequestLog, zone: tzinfo) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            raise ValueError("no time")
+        return float(value)
+    if not isinstance(value, str):
+        raise ValueError("no time")
+    try:
+        number = float(value)
+    except ValueError:
+        log.written = True
+        log.zones.add(has_zone(value))
+        return iso_seconds(value, zone)
+    if not math.isfinite(number):
+        raise ValueError("no time")
+    return number
+
+
+def _failed(value: Any) -> bool:
+    if isinstance(value, bool) or value is None:
+        return False
+    if isinstance(value, int | float):
+        return 400 <= value < 600
+    text = str(value).lower()
+    return any(word in text for word in _FAILED) or (text.isdigit() and 400 <= int(text[:6]) < 600)
+
+
+def _tokens(value: Any) -> float:
+    """A number of tokens; a list of them counts as its length; nan for what is none."""
+    if isinstance(value, list):
+        return float(len(value))
+    if isinstance(value, bool) or value is None:
+        return math.nan
+    try:
+        return float(str(value).replace(",", "") if isinstance(value, str) else value)
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def wrong_tokens(given: float, made: float) -> str:
+    """Why a request with such lengths is not taken; "" when it is."""
+    if not (math.isfinite(given) and math.isfinite(made)):
+        return "a number of tokens is missing or no number"
+    if given < 0 or made < 0:
+        return "negative tokens"
+    if max(given, made) > 1e9:
+        return "more than 1,000,000,000 tokens"
+    if given < 1:
+        return "no prompt"
+    if made < 1:
+        return "no answer: it failed or was cancelled"
+    if given != int(given) or made != int(made):
+        return "tokens that are no whole number"
+    return ""
+
+
+def read_table(source: Source, asked: Asked) -> Reading:
+    """Requests of a table with a first line of names, block by block; pandas where a block is sound."""
+    names, separator = header_of(source)
+    roles = roles_of(names, asked.columns)
+    _demand_roles(source, roles, names, asked)
+    log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
+    reading_skips = Reading(kind="", title="", source="").skipped
+    zone = zone_of(asked.time_zone)
+    number, file = 1, ""
+    for path, block in source.line_blocks():
+        if path != file:  # each file has its first line
+            file = path
+            end = block.find(b"\n") + 1
+            first, block = block[:end].decode("utf-8", "replace"), block[end:]
+            if [cell.strip() for cell in first.rstrip("\r\n").split(separator)] != names and separator not in first:
+                reading_skips.add("a file without a first line of names", number)
+            number += 1
+        rows = block.count(b"\n")
+        if block.strip() and not _fast(log, block, names, separator, number, zone):
+            _careful(log, block, names, separator, number, zone, reading_skips.add)
+        number += rows
+    return log.reading("requests-table", "a log of requests, table", reading_skips, source.cut_lines)
+
+
+def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, number: int, zone: tzinfo) -> bool:
+    """A block of rows through pandas when all of them are sound; else False, and nothing is taken."""
+    from planner.reading.frames import pandas
+
+    pd, roles = pandas(), log.roles.of
+    if "status" in roles or len(set(names)) < len(names):
+        return False
+    wanted = {roles[role]: role for role in ("time", "input", "output", "id") if role in roles}
+    if len(wanted) < 3 or b'"' in block:
+        return False
+    try:
+        table = pd.read_csv(io.BytesIO(block), sep=separator, header=None, names=names, usecols=list(wanted),
+                            index_col=False, engine="c", encoding="utf-8", on_bad_lines="error")  # fmt: skip
+        given, made = (table[roles[role]].to_numpy("float64") for role in ("input", "output"))
+    except (ValueError, TypeError, OverflowError, pd.errors.ParserError, UnicodeDecodeError):
+        return False
+    if len(table) != block.count(b"\n"):  # blank lines
+        return False
+    low, high = min(given.min(), made.min()), max(given.max(), made.max())
+    if not (low >= 1 and high <= 1e9) or (given % 1).any() or (made % 1).any():
+        return False
+    times = _times(table[roles["time"]], log, zone)
+    if times is None:
+        return False
+    log.add_many(times, given, made, number)
+    if "id" in roles:
+        log.ids.extend(pd.util.hash_array(table[roles["id"]].to_numpy()).view("int64").tolist())
+    return True
+
+
+def _times(column: Any, log: RequestLog, zone: tzinfo) -> np.ndarray[Any, Any] | None:
+    from planner.reading.frames import pandas
+
+    pd = pandas()
+    if pd.api.types.is_numeric_dtype(column):
+        times = column.to_numpy("float64")
+        return times if bool(pd.notna(times).all()) and abs(times).max() < 1e300 else None
+    zoned = {has_zone(str(column.iloc[0])), has_zone(str(column.iloc[-1]))}
+    if len(zoned) > 1 or (zoned == {False} and zone is not UTC):
+        return None
+    try:
+        parsed = pd.to_datetime(column, format="ISO8601", utc=True)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if parsed.isna().any():
+        return None
+    log.written = True
+    log.zones |= zoned
+    times = parsed.to_numpy("datetime64[ns]").view("int64") / 1e9
+    return times  # type: ignore[no-any-return]
+
+
+def _careful(
+    log: RequestLog, block: bytes, names: Sequence[str], separator: str, number: int, zone: tzinfo,
+    skip: Callable[[str, int], None],
+) -> None:  # fmt: skip
+    """A block of rows one by one, each taken or counted with its reason."""
+    place = {role: names.index(column) for role, column in log.roles.of.items()}
+    gets = {role: _cell_getter(at) for role, at in place.items()}
+    for line, cells in _rows(block, separator, number):
+        if cells is None or len(cells) <= max(place[role] for role in _NEEDED):
+            skip("fewer cells than columns, or a quote that does not end", line)
+            continue
+        reason = _take(log, cells, gets, zone, line)  # type: ignore[arg-type]
+        if reason:
+            skip(reason, line)
+
+
+def _cell_getter(at: int) -> Callable[[Any], Any]:
+    def get(cells: Any) -> Any:
+        text = cells[at].strip() if at < len(cells) else ""
+        if text[:1] == "[" and text[-1:] == "]":  # ids of blocks
+            try:
+                return json.loads(text)
+            except ValueError:
+                return None
+        return text or None
+
+    return get
+
+
+def _rows(block: bytes, separator: str, number: int) -> Iterator[tuple[int, list[str] | None]]:
+    """Line number and cells of each row; None for a row that is no CSV. Blank lines are none."""
+    csv.field_size_limit(_LONGEST_CELL * 64)
+    lines = block.decode("utf-8", "replace").replace("\0", "\ufffd").split("\n")[:-1]
+    for offset, line in enumerate(lines):
+        if not line.strip():
+            continue
+        try:
+            yield number + offset, next(csv.reader([line], delimiter=separator), None)
+        except csv.Error:
+            yield number + offset, None
+
+
+KINDS = (
+    Kind(
+        name="requests-table", title="log of requests, table",
+        looks_for="a first line of names with a time, input tokens and output tokens (Azure LLM, BurstGPT, Vidur …)",
+        recognise=recognise_table, read=read_table,
+    ),
+    Kind(
+        name="requests-json", title="log of requests, JSON",
+        looks_for="JSON lines or an array with a time, input tokens and output tokens (Mooncake, LiteLLM, logs …)",
+        recognise=recognise_lines, read=read_lines,
+    ),
+)  # fmt: skip

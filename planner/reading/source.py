@@ -1,0 +1,250 @@
+"""Where a reading comes from: one file or several as one, plain or compressed, or stdin; always in bounded bits."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from planner import files
+from planner.errors import InputError, Place, Problem
+from planner.files import StrPath
+
+STDIN = "-"
+HEAD_BYTES = 262_144
+BLOCK_BYTES = 1_048_576
+LONGEST_LINE = 8_388_608  # bytes; what is longer is cut there
+TEXT_LIMIT_BYTES = 128_000_000
+MOST_BYTES = 64_000_000_000  # of one reading, decompressed
+MOST_FILES = 1_000
+_STDIN_LIMIT_BYTES = 8_000_000_000
+_MOST_GROWTH = 250  # decompressed over compressed, of what is larger than a text may be: logs shrink to a tenth
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+
+class Source:
+    """What is read: `head` is the first quarter of a megabyte, decompressed; `lines` and `text` give all of it.
+
+    Parameters
+    ----------
+    paths
+        Files that are read as one, in their order; `-` is stdin, a folder stands for the files in it.
+    """
+
+    def __init__(self, *paths: StrPath) -> None:
+        self.paths = tuple(_named(paths))
+        self.name = str(self.paths[0]) if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more"
+        self._stdin: BinaryIO | None = None
+        self.cut_lines = 0  # lines longer than may be, as far as they were read
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first 256 KiB of the first file, decompressed."""
+        return b"".join(_first(self._blocks_of(self.paths[0], HEAD_BYTES), HEAD_BYTES + 1))[:HEAD_BYTES]
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether the head is all there is of the first file."""
+        return sum(map(len, _first(self._blocks_of(self.paths[0], HEAD_BYTES), HEAD_BYTES + 1))) <= HEAD_BYTES
+
+    @cached_property
+    def head_text(self) -> str:
+        """The head as text; what is no UTF-8 is replaced, a byte order mark is dropped."""
+        return _decoded(self.head)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the head looks like text: no NUL, hardly anything that is no UTF-8."""
+        bad = self.head_text.count("\ufffd")
+        return "\x00" not in self.head_text[:4096] and bad <= len(self.head_text) // 50
+
+    @cached_property
+    def first_lines(self) -> list[str]:
+        """Lines of the head that are whole, 200 at most."""
+        found = self.head_text.splitlines()
+        return found[: 200 if self.whole or len(found) > 200 else max(len(found) - 1, 1)]
+
+    def blocks(self) -> Iterator[bytes]:
+        """All bytes of all files, a megabyte at a time."""
+        for path in self.paths:
+            yield from self._blocks_of(path)
+
+    def line_blocks(self) -> Iterator[tuple[str, bytes]]:
+        """File and whole lines of it, about a megabyte at a time; the last line of a file always ends."""
+        for path in self.paths:
+            rest, first, cutting = b"", True, False
+            for block in self._blocks_of(path):
+                block = _unmarked(block) if first else block
+                first = False
+                if cutting:  # the end of a line that was too long is passed over
+                    end = block.find(b"\n")
+                    if end < 0:
+                        continue
+                    block, cutting = block[end + 1 :], False
+                end = block.rfind(b"\n") + 1
+                if end:
+                    yield str(path), rest + block[:end]
+                    rest = block[end:]
+                else:
+                    rest += block
+                if len(rest) > LONGEST_LINE:
+                    self.cut_lines += 1
+                    yield str(path), rest[:LONGEST_LINE] + b"\n"
+                    rest, cutting = b"", True
+            if rest:
+                yield str(path), rest + b"\n"
+
+    def lines(self) -> Iterator[str]:
+        """All lines without their ends; a line of more than 8 MiB is cut there."""
+        for _, block in self.line_blocks():
+            text = _decoded(block)
+            yield from (line.removesuffix("\r") for line in text.split("\n")[:-1])
+
+    def data(self, limit_bytes: int = TEXT_LIMIT_BYTES) -> bytes:
+        """All bytes; `InputError` when there are more than `limit_bytes`."""
+        found = b"".join(_first(self.blocks(), limit_bytes + 1))
+        if len(found) > limit_bytes:
+            raise refused(self, "too-large", f"{self.name} has more than {limit_bytes:,} bytes", "read a part of it")
+        return found
+
+    def text(self, limit_bytes: int = TEXT_LIMIT_BYTES) -> str:
+        """All of it as text, as `head_text`; `InputError` when there are more than `limit_bytes`."""
+        return _decoded(self.data(limit_bytes))
+
+    def _blocks_of(self, path: StrPath, size: int = BLOCK_BYTES) -> Iterator[bytes]:
+        if str(path) == STDIN:
+            if self._stdin is None:
+                self._stdin = cast(BinaryIO, files.kept_of(sys.stdin.buffer, limit_bytes=_STDIN_LIMIT_BYTES))
+            self._stdin.seek(0)
+            yield from self._expanded(self._stdin, STDIN, size)
+            return
+        with files.stream_of(path) as stream:
+            yield from self._expanded(stream, str(path), size)
+
+    def _expanded(self, stream: BinaryIO, name: str, size: int) -> Iterator[bytes]:
+        """The bytes of a stream, decompressed where they are compressed, and bounded."""
+        first = stream.read(size)
+        if first.startswith(_ZSTD):
+            yield from self._zstd(stream, first, name, size)
+            return
+        raw = _rest(stream, first, size)
+        taken = 0
+        for block in _gunzipped(raw, size, self, name) if first.startswith(_GZIP) else raw:
+            taken += len(block)
+            if taken > MOST_BYTES:
+                raise refused(self, "too-large", f"{name} has more than {MOST_BYTES:,} bytes", "read a part of it")
+            yield block
+
+    def _zstd(self, stream: BinaryIO, first: bytes, name: str, size: int) -> Iterator[bytes]:
+        """As `_expanded`, of what zstd packed: by the library of Python 3.14, or zstandard, where one is there."""
+        import importlib
+        import importlib.util
+
+        unpacked = None
+        if importlib.util.find_spec("zstandard"):
+            unpacked = importlib.import_module("zstandard").ZstdDecompressor(max_window_size=2**27).decompressobj()
+        elif importlib.util.find_spec("compression"):
+            unpacked = importlib.import_module("compression.zstd").ZstdDecompressor()
+        if unpacked is None:
+            hint = f"unpack it first: zstd -d {name}; or pip install zstandard"
+            raise refused(self, "no-zstd", f"{name} is packed by zstd, which nothing installed here unpacks", hint)
+        packed = grown = 0
+        for block in _rest(stream, first, min(size, 65_536)):
+            packed += len(block)
+            try:
+                made = unpacked.decompress(block)
+            except Exception:  # each library has errors of its own
+                raise _broken(self, name, "zstd") from None
+            grown += len(made)
+            _demand_sane(self, name, packed, grown)
+            yield made
+
+
+def refused(source: Source, reference: str, message: str, hint: str = "", line: int = 0) -> InputError:
+    """An error at a line of what is read."""
+    place = Place(file=source.name, line=line, column=1 if line else 0)
+    return InputError(Problem(reference=reference, message=message, places=(place,), hint=hint))
+
+
+def _named(paths: Sequence[StrPath]) -> Iterator[StrPath]:
+    """The files that are meant, folders replaced by what lies in them."""
+    count = 0
+    for path in paths:
+        inside: list[StrPath] = [path]
+        if str(path) != STDIN and Path(path).is_dir():
+            inside = list(files.files_below(path, MOST_FILES + 1))
+            if not inside:
+                problem = Problem(reference="no-files", message=f"the folder {path} holds no file", hint="name a file")
+                raise InputError(problem)
+        count += len(inside)
+        if count > MOST_FILES:
+            problem = Problem(
+                reference="too-many", message=f"more than {MOST_FILES:,} files", hint="read them in parts"
+            )
+            raise InputError(problem)
+        yield from inside
+
+
+def _first(blocks: Iterator[bytes], limit: int) -> Iterator[bytes]:
+    """Blocks until at least `limit` bytes were given."""
+    given = 0
+    for block in blocks:
+        yield block[: limit - given]
+        given += len(block)
+        if given >= limit:
+            return
+
+
+def _rest(stream: BinaryIO, first: bytes, size: int) -> Iterator[bytes]:
+    block = first
+    while block:
+        yield block
+        block = stream.read(size)
+
+
+def _gunzipped(raw: Iterator[bytes], size: int, source: Source, name: str) -> Iterator[bytes]:
+    """All members of a gzip file; one that ends early gives what it holds, and says so."""
+    packed = grown = 0
+    unpacked = zlib.decompressobj(wbits=31)
+    for block in raw:
+        packed += len(block)
+        waiting = block
+        while waiting:
+            if unpacked.eof:
+                if not waiting.startswith(_GZIP):  # padding after the last member
+                    return
+                unpacked = zlib.decompressobj(wbits=31)
+            try:
+                made = unpacked.decompress(waiting, size)
+            except zlib.error:
+                raise _broken(source, name, "gzip") from None
+            waiting = unpacked.unused_data if unpacked.eof else unpacked.unconsumed_tail
+            grown += len(made)
+            _demand_sane(source, name, packed, grown)
+            if made:
+                yield made
+    if not unpacked.eof:
+        raise _broken(source, name, "gzip", "ends early")
+
+
+def _demand_sane(source: Source, name: str, packed: int, grown: int) -> None:
+    if grown > TEXT_LIMIT_BYTES and grown > _MOST_GROWTH * packed:
+        message = f"{name} grows to more than {_MOST_GROWTH} times its size"
+        raise refused(source, "too-large", message, "unpack it yourself if you trust it")
+
+
+def _broken(source: Source, name: str, what: str, how: str = "is damaged") -> InputError:
+    return refused(source, "bad-compression", f"{name} is packed by {what} and {how}", "fetch or pack it again")
+
+
+def _unmarked(block: bytes) -> bytes:
+    return block.removeprefix(b"\xef\xbb\xbf")
+
+
+def _decoded(data: bytes) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) and len(data) > 3:
+        return data.decode("utf-16", "replace")
+    return _unmarked(data).decode("utf-8", "replace")

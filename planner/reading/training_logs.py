@@ -1,0 +1,601 @@
+"""Logs of training runs: step times, memory, throughput and stops, whichever trainer wrote them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from planner.carriers import dataclass
+from planner.reading.benchmarks import stem_of
+from planner.reading.columns import plain
+from planner.reading.event_files import looks_like_events, scalars_of
+from planner.reading.jsonlines import document_of, head_keys
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
+from planner.reading.points import number_of
+from planner.reading.reading import Piece, Reading
+from planner.reading.request_log import name_of
+from planner.reading.requests import header_of
+from planner.reading.source import Source, refused
+
+_MOST_STEPS = 5_000_000
+_MB, _GIB = 1e6, 2.0**30
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(slots=True, kw_only=True)
+class Steps:
+    """Steps of one run, as far as they are logged: number -> seconds, and what else each line says."""
+
+    seconds: dict[int, float] = field(default_factory=dict)
+    of: int = 0  # steps in all, where the log says
+    batch: float = 0.0  # sequences of an optimizer step
+    sequence: int = 0  # tokens of one, where the log says
+    devices: int = 0
+    tflops: list[float] = field(default_factory=list)  # [1e12/s] of a device
+    tokens_per_s: list[float] = field(default_factory=list)  # of a device
+    memory_bytes: float = 0.0  # most of a device
+    samples_per_s: list[float] = field(default_factory=list)
+    last: int = 0
+    restarts: int = 0
+    tool: str = ""
+    lines: int = 0  # that say something about a step
+    bad: int = 0
+    first_bad: int = 0
+
+    def step(self, number: int, seconds: float | None = None) -> None:
+        """One logged step; one that comes again means that the run began again from a checkpoint."""
+        self.lines += 1
+        if number <= self.last and number in self.seconds and self.last - number >= 1:
+            self.restarts += 1
+        self.last = max(number, 0) if number < self.last and number not in self.seconds else max(number, self.last)
+        if seconds is not None and math.isfinite(seconds) and 0 < seconds < 1e7 and len(self.seconds) < _MOST_STEPS:
+            self.seconds[number] = seconds
+
+    def wrong(self, line: int) -> None:
+        """A line of a step that cannot be read."""
+        self.bad += 1
+        self.first_bad = self.first_bad or line
+
+
+_MEGATRON = re.compile(r"iteration\s+(\d+)/\s*(\d+)\s*\|(?! lr:)")
+_MEGATRON_MS = re.compile(r"elapsed time per iteration \(ms\):\s*([0-9.eE+-]+)(?:/[0-9.eE+-]+)?")
+_FLOPS = re.compile(r"(?:throughput per GPU \(TFLOP/s/GPU\)|TFLOPS_per_GPU|tflops|TFLOP/s/device):\s*([0-9.,eE+-]+)")
+_BATCH = re.compile(r"global[ _]batch[ _]size:\s*([0-9.]+)")
+_MEMORY = re.compile(r"max allocated:\s*([0-9.]+)\s*\|")
+_DEEPSPEED = re.compile(
+    r"(?:global_step=(\d+)|(?<!\d)(\d{1,12})/\d{1,12}),\s*"
+    r"(?:RunningAvgSamplesPerSec|SamplesPerSec)=([0-9.eE+-]+)"
+)
+_MAXMEM = re.compile(r"MaxMemAllocated=([0-9.]+)\s*GB")
+_MAXTEXT = re.compile(r"completed step: (\d+), seconds: ([0-9.eE+-]+)")
+_NEMO = re.compile(r"train_step_timing in s: ([0-9.eE+-]+)")
+_NEMO_STEP = re.compile(r"global_step: (\d+)")
+_TITAN = re.compile(r"step:\s*(\d+)\s+loss:")
+_TPS = re.compile(r"(?:tps|Tokens/s/device):\s*([0-9.,eE+-]+)")
+_TITAN_MEMORY = re.compile(r"memory:\s*([0-9.]+)GiB")
+_NEMO_MEMORY = re.compile(r"max_memory_(?:allocated|reserved): (\d+)")
+_TITAN_SECONDS = re.compile(r"(?:elapsed_time_per_step|step_time|time_end_to_end\(s\)):\s*([0-9.eE+-]+)")
+_SEQUENCE = re.compile(r"(?:^|\s)(?:--seq-length[ =]|seq_length \.+ |--max_seq_len )(\d{1,9})\b")
+_WORLD = re.compile(r"(?:using world size: |world_size \.+ )(\d{1,7})\b")
+_MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
+    "Megatron-LM": (_MEGATRON, "lines such as iteration 10/ 1000 | elapsed time per iteration (ms)"),
+    "DeepSpeed": (_DEEPSPEED, "lines with SamplesPerSec"),
+    "MaxText": (_MAXTEXT, "lines with completed step: N, seconds:"),
+    "NeMo": (_NEMO, "lines with train_step_timing in s:"),
+    "torchtitan": (_TITAN, "lines with step: N loss: and tps:"),
+}
+_EARLY = (
+    "seq",
+    "world",
+    "iteration ",
+    "SamplesPerSec",
+    "completed step",
+    "train_step_timing",
+    "step:",
+    "max allocated",
+)
+
+
+def _float(text: str) -> float | None:
+    return number_of(text)
+
+
+def _megatron(line: str, steps: Steps, number: int) -> bool:
+    found = False
+    for part in _MEGATRON.finditer(line):  # ranks may share a line
+        rest = line[part.end() : part.end() + 2000]
+        if "elapsed time" not in rest:  # another trainer's line
+            continue
+        seconds = _MEGATRON_MS.search(rest)
+        value = _float(seconds.group(1)) if seconds else None
+        if value is None:
+            steps.wrong(number)
+            continue
+        steps.of = max(steps.of, int(part.group(2)[:12]))
+        steps.step(int(part.group(1)[:12]), value / 1e3)
+        found = True
+    return found
+
+
+def _deepspeed(line: str, steps: Steps, number: int) -> bool:
+    match = _DEEPSPEED.search(line)
+    if match is None:
+        return False
+    current = re.search(r"CurrSamplesPerSec=([0-9.eE+-]+)", line)
+    value = _float(current.group(1) if current else match.group(3))
+    if value is None:
+        steps.wrong(number)
+        return False
+    steps.step(int((match.group(1) or match.group(2))[:12]))
+    steps.samples_per_s.append(value)
+    memory = _MAXMEM.search(line)
+    if memory:
+        steps.memory_bytes = max(steps.memory_bytes, (_float(memory.group(1)) or 0.0) * _GIB)
+    return True
+
+
+def _timed(pattern: re.Pattern[str]) -> Callable[[str, Steps, int], bool]:
+    def take(line: str, steps: Steps, number: int) -> bool:
+        match = pattern.search(line)
+        if match is None:
+            return False
+        value = _float(match.group(2))
+        if value is None:
+            steps.wrong(number)
+            return False
+        steps.step(int(match.group(1)[:12]), value)
+        return True
+
+    return take
+
+
+def _nemo(line: str, steps: Steps, number: int) -> bool:
+    match = _NEMO.search(line)
+    if match is None:
+        return False
+    step, value = _NEMO_STEP.search(line), _float(match.group(1))
+    if value is None:
+        steps.wrong(number)
+        return False
+    steps.step(int(step.group(1)[:12]) if step else steps.last + 1, value)
+    total = re.search(r"iteration (\d+)/(\d+)", line)
+    if total and step and total.group(1) == step.group(1):  # else it counts the steps of an epoch
+        steps.of = max(steps.of, int(total.group(2)[:12]) + 1)
+    return True
+
+
+def _titan(line: str, steps: Steps, number: int) -> bool:
+    match = _TITAN.search(line)
+    if match is None:
+        return False
+    seconds = _TITAN_SECONDS.search(line)
+    steps.step(int(match.group(1)[:12]), _float(seconds.group(1)) if seconds else None)
+    return True
+
+
+_TAKES = (_megatron, _timed(_MAXTEXT), _nemo, _deepspeed, _titan)
+
+
+def recognise_text(source: Source) -> Match:
+    """Lines of a trainer, wherever they begin in the log."""
+    if not source.is_text:
+        return NOTHING
+    text = _ANSI.sub("", source.head_text)
+    for tool, (pattern, _) in _MARKS.items():
+        if pattern.search(text):
+            return Match(score=0.95, found=(f"lines of {tool}",), tool=tool)
+    if not source.whole and re.search(r"(?i)\b(torchrun|OMP_NUM_THREADS|megatron|deepspeed|using world size)", text):
+        return Match(score=0.62, found=("the beginning of a training run",))
+    if len(re.findall(r"^\d{1,12} \d{1,6}\.\d{1,20}$", text, re.M)) > 10:
+        return Match(score=0.7, found=("step and loss, a line each",), tool="torchtitan")
+    if re.search(r"\|\s*TPS/GPU\s*\|\s*Memory", text):
+        return Match(score=0.8, found=("a table of TPS/GPU and memory",), tool="torchtitan")
+    return Match(score=0.1, missing=tuple(mark for _, mark in _MARKS.values()))
+
+
+def read_text(source: Source, asked: Asked) -> Reading:
+    """Steps of a log of Megatron-LM, DeepSpeed, NeMo, MaxText or torchtitan."""
+    reading = Reading(kind="training-log", title="log of a training run", source=source.name, of="steps")
+    if re.search(r"\|\s*TPS/GPU\s*\|\s*Memory", source.head_text):
+        return _titan_table(source, reading)
+    steps = Steps()
+    losses: list[float] = []
+    overflows = 0
+    for number, line in enumerate(source.lines(), start=1):
+        if not any(word in line for word in _EARLY):
+            if line[:1].isdigit():
+                pair = re.fullmatch(r"(\d{1,12}) (-?[0-9.eE+]+)", line.strip()[:80])
+                value = _float(pair.group(2)) if pair else None
+                if pair and value is not None:
+                    steps.step(int(pair.group(1)))
+                    losses.append(value)
+            overflows += "OVERFLOW!" in line
+            continue
+        text = _ANSI.sub("", line[:20_000])
+        _more(text, steps)
+        for take in _TAKES:
+            if take(text, steps, number):
+                break
+    if not steps.lines:
+        raise refused(source, "nothing-taken", f"no step stands in {source.name}",
+                      "looked for: " + "; ".join(mark for _, mark in _MARKS.values()))  # fmt: skip
+    if steps.bad:
+        reading.skipped.add("a step whose time is not readable", steps.first_bad, steps.bad)
+    if overflows:
+        reading.note(f"{overflows:,} steps were skipped by the loss scaler: they cost time and learn nothing")
+    if losses and not steps.seconds:
+        reading.show("loss, last", losses[-1])
+    return _follow(reading, steps, asked, source)
+
+
+def _more(line: str, steps: Steps) -> None:
+    """Throughput, memory and batch of a line."""
+    for pattern, into in ((_FLOPS, steps.tflops), (_TPS, steps.tokens_per_s)):
+        match = pattern.search(line)
+        value = _float(match.group(1).rstrip(",")) if match else None
+        if value is not None and value > 0 and len(into) < _MOST_STEPS:
+            into.append(value)
+    for key, pattern in (("sequence", _SEQUENCE), ("devices", _WORLD)):
+        found = pattern.search(line)
+        if found:
+            setattr(steps, key, int(found.group(1)))
+    batch = _BATCH.search(line)
+    if batch:
+        steps.batch = _float(batch.group(1)) or steps.batch
+    for pattern, unit in ((_MEMORY, 2.0**20), (_TITAN_MEMORY, _GIB), (_NEMO_MEMORY, 1.0)):
+        for match in pattern.finditer(line):
+            steps.memory_bytes = max(steps.memory_bytes, (_float(match.group(1)) or 0.0) * unit)
+
+
+def _titan_table(source: Source, reading: Reading) -> Reading:
+    names: list[str] = []
+    for line in source.text(4_000_000).splitlines():
+        cells = [cell.strip() for cell in line[:2000].strip().strip("|").split("|")]
+        if "TPS/GPU" in cells:
+            names = cells
+        elif names and len(cells) == len(names) and not set(cells[0]) <= set("-: "):
+            row = dict(zip(names, cells))
+            speed = number_of(row["TPS/GPU"])
+            if speed is None:
+                continue
+            reading.taken += 1
+            label = ", ".join(cell for name, cell in row.items() if name not in ("TPS/GPU", "Memory(GiB)"))
+            reading.show(label[:60], speed, "tokens/s of a device")
+        elif not line.strip():
+            names = []
+    reading.of = "measured configurations"
+    reading.note("the text around the tables says what ran; write it into measurement rows by hand")
+    return reading
+
+
+def _follow(reading: Reading, steps: Steps, asked: Asked, source: Source) -> Reading:
+    """Figures of the steps, and the job that is under way."""
+    reading.taken = steps.lines
+    reading.tool = reading.tool or steps.tool
+    known = sorted(steps.seconds)
+    times = np.array([steps.seconds[number] for number in known])
+    if steps.samples_per_s:
+        reading.show("samples, median", float(np.median(steps.samples_per_s)), "samples/s")
+        reading.understood["samples"] = "of the whole job, as the trainer counts them"
+    middle = 0.0
+    if times.size:
+        later = times[1:] if times.size > 2 else times  # the first step compiles and warms up
+        middle = float(np.median(later))
+        reading.show("step time, median without the first", middle, "s")
+        reading.show("step time, mean", float(times.mean()), "s")
+        reading.show("step time, p95", float(np.percentile(times, 95)), "s")
+        slow = int((later > 3 * middle).sum())
+        if slow:
+            reading.note(
+                f"{slow:,} steps took more than three times the median: checkpoints, evaluations or stragglers"
+            )
+        reading.understood["step time"] = "seconds of an optimizer step; an average where the log writes every Nth"
+    reading.show("last step", steps.last)
+    if steps.of:
+        reading.show("steps in all", steps.of)
+    if steps.batch:
+        reading.show("global batch", steps.batch, "sequences")
+    if steps.tflops:
+        reading.show("useful operations, median", float(np.median(steps.tflops)), "TFLOP/s of a device")
+    if steps.tokens_per_s:
+        reading.show("tokens, median", float(np.median(steps.tokens_per_s)), "tokens/s of a device")
+    if steps.memory_bytes:
+        reading.show("memory, most of a device", steps.memory_bytes / 1e9, "GB")
+    if steps.restarts:
+        reading.show("restarts from an earlier step", steps.restarts)
+    if middle and steps.of > steps.last:
+        reading.show("left at this pace", (steps.of - steps.last) * middle, "s")
+    if middle:
+        _job(reading, asked, source, step_time_s=middle, steps=steps)
+    return reading
+
+
+def _job(reading: Reading, asked: Asked, source: Source, *, step_time_s: float, steps: Steps) -> None:
+    """The job as a scenario takes it: what is trained already, and the step time where it was measured."""
+    job: dict[str, Any] = {"name": asked.name or name_of(stem_of(source))}
+    missing = []
+    if asked.model:
+        job["model"] = asked.model
+    else:
+        missing.append("--model")
+    if steps.sequence:
+        job["sequence_length"] = steps.sequence
+    if steps.batch >= 1:
+        job["global_batch"] = f"{steps.batch:.0f} sequences"
+    tokens = steps.batch * steps.sequence
+    if tokens and steps.of:
+        job["tokens"] = f"{tokens * steps.of / 1e6:.6f}".rstrip("0").rstrip(".") + "M"
+        if 0 < steps.last < steps.of:
+            job["progress"] = f"{tokens * steps.last / 1e6:.6f}".rstrip("0").rstrip(".") + "M"
+    if asked.accelerator and asked.devices:
+        job["step_time"] = {"measured": f"{step_time_s:.6g} s", "shape": asked.accelerator, "count": asked.devices}
+    else:
+        missing.append("--accelerator SHAPE --devices COUNT (where the step time was measured)")
+    if missing:
+        reading.note(f"for a job in a scenario, add {' and '.join(missing)}")
+    if asked.model or "step_time" in job or "tokens" in job:
+        says = "a job under way" + (", with its step time" if "step_time" in job else "")
+        reading.pieces.append(Piece(what="scenario", name="scenario.yaml", says=says, fragment={"training": [job]}))
+
+
+# Hugging Face Trainer
+
+
+def recognise_trainer(source: Source) -> Match:
+    """trainer_state.json, all_results.json and their kin."""
+    keys = head_keys(source)
+    if {"train_runtime", "train_steps_per_second"} <= keys:
+        return Match(score=0.9, found=("train_runtime",), tool="Hugging Face Trainer")
+    return fit({name: name in keys for name in ("log_history", "global_step", "epoch")}, tool="Hugging Face Trainer",
+               ceiling=0.97)  # fmt: skip
+
+
+def read_trainer(source: Source, asked: Asked) -> Reading:
+    """The history of a run, or its results."""
+    reading = Reading(kind="training-trainer", title="state of a Hugging Face Trainer", source=source.name,
+                      tool="Hugging Face Trainer", of="log entries")  # fmt: skip
+    whole = document_of(source)
+    if not isinstance(whole, dict):
+        raise refused(source, "bad-json", f"{source.name} is no JSON object", "see the file")
+    history = whole.get("log_history")
+    entries = history if isinstance(history, list) else [whole]
+    steps = Steps()
+    runtime = steps_per_s = samples_per_s = None
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, dict):
+            reading.skipped.add("no record", number)
+            continue
+        reading.taken += 1
+        step = number_of(entry.get("step"))
+        if step is not None and 0 <= step < 1e12:
+            steps.step(int(step))
+        runtime = number_of(entry.get("train_runtime")) or runtime
+        steps_per_s = number_of(entry.get("train_steps_per_second")) or steps_per_s
+        samples_per_s = number_of(entry.get("train_samples_per_second")) or samples_per_s
+    last, most = number_of(whole.get("global_step")) or float(steps.last), number_of(whole.get("max_steps"))
+    reading.show("last step", int(last))
+    reading.show("steps in all", int(most) if most and 0 < most < 1e12 else None)
+    reading.show("time of training", runtime, "s")
+    reading.show("samples", samples_per_s, "samples/s")
+    batch = number_of(whole.get("train_batch_size"))
+    reading.show("batch of a device", batch, "sequences")
+    pace = None
+    if runtime and last and last > 0:
+        pace = runtime / last
+    elif steps_per_s:
+        pace = 1 / steps_per_s
+    if pace:
+        reading.show("step time, mean", pace, "s")
+        done = Steps(last=int(last), of=int(most) if most and most < 1e12 else 0)
+        _job(reading, asked, source, step_time_s=pace, steps=done)
+    else:
+        reading.note("it holds no time: step times follow from a finished run (train_runtime) or the event file")
+    return reading
+
+
+# mllog
+
+
+def recognise_mllog(source: Source) -> Match:
+    """Lines that begin with :::MLLOG."""
+    there = ":::MLLOG" in source.head_text
+    return Match(score=0.98 if there else 0.0, found=(":::MLLOG",) if there else (), missing=() if there else (
+        ":::MLLOG lines",), tool="MLPerf mllog")  # fmt: skip
+
+
+def read_mllog(source: Source, asked: Asked) -> Reading:
+    """Events of an MLPerf training run."""
+    reading = Reading(kind="training-mllog", title="MLPerf training log", source=source.name, tool="MLPerf mllog",
+                      of="events")  # fmt: skip
+    said: dict[str, Any] = {}
+    begin: dict[str, float] = {}
+    end: dict[str, float] = {}
+    step_times: list[float] = []
+    for number, line in enumerate(source.lines(), start=1):
+        at = line.find(":::MLLOG")
+        if at < 0:
+            if line.strip():
+                reading.skipped.add("no event", number)
+            continue
+        try:
+            event = json.loads(line[at + 8 :])
+        except (ValueError, RecursionError):
+            reading.skipped.add("an event that is not whole JSON", number)
+            continue
+        if not isinstance(event, dict) or not isinstance(event.get("key"), str):
+            reading.skipped.add("an event without a key", number)
+            continue
+        reading.taken += 1
+        key, value, time = event["key"], event.get("value"), number_of(event.get("time_ms"))
+        if time is not None and key in ("run_start", "run_stop", "init_start", "init_stop"):
+            begin.setdefault(key, time)
+            end[key] = time
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            said[key] = value
+        if key == "tracked_stats" and isinstance(value, dict):
+            found = number_of(value.get("train_step_time")) or number_of(value.get("step_time"))
+            if found and found > 0:
+                step_times.append(found)
+    for key in ("submission_benchmark", "submission_org", "submission_platform"):
+        if key in said:
+            reading.understood[key.removeprefix("submission_")] = str(said[key])[:100]
+    for key, unit in (("global_batch_size", "sequences"), ("max_sequence_length", "tokens"),
+                      ("gradient_accumulation_steps", ""), ("tensor_parallelism", ""), ("pipeline_parallelism", ""),
+                      ("context_parallelism", ""), ("opt_base_learning_rate", "")):  # fmt: skip
+        value = number_of(said.get(key))
+        if value is not None:
+            reading.show(key.replace("_", " "), int(value) if value == int(value) else value, unit)
+    if "run_start" in begin and "run_stop" in end and end["run_stop"] > begin["run_start"]:
+        reading.show("time of the run", (end["run_stop"] - begin["run_start"]) / 1e3, "s")
+    elif "run_start" in begin:
+        reading.note("the run has no run_stop: it was stopped, or goes on")
+    if step_times:
+        middle = float(np.median(step_times))
+        reading.show("step time, median", middle, "s")
+        _job(reading, asked, source, step_time_s=middle, steps=Steps())
+    return reading
+
+
+# recorded values of Megatron-LM's functional tests
+
+
+def recognise_golden(source: Source) -> Match:
+    """A curve for each metric: start_step, end_step, values."""
+    keys = head_keys(source)
+    marks = {"start_step": "start_step" in keys, "step_interval": "step_interval" in keys,
+             "iteration-time": bool(keys & {"iteration-time", "lm loss"})}  # fmt: skip
+    return fit(marks, tool="Megatron-LM recorded values", ceiling=0.95)
+
+
+def read_golden(source: Source, asked: Asked) -> Reading:
+    """Step times and memory by step."""
+    reading = Reading(
+        kind="training-golden", title="recorded values of a training run", source=source.name, of="values"
+    )
+    whole = document_of(source)
+    steps = Steps()
+    for name, curve in whole.items() if isinstance(whole, dict) else ():
+        values = curve.get("values") if isinstance(curve, dict) else None
+        for place, (step, value) in enumerate(values.items() if isinstance(values, dict) else (), start=1):
+            number = number_of(value)
+            if number is None or not str(step).isdigit():
+                reading.skipped.add(f"no value of {name}"[:60], place)
+                continue
+            reading.taken += 1
+            if plain(name) == "iterationtime":
+                steps.step(int(str(step)[:12]), number)
+            elif plain(name) == "memmaxallocatedbytes":
+                steps.memory_bytes = max(steps.memory_bytes, number)
+    taken = reading.taken
+    reading = _follow(reading, steps, asked, source)
+    reading.taken = taken
+    return reading
+
+
+# TensorBoard event files, tables of W&B
+
+
+def recognise_events(source: Source) -> Match:
+    """Records with lengths and sums, as TensorBoard writes them."""
+    there = looks_like_events(source.head)
+    return Match(score=0.97 if there else 0.0, found=("records of events",) if there else (),
+                 missing=() if there else ("records of events",), tool="TensorBoard")  # fmt: skip
+
+
+def read_events(source: Source, asked: Asked) -> Reading:
+    """Scalars of a TensorBoard event file; steps timed by the clock of the file."""
+    reading = Reading(kind="training-tensorboard", title="TensorBoard event file", source=source.name,
+                      tool="TensorBoard", of="records")  # fmt: skip
+    found = scalars_of(source, reading)
+    said: dict[str, list[tuple[float, int, float]]] = {}
+    for wall, step, tag, value in found:
+        said.setdefault(tag, []).append((wall, step, value))
+    for tag, values in list(said.items())[:24]:
+        reading.show(f"{tag[:50]}, last of {len(values):,}", values[-1][2])
+    best = max(said.values(), key=len, default=[])
+    pairs = sorted({step: wall for wall, step, _ in best}.items())
+    paces = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(pairs) if b[0] > a[0] and b[1] > a[1]]
+    if paces:
+        middle = float(np.median(paces))
+        reading.show("step time, median by the clock", middle, "s")
+        _job(reading, asked, source, step_time_s=middle, steps=Steps())
+    return reading
+
+
+_WANDB = ("step", "globalstep", "trainglobalstep", "trainerglobalstep", "iteration")
+
+
+def recognise_metrics(source: Source) -> Match:
+    """A table of W&B: a step, and a run time or losses."""
+    names, _ = header_of(source)
+    stems = {plain(name) for name in names}
+    step = bool(stems & set(_WANDB))
+    timed = bool(stems & {"runtime", "timestamp", "walltime", "relativetime", "relativetimeprocess"})
+    losses = any("loss" in stem for stem in stems)
+    return fit({"a column of steps": step, "a run time or clock": timed, "a loss": losses}, tool="W&B", ceiling=0.9
+               ) if names else NOTHING  # fmt: skip
+
+
+def read_metrics(source: Source, asked: Asked) -> Reading:
+    """Rows of a W&B export; steps timed by their run time or clock."""
+    reading = Reading(kind="training-metrics", title="table of a training run", source=source.name, of="rows")
+    names, separator = header_of(source)
+    stems = [plain(name) for name in names]
+    step_at = next((stems.index(name) for name in _WANDB if name in stems), None)
+    time_at = next((stems.index(name) for name in ("runtime", "timestamp", "walltime", "relativetime",
+                                                   "relativetimeprocess") if name in stems), None)  # fmt: skip
+    if step_at is None:
+        raise refused(source, "missing-column", "no column of steps is seen", "columns: " + ", ".join(names[:30]), 1)
+    pairs: dict[int, float] = {}
+    for number, line in enumerate(source.lines(), start=1):
+        if number == 1 or not line.strip():
+            continue
+        try:
+            cells = next(csv.reader([line], delimiter=separator), [])
+        except csv.Error:
+            cells = []
+        step = number_of(cells[step_at]) if len(cells) > step_at else None
+        if step is None or not 0 <= step < 1e12:
+            reading.skipped.add("no step", number)
+            continue
+        reading.taken += 1
+        time = number_of(cells[time_at]) if time_at is not None and len(cells) > time_at else None
+        if time is not None:
+            pairs[int(step)] = time
+    ordered = sorted(pairs.items())
+    steps = Steps(last=ordered[-1][0] if ordered else 0)
+    for (a, t), (b, u) in pairwise(ordered):
+        if u > t:
+            steps.step(b, (u - t) / (b - a))
+    taken = reading.taken
+    reading = _follow(reading, steps, asked, source)
+    reading.taken = taken
+    return reading
+
+
+KINDS = (
+    Kind(name="training-log", title="log of a training run",
+         looks_for="lines of steps as Megatron-LM, DeepSpeed, NeMo, MaxText or torchtitan print them",
+         recognise=recognise_text, read=read_text),
+    Kind(name="training-trainer", title="state of a Hugging Face Trainer",
+         looks_for="trainer_state.json with log_history and global_step, or results with train_runtime",
+         recognise=recognise_trainer, read=read_trainer),
+    Kind(name="training-mllog", title="MLPerf training log", looks_for="lines that begin with :::MLLOG",
+         recognise=recognise_mllog, read=read_mllog),
+    Kind(name="training-golden", title="recorded values of a training run",
+         looks_for="JSON with start_step, step_interval and values for each metric",
+         recognise=recognise_golden, read=read_golden),
+    Kind(name="training-tensorboard", title="TensorBoard event file", looks_for="records of a tfevents file",
+         recognise=recognise_events, read=read_events),
+    Kind(name="training-metrics", title="table of a training run",
+         looks_for="CSV with a step, a run time or clock, and losses (W&B)",
+         recognise=recognise_metrics, read=read_metrics),
+)  # fmt: skip

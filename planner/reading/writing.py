@@ -1,0 +1,266 @@
+"""Pieces written: each whole or not at all, into a scenario that is there or a new one, or as a file of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from planner import files
+from planner.errors import InputError, OutputError, Place, Problem, UsageError
+from planner.reading.kinds import Asked
+from planner.reading.reading import Piece, Reading
+from planner.yamlfile.writing import flow_text
+
+# what a key of a fleet says already, so that the other ways to say it have to go
+_REPLACES: Mapping[str, tuple[str, ...]] = {
+    "trace": (
+        "qpm", "users", "input_tokens", "output_tokens", "peak_factor", "arrival_variability", "profile", "histogram",
+        "load_profile", "trace",
+    ),
+    "qpm": ("trace", "users", "qpm", "profile", "histogram"),
+}  # fmt: skip
+_DEFAULT_ALLOW = ["h100-*", "h200-*", "b200-*", "a100-*", "l40s*", "mi300x*"]
+
+
+def write_piece(reading: Reading, out: str) -> str:
+    """The one file that a reading makes, written to `out` (not for `-`); its text.
+
+    Raises
+    ------
+    UsageError
+        The reading makes no file; what it makes goes into a scenario.
+    """
+    made = [piece for piece in reading.pieces if piece.text]
+    if not made:
+        fragments = [piece for piece in reading.pieces if piece.fragment]
+        if not fragments:
+            hint = "; ".join(reading.notes[:2]) or "see what it shows without --out"
+            raise UsageError(
+                Problem(reference="nothing-to-write", message="nothing follows from it to write", hint=hint)
+            )
+        text = scenario_text(fragments, PurePath(out).stem if out != "-" else "read")
+    else:
+        text = made[0].text
+    if out != "-":
+        files.write_text(out, text)
+    return text
+
+
+def write_into(reading: Reading, scenario: str, asked: Asked) -> list[str]:
+    """Put what was read into a scenario, made when there is none; the files written, the scenario last.
+
+    Raises
+    ------
+    InputError
+        The scenario would not be read any more, or is written in a way that is not edited; it stays as it is.
+    UsageError
+        Nothing of what was read goes into a scenario.
+    """
+    fragments = [piece for piece in reading.pieces if piece.fragment]
+    if not fragments:
+        hint = "plan read FILE --out rows.csv, then plan validate or plan calibrate" if reading.pieces else ""
+        message = f"{reading.source} gives nothing that stands in a scenario"
+        raise UsageError(Problem(reference="nothing-to-write", message=message, hint=hint))
+    if PurePath(scenario).suffix not in (".yaml", ".yml"):
+        hint = f"--into {PurePath(scenario).stem or 'mine'}.yaml"
+        raise UsageError(
+            Problem(reference="not-a-scenario", message=f"'{scenario}' is no name of a scenario", hint=hint)
+        )
+    folder = Path(scenario).parent
+    beside = {str(folder / piece.name): piece.text for piece in reading.pieces if piece.text and piece.what == "trace"}
+    for name in beside:
+        if Path(name).exists() and _same(name, reading.source):
+            message = f"{name} would be replaced by what was read from it"
+            raise OutputError(Problem(reference="not-written", message=message, hint="--name gives it another name"))
+    if Path(scenario).exists():
+        text = files.read_text(scenario)
+        for piece in fragments:
+            text = merged(text, piece.fragment, scenario, asked.name)
+    else:
+        text = scenario_text(fragments, PurePath(scenario).stem)
+    _demand_read(text, scenario)
+    for name, content in beside.items():
+        files.write_text(name, content)
+    files.write_text(scenario, text)
+    return [*beside, scenario]
+
+
+def scenario_text(fragments: Sequence[Piece], name: str) -> str:
+    """A whole scenario of fragments."""
+    safe = re.sub(r"[^A-Za-z0-9_-]", "-", name) or "read"
+    lines = [
+        f"# Made by `plan read` ({_printable('; '.join(piece.says or piece.what for piece in fragments))}).",
+        "schema: plan/v1",
+        f"name: {flow_text(safe, plain=safe[:1].isalpha())}",
+    ]
+    text = "\n".join(lines) + "\n"
+    for piece in fragments:
+        text = merged(text, piece.fragment, f"{name}.yaml")
+    if "\nhardware:" not in text:
+        text += "\n" + "\n".join(_block("hardware", {"allow": _DEFAULT_ALLOW})) + "\n"
+    return text
+
+
+def _printable(text: str) -> str:
+    """A text that stays within its comment, whatever the name of a file holds."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:300]
+
+
+def merged(text: str, fragment: Mapping[str, Any], file: str, name: str = "") -> str:
+    """A scenario's text with a fragment put in: lists of named things grow or change one, mappings gain keys."""
+    for key, value in fragment.items():
+        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+            for item in value:
+                text = _with_item(text, key, item, file, name)
+        else:
+            text = _with_key(text, key, value, file)
+    return text
+
+
+def _with_item(text: str, key: str, item: Mapping[str, Any], file: str, name: str) -> str:
+    lines = text.splitlines()
+    span = _span(lines, key)
+    if span is None:
+        return "\n".join([*lines, "", f"{key}:", *_item(item, 2)]) + "\n"
+    begin, end = span
+    _demand_block(lines, begin, key, file)
+    least = _least(lines, begin, end)
+    starts = [n for n in range(begin + 1, end) if re.match(rf"[ ]{{{least}}}- ", lines[n])]
+    named = {_name_of(lines, at, stop): (at, stop) for at, stop in zip(starts, [*starts[1:], end])}
+    alone = next(iter(named)) if len(named) == 1 else item["name"]
+    wanted = name or (item["name"] if item["name"] in named else alone)
+    if wanted in named:
+        at, stop = named[wanted]
+        changed = _changed(lines[at:stop], item, file)
+        return "\n".join([*lines[:at], *changed, *lines[stop:]]) + "\n"
+    return "\n".join([*lines[:end], *_item({**item, "name": wanted}, least), *lines[end:]]) + "\n"
+
+
+def _changed(lines: list[str], item: Mapping[str, Any], file: str) -> list[str]:
+    """Lines of one item with the keys of another; its name, and a model that it has, stay."""
+    indent = _indent(lines[0]) + 2
+    if re.match(r"\s*- *[{\[]", lines[0]):
+        raise _not_edited(file, "one line in braces")
+    have = {match.group(1) for line in lines if (match := re.match(rf"[ ]{{{indent}}}([a-z_]+):", line))}
+    new = {key: value for key, value in item.items() if key != "name" and not (key == "model" and "model" in have)}
+    gone = set(new) | {other for key in new for other in _REPLACES.get(key, ())}
+    kept: list[str] = []
+    dropping = False
+    for number, line in enumerate(lines):
+        body = line if number or not line.lstrip().startswith("- ") else " " * indent + line.lstrip()[2:]
+        match = re.match(rf"[ ]{{{indent}}}([A-Za-z_]+):", body)
+        if match:
+            dropping = match.group(1) in gone
+        elif body.strip() and _indent(body) <= indent and not body.lstrip().startswith("#"):
+            dropping = False
+        if not dropping:
+            kept.append(body)
+        elif number == 0:
+            kept.append("")
+    while kept and not kept[-1].strip():
+        kept.pop()
+    kept = [line for line in kept if line.strip()] if kept and not kept[0].strip() else kept
+    kept += [line for key, value in new.items() for line in _block(key, value, indent)]
+    kept[0] = " " * (indent - 2) + "- " + kept[0].strip()
+    return kept
+
+
+def _with_key(text: str, key: str, value: Any, file: str) -> str:
+    lines = text.splitlines()
+    span = _span(lines, key)
+    if span is None:
+        return "\n".join([*lines, "", *_block(key, value)]) + "\n"
+    if not isinstance(value, Mapping):
+        begin, end = span
+        return "\n".join([*lines[:begin], *_block(key, value), *lines[end:]]) + "\n"
+    begin, end = span
+    _demand_block(lines, begin, key, file)
+    indent = _least(lines, begin, end)
+    body, kept, dropping = lines[begin + 1 : end], [], False
+    for line in body:
+        match = re.match(rf"[ ]{{{indent}}}([A-Za-z_]+):", line)
+        dropping = match.group(1) in value if match else dropping
+        if not dropping:
+            kept.append(line)
+    made = [line for below, content in value.items() for line in _block(below, content, indent)]
+    return "\n".join([*lines[: begin + 1], *made, *kept, *lines[end:]]) + "\n"
+
+
+def _span(lines: Sequence[str], key: str) -> tuple[int, int] | None:
+    """First line of a key of the whole and the line after its last."""
+    for begin, line in enumerate(lines):
+        if re.match(rf"{re.escape(key)}\s*:", line):
+            end = begin + 1
+            while end < len(lines) and (not lines[end].strip() or lines[end][0] in " \t-#"):
+                end += 1
+            while end > begin + 1 and (not lines[end - 1].strip() or lines[end - 1].startswith("#")):
+                end -= 1
+            return begin, end
+    return None
+
+
+def _demand_block(lines: Sequence[str], begin: int, key: str, file: str) -> None:
+    rest = lines[begin].split(":", 1)[1].split(" #")[0].strip()
+    if rest and not rest.startswith("#"):
+        raise _not_edited(file, "a value on its own line", key)
+
+
+def _not_edited(file: str, how: str, key: str = "") -> InputError:
+    what = f"'{key}'" if key else "the entry"
+    message = f"{what} is written as {how}, which is not edited here"
+    hint = "write it over several lines; or plan read --into another.yaml, and copy the lines"
+    return InputError(Problem(reference="not-edited", message=message, places=(Place(file=file),), hint=hint))
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _least(lines: Sequence[str], begin: int, end: int) -> int:
+    """Indentation of what stands directly below a key."""
+    found = [_indent(line) for line in lines[begin + 1 : end] if line.strip() and not line.lstrip().startswith("#")]
+    return min(found, default=2)
+
+
+def _name_of(lines: Sequence[str], begin: int, end: int) -> str:
+    for line in lines[begin:end]:
+        match = re.match(r"\s*(?:- )?\s*name:\s*['\"]?([^'\"#]*?)['\"]?\s*(?:#.*)?$", line)
+        if match:
+            return match.group(1).strip()
+    return f"entry {begin}"
+
+
+def _item(item: Mapping[str, Any], indent: int) -> list[str]:
+    lines = [line for key, value in item.items() for line in _block(key, value, indent + 2)]
+    return [" " * indent + "- " + lines[0].strip(), *lines[1:]]
+
+
+def _block(key: str, value: Any, indent: int = 0) -> list[str]:
+    """A key with its value, mappings one key a line, lists of mappings one item each; the rest on one line."""
+    pad = " " * indent
+    if isinstance(value, Mapping) and value and (len(value) > 3 or any(_deep(each) for each in value.values())):
+        return [
+            f"{pad}{key}:",
+            *(line for below, each in value.items() for line in _block(str(below), each, indent + 2)),
+        ]
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        return [f"{pad}{key}:", *(line for item in value for line in _item(item, indent + 2))]
+    plain = dict(value) if isinstance(value, Mapping) else value
+    return [f"{pad}{key}: {flow_text(plain)}"]
+
+
+def _deep(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, list) and bool(value))
+
+
+def _same(path: str, source: str) -> bool:
+    return Path(source).exists() and Path(path).samefile(source)
+
+
+def _demand_read(text: str, file: str) -> None:
+    """What is written is YAML that our own reader takes; what it means is judged when it is solved."""
+    from planner.yamlfile import parse_yaml
+
+    parse_yaml(text, file)

@@ -1,0 +1,97 @@
+"""Each format is told by its content, and a file of none of them is refused with what was looked for."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from planner.errors import InputError, UsageError
+from planner.reading.kinds import SURE
+from planner.reading.registry import kind_of, kinds, read
+from planner.reading.source import Source
+from tests.reading.writers import SMALL
+
+
+def written(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_content_tells_the_kind_whatever_the_name_is(name: str, tmp_path: Path) -> None:
+    kind, make = SMALL[name]
+    path = written(tmp_path, "nothing-said", make())
+    assert kind_of(Source(path))[0].name == kind
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_everything_is_taken_or_listed(name: str, tmp_path: Path) -> None:
+    _, make = SMALL[name]
+    reading = read(Source(written(tmp_path, name, make())))
+    assert reading.taken > 0
+    assert all(count > 0 and line > 0 for count, line in reading.skipped.reasons.values())
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_packed_by_gzip_it_is_the_same(name: str, tmp_path: Path) -> None:
+    _, make = SMALL[name]
+    content = make()
+    data = content if isinstance(content, bytes) else content.encode()
+    plain = read(Source(written(tmp_path, name, data)))
+    packed = read(Source(written(tmp_path, name + ".gz", gzip.compress(data[:200]) + gzip.compress(data[200:]))))
+    assert (packed.taken, packed.look, packed.understood) == (plain.taken, plain.look, plain.understood)
+
+
+def test_a_file_of_no_kind_hears_what_was_looked_for(tmp_path: Path) -> None:
+    path = written(tmp_path, "letter.txt", "Dear all,\nthe weather is fine.\n" * 5)
+    with pytest.raises(InputError) as caught:
+        read(Source(path))
+    problem = caught.value.problems[0]
+    assert problem.reference == "unknown-format"
+    assert problem.hint.count(" | ") >= 3
+    assert "missing:" in problem.hint
+
+
+def test_names_of_kinds_are_their_own_and_well_said() -> None:
+    known = kinds()
+    assert len({kind.name for kind in known}) == len(known)
+    assert all(kind.title and kind.looks_for for kind in known)
+    assert 0 < SURE < 1
+
+
+def test_a_kind_by_name_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean 'usage'"):
+        read(Source(written(tmp_path, "a", "x")), named="usagee")
+
+
+@pytest.mark.parametrize("content", [b"", b" \n\n"])
+def test_nothing_is_refused_as_nothing(content: bytes, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="empty"):
+        read(Source(written(tmp_path, "a.csv", content)))
+
+
+def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, "bomb.gz", gzip.compress(b"TIMESTAMP,ContextTokens,GeneratedTokens\n" + b"\n" * 200_000_000, 9)
+    )
+    with pytest.raises(InputError, match="250 times its size"):
+        read(Source(path))
+
+
+def test_a_packed_file_that_ends_early_is_refused(tmp_path: Path) -> None:
+    packed = gzip.compress(SMALL["azure.csv"][1]().encode())  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="ends early"):
+        read(Source(written(tmp_path, "a.gz", packed[:-20])))
+
+
+def test_files_of_a_folder_are_read_as_one(tmp_path: Path) -> None:
+    text = SMALL["azure.csv"][1]()
+    assert isinstance(text, str)
+    lines = text.splitlines(keepends=True)
+    written(tmp_path, "part-1.csv", "".join(lines[:150]))
+    written(tmp_path, "part-2.csv", lines[0] + "".join(lines[150:]))
+    whole = read(Source(written(tmp_path.parent, "whole.csv", text)))
+    assert read(Source(tmp_path)).look == whole.look

@@ -1,0 +1,65 @@
+"""Damaged files: whatever is cut, doubled, swapped or overwritten in them, they are read or refused in words."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from planner.errors import PlanError
+from planner.reading.reading import document_of
+from planner.reading.registry import read
+from planner.reading.source import Source
+from planner.report.reading import render_reading
+from tests.reading.writers import SMALL
+from tests.tiers import cases, while_time_lasts
+
+LONGEST_S = 5.0
+_INSERTS = (
+    b"\x00", b"\xff", b'"', b"{", b"[" * 400, b"}", b"\n", b"\r", b",", b"-", b"1e999", b"9" * 5000, b"NaN", b"null",
+    b"-1", b"Infinity", b"\xef\xbb\xbf", b"=" * 3000, b" " * 3000, b"\x1b[31m", b"true", b"[]", b"{}", b'""',
+)  # fmt: skip
+
+
+def mutated(data: bytes, lots: random.Random) -> bytes:
+    """One to four changes: cut, repeat, swap, flip bytes, insert what readers trip over."""
+    for _ in range(lots.randint(1, 4)):
+        begin = lots.randrange(len(data) + 1)
+        end = min(begin + lots.randint(1, 200), len(data))
+        how = lots.randrange(6)
+        if how == 0:
+            data = data[:begin] + data[end:]
+        elif how == 1:
+            data = data[:end] + data[begin:end] * lots.randint(1, 5) + data[end:]
+        elif how == 2:
+            data = data[:begin]
+        elif how == 3:
+            data = data[:begin] + lots.choice(_INSERTS) + data[begin:]
+        elif how == 4:
+            data = data[:begin] + lots.choice(_INSERTS) + data[end:]
+        elif begin < len(data):
+            data = data[:begin] + bytes([data[begin] ^ 1 << lots.randrange(8)]) + data[begin + 1 :]
+    return data
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_no_damage_gives_a_traceback_or_takes_long(name: str, tmp_path: Path) -> None:
+    content = SMALL[name][1]()
+    data = content if isinstance(content, bytes) else content.encode()
+    lots = random.Random(name)
+    path = tmp_path / "damaged"
+    read_whole = 0
+    for _ in while_time_lasts(range(cases(25, 2000))):
+        path.write_bytes(mutated(data, lots))
+        begun = time.process_time()
+        try:
+            reading = read(Source(path))
+        except PlanError:
+            pass  # refused in words
+        else:
+            read_whole += 1
+            render_reading(document_of(reading), "table")
+        assert time.process_time() - begun < LONGEST_S
+    assert read_whole or name.endswith(".json")  # one document: hardly any damage leaves it whole

@@ -1,0 +1,234 @@
+"""Logs of requests: figures equal to those that pandas gives, and every bad row counted."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.main import app
+from planner.errors import InputError, UsageError
+from planner.reading.kinds import Asked
+from planner.reading.reading import Reading
+from planner.reading.registry import read
+from planner.reading.source import Source
+from planner.traffic.trace import read_trace
+from tests.reading.writers import azure, burstgpt, litellm, mooncake, requests
+
+
+def told(tmp_path: Path, text: str | bytes, asked: Asked | None = None, name: str = "log.csv") -> Reading:
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read(Source(path), asked)
+
+
+def figure(reading: Reading, label: str) -> float:
+    return next(float(each.value) for each in reading.look if each.label == label)
+
+
+@pytest.mark.parametrize("form", [azure, burstgpt, mooncake, litellm])
+def test_figures_are_those_of_pandas(form, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = requests()
+    reading = told(tmp_path, form(rows))
+    frame = pd.DataFrame(rows, columns=["at", "given", "made"])
+    span = frame["at"].max() - frame["at"].min()
+    assert reading.taken == len(frame)
+    assert figure(reading, "rate") == pytest.approx((len(frame) - 1) / span, rel=2e-4)
+    for name, column in (("prompt", "given"), ("answer", "made")):
+        assert figure(reading, f"{name}, mean") == pytest.approx(frame[column].mean(), rel=1e-9)
+        assert figure(reading, f"{name}, p95") == pytest.approx(frame[column].quantile(0.95), rel=1e-9)
+
+
+def test_reuse_of_prefixes_is_that_of_a_cache_that_forgets_nothing(tmp_path: Path) -> None:
+    text = mooncake(requests())
+    seen: set[int] = set()
+    shared = total = 0
+    for record in map(json.loads, text.splitlines()):
+        leading = next((n for n, each in enumerate(record["hash_ids"]) if each not in seen), len(record["hash_ids"]))
+        shared += min(leading * 512, record["input_length"])
+        total += record["input_length"]
+        seen.update(record["hash_ids"])
+    assert figure(told(tmp_path, text, name="m.jsonl"), "prompt tokens of a prefix seen before") == pytest.approx(
+        shared / total
+    )
+
+
+def test_the_trace_that_is_written_says_the_same(tmp_path: Path) -> None:
+    reading = told(tmp_path, azure(requests()))
+    piece = next(piece for piece in reading.pieces if piece.what == "trace")
+    (tmp_path / piece.name).write_text(piece.text)
+    traffic = read_trace(tmp_path / piece.name).traffic()
+    assert traffic.requests_per_s == pytest.approx(figure(reading, "rate"), rel=1e-6)
+    assert traffic.arrival_variability == pytest.approx(
+        figure(reading, "burstiness (squared variation of gaps)"), rel=1e-3
+    )
+
+
+BAD = [
+    ("2025-03-03 10:00:00,-1,5", "negative tokens"),
+    ("2025-03-03 10:00:00,10,0", "no answer: it failed or was cancelled"),
+    ("2025-03-03 10:00:00,0,10", "no prompt"),
+    ("2025-03-03 10:00:00,ten,10", "a number of tokens is missing or no number"),
+    ("2025-03-03 10:00:00,1.5,10", "tokens that are no whole number"),
+    ("2025-03-03 10:00:00,10,99999999999", "more than 1,000,000,000 tokens"),
+    ("yesterday,10,10", "its time is not readable"),
+    ("2025-03-03 10:00:00,10", "fewer cells than columns, or a quote that does not end"),
+    ("1998-01-01 00:00:00,10,10", "its time is more than a year from the others, or in another unit"),
+]
+
+
+@pytest.mark.parametrize(("row", "reason"), BAD)
+def test_a_bad_row_is_counted_with_its_reason_and_line(row: str, reason: str, tmp_path: Path) -> None:
+    lines = azure(requests()).split("\r\n")
+    reading = told(tmp_path, "\n".join([*lines[:100], row, *lines[100:]]))
+    assert reading.taken == 400
+    assert reading.skipped.reasons == {reason: (1, 101)}
+
+
+def test_a_time_in_another_unit_is_not_mixed_in(tmp_path: Path) -> None:
+    lines = ["timestamp,input_tokens,output_tokens", *(f"{1_741_000_000 + n},10,10" for n in range(50))]
+    reading = told(tmp_path, "\n".join([*lines, "1741000050000,10,10"]))
+    assert reading.taken == 50
+    assert reading.skipped.count == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "factor", "asked"),
+    [
+        ("arrival_time_ns", 1e9, Asked()),
+        ("arrival (ms)", 1e3, Asked()),
+        ("ts", 1e6, Asked(time_unit="us")),
+        ("created_at", 1.0, Asked()),
+    ],
+)
+def test_units_come_from_names_and_flags(column: str, factor: float, asked: Asked, tmp_path: Path) -> None:
+    rows = "".join(f"{int(n * 2 * factor)},100,10\n" for n in range(100))
+    assert figure(told(tmp_path, f"{column},prompt tokens,completion tokens\n{rows}", asked), "rate") == pytest.approx(
+        0.5, rel=0.02
+    )
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_order_case_blanks_and_further_columns_do_not_matter(separator: str, tmp_path: Path) -> None:
+    rows = "".join(separator.join([str(n), "x y", str(50 + n % 3), str(n * 2.5)]) + "\n" for n in range(60))
+    head = separator.join(["Completion_Tokens", "note", "PROMPT tokens", "Arrival Time"])
+    reading = told(tmp_path, f"{head}\n{rows}")
+    assert reading.taken == 59  # the first has no answer
+    assert figure(reading, "rate") == pytest.approx(0.4, rel=0.05)
+
+
+def test_a_zone_is_said_and_obeyed(tmp_path: Path) -> None:
+    text = azure(requests())
+    here, there = told(tmp_path, text), told(tmp_path, text, Asked(time_zone="Asia/Tokyo"))
+    assert "UTC" in here.understood["time zone"]
+    assert "Asia/Tokyo" in there.understood["time zone"]
+    first = [
+        float(piece.text.split("\n")[1].split(",")[0]) for reading in (here, there) for piece in reading.pieces[:1]
+    ]
+    assert first[0] - first[1] == pytest.approx(9 * 3600)
+    with pytest.raises(UsageError, match="no time zone"):
+        told(tmp_path, text, Asked(time_zone="Mars/Base"))
+
+
+def test_the_same_request_twice_counts_once(tmp_path: Path) -> None:
+    records = json.loads(litellm(requests(100)))
+    reading = told(tmp_path, json.dumps(records + records[:7]), name="a.json")
+    assert (reading.taken, reading.skipped.count) == (100, 7)
+
+
+def test_failed_requests_are_counted(tmp_path: Path) -> None:
+    records = json.loads(litellm(requests(50)))
+    records[3]["status"] = "failure"
+    reading = told(tmp_path, "\n".join(map(json.dumps, records)), name="a.jsonl")
+    assert reading.skipped.reasons == {"its status says that it failed": (1, 4)}
+
+
+def test_the_half_line_of_a_running_log_is_left_for_later(tmp_path: Path) -> None:
+    reading = told(tmp_path, mooncake(requests(50))[:-30], name="a.jsonl")
+    assert reading.skipped.reasons == {"the last line, half written": (1, 50)}
+
+
+def test_rows_out_of_order_are_sorted_and_said(tmp_path: Path) -> None:
+    rows = requests(100)
+    rows[10], rows[60] = rows[60], rows[10]
+    reading = told(tmp_path, azure(rows))
+    assert any("sorted by time" in note for note in reading.notes)
+    assert figure(reading, "rate") == pytest.approx(99 / (requests(100)[-1][0] - requests(100)[0][0]), rel=1e-6)
+
+
+def test_columns_by_name(tmp_path: Path) -> None:
+    text = "wann,rein,raus\n" + "".join(f"{n},100,10\n" for n in range(1, 40))
+    with pytest.raises(InputError, match="no kind"):
+        told(tmp_path, text)
+    asked = Asked(columns={"time": "wann", "input": "rein", "output": "raus"})
+    path = tmp_path / "log.csv"
+    assert read(Source(path), asked, "requests-table").taken == 39
+    with pytest.raises(InputError, match="no column 'hin'"):
+        read(Source(path), Asked(columns={"time": "hin"}), "requests-table")
+
+
+def test_both_readers_take_the_same(tmp_path: Path) -> None:
+    """A quote sends a block through the careful reader: the figures must not change."""
+    text = azure(requests())
+    fast = told(tmp_path, text)
+    slow = told(
+        tmp_path,
+        text.replace("ContextTokens", '"ContextTokens"').replace("\r\n20", '\r\n"20', 1).replace("0,", '0",', 1),
+    )
+    for one, other in zip(slow.look, fast.look):
+        assert one.value == pytest.approx(other.value, rel=1e-6), one.label
+
+
+def test_long_columns_are_cut_into_parts_without_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    from planner.traffic import arrivals
+
+    times = np.cumsum(np.random.default_rng(3).exponential(1.0, 5000))
+    whole = arrivals.burstiness(times)
+    monkeypatch.setattr(arrivals, "_AT_ONCE", 700)
+    assert arrivals.burstiness(times) == pytest.approx(whole, rel=1e-12)
+
+
+def test_from_a_file_to_a_plan_in_two_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text(azure(requests()))
+    first = CliRunner().invoke(app, ["read", "log.csv", "--into", "mine.yaml", "--model", "llama-3.1-8b"])
+    assert first.exit_code == 0, first.output
+    before = (tmp_path / "log.csv").read_text()
+    second = CliRunner().invoke(app, ["solve", "mine.yaml", "-o", "json"])
+    assert second.exit_code == 0, second.output
+    assert json.loads(second.stdout)["workloads"]
+    assert (tmp_path / "log.csv").read_text() == before
+
+
+def test_pandas_is_asked_for_in_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import builtins
+
+    from planner.reading import frames
+
+    real = builtins.__import__
+
+    def without(name: str, *more: object, **named: object) -> object:
+        if name == "pandas":
+            raise ImportError(name)
+        return real(name, *more, **named)  # type: ignore[arg-type]
+
+    frames.pandas.cache_clear()
+    monkeypatch.setattr(builtins, "__import__", without)
+    try:
+        with pytest.raises(UsageError, match="needs pandas"):
+            told(tmp_path, azure(requests()))
+    finally:
+        frames.pandas.cache_clear()
+
+
+def test_stdin_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Pipe:
+        buffer = io.BytesIO(azure(requests()).encode())
+
+    monkeypatch.setattr("sys.stdin", Pipe())
+    assert read(Source("-")).taken == 400

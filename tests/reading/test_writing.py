@@ -1,0 +1,62 @@
+"""What was read goes into a scenario that is there: comments and other workloads stay, what it replaces goes."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.errors import InputError
+from planner.reading.writing import merged
+
+SCENARIO = """\
+schema: plan/v1
+name: mine   # ours
+serving:
+  - name: chat
+    model: qwen2.5-7b   # stays
+    qpm: 600
+    input_tokens: {mean: 1000, p95: 3000}
+    slo:
+      ttft_p95: 2 s
+  - name: other
+    model: llama-3.1-8b
+    qpm: 5
+
+hardware:
+  allow: ["h100-*"]
+"""
+FLEET = {"serving": [{"name": "chat", "model": "llama-3.1-8b", "trace": "log.trace.csv", "prefix_cached": "30 %"}]}
+
+
+def test_a_fleet_takes_the_trace_and_loses_what_it_replaces() -> None:
+    text = merged(SCENARIO, FLEET, "mine.yaml")
+    chat, other = text.split("  - name: other")
+    assert "model: qwen2.5-7b   # stays" in chat
+    assert "trace: log.trace.csv" in chat
+    assert 'prefix_cached: "30 %"' in chat or "prefix_cached: 30 %" in chat
+    assert "qpm" not in chat
+    assert "input_tokens" not in chat
+    assert "ttft_p95: 2 s" in chat
+    assert other.endswith(SCENARIO.split("  - name: other")[1])
+
+
+def test_a_fleet_of_another_name_is_added() -> None:
+    text = merged(SCENARIO, {"serving": [{**FLEET["serving"][0], "name": "third"}]}, "mine.yaml")
+    assert text.count("- name:") == 3
+    assert text.index("- name: third") < text.index("hardware:")
+
+
+def test_the_name_on_the_command_line_wins() -> None:
+    text = merged(SCENARIO, FLEET, "mine.yaml", "other")
+    assert "qpm: 5" not in text
+    assert "qpm: 600" in text
+
+
+def test_twice_is_once() -> None:
+    once = merged(SCENARIO, FLEET, "mine.yaml")
+    assert merged(once, FLEET, "mine.yaml") == once
+
+
+@pytest.mark.parametrize("text", ["serving: [{name: chat, model: qwen2.5-7b}]\n", "serving:\n  - {name: chat}\n"])
+def test_what_stands_in_braces_is_refused_with_a_way_out(text: str) -> None:
+    with pytest.raises(InputError, match="not edited"):
+        merged(text, FLEET, "mine.yaml", "")
