@@ -13,6 +13,7 @@ from planner.spelling import closest
 # modules with a tuple KINDS, imported when a file is to be recognised
 MODULES = (
     "planner.reading.requests",
+    "planner.reading.weights",
 )  # fmt: skip
 _NEAREST = 3
 
