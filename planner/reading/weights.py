@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from planner.carriers import dataclass
 from planner.reading.jsonlines import loads
@@ -141,7 +141,7 @@ def _entry(name: str, entry: Any) -> Tensor | str:
     return Tensor(name=name, dtype=dtype, elements=elements, size_bytes=span[1] - span[0])
 
 
-def _counts(value: Any) -> bool:
+def _counts(value: Any) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(type(each) is int and 0 <= each <= _LARGEST for each in value)
 
 
