@@ -17,6 +17,7 @@ MODULES = (
     "planner.reading.benchmarks",
     "planner.reading.bench_tables",
     "planner.reading.training_logs",
+    "planner.reading.weights",
 )  # fmt: skip
 _NEAREST = 3
 
