@@ -82,9 +82,13 @@ def solve(
         started = time.monotonic()
         with answered(quiet=frame.quiet), frame.progress(f"solving {question.name}"):
             asked |= {"threads": threads, "seed": seed, "simulate": simulate}
-            plan = api.solve(question, catalog, **asked, allow_suspect=allow_suspect)
+            told = {name: asked.pop(name) for name in ("simulate", "best", "within", "previous") if name in asked}
+            session = api.session(question, catalog, **asked, allow_suspect=allow_suspect)
+            plan = session.solve(**told)
     elapsed_s = time.monotonic() - started
-    _show(frame, plan, catalog, output, out, elapsed_s, sections)
+    alone = not (told["simulate"] or len(told) > 1 or deadline or sections or frame.quiet)
+    advised = _advice(frame, session, plan) if alone and output in (Form.table, Form.md) else ()
+    _show(frame, plan, catalog, output, out, sections, {"elapsed_s": elapsed_s, "advice": advised})
     raise typer.Exit(_exit_code(plan, accept_incumbent))
 
 
@@ -104,6 +108,20 @@ def _others(best: int, within: str | None, previous: str | None, move_cost: str 
     money = None if move_cost is None else money_of(move_cost, "--move-cost")
     asked["previous"] = Previous(document=read_plan(previous), share=share or 0.0, move_microusd=money)
     return asked
+
+
+def _advice(frame: Frame, session: Any, plan: Any) -> list[tuple[str, str]]:
+    """What would save money, with the command; Ctrl-C leaves it out."""
+    from planner.api.advising import advice, command
+    from planner.report.screen_words import asking
+
+    try:
+        with frame.progress("looking for savings"):
+            found = advice(session, plan.document, more=frame.verbose > 0)
+    except KeyboardInterrupt:
+        frame.say("stopped looking for savings")
+        return []
+    return [(sentence, command(asking(plan.document), setting)) for sentence, setting in found]
 
 
 def _sections(show: str | None, output: Form) -> tuple[str, ...]:
@@ -129,8 +147,8 @@ def _show(
     catalog: Any,
     output: Form,
     out: str | None,
-    elapsed_s: float,
     sections: tuple[str, ...],
+    beside: dict[str, Any],
 ) -> None:
     from planner.report.plan import quiet, render_first, render_plan, render_sections
 
@@ -149,7 +167,7 @@ def _show(
     elif frame.quiet and not whole:
         text = quiet(document)
     else:
-        view |= {"saved": saved, "elapsed_s": elapsed_s}
+        view |= {"saved": saved, **beside}
         if saved and output is Form.table:
             from planner.api.exporting import launching_format
 

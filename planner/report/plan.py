@@ -19,7 +19,8 @@ def render_plan(document: PlanDocument, form: str, **view: Any) -> str:
     if form == "csv":
         return csv.render_plan(document)
     if form == "md":
-        return markdown.draw(plan_blocks(document, full=bool(view.get("full"))), summary="Prices, assumptions, checks")
+        blocks = plan_blocks(document, full=bool(view.get("full")), advice=view.get("advice", ()))
+        return markdown.draw(blocks, summary="Prices, assumptions, checks")
     return table.render_plan(document, **view)
 
 

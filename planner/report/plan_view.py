@@ -13,7 +13,7 @@ from planner.plan.parts import rows_of
 from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
-from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns, is_empty, unfolded
+from planner.report.blocks import Advice, Block, Grid, Headline, Items, Lines, Said, columns, is_empty, unfolded
 from planner.report.elsewhere_words import elsewhere_lines
 from planner.report.others_view import others_blocks
 from planner.report.schedule_view import schedule_blocks
@@ -48,17 +48,25 @@ _SHOWN_ALTERNATIVES = 3
 
 
 def plan_blocks(
-    document: PlanDocument, *, saved: str = "", launch: str = "", elapsed_s: float | None = None, full: bool = False
+    document: PlanDocument,
+    *,
+    saved: str = "",
+    launch: str = "",
+    elapsed_s: float | None = None,
+    full: bool = False,
+    advice: Sequence[Advice] = (),
 ) -> list[Block]:
     """Everything worth reading about a plan, most important first; `full` shows long lists whole.
 
-    `saved` is the plan's file and `launch` the format that launches it; "" where there is none.
+    `saved` is the plan's file and `launch` the format that launches it; "" where there is none; `advice` says what
+    would save money, with commands.
     """
     sections = section_blocks(document, full)
     return [
         plan_header(document),
         headline(document, elapsed_s),
         *(block for blocks in sections.values() for block in blocks),
+        Said(mark=">", rows=list(advice), tone="good"),
         _footer(document, saved, launch),
     ]
 

@@ -7,25 +7,27 @@ is counted, and the last lines say how to see it. Rendered from the document alo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.plan.parts import rows_of
 from planner.report import plan_words as words
 from planner.report import screen_words as said
+from planner.report import serving_words as serving
 from planner.report import text
-from planner.report.blocks import Block, Cards, Lines, Said
+from planner.report.blocks import Advice, Block, Cards, Lines, Said
+from planner.report.others_view import others_blocks
 from planner.report.plan_view import plan_title
+from planner.report.uncertain_view import uncertain_blocks
 from planner.report.ways_out import change, how, limit_name
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible
     from planner.plan.model.plan import PlanDocument
 
-MOST_LINES, LINES_INFEASIBLE, MOST_WITH_MANY = 30, 25, 60
+MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY = 30, 25, 60
 WIDTH = 80
 _IN_FULL = 4  # workloads with lines of their own
-_SHOWN_WARNINGS, _SHOWN_ADVICE, _SHOWN_WAYS = 3, 2, 3
-Advice = tuple[str, str]  # what it is worth, and the command that does it
+_SHOWN_WARNINGS, _SHOWN_WAYS = 3, 3
 
 
 def screen_blocks(
@@ -35,6 +37,7 @@ def screen_blocks(
     launch: str = "",
     elapsed_s: float | None = None,
     advice: Sequence[Advice] = (),
+    warnings: int = _SHOWN_WARNINGS,
 ) -> list[Block]:
     """The first screen, most important first.
 
@@ -46,6 +49,8 @@ def screen_blocks(
         How long it took.  [s]
     advice
         What would save money: its worth, and the command.
+    warnings
+        How many are told; the others are counted.
     """
     blocks: list[Block] = [Lines(lines=(plan_title(document),), strong_first=True)]
     if document["infeasible"]:
@@ -56,8 +61,8 @@ def screen_blocks(
         return [*blocks, _last(document, saved, launch)]
     answer = [said.decided(document), said.money_line(document), said.sure_line(document, elapsed_s)]
     blocks.append(Lines(lines=tuple(filter(None, answer)), strong_first=True))
-    blocks += [_workloads(document), _remarks(document), _advice(advice), _last(document, saved, launch)]
-    return blocks
+    blocks += [_workloads(document), *_asked_for(document), _remarks(document, warnings), advised(advice)]
+    return [*blocks, _last(document, saved, launch)]
 
 
 def quiet_line(document: PlanDocument) -> str:
@@ -78,8 +83,15 @@ def render_screen(
     advice: Sequence[Advice] = (),
 ) -> str:
     """The first screen for a terminal; it is never wider than 80 columns."""
-    blocks = screen_blocks(document, saved=saved, launch=launch, elapsed_s=elapsed_s, advice=advice)
-    return text.draw(blocks, width=min(width, WIDTH), style=text.Style(colour))
+    most = MOST_LINES + max(0, len(document["workloads"]) - _IN_FULL)
+    drawn = ""
+    for warnings in range(_SHOWN_WARNINGS, 0, -1):  # fewer where there is no room; those left out are counted
+        told: dict[str, Any] = {"saved": saved, "launch": launch, "elapsed_s": elapsed_s, "advice": advice}
+        blocks = screen_blocks(document, **told, warnings=warnings)
+        drawn = text.draw(blocks, width=min(width, WIDTH), style=text.Style(colour))
+        if drawn.count("\n") <= most:
+            break
+    return drawn
 
 
 def _workloads(document: PlanDocument) -> Block:
@@ -96,23 +108,30 @@ def _workloads(document: PlanDocument) -> Block:
     return Cards(rows=rows)
 
 
+def _asked_for(document: PlanDocument) -> list[Block]:
+    """What the command line or the scenario asked for beside the plan: it is never left out."""
+    simulated = serving.simulation_block(document)
+    return [*uncertain_blocks(document), *others_blocks(document), simulated]
+
+
 def _cut(words_: str, most: int) -> str:
     return words_ if text.cells(words_) <= most else words_[: most - 1] + "…"
 
 
-def _remarks(document: PlanDocument) -> Block:
+def _remarks(document: PlanDocument, most: int) -> Block:
     """Warnings that matter, and how many more there are."""
     found = said.matters(document)
-    shown = [(one,) for one in found[:_SHOWN_WARNINGS]]
-    if len(found) > _SHOWN_WARNINGS:
-        more = said.counted(len(found) - _SHOWN_WARNINGS, "more warning")
+    shown = [(one,) for one in found[:most]]
+    if len(found) > most:
+        more = said.counted(len(found) - most, "more warning")
         shown.append((f"{more}: --show warnings",))
     crowded = 2 < len(document["workloads"]) <= _IN_FULL
     return Said(mark="!", rows=shown, tone="fair", most_lines=1 if crowded else 2)
 
 
-def _advice(advice: Sequence[Advice]) -> Block:
-    return Said(mark=">", rows=list(advice[:_SHOWN_ADVICE]), tone="good", most_lines=2)
+def advised(advice: Sequence[Advice]) -> Block:
+    """What would save money, with the command that does."""
+    return Said(mark=">", rows=list(advice), tone="good", most_lines=1)
 
 
 def _ways_out(document: PlanDocument, facts: Infeasible) -> list[Block]:
