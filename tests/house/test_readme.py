@@ -9,7 +9,7 @@ import pytest
 
 from planner import api
 from planner.scenario.load import parse_scenario
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, here, run  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -19,7 +19,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
-def test_shown_output_is_real(run: Run) -> None:
+def test_shown_output_is_real(here: Path, run: Run) -> None:  # noqa: F811
     real = re.sub(r" · solved in [\d.]+ s", "", run("solve", "scenarios/llama.yaml").out)
     advice = re.compile(r"\n> .*\n  .*\n(?:> .*\n  .*\n)*")  # as many pieces as there is time for
     shown = blocks("text")[0]
