@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+PIP := $(BIN)/python -m pip --disable-pip-version-check
 # pip compiles what it installs, but not an editable checkout
 COMPILE := $(BIN)/python -m compileall -q planner
 JOBS ?= 2

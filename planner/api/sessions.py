@@ -25,7 +25,7 @@ from planner.catalog.model import Catalog
 from planner.deadline import Deadline, TimeIsUp, is_up
 from planner.errors import PlanError, UsageError
 from planner.optimize.solve import Solution, optimize
-from planner.optimize.status import STOPS, as_far_as_listed, uninterrupted
+from planner.optimize.status import STOPS, Status, as_far_as_listed, uninterrupted
 from planner.plan.beside import NO_TIME, beside_plan, despite_ctrl_c
 from planner.plan.document import build_document, resealed, with_simulation
 from planner.plan.pins import check_pins, demand_ways
@@ -145,7 +145,9 @@ class Session:
         self._time_limit, self._slowness = time_limit_s, 1.0
         self._listing: Deadline | None = None
         self._begin(lists=True)
+        began_s = time.process_time()
         self.candidates: Candidates = candidates or self._first_listed()
+        self.listed_s = time.process_time() - began_s  # of a processor, to list the ways
         self._answer: Answer | None = None
         self._plainer: tuple[Solution, Answer | None] | None = None  # the cheapest plan, and the plainer one beside it
 
@@ -219,6 +221,15 @@ class Session:
             raise PlanError(*problems)
         whole = self._with_what_was_asked(document, simulate, staying, best, within)
         return Plan(document=whole)
+
+    def least_microusd(self) -> int | None:
+        """What the plan that `solve` gives costs, without writing it down; None where none is proven.  [micro-USD]"""
+        self._begin()
+        candidates, solution = self.answer()
+        if solution.status is not Status.OPTIMAL:
+            return None
+        proposed = self._proposed(candidates, solution)
+        return (solution if proposed is None else proposed[1]).cost_microusd
 
     def _stands(self, document: PlanDocument) -> bool:
         """Whether something is claimed to be proven, or there is time to see how much is."""

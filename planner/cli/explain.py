@@ -62,10 +62,13 @@ def explain(
     further = {"marginals": marginals, "break_even": break_even, "why_not": tuple(why_not or ())}
     further["layouts"] = tuple(layout or ())
     answers: dict[str, Any] = {}
-    anew = any((*asked.values(), *further.values(), allow_suspect))
+    anew = any((*asked.values(), allow_suspect))
+    anew = anew or (plan is None and any(further.values()))
     plan = plan_or_scenario(plan, anew=anew)
     with on_time(deadline):
-        if is_scenario(plan):
+        if not is_scenario(plan) and any(further.values()) and not any((*asked.values(), allow_suspect)):
+            document, code, answers = _asked_again(frame, plan, further, workload, deadline)
+        elif is_scenario(plan):
             asked |= {"allow_suspect": allow_suspect, "deadline": deadline}
             document, code, answers = _solved(frame, plan, further, workload, **asked)
         else:
@@ -89,9 +92,7 @@ def _read(
 
     if any((*anew, *further.values())):
         hint = "plan explain SCENARIO.yaml --set ..."
-        message = (
-            "--set, --case, --allow-suspect, --marginals, --break-even, --why-not and --layout want a scenario file"
-        )
+        message = "--set, --case and --allow-suspect ask another question: they want a scenario file"
         raise usage("not-a-scenario", message, hint)
     document = read_plan(plan)
     given = hardware is not None or any(own_prices.values())
@@ -117,16 +118,42 @@ def _solved(
     with frame.progress(f"solving {question.name}"):
         session = api.session(question, catalog, allow_suspect=allow_suspect, time_limit_s=deadline)
         plan = session.solve()
+    return plan.document, plan.exit_code, _answered(frame, session, workload, further, deadline)
+
+
+def _asked_again(
+    frame: Frame, plan: str, further: dict[str, Any], workload: str | None, deadline: Deadline | None
+) -> tuple[PlanDocument, int, dict[str, Any]]:
+    """A plan file, whose question is listed again but not solved again, and the answers to what else is asked."""
+    from planner import api
+    from planner.api.checking import scenario_in
+    from planner.cli.stale import as_proven, fresh
+    from planner.plan.reading import read_plan
+
+    document = read_plan(plan)
+    _, catalog = fresh(frame, document, hardware=None, allow_stale=False)
+    document = as_proven(frame, document, catalog)
+    suspect = bool(document["certificate"] and document["certificate"]["allow_suspect"])
+    with frame.progress(f"listing the ways of {document['name']}"):
+        session = api.session(scenario_in(document), catalog, allow_suspect=suspect, time_limit_s=deadline)
+    return document, 0, _answered(frame, session, workload, further, deadline)
+
+
+def _answered(
+    frame: Frame, session: Session, workload: str | None, further: dict[str, Any], deadline: Deadline | None
+) -> dict[str, Any]:
+    """The answers to what else is asked, each a stage of its own; those for which time runs out are named."""
     answers: dict[str, Any] = {}
+    stages = list(_answers(session, workload, **further))
     try:
-        with frame.progress("solving again"):
-            for name, answer in _answers(session, workload, **further):
+        for number, (name, answer) in enumerate(stages, 1):
+            with frame.progress(f"{name.replace('_', ' ')}, {number} of {len(stages)}"):
                 if is_up(deadline):
                     raise TimeIsUp
                 answers[name] = answer()
     except TimeIsUp:
         frame.say("left out for lack of time: answers that want further plans to be solved")
-    return plan.document, plan.exit_code, answers
+    return answers
 
 
 def _answers(

@@ -20,7 +20,7 @@ _SNIFFED_BYTES = 1_000_000
 
 
 def scenario_file(given: str | None) -> str:
-    """The file given, else scenario.yaml, else the only file in scenarios/."""
+    """The file given, else scenario.yaml, else the only file in scenarios/, else the only scenario of this folder."""
     if given:
         return given
     found = scenarios_here()
@@ -28,8 +28,10 @@ def scenario_file(given: str | None) -> str:
         return found[0]
     if not found:
         others = named_scenarios()
+        if len(others) == 1:
+            return others[0]
         elsewhere = "plan init writes one; or name a file, or one that ships: plan scenarios"
-        hint = f"name one: {others[0]} is here" if others else elsewhere
+        hint = f"name one: {', '.join(others[:5])} are here" if others else elsewhere
         raise UsageError.of("no-scenario", "no scenario given, and no scenario.yaml here", hint=hint)
     raise UsageError.of(
         "many-scenarios", f"which scenario? Here are {', '.join(found)}", hint=f"name one of them: {found[0]}"

@@ -138,8 +138,11 @@ def _tick(doing: str, done: threading.Event) -> None:
 
 _SHARED: dict[str, tuple[Any, Any]] = {
     "color": (Annotated[When, typer.Option("--color", help="Colour; auto obeys NO_COLOR.")], When.auto),
-    "quiet": (Annotated[bool, typer.Option("--quiet", "-q", help="Nothing but the result and errors.")], False),
-    "verbose": (Annotated[int, typer.Option("--verbose", "-v", count=True, help="Long lists whole.")], 0),
+    "quiet": (
+        Annotated[bool, typer.Option("--quiet", "-q", help="Nothing but the result and errors; of a plan one line.")],
+        False,
+    ),
+    "verbose": (Annotated[int, typer.Option("--verbose", "-v", count=True, help="More; -vv: long lists whole.")], 0),
     "no_progress": (Annotated[bool, typer.Option("--no-progress", help="No progress line on stderr.")], False),
     "allow_outside": (
         Annotated[bool, typer.Option("--allow-outside", help="Read what scenarios and plans name elsewhere, too.")],

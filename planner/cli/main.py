@@ -45,12 +45,18 @@ from planner.cli.layout import Group
 from planner.cli.shortage import shortage_of
 
 _START = ("plan init", "plan solve llama", "plan memory gpt2-xl --batch 32 --sequence 1000")
+_CODES = """
+\b
+Exit codes:
+  0 done, 1 a bug, 2 usage, 3 input, 4 infeasible, 5 plan not proven,
+  6 no plan, 7 too dear (compare), 8 not written, 9 verified, not proven
+"""
 _COMPLETION = {"--show-completion", "--install-completion"}
 app = typer.Typer(
     name="plan",
     cls=Group,
     help="Which accelerators to rent for LLM training and serving, how to split each model, and what it costs.",
-    epilog="\b\nStart here:\n" + "".join(f"  {line}\n" for line in _START),
+    epilog="\b\nStart here:\n" + "".join(f"  {line}\n" for line in _START) + _CODES,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=False,

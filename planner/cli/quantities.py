@@ -25,6 +25,8 @@ def time_of(text: str | None, flag: str = "--time-limit") -> float | None:
 
     if text is None:
         return None
+    if text.strip().replace(".", "", 1).isdecimal():
+        raise usage("missing-unit", f"{flag} needs a unit of time", f'write "{text.strip()} s"')
     seconds = _quantity(units.parse_duration, text, flag)
     if seconds <= 0:
         raise usage("out-of-range", f"{flag} is {text}; it must be above 0", 'write "60s"')

@@ -17,6 +17,14 @@ def solve(
     frame: Frame,
     scenario: options.ScenarioFile = None,
     output: options.Output = Form.table,
+    show: Annotated[
+        str | None,
+        typer.Option(
+            "--show",
+            metavar="SECTIONS",
+            help="Only these: memory,prices,assumed,rejected ...; another name lists all. -v shows all.",
+        ),
+    ] = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -58,6 +66,7 @@ def solve(
     from planner.cli.find import load
     from planner.optimize import child
 
+    sections = _sections(show, output)
     deadline = deadline_of(time_limit)
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": deadline}
     asked["tie_tolerance"] = share_of(tie_tolerance, "--tie-tolerance")
@@ -73,9 +82,13 @@ def solve(
         started = time.monotonic()
         with answered(quiet=frame.quiet), frame.progress(f"solving {question.name}"):
             asked |= {"threads": threads, "seed": seed, "simulate": simulate}
-            plan = api.solve(question, catalog, **asked, allow_suspect=allow_suspect)
+            told = {name: asked.pop(name) for name in ("simulate", "best", "within", "previous") if name in asked}
+            session = api.session(question, catalog, **asked, allow_suspect=allow_suspect)
+            plan = session.solve(**told)
     elapsed_s = time.monotonic() - started
-    _show(frame, plan, catalog, output, out, elapsed_s)
+    alone = not (told["simulate"] or len(told) > 1 or deadline or sections or frame.quiet)
+    advised = _advice(frame, session, plan) if alone and output in (Form.table, Form.md) else ()
+    _show(frame, plan, catalog, output, out, sections, {"elapsed_s": elapsed_s, "advice": advised})
     raise typer.Exit(_exit_code(plan, accept_incumbent))
 
 
@@ -97,20 +110,73 @@ def _others(best: int, within: str | None, previous: str | None, move_cost: str 
     return asked
 
 
-def _show(frame: Frame, plan: Any, catalog: Any, output: Form, out: str | None, elapsed_s: float) -> None:
-    from planner.api.exporting import launching_format
-    from planner.report.json import quoted
-    from planner.report.plan import render_plan
+def _advice(frame: Frame, session: Any, plan: Any) -> list[tuple[str, str]]:
+    """What would save money, with the command; Ctrl-C leaves it out."""
+    from planner.api.advising import advice, command
+    from planner.report.screen_words import asking
+
+    try:
+        with frame.progress("looking for savings"):
+            found = advice(session, plan.document, more=frame.verbose > 0)
+    except KeyboardInterrupt:
+        frame.say("stopped looking for savings")
+        return []
+    return [(sentence, command(asking(plan.document), setting)) for sentence, setting in found]
+
+
+def _sections(show: str | None, output: Form) -> tuple[str, ...]:
+    """The sections that --show names; checked before anything is solved."""
+    if show is None:
+        return ()
+    from planner.report.plan_view import SECTIONS
+
+    if output in (Form.json, Form.csv):
+        message = f"--show chooses what table and md show; -o {output.value} has everything"
+        raise usage("not-together", message, "leave --show out, or say -o md")
+    names = tuple(dict.fromkeys(name.strip() for name in show.split(",") if name.strip()))
+    unknown = [name for name in names if name not in SECTIONS]
+    if unknown or not names:
+        message = f"a plan has no section '{unknown[0]}'" if unknown else "--show names no section"
+        raise usage("unknown-section", message, f"sections: {', '.join(SECTIONS)}")
+    return names
+
+
+def _show(
+    frame: Frame,
+    plan: Any,
+    catalog: Any,
+    output: Form,
+    out: str | None,
+    sections: tuple[str, ...],
+    beside: dict[str, Any],
+) -> None:
+    from planner.report.plan import quiet, render_first, render_plan, render_sections
 
     view_file = out if output in (Form.csv, Form.md) and out not in (None, "-") else None
     saved = _save(plan, None if view_file else out)
+    document, whole = plan.document, frame.verbose > 0
+    view = frame.view(view_file)
     if output is Form.json:
-        frame.emit(quoted(plan.to_json()).rstrip("\n") + "\n")
-        return
-    view = frame.view(view_file) | {"saved": saved, "elapsed_s": elapsed_s, "full": frame.verbose > 0}
-    if saved and output is Form.table:
-        view["launch"] = launching_format(plan, catalog) or ""
-    frame.emit(render_plan(plan.document, output.value, **view), view_file)
+        from planner.report.json import quoted
+
+        text = quoted(plan.to_json()).rstrip("\n") + "\n"
+    elif output is Form.csv:
+        text = render_plan(document, output.value)
+    elif sections:
+        text = render_sections(document, sections, output.value, **view, full=whole)
+    elif frame.quiet and not whole:
+        text = quiet(document)
+    else:
+        view |= {"saved": saved, **beside}
+        if saved and output is Form.table:
+            from planner.api.exporting import launching_format
+
+            view["launch"] = launching_format(plan, catalog) or ""
+        if whole:
+            text = render_plan(document, output.value, **view, full=frame.verbose > 1)
+        else:
+            text = render_first(document, output.value, **view)
+    frame.emit(text, view_file)
 
 
 def _save(plan: Any, out: str | None) -> str:

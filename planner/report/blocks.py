@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from planner.carriers import dataclass
@@ -117,9 +117,43 @@ class Timeline:
         )
 
 
-Block: TypeAlias = Headline | Lines | Items | Grid | Timeline
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cards:
+    """One thing a row: cells that stand under those of the others, and lines of detail below them."""
+
+    rows: Sequence[tuple[Sequence[str], Sequence[str]]]  # cells, lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """Sentences, each behind a mark that says what it is; the rest of a pair are commands, which are never cut."""
+
+    mark: str  # one character
+    rows: Sequence[tuple[str, ...]]  # a sentence, then commands
+    tone: str = ""
+    most_lines: int = 0  # of a sentence; 0 is all of it
+
+
+Advice: TypeAlias = tuple[str, str]  # what would save how much, and the command that does it
+Block: TypeAlias = Headline | Lines | Items | Grid | Timeline | Cards | Said
 
 
 def columns(*heads: str) -> tuple[Column, ...]:
     """Columns from heads; a head that starts with '>' is a column of numbers."""
     return tuple(Column(head=head.removeprefix(">"), right=head.startswith(">")) for head in heads)
+
+
+def is_empty(block: Block) -> bool:
+    """Whether a block shows nothing."""
+    if isinstance(block, Grid | Timeline):
+        return not block.rows and not block.notes
+    if isinstance(block, Items):
+        return not block.items
+    if isinstance(block, Lines):
+        return not any(line.strip() for line in block.lines)
+    return isinstance(block, Cards | Said) and not block.rows
+
+
+def unfolded(block: Block) -> Block:
+    """A block that stands open in every format."""
+    return replace(block, folded=False) if isinstance(block, Lines | Items | Grid | Timeline) else block

@@ -16,7 +16,7 @@ from planner.report.explain_contracts import contract_blocks, contracts_of
 from planner.report.explain_limits import answer_blocks, answer_rows, columns_of
 from planner.report.explain_serving import rate_line, serving_blocks
 from planner.report.explain_training import training_blocks
-from planner.report.plan_view import infeasible_blocks
+from planner.report.plan_view import infeasible_blocks, plan_title
 
 Row = dict[str, object]
 
@@ -52,11 +52,26 @@ def render_explanation(
 def explanation_blocks(
     document: PlanDocument, *, workload: str | None = None, rejected: bool = False, answers: Answers | None = None
 ) -> list[Block]:
-    """What `render_explanation` draws."""
+    """What `render_explanation` draws: what was asked, alone; without a question of its own what stands behind all."""
+    if answers and not rejected and not document["infeasible"]:
+        return [
+            Lines(lines=(plan_title(document), _total(document)), strong_first=True),
+            *answer_blocks(document, answers),
+        ]
     chosen = [entry for entry in document["workloads"] if workload in (None, entry["name"])]
     ledgers = {entry["name"]: document["rejected"].get(entry["name"]) for entry in chosen}
     blocks = _rejected(ledgers) if rejected else _explained(document, chosen)
     return blocks + (answer_blocks(document, answers) if answers else [])
+
+
+def _total(document: PlanDocument) -> str:
+    """What the plan costs that answers are held against, and how sure that is."""
+    cost = document["summary"]["cost_microusd"]
+    return (
+        f"{words.money(document, cost)}, {words.proof(document, None)}"
+        if cost is not None
+        else words.proof(document, None)
+    )
 
 
 def _terms(document: PlanDocument, chosen: Sequence[Workload]) -> dict[str, object]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.report.blocks import EVEN, Block, Grid, Headline, Items, Lines, Timeline
+from planner.report.blocks import EVEN, Block, Cards, Grid, Headline, Items, Lines, Said, Timeline
 from planner.report.escape import markdown as safe
+from planner.report.escape import terminal
 
 _BAR = 40  # characters of a bar
 
@@ -33,7 +34,22 @@ def _draw(block: Block) -> str:
         if not block.items:
             return ""
         return "\n".join([f"**{safe(block.title)}**", "", *(f"- {safe(item)}" for item in block.items)])
+    if isinstance(block, Cards):
+        return "\n".join("- " + "  \n  ".join([_card(row), *map(safe, lines)]) for row, lines in block.rows)
+    if isinstance(block, Said):
+        return "\n".join("- " + "  \n  ".join([safe(row[0]), *map(_code, row[1:])]) for row in block.rows)
     return _grid(block.grid(_BAR, EVEN) if isinstance(block, Timeline) else block)
+
+
+def _card(cells: Iterable[str]) -> str:
+    name, *others = cells
+    return " · ".join([f"**{safe(name)}**", *(safe(cell) for cell in others if cell)])
+
+
+def _code(text: str) -> str:
+    """A command to copy: a span of code, which no backtick of a name may end."""
+    shown = terminal(text)
+    return safe(text) if "`" in shown or not shown else f"`{shown}`"
 
 
 def _grid(block: Grid) -> str:

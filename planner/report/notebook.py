@@ -54,6 +54,8 @@ def _drawn(block: Block) -> str:
     if isinstance(block, Items):
         items = "".join(f"<li>{html(item)}</li>" for item in block.items)
         return f"<p><b>{html(block.title)}</b></p><ul>{items}</ul>" if items else ""
+    if not isinstance(block, Lines):  # those of the first screen, which a notebook does not draw
+        return ""
     first, *others = block.lines or ("",)
     head = f"<b>{html(first)}</b>" if block.strong_first else html(first)
     return f"<p>{'<br>'.join([head, *map(html, others)])}</p>" if block.lines else ""

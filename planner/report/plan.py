@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.report import csv, json, markdown, table
-from planner.report.plan_view import plan_blocks
+from planner.report import csv, json, markdown, table, text
+from planner.report.plan_view import plan_blocks, some_sections
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
@@ -18,5 +19,37 @@ def render_plan(document: PlanDocument, form: str, **view: Any) -> str:
     if form == "csv":
         return csv.render_plan(document)
     if form == "md":
-        return markdown.draw(plan_blocks(document, full=bool(view.get("full"))), summary="Prices, assumptions, checks")
+        blocks = plan_blocks(document, full=bool(view.get("full")), advice=view.get("advice", ()))
+        return markdown.draw(blocks, summary="Prices, assumptions, checks")
     return table.render_plan(document, **view)
+
+
+def render_first(document: PlanDocument, form: str, **view: Any) -> str:
+    """The first screen of a plan as table or md; `view` is that of the screen, with width and colour of the table."""
+    from planner.report.screen import render_screen, screen_blocks
+
+    if form == "md":
+        return markdown.draw(screen_blocks(document, **{k: v for k, v in view.items() if k not in ("width", "colour")}))
+    return render_screen(document, **view)
+
+
+def render_sections(
+    document: PlanDocument,
+    names: Sequence[str],
+    form: str,
+    *,
+    width: int = 100,
+    colour: bool = False,
+    full: bool = False,
+) -> str:
+    """Some sections of a plan as table or md; names are those of `plan_view.SECTIONS`."""
+    blocks = some_sections(document, names, full)
+    return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
+
+
+def quiet(document: PlanDocument) -> str:
+    """Total, range and status in one line."""
+    from planner.report.escape import terminal
+    from planner.report.screen import quiet_line
+
+    return terminal(quiet_line(document)) + "\n"

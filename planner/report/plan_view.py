@@ -6,14 +6,14 @@ from last year reads the same today.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from planner.plan.parts import rows_of
 from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
-from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
+from planner.report.blocks import Advice, Block, Grid, Headline, Items, Lines, Said, columns, is_empty, unfolded
 from planner.report.elsewhere_words import elsewhere_lines
 from planner.report.others_view import others_blocks
 from planner.report.schedule_view import schedule_blocks
@@ -25,54 +25,105 @@ if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
     from planner.plan.model.workloads import Allocation, Workload
 
+SECTIONS = (
+    "ways-out",
+    "answer",
+    "schedule",
+    "limits",
+    "memory",
+    "latency",
+    "errors",
+    "prices",
+    "uncertainty",
+    "reasons",
+    "alternatives",
+    "warnings",
+    "assumed",
+    "rejected",
+    "checks",
+    "notes",
+)
 _SHOWN_REASONS = 3
 _SHOWN_ALTERNATIVES = 3
 
 
 def plan_blocks(
-    document: PlanDocument, *, saved: str = "", launch: str = "", elapsed_s: float | None = None, full: bool = False
+    document: PlanDocument,
+    *,
+    saved: str = "",
+    launch: str = "",
+    elapsed_s: float | None = None,
+    full: bool = False,
+    advice: Sequence[Advice] = (),
 ) -> list[Block]:
     """Everything worth reading about a plan, most important first; `full` shows long lists whole.
 
-    `saved` is the plan's file and `launch` the format that launches it; "" where there is none.
+    `saved` is the plan's file and `launch` the format that launches it; "" where there is none; `advice` says what
+    would save money, with commands.
     """
-    blocks: list[Block] = [plan_header(document), headline(document, elapsed_s)]
-    if document["infeasible"]:
-        blocks += infeasible_blocks(document, document["infeasible"])
-    if _allocations(document):
-        blocks += _answer(document, full)
-    blocks += uncertain_blocks(document)
-    blocks += [
-        because_items(document),
-        alternative_grid(document, full),
-        named_grid(document),
-        _single_kind(document),
-        *others_blocks(document),
-    ]
-    blocks += [
-        Items(title="Warnings", items=words.merged(document, document["warnings"]), tone="fair"),
-        Items(title="Assumed (not in the scenario)", items=words.merged(document, document["assumed"]), folded=True),
-        rejected_grid(document, full),
-        Items(title="Cross-check, rules of thumb", items=tuple(cross_check_lines(document)), folded=True),
-        Items(title="Notes", items=words.merged(document, document["notes"]), folded=True),
+    sections = section_blocks(document, full)
+    return [
+        plan_header(document),
+        headline(document, elapsed_s),
+        *(block for blocks in sections.values() for block in blocks),
+        Said(mark=">", rows=list(advice), tone="good"),
         _footer(document, saved, launch),
     ]
-    return blocks
+
+
+def section_blocks(document: PlanDocument, full: bool = False) -> dict[str, list[Block]]:
+    """The parts of a plan that can be asked for alone, by the name that asks for them, in the order of the whole."""
+    found: dict[str, list[Block]] = {name: [] for name in SECTIONS}
+    if document["infeasible"]:
+        found["ways-out"] = infeasible_blocks(document, document["infeasible"])
+    if _allocations(document):
+        found |= _answer(document, full)
+    return found | {
+        "uncertainty": uncertain_blocks(document),
+        "reasons": [because_items(document)],
+        "alternatives": [
+            alternative_grid(document, full),
+            named_grid(document),
+            _single_kind(document),
+            *others_blocks(document),
+        ],
+        "warnings": [Items(title="Warnings", items=words.merged(document, document["warnings"]), tone="fair")],
+        "assumed": [
+            Items(title="Assumed (not in the scenario)", items=words.merged(document, document["assumed"]), folded=True)
+        ],
+        "rejected": [rejected_grid(document, full)],
+        "checks": [Items(title="Cross-check, rules of thumb", items=tuple(cross_check_lines(document)), folded=True)],
+        "notes": [Items(title="Notes", items=words.merged(document, document["notes"]), folded=True)],
+    }
+
+
+def some_sections(document: PlanDocument, names: Sequence[str], full: bool = False) -> list[Block]:
+    """The sections asked for under the name of the plan, none folded away; one that is empty says so."""
+    found: list[Block] = [Lines(lines=(plan_title(document),), strong_first=True)]
+    sections = section_blocks(document, full)
+    for name in names:
+        blocks = [unfolded(block) for block in sections[name] if not is_empty(block)]
+        found += blocks or [Lines(lines=(f" {name}: this plan has none",))]
+    return found
 
 
 def plan_header(document: PlanDocument) -> Block:
     """Name and title, then what the plan was made with."""
     provenance = document["provenance"]
     catalog = provenance["catalog"]
-    name = document["name"] + (f" (case {document['case']})" if document["case"] else "")
-    title = f"{name} · {document['title']}" if document["title"] else name
     threads = provenance["threads"]
     facts = [
         f"catalog {catalog['name']} {catalog['as_of']} (sha256 {catalog['sha256'][:8]}…)",
         *([f"prices of {words.price_days(document)}"] if provenance["prices_as_of"] else []),
         f"solver {provenance['solver']}, {threads} thread{'s' if threads != 1 else ''}",
     ]
-    return Lines(lines=(title, " · ".join(facts)), strong_first=True)
+    return Lines(lines=(plan_title(document), " · ".join(facts)), strong_first=True)
+
+
+def plan_title(document: PlanDocument) -> str:
+    """Name, case and title."""
+    name = document["name"] + (f" (case {document['case']})" if document["case"] else "")
+    return f"{name} · {document['title']}" if document["title"] else name
 
 
 def headline(document: PlanDocument, elapsed_s: float | None) -> Block:
@@ -89,22 +140,21 @@ def _allocations(document: PlanDocument) -> list[tuple[Workload, Allocation]]:
     return [(workload, row) for workload in document["workloads"] for row in rows_of(workload)]
 
 
-def _answer(document: PlanDocument, full: bool) -> list[Block]:
-    routing, latency = serving.routing_block(document), serving.latency_block(document)
-    simulated = serving.simulation_block(document)
-    return [
-        allocation_grid(document),
-        *schedule_blocks(document),
-        limit_grid(document),
-        memory_grid(document),
-        latency,
-        serving.class_block(document, full),
-        simulated,
-        routing,
-        _hours(document),
-        band_grid(document),
-        price_grid(document),
-    ]
+def _answer(document: PlanDocument, full: bool) -> dict[str, list[Block]]:
+    return {
+        "answer": [allocation_grid(document)],
+        "schedule": schedule_blocks(document),
+        "limits": [limit_grid(document)],
+        "memory": [memory_grid(document)],
+        "latency": [
+            serving.latency_block(document),
+            serving.class_block(document, full),
+            serving.simulation_block(document),
+            serving.routing_block(document),
+        ],
+        "errors": [_hours(document), band_grid(document)],
+        "prices": [price_grid(document)],
+    }
 
 
 def allocation_grid(document: PlanDocument) -> Grid:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from planner.report import text
+from planner.report.blocks import Advice
 from planner.report.plan_view import plan_blocks
 
 if TYPE_CHECKING:
@@ -20,7 +22,8 @@ def render_plan(
     launch: str = "",
     elapsed_s: float | None = None,
     full: bool = False,
+    advice: Sequence[Advice] = (),
 ) -> str:
     """A plan document for a terminal of `width` columns (80 to 120)."""
-    blocks = plan_blocks(document, saved=saved, launch=launch, elapsed_s=elapsed_s, full=full)
+    blocks = plan_blocks(document, saved=saved, launch=launch, elapsed_s=elapsed_s, full=full, advice=advice)
     return text.draw(blocks, width=width, style=text.Style(colour))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from planner.carriers import dataclass
 from planner.report import escape
-from planner.report.blocks import Block, Grid, Headline, Items, Lines, Timeline
+from planner.report.blocks import Block, Cards, Grid, Headline, Items, Lines, Said, Timeline
 
 NARROWEST, WIDEST = 80, 120
 _GAP = 2
@@ -43,6 +43,10 @@ def _draw(block: Block, width: int, style: Style) -> list[str]:
         return _lines(block, width, style)
     if isinstance(block, Items):
         return _items(block, width, style)
+    if isinstance(block, Cards):
+        return _cards(block, width, style)
+    if isinstance(block, Said):
+        return _said(block, width, style)
     return _grid(block.grid(_bar_size(block, width)) if isinstance(block, Timeline) else block, width, style)
 
 
@@ -87,6 +91,40 @@ def _items(block: Items, width: int, style: Style) -> list[str]:
     for item in block.items:
         drawn += wrap(escape.terminal(item), width, indent="  · ", hanging="    ")
     return drawn if block.items else []
+
+
+def _cards(block: Cards, width: int, style: Style) -> list[str]:
+    rows = [[escape.terminal(cell) for cell in cut] for cut, _ in block.rows]
+    if not rows:
+        return []
+    sizes = fit(rows, width - 2, whole=[False] * (len(rows[0]) - 1) + [True])
+    rights = [False] * (len(sizes) - 1) + [True]
+    below = " " * (2 + min(sizes[0], 24) + _GAP)
+    drawn = []
+    for cut, (_, lines) in zip(rows, block.rows):
+        first, *rest = _row(cut, sizes, rights)
+        drawn += ["  " + style(first[: sizes[0]], "bold") + first[sizes[0] :], *("  " + line for line in rest)]
+        for line in lines:
+            drawn += wrap(escape.terminal(line), width, indent=below, hanging=below)
+    return drawn
+
+
+def _said(block: Said, width: int, style: Style) -> list[str]:
+    drawn = []
+    for sentence, *commands in block.rows:
+        lines = wrap(escape.terminal(sentence), width - 2)
+        if block.most_lines and len(lines) > block.most_lines:
+            lines = [*lines[: block.most_lines - 1], _shortened(lines[block.most_lines - 1], width - 2)]
+        drawn += [f"{style(block.mark, 'bold', block.tone) if not n else ' '} {line}" for n, line in enumerate(lines)]
+        drawn += ["  " + line for command in commands for line in wrap(escape.terminal(command), width - 2)]
+    return drawn
+
+
+def _shortened(line: str, width: int) -> str:
+    """A line that ends in "…" because there is more."""
+    while cells(line) > width - 2:
+        line = line.rpartition(" ")[0] or line[:-1]
+    return line.rstrip(" ,;:") + " …"
 
 
 def _grid(block: Grid, width: int, style: Style) -> list[str]:

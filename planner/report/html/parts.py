@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from planner.carriers import dataclass
-from planner.report.blocks import Block, Column, Grid, Headline, Items, Lines, Timeline
+from planner.report.blocks import Block, Cards, Column, Grid, Headline, Items, Lines, Said, Timeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ def shown(blocks: Iterable[Block | Figure | None]) -> list[Part]:
     for block in blocks:
         if isinstance(block, Timeline):
             block = table_of(block)
-        if block is None or isinstance(block, Headline) or _empty(block):
+        if block is None or isinstance(block, Headline | Cards | Said) or _empty(block):
             continue
         parts.append(block)
     return parts

@@ -1,0 +1,182 @@
+"""The first screen of a plan: what to do, what it costs, how sure that is, what to type next.
+
+At most `MOST_LINES` lines of 80 columns for four workloads, a line more for each after. Everything that is left out
+is counted, and the last lines say how to see it. Rendered from the document alone, as the whole view is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from planner.plan.parts import rows_of
+from planner.report import plan_words as words
+from planner.report import screen_words as said
+from planner.report import serving_words as serving
+from planner.report import text
+from planner.report.blocks import Advice, Block, Cards, Lines, Said
+from planner.report.others_view import others_blocks
+from planner.report.plan_view import plan_title
+from planner.report.uncertain_view import uncertain_blocks
+from planner.report.ways_out import change, how, limit_name
+
+if TYPE_CHECKING:
+    from planner.plan.model.others import Infeasible
+    from planner.plan.model.plan import PlanDocument
+
+MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY = 30, 25, 60
+WIDTH = 80
+_IN_FULL = 4  # workloads with lines of their own
+_SHOWN_WARNINGS, _SHOWN_WAYS = 3, 3
+
+
+def screen_blocks(
+    document: PlanDocument,
+    *,
+    saved: str = "",
+    launch: str = "",
+    elapsed_s: float | None = None,
+    advice: Sequence[Advice] = (),
+    warnings: int = _SHOWN_WARNINGS,
+) -> list[Block]:
+    """The first screen, most important first.
+
+    Parameters
+    ----------
+    saved, launch
+        The plan's file and the format that launches it; "" where there is none.
+    elapsed_s
+        How long it took.  [s]
+    advice
+        What would save money: its worth, and the command.
+    warnings
+        How many are told; the others are counted.
+    """
+    blocks: list[Block] = [Lines(lines=(plan_title(document),), strong_first=True)]
+    if document["infeasible"]:
+        blocks += [
+            Lines(lines=(said.decided(document),), strong_first=True),
+            *_ways_out(document, document["infeasible"]),
+        ]
+        return [*blocks, _last(document, saved, launch)]
+    answer = [said.decided(document), said.money_line(document), said.sure_line(document, elapsed_s)]
+    blocks.append(Lines(lines=tuple(filter(None, answer)), strong_first=True))
+    blocks += [_workloads(document), *_asked_for(document), _remarks(document, warnings), advised(advice)]
+    return [*blocks, _last(document, saved, launch)]
+
+
+def quiet_line(document: PlanDocument) -> str:
+    """Total, range and status, in one line."""
+    cost, likely = document["summary"]["cost_microusd"], said.likely(document, " (likely ", ")")
+    total = f"{words.money(document, cost)}{likely}, " if cost is not None else ""
+    return total + words.proof(document, None)
+
+
+def render_screen(
+    document: PlanDocument,
+    *,
+    width: int = 80,
+    colour: bool = False,
+    saved: str = "",
+    launch: str = "",
+    elapsed_s: float | None = None,
+    advice: Sequence[Advice] = (),
+) -> str:
+    """The first screen for a terminal; it is never wider than 80 columns."""
+    most = MOST_LINES + max(0, len(document["workloads"]) - _IN_FULL)
+    drawn = ""
+    for warnings in range(_SHOWN_WARNINGS, 0, -1):  # fewer where there is no room; those left out are counted
+        told: dict[str, Any] = {"saved": saved, "launch": launch, "elapsed_s": elapsed_s, "advice": advice}
+        blocks = screen_blocks(document, **told, warnings=warnings)
+        drawn = text.draw(blocks, width=min(width, WIDTH), style=text.Style(colour))
+        if drawn.count("\n") <= most:
+            break
+    return drawn
+
+
+def _workloads(document: PlanDocument) -> Block:
+    found = [workload for workload in document["workloads"] if rows_of(workload)]
+    whole = len(found) <= _IN_FULL
+    rows = []
+    for workload in found:
+        name, cost = workload["name"], said.cost_of(document, workload)
+        if whole:
+            cells = [name, said.hardware(workload), said.places(workload), cost]
+            rows.append((cells, said.details(workload, few=len(found) <= 2)))
+        else:
+            rows.append(([_cut(name, 24), _cut(said.hardware(workload), 28), said.in_short(workload), cost], []))
+    return Cards(rows=rows)
+
+
+def _asked_for(document: PlanDocument) -> list[Block]:
+    """What the command line or the scenario asked for beside the plan: it is never left out."""
+    simulated = serving.simulation_block(document)
+    return [*uncertain_blocks(document), *others_blocks(document), simulated]
+
+
+def _cut(words_: str, most: int) -> str:
+    return words_ if text.cells(words_) <= most else words_[: most - 1] + "…"
+
+
+def _remarks(document: PlanDocument, most: int) -> Block:
+    """Warnings that matter, and how many more there are."""
+    found = said.matters(document)
+    shown = [(one,) for one in found[:most]]
+    if len(found) > most:
+        more = said.counted(len(found) - most, "more warning")
+        shown.append((f"{more}: --show warnings",))
+    crowded = 2 < len(document["workloads"]) <= _IN_FULL
+    return Said(mark="!", rows=shown, tone="fair", most_lines=1 if crowded else 2)
+
+
+def advised(advice: Sequence[Advice]) -> Block:
+    """What would save money, with the command that does."""
+    return Said(mark=">", rows=list(advice), tone="good", most_lines=1)
+
+
+def _ways_out(document: PlanDocument, facts: Infeasible) -> list[Block]:
+    """The cheapest change that is enough, then the others, then what is in conflict."""
+    alone = sorted(
+        (way for way in facts["ways_out"] if way["to"] is not None),
+        key=lambda way: (way["cost_microusd"] is None, way["cost_microusd"] or 0),
+    )
+    rows = []
+    for way in alone[:_SHOWN_WAYS]:
+        cost = "" if way["cost_microusd"] is None else f", then {words.money(document, way['cost_microusd'])}"
+        sure = "" if way["proven"] else " (not proven the least)"
+        rows.append(
+            (f"{limit_name(document, way['limit'])}: {change(way)}{cost}{sure}", f"{said.asking(document)} {how(way)}")
+        )
+    together = facts["combined"]
+    if together and not alone:
+        texts = [f"{limit_name(document, one['limit'])}: {change(one)}" for one in together["changes"]]
+        cost = f", then {words.money(document, together['cost_microusd'])}"
+        command = " ".join([said.asking(document), *(how(one) for one in together["changes"])])
+        rows.append(("; ".join(texts) + cost, command))
+    left = len(facts["ways_out"]) - min(len(alone), _SHOWN_WAYS)
+    found: list[Block] = [Said(mark=">", rows=rows, tone="good", most_lines=2)] if rows else []
+    conflict = [
+        limit_name(document, one["name"]) + (f" ({one['label']})" if one["label"] != one["name"] else " must run")
+        for one in facts["conflict"]
+    ]
+    notes = [(f"{name}: {words.missed(reasons[0])}",) for name, reasons in facts["workloads"].items() if reasons]
+    if conflict:
+        head = "cannot hold together" + (", and would without any one of them" if facts["minimal"] else "")
+        notes.append((f"{head}: {'; '.join(conflict)}",))
+    if left or (together and alone):
+        notes.append((f"{said.counted(left, 'other limit')} tried, and changes of several together: with -v",))
+    return [*found, Said(mark="!", rows=notes[:4], tone="bad", most_lines=3)]
+
+
+def _last(document: PlanDocument, saved: str, launch: str) -> Block:
+    """What stands behind it, and what to type next."""
+    whole = said.asking(document, "solve", "-v")
+    lines = [f"{said.assumptions(document)}; all of it: {whole}".removeprefix("; ")]
+    if not saved:
+        return Lines(lines=tuple(lines))
+    following = [f"plan explain {saved} --rejected"]
+    if any(rows_of(workload) for workload in document["workloads"]):
+        following = [f"plan explain {saved}", f"plan report {saved} -o html"]
+        following += [f"plan export {launch} {saved}"] if launch else []
+    first, *others = following
+    return Lines(lines=(*lines, f"Saved {saved}", f"Next: {first}", *(f"      {line}" for line in others)))

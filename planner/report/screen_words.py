@@ -1,0 +1,279 @@
+"""The words of the first screen: sentences for people who have read nothing else of a plan."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from planner.plan.parts import rows_of
+from planner.plan.proof import is_proven
+from planner.report import plan_words as words
+from planner.report import serving_words as serving
+
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import ServingAllocation
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.rows import TrainingAllocation
+    from planner.plan.model.workloads import Allocation, ServingWorkload, TrainingWorkload, Workload
+
+SHIPPED = "shipped:"
+_FEW = 3
+_AXES = {"dp": "data", "tp": "tensor", "pp": "pipeline", "vpp": "virtual stages", "cp": "context", "ep": "expert"}
+_LATENCIES = {"ttft": "first token", "tpot": "a token", "e2e": "whole answer"}
+
+
+def asking(document: PlanDocument, verb: str = "solve", *more: str) -> str:
+    """The command that asks the same question, with more options: "plan solve llama --set ..."."""
+    parts = ["plan", verb, str(document["scenario_file"]).removeprefix(SHIPPED)]
+    parts += ["--case", document["case"]] if document["case"] else []
+    for setting in document.get("settings", ()):
+        parts += ["--set", setting]
+    for flag in document["provenance"]["catalog"].get("own_prices", ()):
+        parts += flag.split(" ", 1)
+    return shlex.join([*map(str, parts), *more])
+
+
+def decided(document: PlanDocument) -> str:
+    """What to do, in one sentence of plain words."""
+    rows = [(workload, row) for workload in document["workloads"] for row in rows_of(workload)]
+    if document["infeasible"]:
+        sure = "that is proven" if is_proven(document) else f"so says {words.solver_of(document)}: it is not proven"
+        return f"Nothing meets every limit: {sure}."
+    if not rows:
+        return f"There is no plan: {words.proof(document, None)}."
+    contracts = document.get("contracts") or ()
+    if len(rows) <= _FEW and not contracts and not document.get("schedule"):
+        verbs = [_verb(row) for _, row in rows]
+        parts = [
+            f"{'' if place and verb == verbs[place - 1] else verb + ' '}{hardware_of(row)} for {workload['name']}"
+            for place, (verb, (workload, row)) in enumerate(zip(verbs, rows))
+        ]
+        sentence = listed(parts)
+        return f"{sentence[0].upper()}{sentence[1:]}."
+    return _many(document, rows) + (f" Buy {counted(len(contracts), 'contract')} ahead." if contracts else "")
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Parts with "and" before the last."""
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 node", "2 nodes"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _verb(row: Allocation) -> str:
+    return "use" if row["price_model"] == "owned" or row.get("funding") == "reserved" else "rent"
+
+
+def hardware_of(row: Allocation) -> str:
+    """ "2 nodes of 8 h100-sxm-80gb", or "5 gh200-96gb" where a node has one."""
+    size = row["devices_per_shape"]
+    return (
+        f"{counted(row['count'], 'node')} of {size} {row['device']}"
+        if size > 1
+        else f"{row['count']:,} {row['device']}"
+    )
+
+
+def _many(document: PlanDocument, rows: Sequence[tuple[Workload, Allocation]]) -> str:
+    kinds = list(dict.fromkeys(row["device"] for _, row in rows))
+    places = list(dict.fromkeys(row["provider"] for _, row in rows if row["provider"]))
+    what = listed(kinds) if len(kinds) <= _FEW else f"{len(kinds)} kinds of devices"
+    where = f" at {listed(places) if len(places) <= _FEW else f'{len(places)} providers'}" if places else ""
+    works = counted(len(document["workloads"]), "workload")
+    if document.get("schedule") or document.get("contracts"):  # machines are used in turn: counts do not add up
+        return f"Run {works} on {what}{where}."
+    return f"Rent {sum(row['devices'] for _, row in rows):,} devices, {what},{where} for {works}."
+
+
+def money_line(document: PlanDocument) -> str:
+    """Total, its range, and what of it recurs."""
+    summary = document["summary"]
+    if summary["cost_microusd"] is None:
+        return ""
+    return " · ".join(filter(None, (words.money(document, summary["cost_microusd"]) + likely(document, "   likely "),
+                                    *_split(document))))  # fmt: skip
+
+
+def likely(document: PlanDocument, head: str = "likely ", tail: str = "") -> str:
+    """The range from p10 to p90; nothing where none is known."""
+    band = document["summary"].get("cost_band")
+    low, high = (words.money(document, 1e6 * band[name]) for name in ("p10", "p90")) if band else ("", "")
+    return "" if low == high else f"{head}{low} to {high}{tail}"
+
+
+def _split(document: PlanDocument) -> Iterator[str]:
+    kinds = {workload["kind"] for workload in document["workloads"]}
+    served, cost = words.serving_microusd(document), document["summary"]["cost_microusd"] or 0
+    lasting = words.horizon(document)
+    ahead = sum(contract["cost_microusd"] for contract in document.get("contracts") or ())
+    if kinds == {"training"}:
+        yield "once" if not ahead else f"for {lasting}"
+    elif lasting == "1 month" and not ahead:
+        yield from [f"{words.money(document, cost - served)} once"] if "training" in kinds else []
+        yield f"{words.money(document, served)} a month" if "training" in kinds else "a month"
+    else:
+        yield f"for {lasting}"
+    if ahead:
+        yield f"{words.money(document, ahead)} of it committed"
+
+
+def sure_line(document: PlanDocument, elapsed_s: float | None) -> str:
+    """How sure it is that nothing is better, and how old the prices are."""
+    seconds = "" if elapsed_s is None else f"solved in {elapsed_s:.1f} s"
+    plain, status = document.get("plain"), document["status"]
+    best = {"cost": "cheapest", "time": "soonest", "carbon": "lowest in carbon"}.get(
+        document["summary"]["objective"][0], "best"
+    )
+    if is_proven(document) and status == "optimal" and not (plain and plain["workloads"]):
+        sure = f"proven the {best}"
+    elif is_proven(document) and status == "optimal" and plain:
+        least = words.money(document, plain["cheapest_microusd"])
+        sure = f"plainer than the proven cheapest ({least}), {100 * plain['above']:.2g} % above it"
+    else:
+        sure = words.proof(document, None)
+    days = words.price_days(document)
+    return " · ".join(filter(None, (sure, f"prices of {days}" if days else "", seconds)))
+
+
+def cost_of(document: PlanDocument, workload: Workload) -> str:
+    """What a workload pays for by itself."""
+    if workload["allocations"] and all(row.get("funding") == "reserved" for row in workload["allocations"]):
+        return "under contract"
+    recurs = workload["kind"] == "serving"
+    per = f" /{words.horizon(document).removeprefix('1 ')}" if recurs else ""
+    return words.money(document, workload["cost_microusd"]) + per
+
+
+def hardware(workload: Workload) -> str:
+    """What a workload runs on: "2 × 8 h100-sxm-80gb"; of several kinds the first ones."""
+    rows = rows_of(workload)
+    parts = [f"{row['count']:,} × " + f"{row['devices_per_shape']} " * (row["devices_per_shape"] > 1) + row["device"]
+             for row in rows]  # fmt: skip
+    return more_of(parts)
+
+
+def places(workload: Workload) -> str:
+    """Where a workload runs."""
+    found = list(dict.fromkeys(words.place_of(row) for row in rows_of(workload)))
+    return more_of(found)
+
+
+def more_of(parts: Sequence[str], shown: int = 2) -> str:
+    """The first parts, and how many more there are."""
+    parts = list(dict.fromkeys(parts))
+    left = f" and {len(parts) - shown} more" if len(parts) > shown else ""
+    return ", ".join(parts[:shown]) + left
+
+
+def details(workload: Workload, few: bool) -> list[str]:
+    """One or two lines: when it is done and how it is split; how it serves against its targets."""
+    if not workload["allocations"]:
+        return []
+    if workload["kind"] == "training":
+        return [_trained(workload)]
+    lines = [_served(workload), _latency(workload)]
+    return [line for line in lines if line][: 2 if few else 1]
+
+
+def in_short(workload: Workload) -> str:
+    """One piece: when it is done, or how full it is."""
+    if not workload["allocations"]:
+        return ""
+    if workload["kind"] == "training":
+        return words.finish_of(max(workload["allocations"], key=lambda row: row["finish_hours"]))
+    return f"{100 * max(row['load_at_peak'] for row in workload['allocations']):.0f} % at peak"
+
+
+def _trained(workload: TrainingWorkload) -> str:
+    row = max(workload["allocations"], key=lambda row: row["finish_hours"])
+    band = workload.get("error_band")
+    jobs = f"{workload['count']} jobs · " if workload["count"] > 1 else ""
+    done = words.finish_of(row)
+    if band and "hours" in band and not row["start_hours"]:
+        low, high = band["hours"]["p10"], band["hours"]["p90"]
+        days, unit = (24, "days") if row["deadline_hours"] >= 48 else (1, "h")
+        asked = words.short(row["deadline_hours"] / days)
+        done = f"{words.short(low / days)} to {words.short(high / days)} of {asked} {unit}"
+    return f"{jobs}done in {done} · {split_in_words(row)}"
+
+
+def split_in_words(row: TrainingAllocation | ServingAllocation) -> str:
+    """A layout: "data parallel 16, ZeRO-2"."""
+    layout = dict[str, Any](row["layout"])
+    shown = [(axis, layout[axis]) for axis in _AXES if layout.get(axis, 1) > 1]
+    parts = [f"{_AXES[axis]}{' parallel' if not place and axis != 'vpp' else ''} {many}"
+             for place, (axis, many) in enumerate(shown)]  # fmt: skip
+    sharding, recompute = str(layout.get("sharding", "none")), str(layout.get("recompute", "none"))
+    parts += [sharding.replace("zero-", "ZeRO-")] if sharding != "none" else []
+    parts += [f"{recompute} recompute"] if recompute != "none" else []
+    return ", ".join(parts) or "one device each"
+
+
+def _served(workload: ServingWorkload) -> str:
+    rows = workload["allocations"]
+    needed, spare = (sum(row[name] for row in rows) for name in ("replicas_needed", "replicas"))
+    spare -= needed
+    replicas = counted(needed, "replica") + (f" and {spare} spare" if spare > 0 else "")
+    splits = more_of([split_in_words(row) for row in rows])
+    return f"{replicas} · {splits} · {in_short(workload)}"
+
+
+def _latency(workload: ServingWorkload) -> str:
+    points = [row["point"] for row in workload["allocations"] if row["point"]]
+    parts = []
+    if points:
+        worst = max(
+            points, key=lambda point: max((one["at_confidence_s"] or 0.0 for one in point["targets"]), default=0.0)
+        )
+        for target in worst["targets"]:
+            metric, _, percentile = target["name"].partition("_")
+            held = f"{serving.seconds(target['at_confidence_s'])} of {serving.seconds(target['target_s'])}"
+            parts.append(f"{_LATENCIES.get(metric, metric)} {held} ({percentile})")
+        if not worst["targets"]:
+            first, each = serving.seconds(worst["ttft_s"]["p95"]), serving.seconds(worst["tpot_s"]["p95"])
+            parts.append(f"first token {first}, a token {each} (p95)")
+    price = workload["fleet"]["usd_per_million_output_tokens_mean"] if workload["fleet"] else None
+    if price is not None and not any(row.get("funding") == "reserved" for row in workload["allocations"]):
+        parts.append(f"${price:,.2f} per 1M output tokens")
+    return " · ".join(parts)
+
+
+def matters(document: PlanDocument) -> list[str]:
+    """Warnings, those that speak of a workload or of the answer first; a fleet without any target is one."""
+    found = words.merged(document, document["warnings"])
+    names = tuple(f"{workload['name']}" for workload in document["workloads"])
+    without = [
+        f"{workload['name']} has no latency target: size by one with slo: {{ttft_p95: 1 s}}"
+        for workload in document["workloads"]
+        if workload["kind"] == "serving" and workload["allocations"] and not workload["demand"]["targets_s"]
+    ]
+    told = [text for text in found if text.startswith(names)]
+    return [*told, *_together(without), *(text for text in found if text not in told)]
+
+
+def _together(without: list[str]) -> list[str]:
+    if len(without) < 2:
+        return without
+    names = [text.partition(" has no ")[0] for text in without]
+    return [f"{more_of(names)} have no latency target: size by one with slo: {{ttft_p95: 1 s}}"]
+
+
+def assumptions(document: PlanDocument) -> str:
+    """How many there are, and how much of the time the one takes that can be counted: failures."""
+    count = len(words.merged(document, document["assumed"]))
+    if not count:
+        return ""
+    lost = [
+        (1 - row["run"]["goodput"], workload["name"])
+        for workload in document["workloads"]
+        if workload["kind"] == "training" and any("failures as" in text for text in document["assumed"])
+        for row in workload["allocations"]
+        if row["run"] and row["run"]["modelled"]
+    ]
+    share, name = max(lost, default=(0.0, ""))
+    most = f"; failures and scale as at Llama 3 405B take {100 * share:.0f} % of {name}'s time" if share >= 0.01 else ""
+    return f"{counted(count, 'assumption')}{most}"

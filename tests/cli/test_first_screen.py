@@ -1,0 +1,118 @@
+"""The first screen of `plan solve`: short, narrow, complete by reference, and advice that is worth what it says."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.report.plan import render_first
+from planner.report.plan_view import SECTIONS
+from planner.report.screen import MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY
+from planner.units import parse_money
+from tests.cli.conftest import Run
+from tests.shipped import plan_text
+
+
+def plan_named(name: str) -> Any:
+    """The plan of a scenario that ships."""
+    return json.loads(plan_text(name))
+
+
+MOST = {"llama": MOST_LINES, "chat-fleet": MOST_LINES, "portfolio": MOST_LINES_OF_MANY, "gpt2-xl": MOST_LINES}
+
+
+@pytest.mark.parametrize("name", [*MOST, "infeasible"])
+def test_a_screen_is_short_and_narrow(name: str) -> None:
+    lines = render_first(plan_named(name), "table", width=200, saved=f".plan/{name}.plan.json").splitlines()
+    assert len(lines) <= MOST.get(name, MOST_LINES_INFEASIBLE)
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_it_names_every_workload_its_cost_and_the_total(name: str) -> None:
+    document = plan_named(name)
+    text = render_first(document, "table")
+    assert f"${document['summary']['cost_usd']:,.0f}" in text
+    for workload in document["workloads"]:
+        assert workload["name"] in text
+
+
+def test_four_workloads_with_warnings_still_fit() -> None:
+    document: Any = json.loads(json.dumps(plan_named("llama")))
+    document["workloads"] = [
+        {**one, "name": f"{one['name']}-{number}"} for one in document["workloads"] for number in range(2)
+    ]
+    document["warnings"] = [f"warning {number} " + "of many words " * 40 for number in range(9)]
+    advice = [("something " * 20, "plan solve llama --set 'a=b'")] * 2
+    text = render_first(document, "table", saved=".plan/llama.plan.json", launch="torchrun", advice=advice)
+    assert len(text.splitlines()) <= MOST_LINES
+    assert re.search(
+        r"(7|8|9) more warnings: --show warnings", text
+    )  # nine, and the fleets without a target; three are told
+
+
+def test_what_is_asked_for_beside_the_plan_is_not_left_out(run: Run) -> None:
+    shown = run("solve", "gpt2-xl", "--best", "2")
+    assert "Decision" in shown.out
+
+
+def test_infeasible_tells_the_cheapest_way_out_first() -> None:
+    text = render_first(plan_named("infeasible"), "table")
+    costs = [int(cost.replace(",", "")) for cost in re.findall(r"then \$([\d,]+)", text)]
+    assert len(costs) >= 2
+    assert costs == sorted(costs)
+    assert text.index("plan solve infeasible --set" if "solve infeasible" in text else "--set") < text.index(
+        "cannot hold"
+    )
+
+
+def test_quiet_is_one_line(run: Run) -> None:
+    answer = run("solve", "gpt2-xl", "-q")
+    assert answer.out.count("\n") == 1
+    assert re.fullmatch(r"\$\d+ \(likely \$\d+ to \$\d+\), optimal, proven \(gap 0\.00 %\)\n", answer.out)
+
+
+def test_sections_alone(run: Run) -> None:
+    shown = run("solve", "gpt2-xl", "--show", "memory,schedule").out
+    assert "Memory per device" in shown
+    assert "schedule: this plan has none" in shown
+    assert "Assumed" not in shown
+    unknown = run("solve", "gpt2-xl", "--show", "memory,colour")
+    assert unknown.code == 2
+    assert all(name in unknown.err for name in ("colour", *SECTIONS))
+    assert run("solve", "gpt2-xl", "--show", "memory", "-o", "json").code == 2
+
+
+def test_the_whole_answer_has_every_section(run: Run) -> None:
+    whole = run("solve", "gpt2-xl", "-v").out
+    for words in ("PLAN  optimal", "Memory per device", "Price of one shape", "Because", "Assumed", "Not considered"):
+        assert words in whole
+
+
+def test_advice_is_worth_what_it_says(run: Run) -> None:
+    """Each piece is run as it is printed; the plan then costs less by what was said, within a dollar."""
+    cost, tried = json.loads(run("solve", "llama", "-o", "json").out)["summary"]["cost_usd"], 0
+    lines = run("solve", "llama", "-v").out.splitlines()
+    for number, line in enumerate(lines):
+        found = re.match(r"> .* would save (\$[\d,.]+) \(", line)
+        if found is None:
+            continue
+        program, *asked = shlex.split(lines[number + 1])
+        changed = json.loads(run(*asked, "-o", "json").out)["summary"]["cost_usd"]
+        saved = parse_money(found[1], rates=None) / 1e6
+        assert program == "plan"
+        assert cost - changed == pytest.approx(saved, abs=1.0)
+        tried += 1
+    assert tried >= 2
+
+
+def test_markdown_has_the_same_order(run: Run, tmp_path: Path) -> None:
+    short = run("solve", "gpt2-xl", "-o", "md").out
+    assert short.index("310") < short.index("**gpt2-xl**") < short.index("plan solve")
+    assert "Not considered" not in short
+    assert "Not considered" in run("solve", "gpt2-xl", "-o", "md", "-v").out
