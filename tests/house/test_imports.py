@@ -27,6 +27,7 @@ LEVELS = [
     {"plan"},
     {"validate"},
     {"calibrate"},
+    {"sweeps"},
     {"report", "export"},
     {"answers"},
     {"api"},
