@@ -1,4 +1,4 @@
-"""One scenario asked many things: here, in processes of this machine, or on a Dask cluster; the answers are the same."""
+"""One scenario asked many things: here, in processes of this machine, or on a Dask cluster, with the same answers."""
 
 from __future__ import annotations
 

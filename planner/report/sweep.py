@@ -109,7 +109,7 @@ def _grid(document: SweepDocument, full: bool) -> Block:
         [*(point["values"] if document["axes"] else [question_words(point["question"])]), *_cells(point)]
         for point in shown
     ]
-    notes = ()
+    notes: tuple[str, ...] = ()
     if len(shown) < len(points):
         notes = (f"the first {len(shown):,} of {len(points):,} rows: -v, -o csv and -o json have all",)
     return Grid(columns=columns(*heads, ">Cost", ">Devices", ">Finish", "Decision"), rows=rows, notes=notes)
