@@ -28,7 +28,6 @@ LEVELS = [
     {"validate"},
     {"calibrate"},
     {"reading"},
-    {"sweeps"},
     {"report", "export"},
     {"answers"},
     {"api"},
