@@ -20,7 +20,7 @@ OPTION_GROUPS = {
 COMMAND_GROUPS = {
     "Plan": ("init", "solve", "explain", "frontier", "reserve", "candidates", "memory"),
     "Present, compare, launch": ("report", "compare", "export"),
-    "Facts": ("catalog", "models", "scenarios", "traffic"),
+    "Facts": ("catalog", "models", "scenarios", "traffic", "read"),
     "Trust": ("verify", "validate", "calibrate"),
 }
 OTHER_COMMANDS = "More"

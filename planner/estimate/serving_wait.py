@@ -25,7 +25,7 @@ LINEAR = 1e-4  # of a transform's argument times the longest prompt: from here o
 DAMPING = 1.0  # of the transform; what lies beyond the lattice folds back with its exponential
 REACH = 3.0  # of the lattice, in longest prompts
 SPREADS = 12.0  # and in mean waits
-COARSE = 2.0  # times the mean that the lattice finds: one further off tells of the lattice
+FINEST = 0.25  # mean that a lattice tells, in its steps: a smaller one, and one below 0, is of the inversion
 TURN = 2 * np.pi * np.arange(POINTS // 2 + 1)[:, None]
 
 
@@ -84,8 +84,9 @@ class Steps:
         line = -np.expm1(-rate * decode) / (rate * decode) * free * rate / (rate - inner)  # Pollaczek and Khinchine
         tail, times = self._inverted(gated + self.unshared * (line - gated), rate)
         mean = (tail.sum(axis=0) - 0.5) * self.reach_s / POINTS
-        told = mean * COARSE > self.mean_s  # else the waits of a replica that is hardly busy are finer than the lattice
-        return tail, times * np.where(told, self.mean_s / np.where(told, mean, 1.0), 1.0)
+        told = mean > FINEST * self.reach_s / POINTS  # else waits of a replica that is hardly busy are finer than the
+        finer = np.minimum(self.mean_s * POINTS / self.reach_s, 1.0)  # lattice, a step of which stands for the mean
+        return tail, times * np.where(told, self.mean_s / np.where(told, mean, 1.0), finer)
 
     @cached_property
     def step_table(self) -> tuple[Values, Values]:

@@ -262,12 +262,14 @@ def test_plan_alone_says_what_is_next(run: Run, empty: Path) -> None:
     assert "2 scenarios here: mine.yaml, scenario.yaml" in run().out
 
 
-def test_a_scenario_of_another_name_is_told_of(run: Run, empty: Path) -> None:
+def test_the_only_scenario_of_a_folder_need_not_be_named(run: Run, empty: Path) -> None:
     assert "hint: plan init" in run("solve").err
     run("init", "mine.yaml", "--yes")
     answer = run("solve")
-    assert answer.code == 2
-    assert "mine.yaml is here" in answer.err
+    assert answer.code == 0
+    assert answer.out.startswith("mine\n")
+    run("init", "other.yaml", "--yes")
+    assert run("solve").code == 2
 
 
 def test_what_is_next_exists(run: Run, empty: Path) -> None:

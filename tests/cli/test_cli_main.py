@@ -16,6 +16,7 @@ import pytest
 
 from planner import __version__
 from tests.cli.conftest import ROOT, Run, sample, without_price_age
+from tests.faked import answer_with
 from tests.tiers import sampled
 
 FAULTS = ROOT / "tests" / "faults"
@@ -40,7 +41,7 @@ def solved(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
 
     def become(name: str) -> dict[str, Any]:
         document = sample(name)
-        monkeypatch.setattr(api, "solve", lambda *_, **__: Plan(document=document))
+        answer_with(monkeypatch, lambda *_, **__: Plan(document=document))
         return document
 
     return become
@@ -179,7 +180,7 @@ def test_no_more_threads_than_cores(run: Run, here: Path, monkeypatch: pytest.Mo
         asked.append(options["threads"])
         return Plan(document=sample("llama"))
 
-    monkeypatch.setattr(api, "solve", solve)
+    answer_with(monkeypatch, solve)
     monkeypatch.setattr(child, "most_threads", lambda: 3)
     monkeypatch.setattr(child, "start_early", asked.append)
     answer = run("solve", "scenarios/llama.yaml", "--threads", "5000")
@@ -223,7 +224,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError(f"cannot handle {SECRET} at {os.environ['HOME']}")
 
     monkeypatch.setenv("HOME", "/home/somebody-private")
-    monkeypatch.setattr(api, "solve", fail)
+    answer_with(monkeypatch, fail)
 
 
 def test_a_bug_leaves_a_report_without_anything_of_the_users(run: Run, here: Path, broken: None) -> None:
@@ -254,7 +255,7 @@ def test_interrupt_exits_130(run: Run, here: Path, monkeypatch: pytest.MonkeyPat
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(api, "solve", interrupt)
+    answer_with(monkeypatch, interrupt)
     assert run("solve", "scenarios/llama.yaml").code == 130
 
 
@@ -377,7 +378,7 @@ def test_progress_is_for_terminals_and_long_waits(
         time.sleep(1.2)
         return Plan(document=sample("llama"))
 
-    monkeypatch.setattr(api, "solve", slowly)
+    answer_with(monkeypatch, slowly)
     monkeypatch.setattr(sys.stderr.__class__, "isatty", lambda _: True, raising=False)
     answer = run("solve", "scenarios/llama.yaml", "-o", "json", "--color", "never", *flags)
     assert ("solving llama …" in answer.err) is shown

@@ -10,6 +10,7 @@ import pytest
 
 from planner.cli.shortage import shortage_of
 from tests.cli.conftest import Run
+from tests.faked import answer_with
 
 
 def of_os(number: int) -> OSError:
@@ -39,12 +40,10 @@ OTHER = [ImportError("No module named 'x'"), RuntimeError("set changed size"), o
 def test_what_ran_out_is_said(
     error: Exception, reference: str, run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from planner import api
-
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(api, "solve", fail)
+    answer_with(monkeypatch, fail)
     answer = run("solve", "scenarios/llama.yaml")
     assert answer.code == 6
     assert f"error[{reference}] " in answer.err
