@@ -36,7 +36,6 @@ BROKEN = expected_faults()
 @pytest.fixture
 def solved(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
     """Let `plan solve` come to the plan of a sample document."""
-    from planner import api
     from planner.answers import Plan
 
     def become(name: str) -> dict[str, Any]:
@@ -170,7 +169,6 @@ def test_usage_errors_exit_2(run: Run, arguments: tuple[str, ...]) -> None:
 
 def test_no_more_threads_than_cores(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of them bring a machine to a halt; nothing here starts more than there are cores."""
-    from planner import api
     from planner.answers import Plan
     from planner.optimize import child
 
@@ -218,7 +216,6 @@ SECRET = "hunter2-in-a-file"
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug deep inside that quotes what it should not."""
-    from planner import api
 
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(f"cannot handle {SECRET} at {os.environ['HOME']}")
@@ -250,7 +247,6 @@ def test_debug_shows_the_traceback(here: Path, broken: None, monkeypatch: pytest
 
 
 def test_interrupt_exits_130(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner import api
 
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -371,7 +367,6 @@ def test_progress_is_for_terminals_and_long_waits(
 ) -> None:
     import time
 
-    from planner import api
     from planner.answers import Plan
 
     def slowly(*_: object, **__: object) -> Plan:
