@@ -330,15 +330,18 @@ def _cell_getter(at: int) -> Callable[[Any], Any]:
 
 def _rows(block: bytes, separator: str, number: int) -> Iterator[tuple[int, list[str] | None]]:
     """Line number and cells of each row; None for a row that is no CSV. Blank lines are none."""
-    csv.field_size_limit(_LONGEST_CELL * 64)
     lines = block.decode("utf-8", "replace").replace("\0", "\ufffd").split("\n")[:-1]
     for offset, line in enumerate(lines):
         if not line.strip():
             continue
+        before = csv.field_size_limit(_LONGEST_CELL * 64)  # of the process: other tables keep theirs
         try:
-            yield number + offset, next(csv.reader([line], delimiter=separator), None)
+            cells = next(csv.reader([line], delimiter=separator), None)
         except csv.Error:
-            yield number + offset, None
+            cells = None
+        finally:
+            csv.field_size_limit(before)
+        yield number + offset, cells
 
 
 KINDS = (

@@ -61,7 +61,7 @@ def test_no_pipeline_where_as_cheap_a_plan_without_one_exists() -> None:
         plain = [table.layout_row(k)["pp"] == 1 for k in np.flatnonzero(alone <= most).tolist()]  # type: ignore[union-attr]
         assert not any(plain) or all(row["layout"]["pp"] == 1 for row in rows), seed
         told += "pipelined" in str(document["ties"]["rows"])
-    assert told >= cases(2, 15)  # equal prices are no rarity
+    assert told >= cases(1, 3)  # where links are slow; among fast ones pipelines are not proposed at all
 
 
 def two_sizes(dearer_microusd: int, dollars: float = 6.0) -> Catalog:
