@@ -12,7 +12,8 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-FLOOR, FLOORS = 90.0, {"equations": 95.0, "plan": 95.0}
+# of the room that reads what people have, formats whose files only the samples hold are not counted yet
+FLOOR, FLOORS = 90.0, {"equations": 95.0, "plan": 95.0, "reading": 80.0}
 PACKAGE = "planner"
 COUNTED = ("covered_lines", "covered_branches"), ("num_statements", "num_branches")
 
