@@ -93,6 +93,7 @@ def check(document: PlanDocument, catalog: Catalog | None = None, *, thorough: b
     try:
         check_references(scenario, catalog)
         asked: dict[str, Any] = {"allow_suspect": allow_suspect, "tie_share": tie_share_of(document)}
+        asked["more_mixes"] = _mixes_in(document)
         listed = enumerate_candidates(scenario, catalog, loader_of(scenario), **asked)
     except InputError as error:
         return Checked(document=document, problems=list(error.problems), standing=unknown_standing(document))
@@ -107,6 +108,13 @@ def check(document: PlanDocument, catalog: Catalog | None = None, *, thorough: b
     if problems:  # the plan stands, what it says of its proof does not: what is proven is told all the same
         standing = replace(standing, proven=False, problems=[*problems, *standing.problems])
     return Checked(document=document, problems=standing.all_problems(), standing=standing)
+
+
+def _mixes_in(document: PlanDocument) -> dict[str, Any]:
+    """The mixes of classes of requests of each fleet's own."""
+    fleets = [(one["name"], one["fleet"]) for one in document["workloads"] if one["kind"] == "serving"]
+    told = {name: fleet.get("mixes", []) for name, fleet in fleets if fleet is not None}
+    return {name: tuple(map(tuple, mixes)) for name, mixes in told.items() if mixes}
 
 
 def _told(document: PlanDocument, catalog: Catalog, listed: Candidates, *, thorough: bool) -> Iterator[Problem]:

@@ -24,6 +24,7 @@ from planner.candidates.ties import MOST_SHARE, SHARE
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline, TimeIsUp, is_up
 from planner.errors import PlanError, UsageError
+from planner.optimize.class_mixes import better_mixes
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import STOPS, Status, as_far_as_listed, uninterrupted
 from planner.plan.beside import NO_TIME, beside_plan, despite_ctrl_c
@@ -209,7 +210,8 @@ class Session:
         elif scenario.uncertainty:
             document = self._planned_for_cases()
         else:
-            document = self._planned(self.ways, *self.answer(), plain=True)
+            answer = self.answer()  # which may find more ways
+            document = self._planned(self.ways, *answer, plain=True)
         problems = despite_ctrl_c(
             lambda: (
                 _verify(document, catalog, load_model, self.candidates.recall)
@@ -348,8 +350,30 @@ class Session:
             found = solve_within_targets(self.ways, self.solved, prepare=self.mixed, limit=limit)
             if found[1].stopped_by == "interrupt":
                 return found  # the next one who asks may wait for all of it
-            self._answer = found
+            self._answer = self._at_better_mixes(found)
         return self._answer
+
+    def _at_better_mixes(self, found: Answer) -> Answer:
+        """The best plan with mixes of classes of requests with which fleets are cheaper among the ways; or the same."""
+        limit: Deadline | None = self.options["time_limit_s"]
+        if found[1].status is not Status.OPTIMAL or is_up(limit):
+            return found
+        try:
+            mixes = better_mixes(*found, over=lambda: is_up(limit))
+            if not mixes:
+                return found
+            asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "tie_share": self.tie_tolerance}
+            listed = _enumerate(
+                self.scenario, self.catalog, loader_of(self.scenario), known=self.candidates, more_mixes=mixes, **asked
+            )
+            ways = self.mixed(listed)
+            again = solve_within_targets(ways, self.solved, prepare=self.mixed, limit=limit)
+        except (TimeIsUp, KeyboardInterrupt):
+            return found
+        if again[1].status is not Status.OPTIMAL or again[1].cost_microusd >= found[1].cost_microusd:
+            return found
+        self.candidates, self.__dict__["ways"] = listed, ways
+        return again
 
     def solved(self, candidates: Candidates) -> Solution:
         """The best plan of the columns as they are, proven as far as they are all."""
@@ -378,6 +402,7 @@ class Session:
         asked["tie_share"] = self.tie_tolerance
         limit = self.options["time_limit_s"]
         asked["spent"] = limit.spent if isinstance(limit, Deadline) else endless
+        asked["more_mixes"] = self.candidates.more_mixes
         return _enumerate(scenario, self.catalog, loader_of(scenario), known=self.candidates, **asked)
 
     @cached_property
@@ -431,6 +456,7 @@ class Session:
 
         def search(plainer: Plainer) -> Candidates:
             asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "tie_share": self.tie_tolerance}
+            asked["more_mixes"] = candidates.more_mixes
             return _enumerate(
                 self.scenario, self.catalog, loader_of(self.scenario), known=candidates, plainer=plainer, **asked
             )

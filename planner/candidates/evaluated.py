@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
 from planner.architecture.model import Architecture
@@ -16,6 +16,7 @@ from planner.candidates.placement import data_sets
 from planner.candidates.plainer import Plainer
 from planner.candidates.rates import rates_table, resolve_rates
 from planner.candidates.serving import ServingQuestion, ServingTable, resolve_serving, serving_table
+from planner.candidates.serving_question import Mixes
 from planner.candidates.trained import ways_to_train
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
@@ -47,11 +48,14 @@ class Around:
     every_layout: bool = False
     patience_s: float | None = None
     plainer: Plainer | None = None
+    more_mixes: Mapping[str, Mixes] = field(default_factory=dict)  # of classes of requests, by fleet
     recall: Recall = field(default_factory=Recall)  # what the estimates answered; no way depends on it
 
     def same_for(self, workload: Workload, before: Around) -> bool:
         """Whether a workload of its own finds the same ways here as there; False also where that is not known."""
         if self.catalog is not before.catalog or self.pools != before.pools or _said(self) != _said(before):
+            return False
+        if self.more_mixes.get(workload.name) != before.more_mixes.get(workload.name):
             return False
         if isinstance(workload, TrainingJob) and workload.data is not None:
             return data_sets(self.scenario) == data_sets(before.scenario)
@@ -130,7 +134,8 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
     if plainer is not None:
         sites = [site for site in sites if site.offer.id in plainer.offers[workload.name]]
     if isinstance(workload, ServingFleet):
-        fleet = replace(resolve_serving(workload, arch, scenario, market, around.recall), involved=involved)
+        fleet = resolve_serving(workload, arch, scenario, market, around.recall)
+        fleet = replace(fleet, involved=involved, more_mixes=around.more_mixes.get(workload.name, ()))
         lasting = _lasting(workload, sites, ledger)
         found = [] if patience.out(workload.name) else lasting
         served = serving_table(fleet, found, ledger, lambda: patience.over(workload.name))

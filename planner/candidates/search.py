@@ -23,7 +23,8 @@ from planner.candidates.patience import Patience, Spent, endless
 from planner.candidates.plainer import Plainer
 from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.prune import count_pruned, prune
-from planner.candidates.serving import ServingTable
+from planner.candidates.serving import ServingQuestion, ServingTable
+from planner.candidates.serving_question import Mixes
 from planner.candidates.ties import (
     SHARE,
     alone_microusd,
@@ -72,6 +73,12 @@ class Candidates:
     tie_share: float = SHARE  # of the cost, within which costs are equal
     recall: Recall = field(default_factory=Recall)  # what the estimates answered on the way
     unlisted: int | None = None  # bound of the criterion for mixes that are not among the ways; None: none matters
+
+    @property
+    def more_mixes(self) -> dict[str, Mixes]:
+        """Of classes of requests that fleets serve besides those that each has, by fleet."""
+        asked = {n: one.more_mixes for n, one in self.questions.items() if isinstance(one, ServingQuestion)}
+        return {name: mixes for name, mixes in asked.items() if mixes}
 
     @property
     def columns_before(self) -> int:
@@ -140,6 +147,7 @@ def enumerate_candidates(
     spent: Spent = endless,
     tie_share: float = SHARE,
     plainer: Plainer | None = None,
+    more_mixes: Mapping[str, Mixes] | None = None,
 ) -> Candidates:
     """Every legal way to run every workload on every allowed offer.
 
@@ -163,6 +171,8 @@ def enumerate_candidates(
         Of the cost, within which costs are equal.
     plainer
         Only what a plainer plan may be made of.
+    more_mixes
+        Of classes of requests that replicas of fleets may serve, by fleet, besides those that each has.
     """
     patience = Patience(workloads=[workload.name for workload in scenario.workloads], spent=spent)
     base, catalog = catalog, market(scenario, catalog)
@@ -177,6 +187,7 @@ def enumerate_candidates(
         every_layout=every_layout,
         patience_s=patience_s,
         plainer=plainer,
+        more_mixes=more_mixes or {},
     )
     ways: dict[str, Evaluated] = {}
     for workload in scenario.workloads:

@@ -118,7 +118,7 @@ class ServingTable:
             self,
             share_kept=shares,
             bucket_capacity_micro_per_s=planned * self.replicas[:, None],
-            needed_units=np.where(self.level == 0, needed, NEVER),
+            needed_units=np.where(_may_be_all(question, self), needed, NEVER),
             max_units=np.maximum(np.minimum(most, self.unit_caps), 1),
         )
         return replace(tight, alone_microusd=_alone(question, tight, planned))
@@ -413,10 +413,15 @@ def _rated(question: ServingQuestion, table: ServingTable) -> ServingTable:
         share_kept=np.ones(len(table)),
         bucket_capacity_micro_per_s=planned * replicas[:, None],
         requests_per_s=each[:, 0] if len(demands) == 1 else _mixed(each, demands),
-        needed_units=np.where(table.level == 0, needed, NEVER),
+        needed_units=np.where(_may_be_all(question, table), needed, NEVER),
         max_units=np.minimum(most, table.unit_caps),
     )
     return replace(rated, alone_microusd=_alone(question, rated, planned))
+
+
+def _may_be_all(question: ServingQuestion, table: ServingTable) -> NDArray[np.bool_]:
+    """Rows that a fleet may run on alone: all the time, and not at a mix in which its requests do not come."""
+    return np.asarray((table.level == 0) & (table.mix < question.listed_mixes))
 
 
 def _rates_of(

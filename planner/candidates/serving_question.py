@@ -29,6 +29,8 @@ from planner.estimate.sources import serving_equations
 from planner.scenario.schema import Scenario, ServingFleet
 from planner.traffic.levels import LoadLevels
 
+Mixes = tuple[tuple[float, ...], ...]  # of each the part of the traffic's own requests of each bucket, the largest 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingQuestion:
@@ -41,6 +43,7 @@ class ServingQuestion:
     catalog: Catalog
     recall: Recall = field(default_factory=Recall)  # what was answered of replicas
     involved: int | None = None  # of a replica at most, and then the best of each degree; None: the best of all
+    more_mixes: Mixes = ()  # that replicas may serve besides those that every such fleet has (`optimize.class_mixes`)
 
     @property
     def tier(self) -> str:
@@ -67,7 +70,12 @@ class ServingQuestion:
     @property
     def mixes(self) -> NDArray[np.float64]:
         """Requests of each bucket in each mix that replicas may serve, as shares of the fleet's own, (mixes, b)."""
-        return mixes_of(self.fleet.traffic) * np.asarray(self.fleet.traffic.share)
+        return mixes_of(self.fleet.traffic, self.more_mixes) * np.asarray(self.fleet.traffic.share)
+
+    @property
+    def listed_mixes(self) -> int:
+        """How many of them every such fleet has; those after them are `more_mixes`."""
+        return len(self.mixes) - len(self.more_mixes)
 
     @property
     def boxes(self) -> NDArray[np.float64]:

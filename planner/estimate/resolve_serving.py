@@ -166,15 +166,17 @@ def bucket_demands(fleet: ServingFleet) -> tuple[int, ...]:
     return tuple(math.ceil(share * traffic.peak_requests_per_s * MICRO - 1e-6) for share in traffic.share)
 
 
-def mixes_of(traffic: Traffic) -> Values:
-    """Which buckets the replicas of each mix serve together, in the proportions of the traffic; ones, (mixes, b).
+def mixes_of(traffic: Traffic, more: Sequence[Sequence[float]] = ()) -> Values:
+    """Which part of the requests of each bucket the replicas of each mix serve together, the largest 1: (mixes, b).
 
-    All of them; and, where they are classes that can be told apart and few enough, each by itself.
+    All of them, in the proportions of the traffic; where they are classes that can be told apart and few enough, each
+    by itself; and what `more` there is.
     """
     asked = np.asarray(traffic.share) > 0
     alone = np.eye(len(asked))[asked]
     apart = traffic.classes and len(alone) <= MOST_CLASSES
-    return np.concatenate([asked[None, :].astype(float), alone if apart else alone[:0]])
+    known = [asked[None, :].astype(float), alone if apart else alone[:0]]
+    return np.concatenate([*known, np.array(more, dtype=np.float64)] if more else known)
 
 
 def fleet_levels(fleet: ServingFleet, horizon_s: float) -> LoadLevels | None:

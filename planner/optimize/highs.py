@@ -84,3 +84,13 @@ def optimum(solver: Any) -> tuple[FloatArray, FloatArray] | None:
         return None
     found = solver.getSolution()
     return np.array(found.col_value), np.array(found.row_dual)
+
+
+def best_point(solver: Any) -> FloatArray | None:
+    """Run it: the best point that was found, proven or not; None where there is none."""
+    import highspy
+
+    solver.run()
+    if solver.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        return None
+    return np.array(solver.getSolution().col_value)

@@ -210,7 +210,8 @@ def fleet_document(
     mine = cast("Sequence[ServingAllocation]", rows)  # of a fleet
     if isinstance(question, RatesQuestion):
         return given_fleet_cells(question.fleet, mine, task.spare_replicas, candidates.scenario.horizon_s / 3600.0)
-    return fleet_cells(question.fleet, mine, task.spare_replicas, candidates.scenario.horizon_s / 3600.0)
+    cells = fleet_cells(question.fleet, mine, task.spare_replicas, candidates.scenario.horizon_s / 3600.0)
+    return {**cells, "mixes": [list(one) for one in question.more_mixes]} if question.more_mixes else cells
 
 
 def _summary(

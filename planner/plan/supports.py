@@ -130,6 +130,11 @@ def _alone(candidates: Candidates, task: Task, column: int) -> _Alone | None:
     peak = task.demands[-1]
     if program.role[column] != WHOLE or program.level[column] or task.levels or not all(rates[: len(peak)]):
         return None
+    question, table = candidates.questions[task.name], candidates.tables[task.name]
+    assert isinstance(question, ServingQuestion)
+    assert isinstance(table, ServingTable)
+    if question.blended and table.mix[candidates.rows[column]] >= question.listed_mixes:
+        return None  # requests do not come in a mix of the plan's own
     replicas = max(int(program.replicas[column]), 1)
     spare, least = Fraction(task.spare_replicas, replicas), -(-task.min_replicas // replicas)
     loads = [Fraction(demand, rate) for demand, rate in zip(peak, rates)]

@@ -100,13 +100,15 @@ class OneReplica:
         """Whether it is planned at a mix of buckets."""
         return blended(self.fleet, self.arch)
 
-    def rates_per_s(self, served: Sequence[bool] = ()) -> Rates:
+    def rates_per_s(self, served: Sequence[bool] = (), own: Sequence[float] = ()) -> Rates:
         """Requests of each bucket alone that it carries, or of those that it serves together; 0 where none.  [1/s]
 
         Parameters
         ----------
         served
             Which buckets a replica at a mix of them serves; where that is none of the mixes there are, all.
+        own
+            Where it serves a mix of the plan's own: of each bucket the part of the traffic's requests.
         """
         if not self.predicted:
             textbook = self._textbook_rates()
@@ -115,8 +117,9 @@ class OneReplica:
             return self._rates(self.requests)
         mixes = mixes_of(self.fleet.traffic)
         mix = next((one for one in mixes if np.array_equal(one > 0, served)), mixes[0])
+        mix = np.array(own, dtype=np.float64) if own else mix
         found = self._rates(self.requests.mixed(mix * np.asarray(self.fleet.traffic.share)))
-        return Rates(*((mix * rate[0]).tolist() for rate in found))
+        return Rates(*(((mix > 0) * rate[0]).tolist() for rate in found))
 
     def _rates(self, requests: Requests) -> Rates:
         """An element for each kind of requests; 0 where it does not fit."""

@@ -31,6 +31,7 @@ def routing_findings(
     levels: Sequence[Sequence[int]] = (),
     *,
     together: bool = False,
+    mixes: Sequence[Sequence[float]] = (),
 ) -> Iterator[Finding]:
     """Everything wrong with the routing of a fleet's peak.
 
@@ -46,11 +47,15 @@ def routing_findings(
         Of an autoscaled fleet, the demand at every level of load, least first; each is carried by what runs then.
     together
         A replica is planned at a mix of buckets, and carries their rates at the same time.
+    mixes
+        Of the plan's own, which a row names by number: of each bucket the part of the traffic's requests.
     """
     yield from _sums(fleet, carried)
     yield from _loads(fleet, carried)
     parts = _parts(fleet) if together else None
-    boxes = carried if parts is None else [(row, _box(planned, parts)) for row, planned in carried]
+    boxes = carried
+    if parts is not None:
+        boxes = [(row, _box(planned, _own_parts(parts, row, mixes))) for row, planned in carried]
     yield from _spot(fleet, demands, boxes, together=together)
     for level, wanted in enumerate(levels or (demands,)):
         running = [(row, planned) for row, planned in boxes if row.get("level", 0) <= level]
@@ -65,6 +70,11 @@ def routing_findings(
 def _parts(fleet: ServingFleet) -> list[float]:
     """Share of the traffic of each bucket that replicas of its own may serve; of all of it where there are many."""
     return [float(share) for share in fleet.traffic.share] if len(mixes_of(fleet.traffic)) > 1 else [1.0]
+
+
+def _own_parts(parts: Sequence[float], row: ServingAllocation, mixes: Sequence[Sequence[float]]) -> Sequence[float]:
+    """The parts, of a row that serves a mix of the plan's own as much of each as it takes."""
+    return [part * taken for part, taken in zip(parts, mixes[row["class_mix"]])] if "class_mix" in row else parts
 
 
 def _box(planned: Sequence[int], parts: Sequence[float]) -> list[int]:

@@ -17,7 +17,7 @@ from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
 from planner.estimate.kernels import lacks_kernels, not_run
 from planner.estimate.published import unpublished
-from planner.estimate.resolve_serving import bucket_demands, fleet_levels, level_demands
+from planner.estimate.resolve_serving import bucket_demands, fleet_levels, level_demands, mixes_of
 from planner.estimate.serving_fleet import ROLES, WHOLE
 from planner.estimate.serving_tiers import blended
 from planner.plan.checks.cells import energy_cells, memory_cells
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from planner.plan.model.fleet import Availability, FleetFigures, ServingAllocation, ServingLayout
 
 MICRO = 1_000_000
+MOST_MIXES = 16  # of a fleet's own
 
 
 def serving_findings(
@@ -47,6 +48,11 @@ def serving_findings(
 ) -> Iterator[Finding]:
     """Everything wrong with the rows of a fleet; `stated` is what the plan says of all of them together."""
     spares = fleet.spare_replicas if fleet.availability is None else stated["spare_replicas"]
+    mixes = [tuple(one) for one in stated.get("mixes", [])]
+    wrong = list(mix_findings(fleet, arch, mixes, [row for row, _ in rows]))
+    yield from wrong
+    if wrong:
+        return
     carried: list[
         tuple[ServingAllocation, list[int]]
     ] = []  # rows with the planned micro-requests/s of one replica by bucket
@@ -59,12 +65,13 @@ def serving_findings(
         if problems:
             continue
         check = Copy(fleet, arch, catalog, facts, ROLES.index(row["role"]), row["layout"], memo)
-        rates = check.rates_per_s(tuple(rate > 0 for rate in row["bucket_requests_per_s"]))
+        own = mixes[row["class_mix"]] if "class_mix" in row else ()
+        rates = check.rates_per_s(tuple(rate > 0 for rate in row["bucket_requests_per_s"]), own)
         yield from _row(check, scenario, row, rates.within_targets)
         carried.append((row, planned_micro_per_s(fleet, rates)))
     levels, together = fleet_levels(fleet, scenario.horizon_s), blended(fleet, arch)
     demands, by_level = bucket_demands(fleet), level_demands(fleet, levels)
-    yield from routing_findings(fleet, demands, carried, spares, by_level, together=together)
+    yield from routing_findings(fleet, demands, carried, spares, by_level, together=together, mixes=mixes)
     known = [row for row, facts in rows if facts is not None]
     yield from _counts(fleet, known, spares)
     yield from _spares(fleet, stated)
@@ -79,6 +86,29 @@ def planned_micro_per_s(fleet: ServingFleet, rates: Rates) -> list[int]:
     """
     pairs = zip(rates.within_targets, rates.full)
     return [math.floor(min(rate, full * fleet.target_load) * MICRO + 1e-6) for rate, full in pairs]
+
+
+def mix_findings(
+    fleet: ServingFleet, arch: Architecture, mixes: Sequence[tuple[float, ...]], rows: Sequence[ServingAllocation]
+) -> Iterator[Finding]:
+    """Mixes of classes that are none, and rows that serve none of them."""
+    share = fleet.traffic.share
+    apart = len(mixes_of(fleet.traffic)) > 1 and blended(fleet, arch)
+    if mixes and not apart:
+        yield Finding("wrong-mix", f"{fleet.name}: its requests are served together, no mix of them is")
+    if len(mixes) > MOST_MIXES or len(set(mixes)) < len(mixes):
+        yield Finding(
+            "wrong-mix", f"{fleet.name}: {len(mixes)} mixes, each once and at most {MOST_MIXES} are told apart"
+        )
+    for one in mixes:
+        within = len(one) == len(share) and all(0 <= part <= 1 for part in one) and max(one, default=0) == 1
+        if not within or any(part and not asked for part, asked in zip(one, share)):
+            yield Finding(
+                "wrong-mix", f"{fleet.name}: {list(one)} are no parts of its {len(share)} classes of requests"
+            )
+    for row in rows:
+        if not 0 <= row.get("class_mix", 0) < max(len(mixes), 1) or ("class_mix" in row and not mixes):
+            yield Finding("wrong-mix", f"{fleet.name}: {row['offer']} serves a mix that is not among {len(mixes)}")
 
 
 _SPEEDS = ("bucket_requests_per_s", "replica_requests_per_s", "output_tokens_per_s_per_replica")
@@ -106,9 +136,9 @@ class Copy(NamedTuple):
         """The replica."""
         return one_replica(self.fleet, self.arch, self.catalog, self.facts, self.split, self.role, self.memo.recall)
 
-    def rates_per_s(self, served: tuple[bool, ...] = ()) -> Rates:
-        """Of each bucket alone, or of those that are served together.  [1/s]"""
-        return self.memo.of(("rates", *self.place, *served), lambda: self.one.rates_per_s(served))
+    def rates_per_s(self, served: tuple[bool, ...] = (), own: tuple[float, ...] = ()) -> Rates:
+        """Of each bucket alone, or of those that are served together, at a mix of the plan's own.  [1/s]"""
+        return self.memo.of(("rates", *self.place, served, own), lambda: self.one.rates_per_s(served, own))
 
     def cells(self, sent: Sequence[float]) -> ReplicaCells:
         """At its share of the load."""

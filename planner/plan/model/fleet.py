@@ -151,7 +151,14 @@ class Predicted(TypedDict):
     "one replica at the peak that is planned for it, spares lost; null where no latency is predicted"
 
 
-class ServingCells(Loads, TokenPrices, Predicted, Energy):
+class OwnMix(TypedDict):
+    """Which of the fleet's own mixes replicas serve."""
+
+    class_mix: NotRequired[Count]
+    "number of the fleet's own mix of classes of requests, from 0; left out: all as they come, or one of them alone"
+
+
+class ServingCells(Loads, TokenPrices, Predicted, Energy, OwnMix):
     """What a row of a fleet tells beside where and when."""
 
     layout: ServingLayout
@@ -225,5 +232,7 @@ class FleetFigures(TokenPrices):
     availability: Availability | None
     api: ApiPrice | None
     "an API's price for the same requests"
+    mixes: NotRequired[list[list[float]]]
+    "of classes of requests that replicas may serve, of each class the part of what comes of it, the largest 1"
     levels: list[Level]
     "of load, least first, that an autoscaled fleet is scaled to; empty: all replicas always run"

@@ -21,9 +21,10 @@ from planner.plan.rows.serving_cells import load_cells, price_cells, speed_cells
 from planner.plan.rows.serving_point import ReplicaSite
 
 if TYPE_CHECKING:
-    from planner.plan.model.fleet import ServingAllocation, ServingLayout
+    from planner.plan.model.fleet import OwnMix, ServingAllocation, ServingLayout
 
 MICRO = 1_000_000
+NEAR = 1e-6  # of all requests
 
 
 def serving_rows(
@@ -55,7 +56,10 @@ def routed_requests_per_s(
         capacity = program.capacity_micro_per_s[columns, : len(demands)] * solution.units[columns, None].astype(float)
         traffic = question.fleet.traffic
         peak = np.asarray(traffic.share) * traffic.peak_requests_per_s
-        return _at_their_mixes(capacity, table.mix[candidates.rows[columns]] == 0, demands) * peak
+        mix = table.mix[candidates.rows[columns]]
+        if (mix >= question.listed_mixes).any():
+            return _as_they_can(capacity, demands) * peak
+        return _at_their_mixes(capacity, mix == 0, demands) * peak
     if len(demands) == 1 and not program.role[columns].any():
         capacity = program.capacity_micro_per_s[columns, :1].astype(np.float64) * solution.units[columns, None]
         return np.asarray(capacity / max(capacity.sum(), 1.0) * (demands / MICRO))
@@ -93,6 +97,25 @@ def _at_their_mixes(
     shares[whole] = together * capacity[whole] / np.maximum(mixed, 1e-300)
     shares[~whole] = (1.0 - together) * capacity[~whole] / np.maximum(alone, 1e-300)
     return shares
+
+
+def _as_they_can(capacity: NDArray[np.float64], demands: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of each bucket's requests that goes to each column, where some serve mixes of their own.
+
+    Each is sent its mix, in the parts that add up to the demands; where no parts do, what it can take of each bucket.
+
+    Parameters
+    ----------
+    capacity
+        Of all units of each column, by bucket.
+    """
+    asked = demands > 0
+    parts = np.linalg.lstsq(capacity[:, asked].T, demands[asked], rcond=None)[0]
+    sent = parts[:, None] * capacity
+    off = np.abs(sent.sum(axis=0) - demands)
+    if (off > NEAR * demands.sum()).any() or (parts < 0).any() or (parts > 1).any():
+        sent = capacity
+    return np.asarray(sent / np.maximum(sent.sum(axis=0), 1e-300) * asked)
 
 
 def _exact(flows: NDArray[np.float64], role: NDArray[np.int64], demands: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -176,7 +199,14 @@ def _row(
         **tokens,
         "memory": memory_document(terms, speed.usable_bytes),
         **energy_document(candidates.catalog, site, shapes, hours),
+        **_own_mix(question, int(table.mix[row])),
     }
+
+
+def _own_mix(question: ServingQuestion, mix: int) -> OwnMix:
+    """Which of the fleet's own mixes a row serves, if any."""
+    own = mix - question.listed_mixes if question.blended else -1
+    return {"class_mix": own} if own >= 0 else {}
 
 
 def _known(value: float) -> float:
