@@ -82,7 +82,7 @@ def support_findings(
         if (whole.program.capacity_micro_per_s > bounded.program.capacity_micro_per_s).any():
             yield Finding("wrong-column", f"{task.name}: a replica carries more than its bound")
         for column in columns:
-            alone = _alone(whole, task, column)
+            alone = None if _at_own_mix(whole, task, column) else _alone(whole, task, column)
             if alone is None:
                 continue
             rows = allocations_of(whole, cast("Solution", alone), task)
@@ -118,6 +118,14 @@ def _least(candidates: Candidates, task: Task, weights: Any, priced: Selection) 
     return sorted(able, key=lambda k: (Fraction(here[k - task.first], earned[k - task.first]), k))
 
 
+def _at_own_mix(candidates: Candidates, task: Task, column: int) -> bool:
+    """Whether a column serves a mix of the plan's own, in which the requests of a fleet do not come."""
+    question, table = candidates.questions[task.name], candidates.tables[task.name]
+    if not isinstance(question, ServingQuestion) or not isinstance(table, ServingTable) or not question.blended:
+        return False
+    return bool(table.mix[candidates.rows[column]] >= question.listed_mixes)
+
+
 def _alone(candidates: Candidates, task: Task, column: int) -> _Alone | None:
     """The whole of a task on one column; None where that does not carry it."""
     program = candidates.program
@@ -130,11 +138,6 @@ def _alone(candidates: Candidates, task: Task, column: int) -> _Alone | None:
     peak = task.demands[-1]
     if program.role[column] != WHOLE or program.level[column] or task.levels or not all(rates[: len(peak)]):
         return None
-    question, table = candidates.questions[task.name], candidates.tables[task.name]
-    assert isinstance(question, ServingQuestion)
-    assert isinstance(table, ServingTable)
-    if question.blended and table.mix[candidates.rows[column]] >= question.listed_mixes:
-        return None  # requests do not come in a mix of the plan's own
     replicas = max(int(program.replicas[column]), 1)
     spare, least = Fraction(task.spare_replicas, replicas), -(-task.min_replicas // replicas)
     loads = [Fraction(demand, rate) for demand, rate in zip(peak, rates)]

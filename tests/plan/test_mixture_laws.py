@@ -141,7 +141,7 @@ def test_fleets_are_as_cheap_as_at_mixes_of_a_grid(tmp_path: Path, monkeypatch: 
             changed.setattr(
                 "planner.api.sessions._verify", lambda *_, **__: []
             )  # which knows the traffic's mixes alone
-            changed.setattr("planner.api.sessions.better_mixes", lambda *_: {})
+            changed.setattr("planner.api.sessions.better_mixes", lambda *_, **__: {})
             fine = planned(tmp_path, fleet)
         assert cost_of(own) <= cost_of(fine) * NOT_LOOKED_FOR, seed
         assert (own["certificate"] or {}).get("bound", 0) <= cost_of(fine) * NOT_LOOKED_FOR, seed
