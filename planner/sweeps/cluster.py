@@ -1,0 +1,243 @@
+"""Questions answered by the workers of a Dask scheduler: the extra `cluster`.
+
+What questions share is a plugin of the workers, under its hash: the scheduler sends it to each of them once, to those
+too that join later. A question is a task of its own. A task whose worker died is begun again elsewhere by Dask, until
+the scheduler blames it for that many deaths (`distributed.scheduler.allowed-failures`); it is asked once more, and the
+second time its row says so. When the scheduler goes, the sweep ends, with all that was answered in its journal.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import StoppedError, UsageError
+from planner.sweeps.question import Answer, Answered, Question, lost
+
+if TYPE_CHECKING:
+    from planner.sweeps.local import Asked
+    from planner.sweeps.run import Runner
+
+CONNECT_S = 10.0  # for a scheduler to answer
+WORKERS_S = 30.0  # for a worker to be there
+LOOK_S = 0.5  # after which it is looked whether the scheduler is still there
+IN_FLIGHT = 2  # questions a thread of a worker: one that is answered, one that waits there
+KILLER = "each worker that was asked it ended before it answered"
+KILLER_HINT = "ask it by itself with plan solve: it may need more memory than a worker has"
+EXTRA = "the scheduler of a cluster is spoken to by dask and distributed, which are not installed"
+HOW = "pip install 'llm-capacity-planner[cluster]'; --workers N needs nothing"
+_answers: dict[str, Answer] = {}  # of this process, once it is a worker, by hash
+_turn = threading.Lock()  # a worker with several threads answers one question at a time
+
+
+@contextmanager
+def cluster(
+    answer: Answer,
+    address: str,
+    digest: str,
+    *,
+    security: Any = None,
+    hear: Callable[[str], None] | None = None,
+) -> Iterator[Runner]:
+    """A way to have questions answered by a cluster.
+
+    Parameters
+    ----------
+    answer
+        What answers, with all that the questions share.
+    address
+        Of the scheduler: "tcp://127.0.0.1:8786", or "tls://" with `security`.
+    digest
+        Hash of what the questions share.
+    hear
+        Is told the address of the scheduler's dashboard.
+
+    Raises
+    ------
+    UsageError
+        The extra is not installed.
+    StoppedError
+        There is no scheduler at the address, it has no workers, or they run other versions.
+    """
+    try:
+        import dask.config
+        import distributed
+    except ImportError:
+        raise UsageError.of("missing-extra", EXTRA, hint=HOW) from None
+    from planner.sweeps.plugin import Sharing
+
+    given: dict[str, Any] = {"security": security} if security is not None else {}
+    with dask.config.set({"distributed.comm.retry.count": 0}):
+        try:
+            client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False, **given)
+        except (OSError, TimeoutError, ValueError, TypeError) as error:
+            text = f"no scheduler answers at {address[:200]}: {type(error).__name__}"
+            hint = "dask scheduler --host 127.0.0.1 starts one; is the address the one it printed?"
+            raise StoppedError.of("no-scheduler", text, hint=hint) from None
+        try:
+            if hear is not None and client.dashboard_link:
+                hear(client.dashboard_link)
+            _demand_workers(client)
+            _demand_same(client)
+            client.register_plugin(Sharing(digest, answer), name=f"plan-{digest}")
+            yield _Cluster(client, digest)
+            with suppress(Exception):  # the answers are there
+                client.unregister_worker_plugin(name=f"plan-{digest}")
+        finally:
+            with suppress(Exception):
+                client.close(timeout=2)
+
+
+class _Cluster:
+    """Questions as tasks of a client."""
+
+    def __init__(self, client: Any, digest: str) -> None:
+        self._client, self._digest, self._times = client, digest, 0
+
+    def __call__(self, questions: Iterable[Asked]) -> Iterator[tuple[int, Answered]]:
+        waiting, ready = iter(questions), queue.SimpleQueue[Any]()
+        flying: dict[Any, tuple[Asked, int]] = {}
+        idle_s, window = 0.0, self._window()
+
+        def begin(asked: Asked, times: int) -> None:
+            self._times += 1  # a key that was never used: nothing that Dask remembers answers it
+            future = self._client.submit(
+                answered, self._digest, asked[1], key=f"plan-{self._digest[:12]}-{self._times}", pure=False
+            )
+            flying[future] = (asked, times)
+            future.add_done_callback(ready.put)
+
+        while True:
+            while len(flying) < window and (asked := next(waiting, None)) is not None:
+                begin(asked, 1)
+            if not flying:
+                return
+            try:
+                future = ready.get(timeout=LOOK_S)
+            except queue.Empty:
+                idle_s = self._look(idle_s + LOOK_S)
+                window = self._window()
+                continue
+            idle_s = 0.0
+            asked, times = flying.pop(future)
+            if future.status == "finished":
+                yield asked[0], future.result()
+                continue
+            again = self._failed(future, times)
+            if again is None:
+                begin(asked, times + 1)
+            else:
+                yield asked[0], again
+
+    def _window(self) -> int:
+        """Questions in flight: enough for every thread there is."""
+        workers = self._client.scheduler_info().get("workers", {})
+        return IN_FLIGHT * max(sum(int(one["nthreads"]) for one in workers.values()), 1)
+
+    def _look(self, idle_s: float) -> float:
+        """Whether there is still somebody who answers; seconds without a worker."""
+        if self._client.status != "running":
+            raise _gone()
+        if self._client.scheduler_info().get("workers"):
+            return 0.0
+        if idle_s > WORKERS_S:
+            raise _no_workers()
+        return idle_s
+
+    def _failed(self, future: Any, times: int) -> Answered | None:
+        """The row of a task that failed; None: it is to be asked once more."""
+        if future.status in ("cancelled", "lost"):
+            raise _gone()
+        error = future.exception()
+        if type(error).__name__ == "KilledWorker":
+            return None if times < 2 else Answered(row=lost("worker-died", KILLER, KILLER_HINT))
+        if isinstance(error, LookupError) and times < 2:
+            return None  # the worker came so late that it does not know yet what questions share
+        if isinstance(error, MemoryError):
+            return Answered(row=lost("out-of-memory", "a worker had not enough memory", KILLER_HINT))
+        text = f"a worker failed: {type(error).__name__}"
+        raise StoppedError.of("worker-failed", text, hint="are the same versions installed there?")
+
+
+def answered(digest: str, question: Question) -> Answered:
+    """What a worker answers; raises `LookupError` when it does not know what the question shares with others."""
+    answer = _answers[digest]
+    with _turn:
+        return answer(question)
+
+
+def know(digest: str, answer: Answer) -> None:
+    """A worker is told what questions share."""
+    _answers[digest] = answer
+
+
+def forget(digest: str) -> None:
+    """It will not be asked of it any more."""
+    _answers.pop(digest, None)
+
+
+def _demand_workers(client: Any) -> None:
+    try:
+        client.wait_for_workers(1, timeout=WORKERS_S)
+    except TimeoutError:
+        raise _no_workers() from None
+
+
+def _demand_same(client: Any) -> None:
+    """Refuse workers of another Python or planner: their answers might be others, and they could not read ours."""
+    told = client.get_versions(packages=["planner", "numpy", "highspy"])
+    here = _of(told["client"])
+    for where, other in told["workers"].items():
+        for name, version in here.items():
+            if (found := _of(other).get(name)) != version:
+                text = f"the worker {where} has {name} {found or 'not at all'}, here it is {version}"
+                hint = "install the same versions on both sides, best from one image or one lock file"
+                raise StoppedError.of("versions-differ", text, hint=hint)
+
+
+def _of(told: dict[str, Any]) -> dict[str, str | None]:
+    """Versions that matter: of Python without its last number, of packages whole."""
+    python = ".".join(str(told.get("host", {}).get("python", "")).split(".")[:2])
+    packages = told.get("packages", {})
+    return {"python": python, **{name: packages.get(name) for name in ("planner", "numpy", "highspy", "distributed")}}
+
+
+def _gone() -> StoppedError:
+    error = StoppedError.of(
+        "scheduler-gone",
+        "the scheduler is gone",
+        hint="start it and run the same again: what was answered is in the journal",
+    )
+    assert isinstance(error, StoppedError)
+    return error
+
+
+def _no_workers() -> StoppedError:
+    hint = "dask worker ADDRESS --nthreads 1 starts one; what was answered is in the journal"
+    error = StoppedError.of("no-workers", f"the scheduler had no worker for {WORKERS_S:g} s", hint=hint)
+    assert isinstance(error, StoppedError)
+    return error
+
+
+def security_of(ca_file: str, cert_file: str, key_file: str) -> Any:
+    """What a client shows a scheduler at tls://, and what it believes.
+
+    Raises
+    ------
+    UsageError
+        The extra is not installed.
+    InputError
+        A file cannot be read.
+    """
+    from planner.files import read_bytes
+
+    try:
+        from distributed.security import Security
+    except ImportError:
+        raise UsageError.of("missing-extra", EXTRA, hint=HOW) from None
+    for name in (ca_file, cert_file, key_file):
+        read_bytes(name, limit_bytes=1_000_000)
+    return Security(tls_ca_file=ca_file, tls_client_cert=cert_file, tls_client_key=key_file, require_encryption=True)
