@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,14 +20,16 @@ from planner.catalog.model import Catalog
 from planner.catalog.own_prices import OwnPrices, load_priced, with_device_price
 from planner.deadline import Deadline
 from planner.errors import PlanError, UsageError
-from planner.files import LineFile, StrPath, write_text
+from planner.files import LineFile, StrPath, read_text, write_text
+from planner.plan.document import digest_of
 from planner.plan.frontier.journal import program_digest
+from planner.plan.references import load_model
 from planner.scenario.load import load_scenario, with_settings
 from planner.scenario.schema import Scenario
 from planner.sweeps.axes import Grid, grid_of
 from planner.sweeps.borders import MOST_HALVINGS, Border, borders_of
 from planner.sweeps.document import sweep_document
-from planner.sweeps.journal import BEGINS, MOST_BYTES, Journal
+from planner.sweeps.journal import BEGINS, Journal
 from planner.sweeps.local import Processes, in_turn
 from planner.sweeps.question import LOST, Answered, Question, Row, Told, canonical, without_plan
 from planner.sweeps.run import Asker, Progress, Runner
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
 
 MOST_WORKERS = 1024
 KEPT = 8  # catalogs and sessions that a process keeps for the next question
+_NUMBER = re.compile(r"[^=]+=\s*[+-]?\$?[0-9]+(?:\.[0-9]+)?\s*[A-Za-z%]*(?:/[A-Za-z]+)?\s*")  # a setting of a number
 Kept = TypeVar("Kept")
 
 
@@ -117,7 +122,7 @@ def sweep(
     answer = Answering.of(held, asked, plans=plans is not None)
     lines: AbstractContextManager[LineFile | None] = nullcontext()
     if journal is not None:
-        lines = LineFile(journal, begins=BEGINS, limit_bytes=MOST_BYTES)
+        lines = LineFile(journal, begins=BEGINS)
     with lines as kept, _runner(answer, scheduler, workers, security, hear) as runner:
         asker = Asker(
             key=answer.key,
@@ -166,11 +171,14 @@ class _Plans:
         return self._folder / f"{sha256}.plan.json"
 
     def has(self, sha256: str) -> bool:
-        return self._path(sha256).is_file()
+        """Whether it is there, and is what its name says."""
+        try:
+            return digest_of(json.loads(read_text(self._path(sha256)))) == sha256
+        except (PlanError, ValueError, RecursionError, AttributeError, TypeError):
+            return False
 
     def add(self, sha256: str, text: str) -> None:
-        if not self.has(sha256):
-            write_text(self._path(sha256), text)
+        write_text(self._path(sha256), text)
 
 
 class Answering:
@@ -211,7 +219,8 @@ class Answering:
             [self.options, held.time_limit_s],
             program_digest(held.candidates.whole),  # also stands for the files that the scenario names
         )
-        self._named = {name: _digest(scenario.resolved) for name, scenario in cases.items()}
+        self._named = {name: _digest(scenario.resolved, _files(scenario)) for name, scenario in cases.items()}
+        self._read: OrderedDict[tuple[str | None, tuple[str, ...]], list[str]] = OrderedDict()
         self._priced: OrderedDict[tuple[str, str, tuple[str, ...]], Catalog] = OrderedDict()
         self._sessions: OrderedDict[tuple[str, str, tuple[str, ...]], Session] = OrderedDict()
 
@@ -236,13 +245,23 @@ class Answering:
         return cls(held, catalogs, cases, plans=plans)
 
     def key(self, question: Question) -> str:
-        """Under which the answer is kept: of the question and all that it depends on."""
+        """Under which the answer is kept: of the question and all that it depends on, files that it names among it."""
         catalog = self.catalogs[question.catalog, question.until]
-        return question.key(_digest(self.digest, self._named[question.case], catalog.digest))
+        return question.key(_digest(self.digest, self._named[question.case], catalog.digest, self._files(question)))
+
+    def _files(self, question: Question) -> list[str]:
+        """Digests of the files that a question names with words of its own; those of a number name none."""
+        if all(map(_NUMBER.fullmatch, question.settings)):
+            return []
+        name = (question.case, question.settings)
+        try:
+            return _kept(self._read, name, lambda: _files(with_settings(self.cases[name[0]], list(name[1]))))
+        except PlanError:
+            return []  # it will be refused, and no refusal is kept
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was made for single questions."""
-        return {**self.__dict__, "_priced": OrderedDict(), "_sessions": OrderedDict()}
+        return {**self.__dict__, "_priced": OrderedDict(), "_sessions": OrderedDict(), "_read": OrderedDict()}
 
     def __call__(self, question: Question) -> Answered:
         """The plan of a question as a row; whatever goes wrong with it is a row, too."""
@@ -265,6 +284,9 @@ class Answering:
         scenario = self.cases[question.case]
         if question.settings:
             scenario = with_settings(scenario, list(question.settings))
+        if scenario.hardware.catalog != self.held.scenario.hardware.catalog and not question.catalog:
+            message = "the question names another catalog in its scenario, which is read once for all questions"
+            raise UsageError.of("two-catalogs", message, hint="vary catalog=DIR, not hardware.catalog")
         name = (question.catalog, question.until, question.prices)
         catalog = _kept(self._priced, name, lambda: self._catalog(question))
         # ways of a workload that did not change are those of a question at the same prices
@@ -294,6 +316,18 @@ def _kept(kept: OrderedDict[Any, Kept], name: Any, make: Callable[[], Kept]) -> 
     kept.move_to_end(name)
     if len(kept) > KEPT:
         kept.popitem(last=False)
+    return found
+
+
+def _files(scenario: Scenario) -> list[str]:
+    """Digests of what the files of a scenario hold: traffic and rates of fleets, shapes of models."""
+    found = []
+    for fleet in scenario.serving:
+        for part in (fleet.traffic, fleet.rates):
+            found += [sha256 for _, sha256 in part.files] if part is not None else []
+    for workload in scenario.workloads:
+        if workload.model is not None and workload.model.config is not None:
+            found.append(_digest(repr(load_model(workload.model))))
     return found
 
 

@@ -191,7 +191,7 @@ def journal_of(name: str, case: str | None) -> str:
 def register(app: typer.Typer) -> None:
     """Add the command."""
     examples = (
-        "plan sweep scenarios/gpt2-xl.yaml --over training.finetune.epochs=2,3",
+        "plan sweep scenarios/gpt2-xl.yaml --over training.gpt2-xl.deadline=20d..80d/4",
         "plan sweep scenarios/llama.yaml --over serving.assistant.qpm=300,600 --over price:h100-*=-10%,+10% -o csv",
     )
     command(app, "sweep", examples=examples)(sweep)

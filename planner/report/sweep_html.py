@@ -10,6 +10,7 @@ from planner.files import read_package_text
 from planner.report.escape import terminal
 from planner.report.notebook import blocks_html
 from planner.report.sweep import money, question_words, sweep_blocks
+from planner.sweeps.borders import turns
 from planner.sweeps.model import AxisTold, Point, SweepDocument
 
 TEMPLATE = "report/templates/sweep.html"
@@ -83,8 +84,8 @@ def _maps(document: SweepDocument, marks: dict[str, tuple[str, str]]) -> list[di
 def _cell(points: list[Point], row: int, column: int, wide: int, marks: dict[str, tuple[str, str]]) -> dict[str, Any]:
     point = points[row * wide + column]
     mark, tint = marks[_decided(point)]
-    left = column and _decided(points[row * wide + column - 1]) != _decided(point)
-    above = row and _decided(points[(row - 1) * wide + column]) != _decided(point)
+    left = column > 0 and turns(points[row * wide + column - 1], point)
+    above = row > 0 and turns(points[(row - 1) * wide + column], point)
     return {
         "mark": mark,
         "tint": tint,

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +17,13 @@ from planner.sweeps.question import Question
 PRICE = "price:"
 # axes that are no key of a scenario, and what they are called in a question
 WHOLE = {"case": "case", "catalog": "catalog", "prices": "until", "seed": "seed"}
+DATES = "prices"
+_MONTH = re.compile(r"([12][0-9]{3})-(0[1-9]|1[0-2])")
 STEPS = 7  # values of a range of which no number is given
 MOST_VALUES = 100_000  # of one axis
 MOST_QUESTIONS = 1_000_000  # of one grid
 MOST_AXES = 6
+_MOST_DIGITS = 9  # of a number of values, which is too large with more
 _EXAMPLE = (
     "--over serving.assistant.qpm=300,600, --over 'price:h100-*=-30%..+30%' or --over training.NAME.deadline=7d..60d/5"
 )
@@ -67,11 +71,16 @@ class Axis:
         if self.name.startswith(PRICE):
             if self.relative and float(text.rstrip("%")) == 0:
                 return question
+            if self.relative and text[:1].isdigit():
+                text = f"+{text}"  # a change: as `plan solve --price` wants it written
             return replace(question, prices=(*question.prices, f"{self.name.removeprefix(PRICE)}={text}"))
         if self.name == "seed":
             if not text.isdecimal() or int(text) >= 2**31:
                 raise UsageError.of("bad-value", f"'{text[:40]}' is no seed", hint="a whole number below 2147483648")
             return replace(question, seed=int(text))
+        if self.name == DATES and not _is_date(text):
+            hint = "write 2026-09-01, or months as 2026-01..2026-09"
+            raise UsageError.of("bad-value", f"'{text[:40]}' is no day", hint=hint)
         if self.name in WHOLE:
             named: dict[str, Any] = {WHOLE[self.name]: text}
             return replace(question, **named)
@@ -147,7 +156,9 @@ def axis_of(text: str) -> Axis:
     if not equals or not name or name == PRICE or not values.strip():
         raise UsageError.of("bad-axis", f"'{text[:80]}' varies nothing", hint=_EXAMPLE)
     ends = values.split("..")
-    axis = _range(name, ends) if len(ends) == 2 and name not in WHOLE else None
+    axis = _months(ends) if len(ends) == 2 and name == DATES else None
+    if len(ends) == 2 and name not in WHOLE:
+        axis = _range(name, ends)
     if axis is None:
         texts = tuple(_split(values))
         axis = Axis(name=name, texts=texts, **_as_numbers(texts))
@@ -176,7 +187,7 @@ def _range(name: str, ends: Sequence[str]) -> Axis:
     if units[0] != units[1]:
         said = " and ".join(repr("".join(unit) or "no unit") for unit in units)
         raise UsageError.of("bad-range", f"the ends of '{name[:60]}' are in {said}", hint="write both in one unit")
-    count = int(steps) if slash else STEPS
+    count = int(steps.strip()[:_MOST_DIGITS]) if slash else STEPS
     if not first < last or not 2 <= count <= MOST_VALUES:
         hint = f"from the smaller to the larger, /N behind it with N of 2 to {MOST_VALUES:,}"
         raise UsageError.of("bad-range", f"'{'..'.join(ends)[:80]}' holds no values", hint=hint)
@@ -184,6 +195,26 @@ def _range(name: str, ends: Sequence[str]) -> Axis:
     axis = Axis(name=name, texts=(), before=units[0][0], after=spaced + units[0][1] if units[0][1] else "")
     numbers = tuple(_rounded(first + (last - first) * step / (count - 1)) for step in range(count))
     return replace(axis, numbers=numbers, texts=tuple(map(axis.text_of, numbers)))
+
+
+def _months(ends: Sequence[str]) -> Axis:
+    """The first day of each month from the one to the other."""
+    found = [_MONTH.fullmatch(end.strip()) for end in ends]
+    if None in found:
+        hint = "write prices=2026-01..2026-09, or days between commas"
+        raise UsageError.of("bad-range", f"'{'..'.join(ends)[:80]}' are no months", hint=hint)
+    first, last = (int(one[1]) * 12 + int(one[2]) - 1 for one in found if one)
+    if last < first:
+        hint = "from the earlier month to the later"
+        raise UsageError.of("bad-range", f"'{'..'.join(ends)[:80]}' holds no month", hint=hint)
+    return Axis(name=DATES, texts=tuple(f"{month // 12:04}-{month % 12 + 1:02}-01" for month in range(first, last + 1)))
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _as_numbers(texts: Sequence[str]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 A border is claimed by two plans, each the best of its own question: on the one side one decision, on the other
 another. Where there are values between the two, the middle is solved, and of the two halves the one over which the
-decision turns is kept, as often as asked for. What lies between is not told: there may be more turns in it.
+decision turns is kept, as often as asked for; a middle to which there is no answer ends that. What lies between is
+not told: there may be more turns in it.
 """
 
 from __future__ import annotations
@@ -72,11 +73,13 @@ def borders_of(
         points = [_put(one.point, one.axis, text) for one, (_, text) in zip(narrowing, middles)]
         for one, (number, text), row in zip(narrowing, middles, ask([grid.at(point) for point in points])):
             assert one.ends is not None
-            if decided(row) == decided(one.low[1]):
+            if not is_answer(row):
+                one.ends = None  # nothing is known of the middle: the two sides stay, which are
+            elif decided(row) == decided(one.low[1]):
                 one.low, one.ends = (text, row), (number, one.ends[1])
             else:
                 one.high, one.ends = (text, row), (one.ends[0], number)
-    return [_told(grid, one) for one in found if is_answer(one.low[1]) and is_answer(one.high[1])]
+    return [_told(grid, one) for one in found]
 
 
 def is_answer(row: Row) -> bool:
@@ -89,6 +92,11 @@ def decided(row: Row) -> str:
     return row["decision"] or row["status"]
 
 
+def turns(here: Row, there: Row) -> bool:
+    """Whether the decision turns between two rows, both of which say what is best."""
+    return is_answer(here) and is_answer(there) and decided(here) != decided(there)
+
+
 def _neighbours(grid: Grid, rows: Sequence[Row]) -> list[_Open]:
     shape, found = grid.shape, []
     strides = [1] * len(shape)
@@ -99,7 +107,7 @@ def _neighbours(grid: Grid, rows: Sequence[Row]) -> list[_Open]:
             if point[axis] + 1 == shape[axis]:
                 continue
             here, there = rows[place], rows[place + stride]
-            if not (is_answer(here) and is_answer(there)) or decided(here) == decided(there):
+            if not turns(here, there):
                 continue
             low, high = point[axis], point[axis] + 1
             found.append(

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
+import planner
 from planner.errors import StoppedError, UsageError
 from planner.sweeps.question import Answer, Answered, Question, lost
 
@@ -29,6 +33,12 @@ KILLER = "each worker that was asked it ended before it answered"
 KILLER_HINT = "ask it by itself with plan solve: it may need more memory than a worker has"
 EXTRA = "the scheduler of a cluster is spoken to by dask and distributed, which are not installed"
 HOW = "pip install 'llm-capacity-planner[cluster]'; --workers N needs nothing"
+SAME = "install the same versions on both sides, best from one image or one lock file"
+SHARED_AGAIN = 3  # times that a question finds a worker which does not know what questions share
+WINDOW_S = 5.0  # after which it is looked how many workers there are
+PACKAGES = ["numpy", "scipy", "pulp", "highspy", "distributed"]
+_VERSION = "planner:__version__"
+Versions = dict[str, str | None]
 _answers: dict[str, Answer] = {}  # of this process, once it is a worker, by hash
 _turn = threading.Lock()  # a worker with several threads answers one question at a time
 
@@ -82,8 +92,12 @@ def cluster(
                 hear(client.dashboard_link)
             _demand_workers(client)
             _demand_same(client)
-            client.register_plugin(Sharing(digest, answer), name=f"plan-{digest}")
-            yield _Cluster(client, digest)
+            share = partial(client.register_plugin, Sharing(digest, answer, versions_here()), name=f"plan-{digest}")
+            try:
+                share()
+            except (OSError, RuntimeError, ImportError, AttributeError) as error:
+                raise _unable(error) from None
+            yield _Cluster(client, digest, share)
             with suppress(Exception):  # the answers are there
                 client.unregister_worker_plugin(name=f"plan-{digest}")
         finally:
@@ -94,13 +108,13 @@ def cluster(
 class _Cluster:
     """Questions as tasks of a client."""
 
-    def __init__(self, client: Any, digest: str) -> None:
-        self._client, self._digest, self._times = client, digest, 0
+    def __init__(self, client: Any, digest: str, share: Callable[[], object]) -> None:
+        self._client, self._digest, self._share, self._times = client, digest, share, 0
 
     def __call__(self, questions: Iterable[Asked]) -> Iterator[tuple[int, Answered]]:
         waiting, ready = iter(questions), queue.SimpleQueue[Any]()
         flying: dict[Any, tuple[Asked, int]] = {}
-        idle_s, window = 0.0, self._window()
+        idle_s, window, looked_s = 0.0, self._window(), time.monotonic()
 
         def begin(asked: Asked, times: int) -> None:
             self._times += 1  # a key that was never used: nothing that Dask remembers answers it
@@ -115,11 +129,12 @@ class _Cluster:
                 begin(asked, 1)
             if not flying:
                 return
+            if time.monotonic() - looked_s > WINDOW_S:  # workers come and go
+                window, looked_s = self._window(), time.monotonic()
             try:
                 future = ready.get(timeout=LOOK_S)
             except queue.Empty:
                 idle_s = self._look(idle_s + LOOK_S)
-                window = self._window()
                 continue
             idle_s = 0.0
             asked, times = flying.pop(future)
@@ -134,17 +149,26 @@ class _Cluster:
 
     def _window(self) -> int:
         """Questions in flight: enough for every thread there is."""
-        workers = self._client.scheduler_info().get("workers", {})
-        return IN_FLIGHT * max(sum(int(one["nthreads"]) for one in workers.values()), 1)
+        try:
+            threads = self._client.nthreads().values()
+        except (OSError, RuntimeError, TimeoutError):
+            raise _gone() from None
+        return IN_FLIGHT * max(sum(map(int, threads)), 1)
 
     def _look(self, idle_s: float) -> float:
-        """Whether there is still somebody who answers; seconds without a worker."""
+        """Whether there is still somebody who answers; seconds without one."""
         if self._client.status != "running":
             raise _gone()
-        if self._client.scheduler_info().get("workers"):
+        try:
+            workers = self._client.scheduler_info(n_workers=-1).get("workers", {})
+        except TypeError:  # before 2025 it told of all of them, and was not asked how many
+            workers = self._client.scheduler_info().get("workers", {})
+        except (OSError, RuntimeError, TimeoutError):
+            raise _gone() from None
+        if any(one.get("status") != "paused" or one.get("metrics", {}).get("executing") for one in workers.values()):
             return 0.0
         if idle_s > WORKERS_S:
-            raise _no_workers()
+            raise _no_workers(paused=len(workers))
         return idle_s
 
     def _failed(self, future: Any, times: int) -> Answered | None:
@@ -153,13 +177,20 @@ class _Cluster:
             raise _gone()
         error = future.exception()
         if type(error).__name__ == "KilledWorker":
-            return None if times < 2 else Answered(row=lost("worker-died", KILLER, KILLER_HINT))
-        if isinstance(error, LookupError) and times < 2:
-            return None  # the worker came so late that it does not know yet what questions share
+            deaths = times * (getattr(error, "allowed_failures", 0) + 1)
+            return None if deaths < 2 else Answered(row=lost("worker-died", KILLER, KILLER_HINT))
+        if isinstance(error, LookupError) and times <= SHARED_AGAIN:
+            self._share()  # a sweep of the same questions, which had sent the same, is over
+            return None
+        if isinstance(error, VersionsDifferError):
+            raise StoppedError.of("versions-differ", str(error)[:300], hint=SAME)
         if isinstance(error, MemoryError):
             return Answered(row=lost("out-of-memory", "a worker had not enough memory", KILLER_HINT))
-        text = f"a worker failed: {type(error).__name__}"
-        raise StoppedError.of("worker-failed", text, hint="are the same versions installed there?")
+        raise _unable(error)
+
+
+class VersionsDifferError(Exception):
+    """A worker that came later is of other versions than the client."""
 
 
 def answered(digest: str, question: Question) -> Answered:
@@ -169,9 +200,27 @@ def answered(digest: str, question: Question) -> Answered:
         return answer(question)
 
 
-def know(digest: str, answer: Answer) -> None:
-    """A worker is told what questions share."""
-    _answers[digest] = answer
+def know(digest: str, answer: Answer, versions: Versions) -> None:
+    """A worker is told what questions share, and what the client runs; it answers only where it runs the same."""
+    here = versions_here()
+    other = [name for name, version in versions.items() if here.get(name) != version]
+    if not other:
+        _answers[digest] = answer
+        return
+    name = other[0]
+    text = f"a worker has {name} {here.get(name) or 'not at all'}, the client {versions[name] or 'not at all'}"
+
+    def refuse(question: Question) -> Answered:
+        raise VersionsDifferError(text)
+
+    _answers[digest] = refuse
+
+
+def versions_here() -> Versions:
+    """Of this process, as Dask tells them of others."""
+    from distributed.versions import get_versions
+
+    return _of(get_versions(packages=PACKAGES), planner.__version__)
 
 
 def forget(digest: str) -> None:
@@ -188,21 +237,35 @@ def _demand_workers(client: Any) -> None:
 
 def _demand_same(client: Any) -> None:
     """Refuse workers of another Python or planner: their answers might be others, and they could not read ours."""
-    told = client.get_versions(packages=["planner", "numpy", "highspy"])
-    here = _of(told["client"])
-    for where, other in told["workers"].items():
-        for name, version in here.items():
-            if (found := _of(other).get(name)) != version:
-                text = f"the worker {where} has {name} {found or 'not at all'}, here it is {version}"
-                hint = "install the same versions on both sides, best from one image or one lock file"
-                raise StoppedError.of("versions-differ", text, hint=hint)
+    told, here = client.get_versions(packages=PACKAGES), versions_here()
+    # Dask knows versions of what is installed under its own name: the planner itself is asked, by a function that
+    # each has; the scheduler too, which reads what a task calls though it answers nothing
+    planners = client.run(resolve_name, _VERSION, on_error="return")
+    try:
+        scheduler = client.run_on_scheduler(resolve_name, _VERSION)
+    except Exception as error:
+        scheduler = error
+    others = [("the scheduler", told["scheduler"], scheduler)]
+    others += [(f"the worker {name}", one, planners.get(name)) for name, one in told["workers"].items()]
+    for where, other, version in others:
+        found = _of(other or {}, version if isinstance(version, str) else None)
+        for name in [name for name, version in here.items() if found[name] != version]:
+            text = f"{where} has {name} {found[name] or 'not at all'}, here it is {here[name] or 'not at all'}"
+            raise StoppedError.of("versions-differ", text, hint=SAME)
 
 
-def _of(told: dict[str, Any]) -> dict[str, str | None]:
+def _of(told: dict[str, Any], planner_version: str | None) -> Versions:
     """Versions that matter: of Python without its last number, of packages whole."""
     python = ".".join(str(told.get("host", {}).get("python", "")).split(".")[:2])
     packages = told.get("packages", {})
-    return {"python": python, **{name: packages.get(name) for name in ("planner", "numpy", "highspy", "distributed")}}
+    return {"python": python, "planner": planner_version, **{name: packages.get(name) for name in PACKAGES}}
+
+
+def _unable(error: Exception) -> StoppedError:
+    text = f"a worker failed: {type(error).__name__}"
+    made = StoppedError.of("worker-failed", text, hint="are the same versions installed there? its log says more")
+    assert isinstance(made, StoppedError)
+    return made
 
 
 def _gone() -> StoppedError:
@@ -215,9 +278,12 @@ def _gone() -> StoppedError:
     return error
 
 
-def _no_workers() -> StoppedError:
-    hint = "dask worker ADDRESS --nthreads 1 starts one; what was answered is in the journal"
-    error = StoppedError.of("no-workers", f"the scheduler had no worker for {WORKERS_S:g} s", hint=hint)
+def _no_workers(paused: int = 0) -> StoppedError:
+    text, hint = f"the scheduler had no worker for {WORKERS_S:g} s", "dask worker ADDRESS --nthreads 1 starts one"
+    if paused:
+        text = f"workers that pause since they have no memory left: {paused}, which is all there are"
+        hint = "give each more memory (--memory-limit), or start fewer on a machine"
+    error = StoppedError.of("no-workers", text, hint=f"{hint}; what was answered is in the journal")
     assert isinstance(error, StoppedError)
     return error
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from planner.errors import StoppedError
 from planner.sweeps.question import Answer, Answered, Question, lost
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ Asked = tuple[int, Question]  # its number, so that an answer finds its place
 Numbered = tuple[int, Answered]
 KILLER = "each process that was asked it ended before it answered, two of two"
 KILLER_HINT = "ask it by itself with plan solve: it may need more memory than there is"
+BEGINNINGS = 2  # of a first process, before it is given up
+BEGINNING_HINT = "a script must do its work under if __name__ == '__main__':, or take workers=1; is there memory left?"
 _answer: list[Answer] = []  # of this process, once it is a worker
 
 
@@ -86,13 +89,37 @@ class Processes:
         from concurrent.futures.process import BrokenProcessPool
 
         if self._pool is None:
-            self._pool = _pool(self._answer, self._workers)
+            self._pool = self._begun()
         try:
             return self._pool.submit(_answered, question)
         except BrokenProcessPool as error:  # one died between two questions: this one counts as being in flight
             broken: Future[Answered] = Future()
             broken.set_exception(error)
             return broken
+
+    def _begun(self) -> ProcessPoolExecutor:
+        """Processes of which one has begun: a machine on which none does answers nothing, however often it is asked.
+
+        Raises
+        ------
+        StoppedError
+            None begins.
+        """
+        from concurrent.futures.process import BrokenProcessPool
+
+        for _ in range(BEGINNINGS):
+            pool = _pool(self._answer, self._workers)
+            try:
+                pool.submit(_ready).result()
+            except BrokenProcessPool:
+                pool.shutdown(wait=False, cancel_futures=True)
+            except BaseException:
+                self._pool = pool
+                self._end()
+                raise
+            else:
+                return pool
+        raise StoppedError.of("no-workers", "no process that should answer begins", hint=BEGINNING_HINT)
 
     def _end(self) -> None:
         """End the processes at once: whatever they still do is not asked for any more."""
@@ -129,6 +156,10 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)  # nobody hears what would be answered
+
+
+def _ready() -> None:
+    """Nothing is asked: it is answered by a process that has begun."""
 
 
 def _answered(question: Question) -> Answered:

@@ -6,7 +6,7 @@ from typing import Any
 
 from distributed import WorkerPlugin
 
-from planner.sweeps.cluster import forget, know
+from planner.sweeps.cluster import Versions, forget, know
 from planner.sweeps.question import Answer
 
 
@@ -19,16 +19,16 @@ class Sharing(WorkerPlugin):  # type: ignore[misc]  # Any: not looked at
         Hash of what is shared.
     answer
         What answers, with all that is shared.
+    versions
+        Of the client: a worker of others refuses.
     """
 
-    idempotent = True
-
-    def __init__(self, digest: str, answer: Answer) -> None:
-        self.digest, self.answer = digest, answer
+    def __init__(self, digest: str, answer: Answer, versions: Versions) -> None:
+        self.digest, self.answer, self.versions = digest, answer, versions
 
     def setup(self, worker: Any) -> None:
         """A worker begins."""
-        know(self.digest, self.answer)
+        know(self.digest, self.answer, self.versions)
 
     def teardown(self, worker: Any) -> None:
         """The sweep is over."""

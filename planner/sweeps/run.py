@@ -104,8 +104,11 @@ class Asker:
 
     def quietly(self, questions: Sequence[Question]) -> list[Row]:
         """The same, without telling how far it is."""
-        self.tell = None
-        return self.rows(questions)
+        tell, self.tell = self.tell, None
+        try:
+            return self.rows(questions)
+        finally:
+            self.tell = tell
 
     def _until_over(self, waiting: Iterable[Asked]) -> Iterator[Asked]:
         for one in waiting:
