@@ -8,9 +8,12 @@ second time its row says so. When the scheduler goes, the sweep ends, with all t
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -35,6 +38,8 @@ EXTRA = "the scheduler of a cluster is spoken to by dask and distributed, which 
 HOW = "pip install 'llm-capacity-planner[cluster]'; --workers N needs nothing"
 SAME = "install the same versions on both sides, best from one image or one lock file"
 SHARED_AGAIN = 3  # times that a question finds a worker which does not know what questions share
+TAKEN_AGAIN = 20  # times that a question is asked whose answer went with a worker
+TAKEN = (asyncio.CancelledError, concurrent.futures.CancelledError, OSError)  # a task was given up, or nobody is there
 WINDOW_S = 5.0  # after which it is looked how many workers there are
 PACKAGES = ["numpy", "scipy", "pulp", "highspy", "distributed"]
 _VERSION = "planner:__version__"
@@ -114,6 +119,8 @@ class _Cluster:
     def __call__(self, questions: Iterable[Asked]) -> Iterator[tuple[int, Answered]]:
         waiting, ready = iter(questions), queue.SimpleQueue[Any]()
         flying: dict[Any, tuple[Asked, int]] = {}
+        taken: Counter[int] = Counter()
+        suspects: list[Asked] = []
         idle_s, window, looked_s = 0.0, self._window(), time.monotonic()
 
         def begin(asked: Asked, times: int) -> None:
@@ -125,8 +132,10 @@ class _Cluster:
             future.add_done_callback(ready.put)
 
         while True:
-            while len(flying) < window and (asked := next(waiting, None)) is not None:
+            while not suspects and len(flying) < window and (asked := next(waiting, None)) is not None:
                 begin(asked, 1)
+            if suspects and not flying:  # whose worker died: alone, so that nobody else's question is blamed
+                begin(suspects.pop(), 2)
             if not flying:
                 return
             if time.monotonic() - looked_s > WINDOW_S:  # workers come and go
@@ -138,14 +147,22 @@ class _Cluster:
                 continue
             idle_s = 0.0
             asked, times = flying.pop(future)
-            if future.status == "finished":
-                yield asked[0], future.result()
+            try:
+                answer, error = _came_of(future)
+            except TAKEN:  # a worker died with the answer, or nobody is there any more
+                taken[asked[0]] += 1
+                if taken[asked[0]] > TAKEN_AGAIN or self._client.status != "running":
+                    raise _gone() from None
+                begin(asked, times)
                 continue
-            again = self._failed(future, times)
-            if again is None:
+            if error is not None and _killed(error) and times == 1:
+                suspects.append(asked)
+                continue
+            found = answer if error is None else self._failed(error, times)
+            if found is None:
                 begin(asked, times + 1)
             else:
-                yield asked[0], again
+                yield asked[0], found
 
     def _window(self) -> int:
         """Questions in flight: enough for every thread there is."""
@@ -171,14 +188,10 @@ class _Cluster:
             raise _no_workers(paused=len(workers))
         return idle_s
 
-    def _failed(self, future: Any, times: int) -> Answered | None:
+    def _failed(self, error: Exception, times: int) -> Answered | None:
         """The row of a task that failed; None: it is to be asked once more."""
-        if future.status in ("cancelled", "lost"):
-            raise _gone()
-        error = future.exception()
-        if type(error).__name__ == "KilledWorker":
-            deaths = times * (getattr(error, "allowed_failures", 0) + 1)
-            return None if deaths < 2 else Answered(row=lost("worker-died", KILLER, KILLER_HINT))
+        if _killed(error):
+            return Answered(row=lost("worker-died", KILLER, KILLER_HINT))
         if isinstance(error, LookupError) and times <= SHARED_AGAIN:
             self._share()  # a sweep of the same questions, which had sent the same, is over
             return None
@@ -187,6 +200,22 @@ class _Cluster:
         if isinstance(error, MemoryError):
             return Answered(row=lost("out-of-memory", "a worker had not enough memory", KILLER_HINT))
         raise _unable(error)
+
+
+def _came_of(future: Any) -> tuple[Answered | None, Exception | None]:
+    """What a task answered, or why it did not."""
+    try:
+        error: Exception | None = future.exception() if future.status == "error" else None
+        return (future.result(), None) if error is None else (None, error)
+    except TAKEN:
+        raise
+    except Exception as late:  # what had answered died with the answer, and then who was asked again
+        return None, late
+
+
+def _killed(error: Exception) -> bool:
+    """Whether a worker died of a task, or of another that it had beside it."""
+    return type(error).__name__ == "KilledWorker"
 
 
 class VersionsDifferError(Exception):
