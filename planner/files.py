@@ -25,6 +25,9 @@ from planner.errors import InputError, OutputError, Place, PlanError, Problem
 StrPath = str | os.PathLike[str]
 
 DEFAULT_LIMIT_BYTES = 64_000_000
+MOST_LINE_BYTES = 1_000_000  # of a file of lines
+_LINE_BYTES = 4096  # read at once where one line is looked for
+_CHUNK_BYTES = 1 << 20
 LOCK_WAIT_S = 5.0  # for a file that another run holds
 _HOUSE = Path(__file__).parent
 _COUNTER = itertools.count()
@@ -210,21 +213,14 @@ def write_bytes(path: StrPath, data: bytes) -> None:
 
 
 class LineFile:
-    """A text file that grows by whole lines, each forced to disk; one process at a time.
+    """A text file that grows by whole lines, each forced to disk; one process at a time; of any size.
 
-    A last line without its end is what a killed writer left: it is cut off. `lines` are those that
-    were there. A file that another run holds is waited for a little, then `OutputError`; one that does
-    not begin as ours do is not touched: `InputError`.
+    A last line without its end is what a killed writer left: it is cut off, and nothing else ever is. A file that
+    another run holds is waited for a little, then `OutputError`; one that does not begin as ours do is not touched:
+    `InputError`.
     """
 
-    def __init__(
-        self,
-        path: StrPath,
-        *,
-        begins: str = "",
-        wait_s: float = LOCK_WAIT_S,
-        limit_bytes: int = DEFAULT_LIMIT_BYTES,
-    ) -> None:
+    def __init__(self, path: StrPath, *, begins: str = "", wait_s: float = LOCK_WAIT_S) -> None:
         self.name = os.fspath(path)
         try:
             Path(self.name).parent.mkdir(parents=True, exist_ok=True)
@@ -232,16 +228,17 @@ class LineFile:
             self._handle = os.open(self.name, flags, 0o666)
         except OSError as error:
             raise _unwritable(self.name, error) from None
+        except ValueError:  # NUL in the name
+            raise OutputError.of("not-written", f"{self.name!r} is no file name", hint="choose another") from None
         try:
             _demand_regular(os.fstat(self._handle), self.name)
             _lock(self._handle, self.name, wait_s)
-            data = os.pread(self._handle, limit_bytes, 0)
-            if data[: len(begins)] != begins.encode()[: len(data)]:
+            first, size = os.pread(self._handle, len(begins.encode()), 0), os.fstat(self._handle).st_size
+            if first != begins.encode()[: len(first)]:
                 raise _refuse("not-a-journal", f"{self.name} is something else", self.name, "name another file")
-            whole = data[: data.rfind(b"\n") + 1]
-            if len(whole) < os.fstat(self._handle).st_size:
-                os.ftruncate(self._handle, len(whole))
-            self.lines = whole.decode("utf-8", "replace").split("\n")[:-1]
+            self._end = self._there = _end_of_lines(self._handle, size)
+            if self._end < size:
+                os.ftruncate(self._handle, self._end)
             _force_folder(Path(self.name).parent)
         except OSError as error:
             os.close(self._handle)
@@ -250,15 +247,66 @@ class LineFile:
             os.close(self._handle)
             raise
 
-    def append(self, line: str) -> None:
-        """Add one line; it is on the disk when this returns."""
+    @property
+    def lines(self) -> list[str]:
+        """Whole lines that were there when it was opened."""
+        return [line for _, line in self.places()]
+
+    def places(self) -> Iterator[tuple[int, str]]:
+        """The same one after the other, each with its place; one that is longer than any of ours is told as empty."""
+        rest, place = b"", 0
+        while (at := place + len(rest)) < self._there:
+            data = rest + self._read(at, min(_CHUNK_BYTES, self._there - at))
+            *whole, rest = data.split(b"\n")
+            for line in whole:
+                yield place, line.decode("utf-8", "replace") if len(line) <= MOST_LINE_BYTES else ""
+                place += len(line) + 1
+            if len(rest) > MOST_LINE_BYTES:
+                yield place, ""
+                place, rest = self._after(place + len(rest)), b""
+
+    def line_at(self, place: int) -> str:
+        """The line that begins at a place."""
+        data, newline = b"", b""
+        while not newline and len(data) <= MOST_LINE_BYTES and place + len(data) < self._end:
+            more, newline, _ = self._read(place + len(data), _LINE_BYTES).partition(b"\n")
+            data += more
+        return data.decode("utf-8", "replace")
+
+    def _read(self, place: int, count: int) -> bytes:
+        try:
+            data = os.pread(self._handle, count, place)
+        except OSError as error:
+            raise _unreadable(self.name, error) from None
+        if not data:  # shorter than it was: somebody else cuts it, whatever the lock says
+            raise _refuse("file-changed", f"{self.name} was changed while it was read", self.name, "run it again")
+        return data
+
+    def _after(self, place: int) -> int:
+        """Where the line ends in which a place lies."""
+        while place < self._there:
+            data = self._read(place, min(_CHUNK_BYTES, self._there - place))
+            if (found := data.find(b"\n")) >= 0:
+                return place + found + 1
+            place += len(data)
+        return place
+
+    def append(self, line: str) -> int:
+        """Add one line, which is on the disk when this returns; its place. Of one that does not fit nothing stays."""
+        place = self._end
         try:
             data = memoryview(line.replace("\n", " ").encode("utf-8") + b"\n")
+            count = len(data)
             while data:
                 data = data[os.write(self._handle, data) :]
             os.fsync(self._handle)
         except OSError as error:
-            raise _unwritable(self.name, error) from None
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._handle, place)
+            hint = "make room, or name a file elsewhere: the lines that are there stay, and it goes on from them"
+            raise _unwritable(self.name, error, hint) from None
+        self._end = place + count
+        return place
 
     def close(self) -> None:
         """Let others have it."""
@@ -269,6 +317,17 @@ class LineFile:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _end_of_lines(handle: int, size: int) -> int:
+    """Where the last whole line ends, looked for from the end."""
+    end = size
+    while end > 0:
+        begin = max(end - _CHUNK_BYTES, 0)
+        if (found := os.pread(handle, end - begin, begin).rfind(b"\n")) >= 0:
+            return begin + found + 1
+        end = begin
+    return 0
 
 
 def _lock(handle: int, name: str, wait_s: float) -> None:
@@ -394,12 +453,12 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _unwritable(name: str, error: OSError) -> OutputError:
+def _unwritable(name: str, error: OSError, hint: str = "choose another place with --out") -> OutputError:
     reason = error.strerror or type(error).__name__
     problem = Problem(
         reference="not-written",
         message=f"{name} could not be written: {reason}",
         places=(Place(file=name),),
-        hint="choose another place with --out",
+        hint=hint,
     )
     return OutputError(problem)

@@ -10,5 +10,6 @@ from planner.answers.plan import Plan
 from planner.answers.report import Report
 from planner.answers.reserve import Reserve
 from planner.answers.rows import Rows
+from planner.answers.sweep import Sweep
 
-__all__ = ["Comparison", "Explanation", "Frontier", "Plan", "Report", "Reserve", "Rows"]
+__all__ = ["Comparison", "Explanation", "Frontier", "Plan", "Report", "Reserve", "Rows", "Sweep"]

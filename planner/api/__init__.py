@@ -6,7 +6,7 @@ checking.py verifies; frontiers.py sweeps a limit; taking.py reads what is given
 
 from __future__ import annotations
 
-from planner.answers import Comparison, Frontier, Plan, Reserve, Rows
+from planner.answers import Comparison, Frontier, Plan, Reserve, Rows, Sweep
 from planner.api.asking import break_even, marginal_values, repairs, why_not
 from planner.api.checking import verify
 from planner.api.comparing import compare, side_of, side_of_plan
@@ -22,10 +22,12 @@ from planner.api.schemas import (
     plan_schema,
     report_schema,
     reserve_schema,
+    sweep_schema,
     validation_schema,
 )
 from planner.api.sessions import Session, enumerate_candidates
 from planner.api.solving import best_decisions, candidates_table, near_optimal, session, solve
+from planner.api.sweeping import grid, sweep
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of
 from planner.candidates.search import Candidates
 from planner.catalog.load import load_catalog
@@ -35,19 +37,24 @@ from planner.plan.references import load_model
 from planner.scenario.load import load_scenario
 from planner.scenario.schema import Scenario
 from planner.scenario.shipped import shipped_scenarios
+from planner.sweeps.axes import Grid
+from planner.sweeps.question import Question
 
 __all__ = [
     "Candidates",
     "Catalog",
     "Comparison",
     "Frontier",
+    "Grid",
     "Plan",
     "PlanLike",
+    "Question",
     "Reserve",
     "Rows",
     "Scenario",
     "ScenarioLike",
     "Session",
+    "Sweep",
     "best_decisions",
     "break_even",
     "candidates_table",
@@ -59,6 +66,7 @@ __all__ = [
     "export_plan",
     "frontier",
     "frontier_schema",
+    "grid",
     "load_catalog",
     "load_model",
     "load_scenario",
@@ -77,6 +85,8 @@ __all__ = [
     "side_of",
     "side_of_plan",
     "solve",
+    "sweep",
+    "sweep_schema",
     "tradeoffs",
     "validation_schema",
     "verify",

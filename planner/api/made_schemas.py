@@ -7,6 +7,7 @@ from planner.plan.frontier.model import FrontierDocument
 from planner.plan.jsonschema import Schema, document_schema, plan_json_schema
 from planner.plan.reserve.model import ReserveDocument
 from planner.report.model import ReportDocument
+from planner.sweeps.model import SweepDocument
 from planner.validate.model import ValidationDocument
 
 TITLES = {
@@ -14,6 +15,7 @@ TITLES = {
     "compare": (CompareDocument, "plan/compare/v1", "Comparison of plan compare: plans held against the first"),
     "report": (ReportDocument, "plan/report/v1", "A plan, its budget, and where every figure is from"),
     "reserve": (ReserveDocument, "plan/reserve/v1", "Commitments: where they break even, and what plan reserve takes"),
+    "sweep": (SweepDocument, "plan/sweep/v1", "Sweep of plan sweep: many questions, and where the decision turns"),
     "validation": (ValidationDocument, "plan/validation/v1", "Predictions held against measurements, by plan validate"),
 }
 

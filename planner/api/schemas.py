@@ -16,6 +16,7 @@ FILES = {
     "compare": "plan/compare/compare.schema.json",
     "report": "report/report.schema.json",
     "reserve": "plan/reserve/reserve.schema.json",
+    "sweep": "sweeps/sweep.schema.json",
     "validation": "validate/validation.schema.json",
 }
 
@@ -43,6 +44,11 @@ def reserve_schema() -> Schema:
 def report_schema() -> Schema:
     """JSON Schema of the report document."""
     return shipped("report")
+
+
+def sweep_schema() -> Schema:
+    """JSON Schema of the document of `plan sweep`."""
+    return shipped("sweep")
 
 
 def validation_schema() -> Schema:

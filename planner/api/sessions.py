@@ -181,12 +181,32 @@ class Session:
 
     def on(self, scenario: Scenario) -> Session:
         """A session of another scenario in the same way; what it has in common with this one is taken from here."""
-        self._begin(lists=True)
         own = self.scenario.hardware.catalog
         catalog = self.catalog if scenario.hardware.catalog == own else catalog_of(scenario)
-        listed = self._listed(scenario, 1, catalog, known=self.candidates)
+        return self.beside(scenario, catalog)
+
+    def beside(
+        self, scenario: Scenario, catalog: Catalog, *, known: Session | None = None, seed: int | None = None
+    ) -> Session:
+        """A session of another scenario and catalog, asked in the same way.
+
+        Parameters
+        ----------
+        known
+            What the scenario has in common with this session is taken from there; default: from this one.
+        seed
+            Of the solver; default: the same.
+        """
+        self._begin(lists=True)
+        listed = self._listed(scenario, 1, catalog, known=(known or self).candidates)
         asked: dict[str, Any] = {**self.options, "time_limit_s": self._time_limit, "tie_tolerance": self.tie_tolerance}
+        asked["seed"] = self.options["seed"] if seed is None else seed
         return Session(scenario, catalog, allow_suspect=self.allow_suspect, candidates=listed, **asked)
+
+    @property
+    def time_limit_s(self) -> float | Deadline | None:
+        """Of each call, as it was given; a deadline is one of all calls together."""
+        return self._time_limit
 
     def solve(
         self,

@@ -53,7 +53,7 @@ class Around:
 
     def same_for(self, workload: Workload, before: Around) -> bool:
         """Whether a workload of its own finds the same ways here as there; False also where that is not known."""
-        if self.catalog is not before.catalog or self.pools != before.pools or _said(self) != _said(before):
+        if self.catalog is not before.catalog or self.pools != before.pools or said_of(self) != said_of(before):
             return False
         if self.more_mixes.get(workload.name) != before.more_mixes.get(workload.name):
             return False
@@ -62,7 +62,7 @@ class Around:
         return True
 
 
-def _said(around: Around) -> tuple[object, ...]:
+def said_of(around: Around) -> tuple[object, ...]:
     """What a search reads of the scenario as a whole: all but its budget, which is a limit of the program alone."""
     scenario = around.scenario
     return (

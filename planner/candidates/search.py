@@ -19,6 +19,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, Window, joint_rows
 from planner.candidates.machines import carbon_mg_per_hour
 from planner.candidates.mixed_space import MixSpace
+from planner.candidates.other_prices import at_other_prices
 from planner.candidates.patience import Patience, Spent, endless
 from planner.candidates.plainer import Plainer
 from planner.candidates.program import Program, Row, Task, restrict
@@ -196,8 +197,10 @@ def enumerate_candidates(
         before = known.ways.get(workload.name) if known and workload.name not in known.cut else None
         if before is not None and before.answers(workload, arch, around):
             ways[workload.name] = before.asked_by(workload, around)
-        else:
-            ways[workload.name] = evaluated(workload, arch, around, catalog, patience)
+            continue
+        known_at = before if before is not None and before.arch == arch else None
+        repriced = at_other_prices(known_at, workload, around, catalog) if known_at is not None else None
+        ways[workload.name] = repriced or evaluated(workload, arch, around, catalog, patience)
     if (again := patience.again()) is not None:
         for workload in [one for one in scenario.workloads if one.name in patience.cut]:
             ways[workload.name] = evaluated(workload, ways[workload.name].arch, around, catalog, again)

@@ -28,6 +28,7 @@ LEVELS = [
     {"validate"},
     {"calibrate"},
     {"reading"},
+    {"sweeps"},
     {"report", "export"},
     {"answers"},
     {"api"},

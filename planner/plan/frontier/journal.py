@@ -29,7 +29,7 @@ class Lines(Protocol):
     def lines(self) -> list[str]:
         """Whole lines that were there when it was opened."""
 
-    def append(self, line: str) -> None:
+    def append(self, line: str) -> object:
         """Add a line and force it to disk."""
 
 

@@ -1,0 +1,197 @@
+"""`plan sweep`: one scenario asked many things."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from planner.cli import complete, options
+from planner.cli.frame import Frame, command, usage
+from planner.cli.quantities import deadline_of, share_of
+
+if TYPE_CHECKING:
+    from planner.sweeps.run import Progress
+
+TOLD_EVERY_S = 0.5
+
+
+class SweepForm(StrEnum):
+    """Output formats of a sweep."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    md = "md"
+    html = "html"
+    parquet = "parquet"
+
+
+def sweep(
+    frame: Frame,
+    scenario: options.ScenarioFile = None,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--over",
+            metavar="KEY=VALUES",
+            help="KEY=a,b,c, KEY=low..high/N or price:h100-*=-30%..+30%; also case, catalog, prices, seed; repeatable.",
+            autocompletion=complete.settings,
+        ),
+    ] = None,
+    borders: Annotated[
+        int, typer.Option("--borders", min=0, max=20, help="Halve intervals where the decision turns so many times.")
+    ] = 0,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=1024, help="Processes of this machine that answer.")
+    ] = 1,
+    scheduler: Annotated[
+        str | None,
+        typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler whose workers answer: tcp://HOST:8786."),
+    ] = None,
+    tls: Annotated[
+        str | None,
+        typer.Option("--tls", metavar="CA,CERT,KEY", help="Files for a scheduler at tls://: Dask's own three."),
+    ] = None,
+    plans: Annotated[
+        str | None, typer.Option("--plans", metavar="DIR", help="Keep each plan there, named by its hash.")
+    ] = None,
+    output: Annotated[SweepForm, typer.Option("--output", "-o", help="Output format.")] = SweepForm.table,
+    out: options.OutFile = None,
+    journal: Annotated[
+        str | None, typer.Option("--journal", metavar="FILE", help="Default: .plan/NAME.sweep.jsonl.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--no-journal", help="Neither read nor keep answers.")] = False,
+    settings: options.Settings = None,
+    case: options.Case = None,
+    hardware: options.HardwareFolder = None,
+    prices: options.Prices = None,
+    price: options.Price = None,
+    allow_suspect: options.AllowSuspect = False,
+    solver: options.SolverName = options.Solver.highs,
+    gap: options.Gap = "0",
+    tie_tolerance: options.TieTolerance = "0.0001%",
+    time_limit: options.TimeLimit = None,
+    threads: options.Threads = 1,
+    seed: options.Seed = 0,
+) -> None:
+    """Solve a scenario at many values of anything: prices, demands, deadlines, cases, catalogs; each is proven."""
+    from planner.cli.find import load
+
+    if output is SweepForm.parquet and out in (None, "-"):
+        raise usage("missing-option", "a parquet file is no text", "add --out FILE")
+    if journal is not None and fresh:
+        raise usage("not-together", "--journal and --no-journal", "leave one out")
+    deadline = deadline_of(time_limit)
+    question, catalog = load(
+        scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame
+    )
+    from planner import api
+
+    grid = api.grid(*(over or ()))
+    asked: dict[str, Any] = {
+        "solver": solver.value,
+        "gap": share_of(gap),
+        "threads": options.within_cores(frame, threads),
+    }
+    asked["tie_tolerance"] = share_of(tie_tolerance, "--tie-tolerance")
+    held = api.session(question, catalog, allow_suspect=allow_suspect, seed=seed, **asked)
+    kept = None if fresh else journal or journal_of(question.name, question.case)
+    started = time.monotonic()
+    with _telling(frame) as tell:
+        found = api.sweep(
+            held,
+            grid,
+            scheduler,
+            workers=workers,
+            journal=kept,
+            plans=plans,
+            borders=borders,
+            security=_security(tls),
+            tell=tell,
+            hear=lambda link: frame.say(f"dashboard of the scheduler: {link}"),
+            over=None if deadline is None else deadline.passed,
+        )
+    if found.broken:
+        frame.say(f"{found.broken:,} lines of {kept} did not hold and were not used: what they held was answered again")
+    _show(frame, found, output, out, elapsed_s=time.monotonic() - started, journal=kept or "")
+    raise typer.Exit(found.exit_code)
+
+
+def _show(frame: Frame, found: Any, output: SweepForm, out: str | None, **shown: Any) -> None:
+    if output is SweepForm.parquet:
+        from planner import files
+        from planner.report.sweep import parquet_bytes
+
+        assert out is not None
+        try:
+            data = parquet_bytes(found.document)
+        except ImportError:
+            hint = "pip install pyarrow; or take -o csv. The answers are in the journal"
+            raise usage("missing-library", "no library here writes parquet files", hint) from None
+        files.write_bytes(out, data)
+        frame.say(f"wrote {out}")
+        return
+    from planner.report.sweep import render_sweep
+
+    full = frame.verbose > 0
+    frame.emit(render_sweep(found.document, output.value, full=full, **shown, **frame.view(out)), out)
+
+
+@contextmanager
+def _telling(frame: Frame) -> Iterator[Callable[[Progress], None] | None]:
+    """How far a sweep is, on one line of stderr: on a terminal only."""
+    if frame.quiet or frame.no_progress or not sys.stderr.isatty():
+        yield None
+        return
+    told, width = [0.0], [0]
+
+    def tell(progress: Progress) -> None:
+        now = time.monotonic()
+        if now - told[0] < TOLD_EVERY_S:
+            return
+        told[0], text = now, str(progress)
+        width[0] = max(width[0], len(text))
+        sys.stderr.write("\r" + text.ljust(width[0]))
+        sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
+        if width[0]:
+            sys.stderr.write("\r" + " " * width[0] + "\r")
+            sys.stderr.flush()
+
+
+def _security(tls: str | None) -> Any:
+    """What Dask wants for an encrypted connection, from the names of three files."""
+    if tls is None:
+        return None
+    parts = [part.strip() for part in tls.split(",")]
+    if len(parts) != 3 or not all(parts):
+        raise usage("bad-value", f"--tls {tls[:80]}", "write three files: ca.pem,cert.pem,key.pem")
+    from planner.sweeps.cluster import security_of
+
+    return security_of(*parts)
+
+
+def journal_of(name: str, case: str | None) -> str:
+    """Where the answers of a scenario are kept."""
+    from planner.report.escape import file_stem
+
+    stem = ".".join(file_stem(part) for part in (name, case) if part)
+    return f".plan/{stem}.sweep.jsonl"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    examples = (
+        "plan sweep scenarios/gpt2-xl.yaml --over training.gpt2-xl.deadline=20d..80d/4",
+        "plan sweep scenarios/llama.yaml --over serving.assistant.qpm=300,600 --over price:h100-*=-10%,+10% -o csv",
+    )
+    command(app, "sweep", examples=examples)(sweep)

@@ -1,0 +1,177 @@
+"""A sweep in every output format."""
+
+from __future__ import annotations
+
+from planner import units
+from planner.report import csv, json, markdown, text
+from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
+from planner.sweeps.borders import Border, Side
+from planner.sweeps.document import flat_rows
+from planner.sweeps.model import Asked, Point, SweepDocument
+
+MOST_ROWS = 200  # of a table for people
+MOST_WHY = 10  # sentences about questions without an answer
+
+
+def render_sweep(
+    document: SweepDocument,
+    form: str,
+    *,
+    width: int = 100,
+    colour: bool = False,
+    full: bool = False,
+    elapsed_s: float | None = None,
+    journal: str = "",
+) -> str:
+    """A sweep document as table, json, csv, md or html.
+
+    Parameters
+    ----------
+    full
+        Every row in the table, not just the first ones.
+    journal
+        Where answers are kept for another run; told in the table.
+    """
+    if form == "json":
+        return json.render(document)
+    if form == "csv":
+        rows = flat_rows(document)
+        return csv.render(rows, list(dict.fromkeys(key for row in rows for key in row)))
+    if form == "html":
+        from planner.report.sweep_html import render_sweep_page
+
+        return render_sweep_page(document)
+    blocks = sweep_blocks(document, full=full, elapsed_s=elapsed_s)
+    if form == "md":
+        return markdown.draw(blocks)
+    if journal:
+        blocks.append(Lines(lines=(f" Answers are kept in {journal}: a run that was stopped goes on from there",)))
+    return text.draw(blocks, width=width, style=text.Style(colour))
+
+
+def parquet_bytes(document: SweepDocument) -> bytes:
+    """The rows as a parquet file.
+
+    Raises
+    ------
+    ImportError
+        No library that writes such files is installed.
+    """
+    import io
+
+    import pandas as pd
+
+    into = io.BytesIO()
+    pd.DataFrame(flat_rows(document)).to_parquet(into, index=False)
+    return into.getvalue()
+
+
+def sweep_blocks(document: SweepDocument, *, full: bool = False, elapsed_s: float | None = None) -> list[Block]:
+    """What a sweep found, most important first."""
+    return [
+        _title(document),
+        _headline(document, elapsed_s),
+        _grid(document, full),
+        *_borders(document),
+        _why(document),
+    ]
+
+
+def _title(document: SweepDocument) -> Block:
+    name = document["name"] + (f" (case {document['case']})" if document["case"] else "")
+    title = f"{name} · {document['title']}" if document["title"] else name
+    catalog = document["provenance"]["catalog"]
+    return Lines(
+        lines=(title, f"catalog {catalog['name']} {catalog['as_of']} (sha256 {catalog['sha256'][:8]}…)"),
+        strong_first=True,
+    )
+
+
+def _headline(document: SweepDocument, elapsed_s: float | None) -> Block:
+    counted = document["counted"]
+    parts = [f"{counted['questions']:,} questions", f"{counted['plans']:,} plans"]
+    if counted["infeasible"]:
+        parts.append(f"{counted['infeasible']:,} proven impossible")
+    if counted["without_answer"]:
+        parts.append(f"{counted['without_answer']:,} without an answer")
+    decisions = {point["decision"] for point in document["points"] if point["decision"]}
+    right = (f"{len(decisions):,} decision{'s' if len(decisions) != 1 else ''}",) if decisions else ()
+    seconds = f" ({elapsed_s:.1f} s)" if elapsed_s is not None else ""
+    tone = {"optimal": "good", "feasible": "fair"}.get(document["status"], "bad")
+    return Headline(word="SWEEP", text=" · ".join(parts) + seconds, right=right, tone=tone)
+
+
+def _grid(document: SweepDocument, full: bool) -> Block:
+    points = document["points"]
+    shown = points if full else points[:MOST_ROWS]
+    heads = [axis["name"] for axis in document["axes"]] or ["Question"]
+    rows = [
+        [*(point["values"] if document["axes"] else [question_words(point["question"])]), *_cells(point)]
+        for point in shown
+    ]
+    notes: tuple[str, ...] = ()
+    if len(shown) < len(points):
+        notes = (f"the first {len(shown):,} of {len(points):,} rows: -v, -o csv and -o json have all",)
+    return Grid(columns=columns(*heads, ">Cost", ">Devices", ">Finish", "Decision"), rows=rows, notes=notes)
+
+
+def _cells(point: Point) -> list[str]:
+    finish, problem = point["finish_hours"], point["problem"]
+    return [
+        money(point["cost_microusd"]),
+        "–" if point["devices"] is None else f"{point['devices']:,}",
+        "–" if finish is None else units.format_duration(finish * 3600),
+        point["decision"] or (problem["reference"] if problem else point["status"]),
+    ]
+
+
+def question_words(question: Asked) -> str:
+    """A question without axes in one line."""
+    parts = [*question["settings"], *question["prices"]]
+    parts += [f"{name}={question[name]}" for name in ("case", "catalog", "until") if question[name]]
+    if question["seed"] is not None:
+        parts.append(f"seed={question['seed']}")
+    return ", ".join(parts) or "as it is"
+
+
+def money(microusd: int | None) -> str:
+    """Money, or a dash."""
+    return "–" if microusd is None else units.format_money(microusd)
+
+
+def _borders(document: SweepDocument) -> list[Block]:
+    borders = document["borders"]
+    if not borders:
+        return []
+    rows = [
+        [border["axis"], fixed_words(border), _side(border["low"]), _side(border["high"])]
+        for border in borders[:MOST_ROWS]
+    ]
+    notes = ["both sides of each are solved and proven"]
+    if len(borders) > MOST_ROWS:
+        notes.append(f"the first {MOST_ROWS:,} of {len(borders):,}: -o json has all")
+    return [Grid(columns=columns("Axis", "At", "Up to", "From"), rows=rows, title="Borders", notes=tuple(notes))]
+
+
+def fixed_words(border: Border) -> str:
+    """Where on the other axes a border lies."""
+    return ", ".join(f"{name} {value}" for name, value in border["fixed"].items()) or "–"
+
+
+def _side(side: Side) -> str:
+    return f"{side['value']}: {side['decision']}"
+
+
+def _why(document: SweepDocument) -> Block:
+    said: dict[str, int] = {}
+    for point in document["points"]:
+        if point["problem"] is not None:
+            problem = point["problem"]
+            line = f"{problem['reference']}: {problem['message']}" + (
+                f" ({problem['hint']})" if problem["hint"] else ""
+            )
+            said[line] = said.get(line, 0) + 1
+    lines = [f"{count:,} × {line}" for line, count in list(said.items())[:MOST_WHY]]
+    if len(said) > MOST_WHY:
+        lines.append(f"{len(said) - MOST_WHY:,} other reasons: each row has its own")
+    return Items(title="Without an answer", items=tuple(lines), tone="fair")

@@ -1,0 +1,107 @@
+"""A sweep as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from planner import __version__
+from planner.catalog.model import Catalog
+from planner.plan.document import digest_of
+from planner.plan.model.plan import CatalogUsed, Status
+from planner.scenario.schema import Scenario
+from planner.sweeps.axes import Axis
+from planner.sweeps.borders import Border, is_answer
+from planner.sweeps.model import Asked, Point, SweepDocument
+from planner.sweeps.question import Question, Row
+
+
+def sweep_document(
+    scenario: Scenario,
+    catalog: Catalog,
+    axes: Sequence[Axis],
+    asked: Sequence[tuple[Question, tuple[str, ...], Row]],
+    borders: list[Border],
+    *,
+    halvings: int,
+    options: dict[str, object],
+) -> SweepDocument:
+    """The document; it is the same wherever the rows come from.
+
+    Parameters
+    ----------
+    asked
+        Questions in their order, their values on the axes, and what came of them.
+    """
+    rows = [row for _, _, row in asked]
+    used = CatalogUsed(name=catalog.name, as_of=catalog.as_of, sha256=catalog.digest)
+    if catalog.own_prices:
+        used["own_prices"] = list(catalog.own_prices)
+    document: SweepDocument = {
+        "schema": "plan/sweep/v1",
+        "status": _status(rows),
+        "name": scenario.name,
+        "title": scenario.title or "",
+        "axes": [{"name": axis.name, "values": list(axis.texts)} for axis in axes],
+        "points": [
+            cast("Point", {"values": list(values), "question": cast("Asked", question.told()), **row})
+            for question, values, row in asked
+        ],
+        "borders": borders,
+        "halvings": halvings,
+        "counted": {
+            "questions": len(rows),
+            "plans": sum(row["cost_microusd"] is not None for row in rows),
+            "infeasible": sum(row["status"] == "infeasible" for row in rows),
+            "without_answer": sum(row["cost_microusd"] is None and row["status"] != "infeasible" for row in rows),
+        },
+        "currency": "USD",
+        "provenance": {"planner": __version__, "catalog": used, "options": options},
+        "scenario": scenario.resolved,
+        "scenario_file": scenario.file,
+        "case": scenario.case,
+        "sha256": "",
+    }
+    document["sha256"] = digest_of(document)
+    return document
+
+
+def _status(rows: Sequence[Row]) -> Status:
+    """Optimal: each question has its proven answer; feasible: some have; infeasible: there is a plan to none."""
+    answers = [is_answer(row) for row in rows]
+    if any(row["cost_microusd"] is not None for row in rows):
+        return "optimal" if all(answers) else "feasible"
+    if all(answers):
+        return "infeasible"
+    return "stopped"
+
+
+def flat_rows(document: SweepDocument) -> list[dict[str, Any]]:
+    """One row a question without anything nested, the axes first."""
+    names = [axis["name"] for axis in document["axes"]]
+    return [
+        {
+            **dict(zip(names, point["values"])),
+            **({} if names else _told(point["question"])),
+            **{name: point[name] for name in _FLAT},  # type: ignore[literal-required]
+            "problem": _why(point),
+        }
+        for point in document["points"]
+    ]
+
+
+_FLAT = (
+    "status", "cost_microusd", "cost_usd", "bound_usd", "devices", "finish_hours", "decision", "plan_sha256",
+)  # fmt: skip
+
+
+def _told(question: Asked) -> dict[str, Any]:
+    return {
+        "settings": " ".join(question["settings"]), "prices": " ".join(question["prices"]), "case": question["case"],
+        "catalog": question["catalog"], "until": question["until"], "seed": question["seed"],
+    }  # fmt: skip
+
+
+def _why(point: Point) -> str:
+    problem = point["problem"]
+    return "" if problem is None else f"{problem['reference']}: {problem['message']}"
