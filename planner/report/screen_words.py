@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,41 @@ SHIPPED = "shipped:"
 _FEW = 3
 _AXES = {"dp": "data", "tp": "tensor", "pp": "pipeline", "vpp": "virtual stages", "cp": "context", "ep": "expert"}
 _LATENCIES = {"ttft": "first token", "tpot": "a token", "e2e": "whole answer"}
+
+
+_NAMED = """
+    Ada Arc Ascend Cerebras Dual Gaudi Groq Inferentia Jetson Max Orin Pro Quadro Radeon Rubin Ryzen Server Spark Super
+    Ti Trainium Ultra PCIe AI AGX DGX GCD LPU NVL RTX RX SXM TPU WSE2 WSE3 NVL72 3e XTX
+"""
+_SPELLED = {word.lower(): word for word in _NAMED.split()}
+_MODEL = re.compile(r"[a-z]{0,4}[0-9]{1,5}[a-z]{0,2}")  # "h100", "mi300x", "910b"
+_MEMORY = re.compile(r"([0-9]+)gb")
+_SERIES = re.compile(r"(gaudi|inferentia|trainium)([0-9]+)")
+
+
+def device_name(device: str) -> str:
+    """A device as its maker writes it, from its id: "H100 SXM 80 GB"; the id where it does not read like one.
+
+    Examples
+    --------
+    >>> device_name("rtx-4070-ti-super"), device_name("tpu-v5p"), device_name("trainium2"), device_name("our-card")
+    ('RTX 4070 Ti Super', 'TPU v5p', 'Trainium 2', 'our-card')
+    """
+    parts = [_spelled(part, device.startswith("tpu-")) for part in device.split("-")]
+    return " ".join(part for part in parts if part) if all(parts) else device
+
+
+def _spelled(part: str, of_tpu: bool) -> str:
+    """A part of an id; "" where it is no word of a maker."""
+    if memory := _MEMORY.fullmatch(part):
+        return f"{memory[1]} GB"
+    if series := _SERIES.fullmatch(part):
+        return f"{series[1].capitalize()} {series[2]}"
+    if part in _SPELLED:
+        return _SPELLED[part]
+    if _MODEL.fullmatch(part):
+        return part if of_tpu else part.upper()
+    return ""
 
 
 def asking(document: PlanDocument, verb: str = "solve", *more: str) -> str:
@@ -69,17 +105,17 @@ def _verb(row: Allocation) -> str:
 
 
 def hardware_of(row: Allocation) -> str:
-    """ "2 nodes of 8 h100-sxm-80gb", or "5 gh200-96gb" where a node has one."""
+    """ "2 nodes of 8 H100 SXM 80 GB", or "5 GH200 96 GB" where a node has one."""
     size = row["devices_per_shape"]
     return (
-        f"{counted(row['count'], 'node')} of {size} {row['device']}"
+        f"{counted(row['count'], 'node')} of {size} {device_name(row['device'])}"
         if size > 1
-        else f"{row['count']:,} {row['device']}"
+        else f"{row['count']:,} {device_name(row['device'])}"
     )
 
 
 def _many(document: PlanDocument, rows: Sequence[tuple[Workload, Allocation]]) -> str:
-    kinds = list(dict.fromkeys(row["device"] for _, row in rows))
+    kinds = list(dict.fromkeys(device_name(row["device"]) for _, row in rows))
     places = list(dict.fromkeys(row["provider"] for _, row in rows if row["provider"]))
     what = listed(kinds) if len(kinds) <= _FEW else f"{len(kinds)} kinds of devices"
     where = f" at {listed(places) if len(places) <= _FEW else f'{len(places)} providers'}" if places else ""
@@ -94,8 +130,10 @@ def money_line(document: PlanDocument) -> str:
     summary = document["summary"]
     if summary["cost_microusd"] is None:
         return ""
-    return " · ".join(filter(None, (words.money(document, summary["cost_microusd"]) + likely(document, "   likely "),
-                                    *_split(document))))  # fmt: skip
+    total, split = words.money(document, summary["cost_microusd"]), list(_split(document))
+    if split and split[0].startswith(("once", "a month", "for ")):  # of all of it: "$7,264 a month"
+        total = f"{total} {split.pop(0)}"
+    return " · ".join([total + likely(document, "   likely "), *split])
 
 
 def likely(document: PlanDocument, head: str = "likely ", tail: str = "") -> str:
@@ -149,10 +187,12 @@ def cost_of(document: PlanDocument, workload: Workload) -> str:
 
 
 def hardware(workload: Workload) -> str:
-    """What a workload runs on: "2 × 8 h100-sxm-80gb"; of several kinds the first ones."""
+    """What a workload runs on: "2 × 8 H100 SXM 80 GB"; of several kinds the first ones."""
     rows = rows_of(workload)
-    parts = [f"{row['count']:,} × " + f"{row['devices_per_shape']} " * (row["devices_per_shape"] > 1) + row["device"]
-             for row in rows]  # fmt: skip
+    parts = [
+        f"{row['count']:,} × " + f"{row['devices_per_shape']} " * (row["devices_per_shape"] > 1)
+        + device_name(row["device"]) for row in rows
+    ]  # fmt: skip
     return more_of(parts)
 
 
