@@ -22,7 +22,8 @@ pytestmark = pytest.mark.usefixtures("answered_once", "brief")
 COMMANDS = [
     ("init",), ("help",),
     ("solve",), ("explain",), ("report",), ("export",),
-    ("frontier",), ("sweep",), ("reserve",), ("candidates",), ("memory",), ("traffic",), ("read",), ("verify",), ("schema",),
+    ("frontier",), ("sweep",), ("reserve",), ("candidates",), ("memory",), ("traffic",), ("read",), ("verify",),
+    ("schema",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("catalog", "diff"), ("catalog", "freeze"),
     ("compare",), ("scenarios",), ("catalog", "refresh"),
     ("catalog", "import", "skypilot"), ("catalog", "import", "gpuhunt"), ("models", "list"), ("models", "show"),
