@@ -5,10 +5,9 @@ The listed columns of a fleet are replicas of all classes in the traffic's own p
 large one what is left. Here the kinds of replicas that are cheapest at some listed mix stand at every mix of a grid,
 and the cheapest fleet of them is a small program over whole units n_kg,
 
-    min sum c_k n_kg   with   sum R_k v_kg n_kg - s max_kg v_kg  >=  D   for each class,
-                              sum R_k v_kg y_kg = D,   y_kg <= n_kg:
+    min sum c_k n_kg   with   D <= sum R_k v_kg y_kg <= 1.15 D for each class,   y_kg <= n_kg:
 
-what is sent to a replica is its mix, and requests that there are not do not keep the percentiles of others down.
+what is sent to a replica is about its mix, and requests that there are not do not keep the percentiles of others down.
 
 What a replica carries of a mix, v_kg, takes the distribution of its waits, some 20 ms. First all slots are taken to be
 full, which nothing exceeds: where no fleet is cheaper even so, none is. Then rates of a few mixes of each kind are
@@ -23,7 +22,7 @@ Source: column generation, after Gilmore and Gomory, Operations Research 9(6) (1
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -43,15 +42,15 @@ from planner.optimize.highs import Lines
 from planner.optimize.solve import Solution
 
 STEPS = {2: 16, 3: 6, 4: 3}  # parts of a class's share of the traffic on the grid, by number of classes
-STEPS_WITH_SPARES = {2: 8, 3: 4}  # which make the small programs hard
 FEWEST_STEPS = 2
-KINDS, KINDS_WITH_SPARES = 8, 4  # of replicas that are looked at
+KINDS = 8  # of replicas that are looked at
 PER_MIX = 2  # of them the cheapest at each listed mix
 SAVED = 1e-3  # relative, of the cost: less is not looked for
-ROUNDS = 14  # in which what is chosen is rated
+ROUNDS = 30  # in which what is chosen is rated
 NEARBY = 4.0  # power of the distance between two mixes with which their likeness falls
 PROGRAM_NODES = 30  # of one small program, whatever the machine: results hang on no clock
-PROGRAM_GAP = 0.03
+PROGRAM_GAP = 0.005
+COLUMNS = 120  # of one small program, those that are worth most for their cost
 MUCH = 1.15  # times what is asked for of a class: more is no mix that is sent
 MICRO = 1_000_000
 
@@ -85,13 +84,18 @@ def better_mixes(candidates: Candidates, solution: Solution, over: Callable[[], 
 
 
 def _worth_it(question: ServingQuestion, table: ServingTable, task: Task) -> bool:
-    """Whether a fleet has classes that can be told apart, targets, and one load all the time."""
+    """Whether a fleet has classes that can be told apart, targets, one load all the time, and no spares.
+
+    Where a replica may be lost the others would have to serve what it did in mixes of their own: that is not asked.
+    """
     return (
         table.blended
         and task.boxed
         and len(question.mixes) > 1
         and bool(question.fleet.targets_s)
         and not table.level_demands
+        and not task.spare_replicas
+        and question.fleet.availability is None
         and question.fleet.max_spot_share is None
     )
 
@@ -115,7 +119,6 @@ class _Search:
     kinds: _Kinds
     demand: Values  # (classes,) [1/s]
     grid: Values  # (g, buckets) parts of the traffic's own requests
-    spares: int
     least_replicas: int
 
     @classmethod
@@ -126,10 +129,9 @@ class _Search:
         return cls(
             question=question,
             everyone=table.evaluated.blends[0].replicas,
-            kinds=_cheapest_kinds(table, KINDS_WITH_SPARES if task.spare_replicas else KINDS),
+            kinds=_cheapest_kinds(table),
             demand=np.asarray(task.demand_micro_per_s, dtype=np.float64)[asked] / MICRO,
-            grid=_grid(asked, STEPS_WITH_SPARES if task.spare_replicas else STEPS),
-            spares=task.spare_replicas,
+            grid=_grid(asked),
             least_replicas=task.min_replicas,
         )
 
@@ -214,36 +216,67 @@ class _Search:
         replicas = np.repeat(self.kinds.replicas, points).astype(np.float64)
         cost = np.repeat(self.kinds.unit_microusd, points) / max(paid, 1.0)
         most = np.minimum(np.repeat(self.kinds.caps, points), np.floor(1.0 / np.maximum(cost, 1e-9)))
-        most = np.where(each.any(axis=1), most, 0.0)
-        count, classes, rows = len(cost), len(self.demand), _Rows()
-        every, spares = np.arange(count), self.spares > 0
-        # the units, how many of them are full; whether there are any, and what is lost of each class
-        loss = 3 * count if spares else 2 * count
-        for place in range(classes):
-            carried, demand = replicas * each[:, place], float(self.demand[place])
-            rows.add(count + every, carried, low=demand, high=demand * MUCH)
-            lost = (np.array([loss + place]), np.array([-1.0])) if spares else ()
-            rows.add(every, carried, *lost, low=demand)
+        some = self._promising(each * replicas[:, None], cost, np.where(each.any(axis=1), most, 0.0))
+        found = None if some is None else self._chosen(some, each[some], replicas[some], cost[some], most[some])
+        if some is None or found is None:
+            return None
+        units = np.zeros(len(cost), dtype=np.int64)
+        units[some] = found
+        return units.reshape(kinds, points)
+
+    def _promising(self, carried: Values, cost: Values, most: Values) -> Rows | None:
+        """Places of the units that cost least for what they are worth to fleets of parts of units; None: none is able.
+
+        Parameters
+        ----------
+        carried
+            By each unit, (units, classes).  [1/s]
+        """
+        rows, every = _Rows(), np.arange(len(cost))
+        for place, demand in enumerate(self.demand.tolist()):
+            rows.add(every, carried[:, place], low=demand)
+        found = highs.optimum(highs.program(cost, most, rows.lines()))
+        if found is None or found[0] @ cost > 1 - SAVED:
+            return None
+        worth = carried @ found[1]
+        order = np.argsort(np.where(most > 0, (cost - worth) / cost, np.inf), kind="stable")
+        return np.sort(order[: min(COLUMNS, int((most > 0).sum()))])
+
+    def _chosen(self, places: Rows, each: Values, replicas: Values, cost: Values, most: Values) -> Rows | None:
+        """The cheapest of some units that carry the peak; None: none of them is cheaper than what is paid.
+
+        Parameters
+        ----------
+        places
+            Kind and mix of each unit, as one number.
+        each
+            Rates of one replica, (units, classes).  [1/s]
+        cost
+            As a part of what is paid.
+        """
+        kind_of = places // len(self.grid)
+        count, rows = len(cost), _Rows()
+        every = np.arange(count)  # the units; after them how many of each are full
+        for place, demand in enumerate(self.demand.tolist()):
+            rows.add(count + every, replicas * each[:, place], low=demand, high=demand * MUCH)
         rows.add(every, cost, high=1 - SAVED)
         rows.add(every, replicas, low=float(self.least_replicas))
-        for kind in range(kinds):
-            rows.add(np.arange(kind * points, (kind + 1) * points), np.ones(points), high=float(self.kinds.caps[kind]))
-        for unit in every[most > 0].tolist():
+        for kind in np.unique(kind_of).tolist():
+            mine = np.flatnonzero(kind_of == kind)
+            rows.add(mine, np.ones(len(mine)), high=float(self.kinds.caps[kind]))
+        for unit in every.tolist():
             rows.add(np.array([count + unit, unit]), np.array([1.0, -1.0]), high=0.0)
-            if spares:
-                rows.add(np.array([unit, 2 * count + unit]), np.array([1.0, -most[unit]]), high=0.0)
-            for place in np.flatnonzero(each[unit]).tolist() if spares else ():
-                lost = (np.array([2 * count + unit, loss + place]), np.array([self.spares * each[unit, place], -1.0]))
-                rows.add(*lost, high=0.0)
-        upper = np.full(loss + (classes if spares else 0), np.inf)
-        upper[:count], upper[count : 2 * count], upper[2 * count : loss] = most, most, 1.0
-        objective, integer = np.zeros(len(upper)), np.zeros(len(upper), dtype=bool)
-        objective[:count], integer[:count], integer[2 * count : loss] = cost, True, True
+        objective, integer = np.concatenate([cost, 0 * cost]), np.arange(2 * count) < count
         solver = highs.program(
-            objective, upper, rows.lines(), integer=integer, mip_max_nodes=PROGRAM_NODES, mip_rel_gap=PROGRAM_GAP
+            objective,
+            np.concatenate([most, most]),
+            rows.lines(),
+            integer=integer,
+            mip_max_nodes=PROGRAM_NODES,
+            mip_rel_gap=PROGRAM_GAP,
         )
         found = highs.best_point(solver)
-        return None if found is None else np.rint(found[:count]).astype(np.int64).reshape(kinds, points)
+        return None if found is None else np.rint(found[:count]).astype(np.int64)
 
 
 class _Rows:
@@ -272,17 +305,17 @@ class _Rows:
         )
 
 
-def _grid(asked: NDArray[np.bool_], steps: Mapping[int, int]) -> Values:
+def _grid(asked: NDArray[np.bool_]) -> Values:
     """Parts of the traffic's own requests of the buckets that are asked for, the largest of them 1: (g, buckets)."""
     places = np.flatnonzero(asked)
-    parts = np.linspace(0.0, 1.0, steps.get(len(places), FEWEST_STEPS) + 1)
+    parts = np.linspace(0.0, 1.0, STEPS.get(len(places), FEWEST_STEPS) + 1)
     some = [one for one in itertools.product(parts.tolist(), repeat=len(places)) if max(one) == 1.0]
     grid = np.zeros((len(some), len(asked)))
     grid[:, places] = some
     return grid
 
 
-def _cheapest_kinds(table: ServingTable, most: int) -> _Kinds:
+def _cheapest_kinds(table: ServingTable) -> _Kinds:
     """The kinds that cost least for what they carry of some listed mix."""
     assert table.evaluated is not None
     least: dict[int, int] = {}  # row of each place
@@ -300,7 +333,7 @@ def _cheapest_kinds(table: ServingTable, most: int) -> _Kinds:
             kind = int(np.argsort(paid, kind="stable")[nth])
             if np.isfinite(paid[kind]):
                 chosen.setdefault(kind)
-    kept = np.array(list(chosen)[:most], dtype=np.int64)
+    kept = np.array(list(chosen)[:KINDS], dtype=np.int64)
     return _Kinds(
         places=places[kept],
         unit_microusd=cost[kept],

@@ -122,7 +122,10 @@ def test_what_asks_for_less_never_costs_more_and_finds_nothing_cheaper(tmp_path:
 
 
 def test_fleets_are_as_cheap_as_at_mixes_of_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With every mix of two or three classes whose rates are parts of the traffic's own among the columns, too."""
+    """With every mix of two or three classes whose rates are parts of the traffic's own among the columns, too.
+
+    Without spares: what others serve once a replica is lost is no mix that they were rated at.
+    """
     steps = {2: (0.0, 0.25, 0.5, 1.0), 3: (0.0, 0.5, 1.0)}
     of_traffic = resolve_serving.mixes_of
 
@@ -133,7 +136,7 @@ def test_fleets_are_as_cheap_as_at_mixes_of_a_grid(tmp_path: Path, monkeypatch: 
         return np.concatenate([mixes, [part for part in parts if max(part) == 1.0 and part not in known]])
 
     for seed in while_time_lasts(range(8000, 8000 + cases(1, 200))):
-        fleet = {**random_fleet(seed, most_classes=cases(2, 3)), "devices": '["h100-*", "l4"]'}
+        fleet = {**random_fleet(seed, most_classes=cases(2, 3)), "devices": '["h100-*", "l4"]', "spares": 0}
         own = planned(tmp_path, fleet)
         with monkeypatch.context() as changed:
             for room in (serving_question, replica):

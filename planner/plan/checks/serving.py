@@ -96,6 +96,8 @@ def mix_findings(
     apart = len(mixes_of(fleet.traffic)) > 1 and blended(fleet, arch)
     if mixes and not apart:
         yield Finding("wrong-mix", f"{fleet.name}: its requests are served together, no mix of them is")
+    if mixes and (fleet.spare_replicas or fleet.availability is not None):
+        yield Finding("wrong-mix", f"{fleet.name}: once a replica is lost the others need not serve mixes of their own")
     if len(mixes) > MOST_MIXES or len(set(mixes)) < len(mixes):
         yield Finding(
             "wrong-mix", f"{fleet.name}: {len(mixes)} mixes, each once and at most {MOST_MIXES} are told apart"
