@@ -10,10 +10,13 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from importlib.util import find_spec
 from pathlib import Path
 
 # of the room that reads what people have, formats whose files only the samples hold are not counted yet
 FLOOR, FLOORS = 90.0, {"equations": 95.0, "plan": 95.0, "reading": 80.0}
+# files that only a library of an extra runs, which is not installed with the tests: counted where it is there
+EXTRAS = {"planner/sweeps/cluster.py": "distributed", "planner/sweeps/plugin.py": "distributed"}
 PACKAGE = "planner"
 COUNTED = ("covered_lines", "covered_branches"), ("num_statements", "num_branches")
 
@@ -30,6 +33,9 @@ def main() -> int:
         files = json.loads(found.read_text(encoding="utf-8"))["files"]
     rooms: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for file, figures in files.items():
+        if (library := EXTRAS.get(Path(file).as_posix())) and find_spec(library) is None:
+            print(f"{file} is not counted: {library} is not installed")
+            continue
         for place, names in enumerate(COUNTED):
             rooms[room_of(file)][place] += sum(figures["summary"][name] for name in names)
     below = []
