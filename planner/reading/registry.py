@@ -18,6 +18,7 @@ MODULES = (
     "planner.reading.bench_tables",
     "planner.reading.training_logs",
     "planner.reading.weights",
+    "planner.reading.models",
 )  # fmt: skip
 _NEAREST = 3
 

@@ -338,6 +338,32 @@ def points_table() -> str:
             "GPU X,1,vLLM,org/model,128,16,2.0,2048.0\nGPU X,2,vLLM,org/model,128,16,1.0,999.0\n")  # fmt: skip
 
 
+def model_config() -> str:
+    """A decoder that sees, quantised, as its publisher writes it."""
+    return json.dumps({
+        "architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3", "torch_dtype": "bfloat16",
+        "transformers_version": "4.54.0", "quantization_config": {"quant_method": "fp8"},
+        "text_config": {"model_type": "gemma3_text", "hidden_size": 64, "num_hidden_layers": 6, "head_dim": 16,
+                        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 128,
+                        "vocab_size": 1000, "max_position_embeddings": 4096},
+        "vision_config": {"hidden_size": 32, "image_size": 28, "patch_size": 14, "intermediate_size": 64,
+                          "num_attention_heads": 2, "num_hidden_layers": 3, "vision_use_head": False},
+    }, indent=1)  # fmt: skip
+
+
+def quant_config() -> str:
+    """What ModelOpt leaves beside the weights."""
+    return json.dumps({"producer": {"name": "modelopt", "version": "0.31.0"},
+                       "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8",
+                                        "exclude_modules": ["lm_head"]}})  # fmt: skip
+
+
+def adapter_config() -> str:
+    """What PEFT leaves beside an adapter."""
+    return json.dumps({"peft_type": "LORA", "base_model_name_or_path": "org/base", "r": 8, "lora_alpha": 16,
+                       "target_modules": ["q_proj", "v_proj"], "task_type": "CAUSAL_LM"})  # fmt: skip
+
+
 # name -> kind, and how a file of it is made
 SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "azure.csv": ("requests-table", lambda: azure(requests())),
@@ -367,4 +393,7 @@ SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "usage.json": ("usage", usage),
     "servegen.csv": ("rate-windows", servegen),
     "vllm.log": ("vllm-log", vllm_log),
+    "config.json": ("model-config", model_config),
+    "hf_quant_config.json": ("quant-config", quant_config),
+    "adapter_config.json": ("adapter-config", adapter_config),
 }
