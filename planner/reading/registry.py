@@ -19,6 +19,7 @@ MODULES = (
     "planner.reading.training_logs",
     "planner.reading.weights",
     "planner.reading.models",
+    "planner.reading.training_configs",
 )  # fmt: skip
 _NEAREST = 3
 
