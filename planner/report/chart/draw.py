@@ -35,7 +35,7 @@ _SHAPES = {
     "triangle": "M0 -6L6 5H-6Z",
 }
 _TICK = 11  # half of the height of an upright stroke [px]
-_TITLE, _UNIT, _AXIS, _AXIS_TITLE = 26, 14, 22, 18  # above a panel, and below it [px]
+_TITLE, _UNIT, _AXIS, _AXIS_TITLE = 26, 24, 22, 18  # above a panel, and below it [px]
 _EDGE = 8.0  # at the left of an axis with numbers on it, and at the right of all [% of the width]
 _RIGHT = 1.5
 _LONG = 6  # characters of a mark that is left out where it would not stand below its rule
