@@ -2,8 +2,8 @@
 
     python docs/pictures.py [--plans DIR]
 
-writes docs/pictures/*.png and docs/pictures/gallery/*.svg. Plans are read from DIR (as `plan solve --out DIR/NAME.plan.json` writes them) where they
-are there, else solved. Needs playwright (a test dependency) and a chromium.
+writes docs/pictures/*.png and docs/pictures/gallery/*.svg. Plans are read from DIR (as `plan solve --out
+DIR/NAME.plan.json` writes them) where they are there, else solved. Needs playwright (a test dependency) and a chromium.
 """
 
 from __future__ import annotations

@@ -20,9 +20,20 @@ NEEDED = ("sphinx", "myst_parser", "furo")
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     if absent := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
         pytest.skip(f"no {', '.join(absent)} here: pip install -e '.[docs]'")
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going", "-d", str(tmp_path / "doctrees")]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-b",
+        "html",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-d",
+        str(tmp_path / "doctrees"),
+    ]
     built = subprocess.run(
-        [*command, str(ROOT / "docs"), str(tmp_path / "site")],
+        [*command, "-d", str(tmp_path / "doctrees"), str(ROOT / "docs"), str(tmp_path / "site")],
         capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
