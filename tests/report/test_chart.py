@@ -33,6 +33,7 @@ def test_bars_stand_at_their_shares_of_the_width_and_tell_their_figures() -> Non
     whole = 100 - 1.5  # what is left at the right of all
     assert float(first["width"].rstrip("%")) == pytest.approx(whole / 2, abs=0.01)
     assert float(second["x"].rstrip("%")) == pytest.approx(whole / 4, abs=0.01)
+    assert float(second["width"].rstrip("%")) == pytest.approx(whole * 3 / 4, abs=0.01)
     assert float(second["y"]) > float(first["y"]) + float(first["height"])  # read from the top
     (limit,) = [e.attributes for e in page.all("line") if e.attributes["class"] == "tick"]
     assert limit["x1"] == limit["x2"] == f"{whole}%"
@@ -77,7 +78,11 @@ def test_dates_are_first_days_of_months_or_days(begin: str, days: float, marks: 
 
 
 def test_parts_stand_behind_each_other() -> None:
-    assert stacked([[1.0, 2.0], [3.0, 4.0]]) == [[(0.0, 1.0), (0.0, 2.0)], [(1.0, 4.0), (2.0, 6.0)]]
+    assert stacked([[1.0, 2.0], [3.0, 4.0], [5.0, 0.0]]) == [
+        [(0.0, 1.0), (0.0, 2.0)],
+        [(1.0, 4.0), (2.0, 6.0)],
+        [(4.0, 9.0), (6.0, 6.0)],
+    ]
     assert stacked([]) == []
 
 
