@@ -75,7 +75,9 @@ def shown(blocks: Iterable[Block | Chart | None]) -> list[Part]:
         if isinstance(block, Timeline):
             block = table_of(block)
         if isinstance(block, Headline):
-            block = Lines(lines=(f"{block.word}  {block.text}", *block.right))
+            block = Said(
+                mark="", rows=[(f"{block.word}  {block.text}",), *((line,) for line in block.right)], tone=block.tone
+            )
         if isinstance(block, Chart) or not (block is None or isinstance(block, Cards) or is_empty(block)):
             parts.append(block)
     return parts
