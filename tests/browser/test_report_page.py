@@ -41,7 +41,8 @@ COLOURS = """() => {
   const of = (query, what) => { const one = document.querySelector(query);
     return one ? getComputedStyle(one)[what] : null; };
   return {paper: of("body", "backgroundColor"), ink: of("body", "color"), soft: of(".note, .name", "color"),
-    link: of("nav a", "color"),
+    link: of("nav a", "color"), cell: of("td", "color"), head: of("thead th", "color"), title: of("h1", "color"),
+    sure: of(".sure, .lead", "color"), warning: of(".list.fair h3", "color"),
     ...Object.fromEntries([...document.querySelectorAll("svg text")].map(one => getComputedStyle(one).fill)
       .map(fill => [`figure ${fill}`, fill]))};
 }"""
