@@ -30,14 +30,13 @@ from planner.sweeps.axes import Grid, grid_of
 from planner.sweeps.borders import MOST_HALVINGS, Border, borders_of
 from planner.sweeps.document import sweep_document
 from planner.sweeps.journal import BEGINS, Journal
-from planner.sweeps.local import Processes, in_turn
+from planner.sweeps.local import MOST_WORKERS, Processes, in_turn
 from planner.sweeps.question import LOST, Answered, Question, Row, Told, canonical, without_plan
 from planner.sweeps.run import Asker, Progress, Runner
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
 
-MOST_WORKERS = 1024
 KEPT = 8  # catalogs and sessions that a process keeps for the next question
 _NUMBER = re.compile(r"[^=]+=\s*[+-]?\$?[0-9]+(?:\.[0-9]+)?\s*[A-Za-z%]*(?:/[A-Za-z]+)?\s*")  # a setting of a number
 Kept = TypeVar("Kept")
