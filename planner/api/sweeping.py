@@ -32,6 +32,7 @@ from planner.sweeps.document import sweep_document
 from planner.sweeps.journal import BEGINS, Journal
 from planner.sweeps.local import MOST_WORKERS, Processes, in_turn
 from planner.sweeps.question import LOST, Answered, Question, Row, Told, canonical, without_plan
+from planner.sweeps.regret import standing_of
 from planner.sweeps.run import Asker, Progress, Runner
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ def sweep(
             over=over,
         )
         rows = asker.rows(asked)
+        standing = None if grid is None else standing_of(grid, rows, asker.quietly)
         found: list[Border] = []
         if grid is not None and borders is not None:
             found = borders_of(grid, rows, asker.quietly, borders)
@@ -144,6 +146,7 @@ def sweep(
         found,
         halvings=borders or 0,
         options=answer.options,
+        standing=standing,
     )
     return Sweep(document=document, asked=asker.asked, broken=asker.journal.broken)
 
@@ -222,6 +225,7 @@ class Answering:
         self._read: OrderedDict[tuple[str | None, tuple[str, ...]], list[str]] = OrderedDict()
         self._priced: OrderedDict[tuple[str, str, tuple[str, ...]], Catalog] = OrderedDict()
         self._sessions: OrderedDict[tuple[str, str, tuple[str, ...]], Session] = OrderedDict()
+        self._first: tuple[Question, Session] | None = None  # of an earlier day, whose plan is held
 
     @classmethod
     def of(cls, held: Session, questions: Sequence[Question], *, plans: bool) -> Answering:
@@ -246,7 +250,10 @@ class Answering:
     def key(self, question: Question) -> str:
         """Under which the answer is kept: of the question and all that it depends on, files that it names among it."""
         catalog = self.catalogs[question.catalog, question.until]
-        return question.key(_digest(self.digest, self._named[question.case], catalog.digest, self._files(question)))
+        known = [self.digest, self._named[question.case], catalog.digest, self._files(question)]
+        if question.since:
+            known.append(self.catalogs[question.catalog, question.since].digest)
+        return question.key(_digest(*known))
 
     def _files(self, question: Question) -> list[str]:
         """Digests of the files that a question names with words of its own; those of a number name none."""
@@ -260,11 +267,19 @@ class Answering:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was made for single questions."""
-        return {**self.__dict__, "_priced": OrderedDict(), "_sessions": OrderedDict(), "_read": OrderedDict()}
+        return {
+            **self.__dict__,
+            "_priced": OrderedDict(),
+            "_sessions": OrderedDict(),
+            "_read": OrderedDict(),
+            "_first": None,
+        }
 
     def __call__(self, question: Question) -> Answered:
         """The plan of a question as a row; whatever goes wrong with it is a row, too."""
         try:
+            if question.since:
+                return Answered(row=self._held(question))
             plan = self._session(question).solve()
         except PlanError as error:
             return Answered(row=_refused(error))
@@ -278,6 +293,16 @@ class Answering:
             told = Told(reference="bug", message=message, hint="plan solve with the same flags writes a report")
             return Answered(row=without_plan("failed", told))
         return Answered(row=row_of(plan), plan=plan.to_json() if self.plans else None)
+
+    def _held(self, question: Question) -> Row:
+        """What the best plan of an earlier day costs at the prices of a question."""
+        before = replace(question, until=question.since, since="")
+        if self._first is None or self._first[0] != before:
+            self._first = (before, self._session(before))  # days of one scenario follow each other
+        cost = self._first[1].cost_at(self._catalog(question))
+        if cost is None:
+            return without_plan("stopped", Told(reference="no-proof", message="no plan is proven there", hint=""))
+        return {**without_plan("feasible", None), "cost_microusd": cost, "cost_usd": cost / 1e6}
 
     def _session(self, question: Question) -> Session:
         scenario = self.cases[question.case]

@@ -21,12 +21,13 @@ import numpy as np
 from planner.candidates.evaluated import Table
 from planner.candidates.money import cost_microusd, rental_microusd
 from planner.candidates.offers import Site
-from planner.candidates.program import restrict
+from planner.candidates.program import IntArray, restrict
 from planner.candidates.prune import prune
 from planner.candidates.rates import RatesTable
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.training_table import TrainingTable
 from planner.catalog.model import Catalog, Offer
+from planner.errors import InputError
 
 
 def repriceable(candidates: Candidates) -> bool:
@@ -56,6 +57,35 @@ def repriced(candidates: Candidates, market: Catalog) -> Candidates:
         cost_microusd=np.array([cost for table in tables.values() for cost in table.cost_microusd], dtype=np.int64),
     )
     return narrowed(replace(candidates, catalog=market, tables=tables, whole=whole))
+
+
+def cost_at(candidates: Candidates, units: IntArray, market: Catalog) -> int:
+    """What a plan costs at the prices of a market, whatever would be best there.  [micro-USD]
+
+    Parameters
+    ----------
+    units
+        (columns of `candidates.program`,) of each column.
+
+    Raises
+    ------
+    InputError
+        The market lacks an offer that the plan rents.
+    """
+    offers, cost = {offer.id: offer for offer in market.offers}, 0
+    gone = {offer.id for offer in candidates.catalog.offers} - offers.keys()  # what the scenario brings itself stays
+    for task in candidates.program.tasks:
+        table = candidates.tables[task.name]
+        used = [column for column in range(task.first, task.stop) if units[column]]
+        rows = [int(candidates.rows[column]) for column in used]
+        if not isinstance(table, RatesTable):
+            for row in rows:
+                if (offer := table.sites[row].offer.id) in gone:
+                    hint = "what was rented cannot be rented any more: only the best of that day can be told"
+                    raise InputError.of("not-offered", f"{offer} has no price on that day", hint=hint)
+            table = _at_prices(table, offers)
+        cost += sum(int(units[column]) * table.cost_microusd[row] for column, row in zip(used, rows))
+    return cost
 
 
 def _at_prices(table: Table, offers: Mapping[str, Offer]) -> Table:
