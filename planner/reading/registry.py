@@ -18,6 +18,8 @@ MODULES = (
     "planner.reading.bench_tables",
     "planner.reading.training_logs",
     "planner.reading.weights",
+    "planner.reading.models",
+    "planner.reading.training_configs",
 )  # fmt: skip
 _NEAREST = 3
 
