@@ -133,7 +133,7 @@ def sweep(
             over=over,
         )
         rows = asker.rows(asked)
-        standing = None if grid is None else standing_of(grid, rows, asker.quietly)
+        standing = None if grid is None else standing_of(grid, rows, asker.quietly, answer.dates)
         found: list[Border] = []
         if grid is not None and borders is not None:
             found = borders_of(grid, rows, asker.quietly, borders)
@@ -247,12 +247,17 @@ class Answering:
                 cases[question.case] = load_scenario(scenario.file, settings=scenario.settings, case=question.case)
         return cls(held, catalogs, cases, plans=plans)
 
+    @property
+    def dates(self) -> dict[str, str]:
+        """Of which day each catalog is that questions name."""
+        return {folder: catalog.as_of for (folder, _), catalog in self.catalogs.items()}
+
     def key(self, question: Question) -> str:
         """Under which the answer is kept: of the question and all that it depends on, files that it names among it."""
         catalog = self.catalogs[question.catalog, question.until]
         known = [self.digest, self._named[question.case], catalog.digest, self._files(question)]
-        if question.since:
-            known.append(self.catalogs[question.catalog, question.since].digest)
+        if question.held is not None:
+            known.append(self.catalogs[question.held].digest)
         return question.key(_digest(*known))
 
     def _files(self, question: Question) -> list[str]:
@@ -278,7 +283,7 @@ class Answering:
     def __call__(self, question: Question) -> Answered:
         """The plan of a question as a row; whatever goes wrong with it is a row, too."""
         try:
-            if question.since:
+            if question.held is not None:
                 return Answered(row=self._held(question))
             plan = self._session(question).solve()
         except PlanError as error:
@@ -295,8 +300,9 @@ class Answering:
         return Answered(row=row_of(plan), plan=plan.to_json() if self.plans else None)
 
     def _held(self, question: Question) -> Row:
-        """What the best plan of an earlier day costs at the prices of a question."""
-        before = replace(question, until=question.since, since="")
+        """What the best plan of another catalog or day costs at the prices of a question."""
+        assert question.held is not None
+        before = replace(question, catalog=question.held[0], until=question.held[1], held=None)
         if self._first is None or self._first[0] != before:
             self._first = (before, self._session(before))  # days of one scenario follow each other
         cost = self._first[1].cost_at(self._catalog(question))

@@ -13,7 +13,7 @@ Two things do look at prices while ways are listed: mixes of offers within a job
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +25,7 @@ from planner.candidates.program import IntArray, restrict
 from planner.candidates.prune import prune
 from planner.candidates.rates import RatesTable
 from planner.candidates.search import Candidates, select, with_tables
+from planner.candidates.shared_nodes import NODES
 from planner.candidates.training_table import TrainingTable
 from planner.catalog.model import Catalog, Offer
 from planner.errors import InputError
@@ -73,20 +74,37 @@ def cost_at(candidates: Candidates, units: IntArray, market: Catalog) -> int:
     InputError
         The market lacks an offer that the plan rents.
     """
-    offers, cost = {offer.id: offer for offer in market.offers}, 0
+    offers = {offer.id: offer for offer in market.offers}
     gone = {offer.id for offer in candidates.catalog.offers} - offers.keys()  # what the scenario brings itself stays
+    cost = 0
     for task in candidates.program.tasks:
-        table = candidates.tables[task.name]
         used = [column for column in range(task.first, task.stop) if units[column]]
-        rows = [int(candidates.rows[column]) for column in used]
-        if not isinstance(table, RatesTable):
-            for row in rows:
-                if (offer := table.sites[row].offer.id) in gone:
-                    hint = "what was rented cannot be rented any more: only the best of that day can be told"
-                    raise InputError.of("not-offered", f"{offer} has no price on that day", hint=hint)
-            table = _at_prices(table, offers)
-        cost += sum(int(units[column]) * table.cost_microusd[row] for column, row in zip(used, rows))
+        for column, (site, each) in zip(used, _each(candidates, task.name, used, offers)):
+            if site.offer.id in gone:
+                hint = "what was rented cannot be rented any more: only the best plan is told"
+                raise InputError.of("not-offered", f"{site.offer.id} has no price there", hint=hint)
+            cost += int(units[column]) * each
     return cost
+
+
+def _each(
+    candidates: Candidates, task: str, columns: Sequence[int], offers: Mapping[str, Offer]
+) -> Iterator[tuple[Site, int]]:
+    """What columns of a task rent, and what a unit of each costs at the prices of some offers.  [micro-USD]"""
+    shared = candidates.shared
+    if task == NODES:
+        assert shared is not None
+        hours = candidates.scenario.horizon_s / 3600.0
+        for column in columns:
+            site = _moved(shared.sites[int(shared.site[column])], offers)
+            yield site, cost_microusd(1, site.offer.price_microusd_per_hour, hours)
+        return
+    table = candidates.tables[task]
+    table = table if isinstance(table, RatesTable) else _at_prices(table, offers)  # prices of the scenario itself
+    for column in columns:
+        row = int(candidates.rows[column])
+        share = shared is not None and shared.is_share(column)  # it costs nothing itself: its nodes do
+        yield table.sites[row], 0 if share else table.cost_microusd[row]
 
 
 def _at_prices(table: Table, offers: Mapping[str, Offer]) -> Table:

@@ -120,11 +120,11 @@ def _grid(document: SweepDocument, full: bool) -> Block:
 
 
 def _held_notes(points: Sequence[Point]) -> list[str]:
-    """What the column of regret is, how much it is at most, and why it is missing."""
+    """What the column of regret is, and why it is missing."""
     held = [stood for point in points if (stood := point.get("standing")) is not None]
     if not held:
         return []
-    notes = [f"regret: the plan of {held[0]['since']} held at the prices of the day, above the best plan of that day"]
+    notes = [f"regret: what the plan of {held[0]['since']} costs at the prices of a row, above the best plan there"]
     problems = {f"{one['problem']['message']} ({one['problem']['hint']})": None for one in held if one["problem"]}
     return notes + list(problems)[:MOST_WHY]
 

@@ -30,9 +30,9 @@ class Question:
         ISO date: only prices of that day or earlier; "": all.
     seed
         Of the solver; None: that of the session.
-    since
-        ISO date: not the best plan is asked for, but what the best of that earlier day costs at these prices; "": the
-        best.
+    held
+        Another `catalog` and `until`: not the best plan is asked for, but what the best of those costs at these prices;
+        None: the best.
     """
 
     settings: tuple[str, ...] = ()
@@ -41,14 +41,14 @@ class Question:
     catalog: str = ""
     until: str = ""
     seed: int | None = None
-    since: str = ""
+    held: tuple[str, str] | None = None
 
     def told(self) -> dict[str, Any]:
         """As plain data."""
         return {
             "settings": list(self.settings), "prices": list(self.prices), "case": self.case,
             "catalog": self.catalog, "until": self.until, "seed": self.seed,
-            **({"since": self.since} if self.since else {}),
+            **({"held": list(self.held)} if self.held else {}),
         }  # fmt: skip
 
     def key(self, shared: str) -> str:
