@@ -16,6 +16,7 @@ from planner import __version__
 from planner.answers import Plan, Sweep
 from planner.api.sessions import Session
 from planner.api.taking import ScenarioLike
+from planner.catalog.load import DEFAULT
 from planner.catalog.model import Catalog
 from planner.catalog.own_prices import OwnPrices, load_priced, with_device_price
 from planner.deadline import Deadline
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 KEPT = 8  # catalogs and sessions that a process keeps for the next question
 _NUMBER = re.compile(r"[^=]+=\s*[+-]?\$?[0-9]+(?:\.[0-9]+)?\s*[A-Za-z%]*(?:/[A-Za-z]+)?\s*")  # a setting of a number
 Kept = TypeVar("Kept")
+Named = tuple[str, str | None]  # file of a scenario and case; ("", None): that of the session
 
 
 def grid(*over: str) -> Grid:
@@ -73,6 +75,7 @@ def sweep(
     tell: Callable[[Progress], None] | None = None,
     hear: Callable[[str], None] | None = None,
     over: Callable[[], bool] | None = None,
+    standing: bool = True,
 ) -> Sweep:
     """Every question answered: each by a plan that is proven and verified, or by a row that says why there is none.
 
@@ -99,6 +102,8 @@ def sweep(
         Are told how far the sweep is, and where its dashboard is.
     over
         Whether the time is up: what was not begun by then is left out, and a row says so.
+    standing
+        Where days are varied, what it costs to keep the plan of the earliest is asked, too.
 
     Raises
     ------
@@ -133,7 +138,7 @@ def sweep(
             over=over,
         )
         rows = asker.rows(asked)
-        standing = None if grid is None else standing_of(grid, rows, asker.quietly, answer.dates)
+        held_on = standing_of(grid, rows, asker.quietly, answer.dates) if grid is not None and standing else None
         found: list[Border] = []
         if grid is not None and borders is not None:
             found = borders_of(grid, rows, asker.quietly, borders)
@@ -146,7 +151,7 @@ def sweep(
         found,
         halvings=borders or 0,
         options=answer.options,
-        standing=standing,
+        standing=held_on,
     )
     return Sweep(document=document, asked=asker.asked, broken=asker.journal.broken)
 
@@ -192,8 +197,8 @@ class Answering:
         The session whose ways, rates and catalog are taken over.
     catalogs
         By folder and date, those that questions name.
-    cases
-        Named cases that questions name.
+    scenarios
+        By file and case, those that questions name.
     plans
         Whether the texts of plan files are wanted.
     """
@@ -202,11 +207,11 @@ class Answering:
         self,
         held: Session,
         catalogs: dict[tuple[str, str], Catalog],
-        cases: dict[str | None, Scenario],
+        scenarios: dict[Named, Scenario],
         *,
         plans: bool = False,
     ) -> None:
-        self.held, self.catalogs, self.cases, self.plans = held, catalogs, cases, plans
+        self.held, self.catalogs, self.scenarios, self.plans = held, catalogs, scenarios, plans
         self.options: dict[str, object] = {
             **{name: held.options[name] for name in ("solver", "gap", "threads", "seed")},
             "allow_suspect": held.allow_suspect,
@@ -221,15 +226,15 @@ class Answering:
             [self.options, held.time_limit_s],
             program_digest(held.candidates.whole),  # also stands for the files that the scenario names
         )
-        self._named = {name: _digest(scenario.resolved, _files(scenario)) for name, scenario in cases.items()}
-        self._read: OrderedDict[tuple[str | None, tuple[str, ...]], list[str]] = OrderedDict()
+        self._named = {name: _digest(scenario.resolved, _files(scenario)) for name, scenario in scenarios.items()}
+        self._read: OrderedDict[tuple[Named, tuple[str, ...]], list[str]] = OrderedDict()
         self._priced: OrderedDict[tuple[str, str, tuple[str, ...]], Catalog] = OrderedDict()
         self._sessions: OrderedDict[tuple[str, str, tuple[str, ...]], Session] = OrderedDict()
         self._first: tuple[Question, Session] | None = None  # of an earlier day, whose plan is held
 
     @classmethod
     def of(cls, held: Session, questions: Sequence[Question], *, plans: bool) -> Answering:
-        """With the catalogs and cases that the questions name, read once.
+        """With the catalogs and scenarios that the questions name, read once.
 
         Raises
         ------
@@ -238,14 +243,15 @@ class Answering:
         """
         scenario = held.scenario
         catalogs: dict[tuple[str, str], Catalog] = {("", ""): held.catalog}
-        cases: dict[str | None, Scenario] = {None: scenario}
+        scenarios: dict[Named, Scenario] = {("", None): scenario}
         for question in questions:
             name = (question.catalog, question.until)
             if name not in catalogs:
                 catalogs[name] = _catalog(held, *name)
-            if question.case not in cases:
-                cases[question.case] = load_scenario(scenario.file, settings=scenario.settings, case=question.case)
-        return cls(held, catalogs, cases, plans=plans)
+            if (named := _named(question)) not in scenarios:
+                file = question.scenario or scenario.file
+                scenarios[named] = load_scenario(file, settings=scenario.settings, case=question.case)
+        return cls(held, catalogs, scenarios, plans=plans)
 
     @property
     def dates(self) -> dict[str, str]:
@@ -255,7 +261,7 @@ class Answering:
     def key(self, question: Question) -> str:
         """Under which the answer is kept: of the question and all that it depends on, files that it names among it."""
         catalog = self.catalogs[question.catalog, question.until]
-        known = [self.digest, self._named[question.case], catalog.digest, self._files(question)]
+        known = [self.digest, self._named[_named(question)], catalog.digest, self._files(question)]
         if question.held is not None:
             known.append(self.catalogs[question.held].digest)
         return question.key(_digest(*known))
@@ -264,9 +270,9 @@ class Answering:
         """Digests of the files that a question names with words of its own; those of a number name none."""
         if all(map(_NUMBER.fullmatch, question.settings)):
             return []
-        name = (question.case, question.settings)
+        name = (_named(question), question.settings)
         try:
-            return _kept(self._read, name, lambda: _files(with_settings(self.cases[name[0]], list(name[1]))))
+            return _kept(self._read, name, lambda: _files(with_settings(self.scenarios[name[0]], list(name[1]))))
         except PlanError:
             return []  # it will be refused, and no refusal is kept
 
@@ -311,12 +317,15 @@ class Answering:
         return {**without_plan("feasible", None), "cost_microusd": cost, "cost_usd": cost / 1e6}
 
     def _session(self, question: Question) -> Session:
-        scenario = self.cases[question.case]
+        scenario = self.scenarios[_named(question)]
         if question.settings:
             scenario = with_settings(scenario, list(question.settings))
         if scenario.hardware.catalog != self.held.scenario.hardware.catalog and not question.catalog:
             message = "the question names another catalog in its scenario, which is read once for all questions"
             raise UsageError.of("two-catalogs", message, hint="vary catalog=DIR, not hardware.catalog")
+        if scenario.rates != self.held.scenario.rates and (question.prices or self.held.catalog.own_prices):
+            message = "the question has rates of currencies of its own, but prices are read once for all questions"
+            raise UsageError.of("two-rates", message, hint="write prices in USD, or ask in two sweeps")
         name = (question.catalog, question.until, question.prices)
         catalog = _kept(self._priced, name, lambda: self._catalog(question))
         # ways of a workload that did not change are those of a question at the same prices
@@ -336,6 +345,10 @@ class Answering:
                 own_prices=(*catalog.own_prices, f"--price {text}"),
             )
         return catalog
+
+
+def _named(question: Question) -> Named:
+    return question.scenario, question.case
 
 
 def _kept(kept: OrderedDict[Any, Kept], name: Any, make: Callable[[], Kept]) -> Kept:
@@ -366,7 +379,8 @@ def _catalog(held: Session, folder: str, until: str) -> Catalog:
     own = OwnPrices.from_flags(held.catalog.own_prices, held.scenario.rates)
     if until and own.until:
         raise UsageError.of("two-dates", f"prices of which day? {own.until} and {until}", hint="leave --prices out")
-    return load_priced(folder or held.catalog.path, replace(own, until=until or own.until))
+    path = None if folder == DEFAULT else folder or held.catalog.path
+    return load_priced(path, replace(own, until=until or own.until))
 
 
 def row_of(plan: Plan) -> Row:

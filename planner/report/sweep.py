@@ -75,7 +75,7 @@ def sweep_blocks(document: SweepDocument, *, full: bool = False, elapsed_s: floa
         _headline(document, elapsed_s),
         _grid(document, full),
         *_borders(document),
-        _why(document),
+        why(document),
     ]
 
 
@@ -143,7 +143,8 @@ def _cells(point: Point, held: bool) -> list[str]:
 def question_words(question: Asked) -> str:
     """A question without axes in one line."""
     parts = [*question["settings"], *question["prices"]]
-    parts += [f"{name}={question[name]}" for name in ("case", "catalog", "until") if question[name]]
+    named = {name: question.get(name) for name in ("scenario", "case", "catalog", "until")}
+    parts += [f"{name}={value}" for name, value in named.items() if value]
     if question["seed"] is not None:
         parts.append(f"seed={question['seed']}")
     return ", ".join(parts) or "as it is"
@@ -177,7 +178,8 @@ def _side(side: Side) -> str:
     return f"{side['value']}: {side['decision']}"
 
 
-def _why(document: SweepDocument) -> Block:
+def why(document: SweepDocument) -> Block:
+    """Why questions have no answer, each reason once."""
     said: dict[str, int] = {}
     for point in document["points"]:
         if point["problem"] is not None:

@@ -104,6 +104,7 @@ _FLAT = (
 
 def _told(question: Asked) -> dict[str, Any]:
     return {
+        **({"scenario": question["scenario"]} if "scenario" in question else {}),
         "settings": " ".join(question["settings"]), "prices": " ".join(question["prices"]), "case": question["case"],
         "catalog": question["catalog"], "until": question["until"], "seed": question["seed"],
     }  # fmt: skip

@@ -28,6 +28,8 @@ class Asked(TypedDict):
     catalog: str
     until: str
     seed: int | None
+    scenario: NotRequired[str]
+    "another than the session's"
 
 
 class Point(Row):

@@ -30,6 +30,8 @@ class Question:
         ISO date: only prices of that day or earlier; "": all.
     seed
         Of the solver; None: that of the session.
+    scenario
+        File or name of another scenario, with the settings of the session's; "": that of the session.
     held
         Another `catalog` and `until`: not the best plan is asked for, but what the best of those costs at these prices;
         None: the best.
@@ -41,6 +43,7 @@ class Question:
     catalog: str = ""
     until: str = ""
     seed: int | None = None
+    scenario: str = ""
     held: tuple[str, str] | None = None
 
     def told(self) -> dict[str, Any]:
@@ -48,6 +51,7 @@ class Question:
         return {
             "settings": list(self.settings), "prices": list(self.prices), "case": self.case,
             "catalog": self.catalog, "until": self.until, "seed": self.seed,
+            **({"scenario": self.scenario} if self.scenario else {}),
             **({"held": list(self.held)} if self.held else {}),
         }  # fmt: skip
 
