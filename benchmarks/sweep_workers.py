@@ -1,17 +1,26 @@
-"""Many questions in one process and in several: the same bytes, seconds of the clock and of the processor.
+"""Many questions in one process, in several and on clusters: the same bytes, seconds of the clock and of the processor.
 
-python benchmarks/sweep_workers.py [QUESTIONS] [WORKERS]    500 and 2 unless given; a quiet machine is for whoever asks
+python benchmarks/sweep_workers.py [QUESTIONS] [WORKERS] [--cluster]
+    500 and 2 unless given; a quiet machine is for whoever asks. --cluster: also on a LocalCluster of Dask, and on a
+    scheduler and workers that are processes of their own on loopback; it needs the extra `cluster`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import resource
+import socket
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import planner
+
+Asked = dict[str, Any]  # arguments of a sweep
 
 
 def spent_s() -> float:
@@ -25,26 +34,75 @@ def asked(count: int) -> planner.Grid:
     return planner.grid(f"serving.assistant.qpm=300..900/{count // prices}", f"price:h100-*=-30%..+27%/{prices}")
 
 
+@contextlib.contextmanager
+def here(workers: int) -> Iterator[Asked]:
+    yield {"workers": workers}
+
+
+@contextlib.contextmanager
+def local_cluster(workers: int) -> Iterator[Asked]:
+    import distributed
+
+    flags: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**flags) as cluster:
+        yield {"scheduler": cluster.scheduler_address}
+
+
+@contextlib.contextmanager
+def loopback(workers: int) -> Iterator[Asked]:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    address = f"tcp://127.0.0.1:{port}"
+    calls = [["dask_scheduler", "--host", "127.0.0.1", "--port", str(port)]]
+    calls += [["dask_worker", address, "--nthreads", "1"]] * workers
+    with contextlib.ExitStack() as stack:
+        for name, *flags in calls:
+            call = [sys.executable, "-m", f"distributed.cli.{name}", *flags, "--no-dashboard"]
+            started = stack.enter_context(subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            stack.callback(started.terminate)
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            time.sleep(0.2)
+        yield {"scheduler": address}
+
+
 def main() -> None:
-    given = [int(text) for text in sys.argv[1:3]]
+    given = [int(text) for text in sys.argv[1:] if text.isdecimal()]
     count, workers = [*given, *(500, 2)[len(given) :]]
-    grid, found = asked(count), []
+    grid = asked(count)
+    ways: list[tuple[str, Callable[[int], contextlib.AbstractContextManager[Asked]], int]] = [
+        ("1 process", here, 1),
+        (f"{workers} processes", here, workers),
+    ]
+    if "--cluster" in sys.argv:
+        ways += [("LocalCluster", local_cluster, workers), ("scheduler on loopback", loopback, workers)]
+    first: tuple[object, float] | None = None
+    same = True
     with tempfile.TemporaryDirectory() as folder:
-        for number in (1, workers):
-            began, used = time.perf_counter(), spent_s()
-            plans, journal = Path(folder) / f"plans{number}", Path(folder) / f"{number}.jsonl"
-            told = planner.sweep("llama", grid, workers=number, journal=journal, plans=plans)
-            clock_s, user_s = time.perf_counter() - began, spent_s() - used
+        for name, way, number in ways:
+            plans, journal = Path(folder) / f"plans-{name}", Path(folder) / f"{name}.jsonl"
+            used = spent_s()
+            with way(number) as where:
+                began = time.perf_counter()
+                told = planner.sweep("llama", grid, journal=journal, plans=plans, **where)
+                clock_s = time.perf_counter() - began
             files = {path.name: path.read_bytes() for path in sorted(plans.iterdir())}
-            found.append((told.to_json(), files, clock_s))
+            counted = told.document["counted"]
+            found = (told.to_json(), files)
+            first = first or (found, clock_s)
+            same = same and found == first[0]
+            words = "the same bytes" if found == first[0] else "OTHER BYTES"
             print(
-                f"{len(grid.questions)} questions, {number} workers: {clock_s:.1f} s, {user_s:.1f} s of the processor"
+                f"{counted['plans']} plans of {counted['questions']} questions, {name}: {clock_s:.1f} s,"
+                f" {spent_s() - used:.1f} s of the processor, {first[1] / clock_s:.2f} times as fast, {words}",
+                flush=True,
             )
             began = time.perf_counter()
-            again = planner.sweep("llama", grid, workers=number, journal=journal, plans=plans)
-            print(f"  again from the journal: {time.perf_counter() - began:.1f} s, {again.asked} asked")
-    same = found[0][:2] == found[1][:2]
-    print(f"{found[0][2] / found[1][2]:.2f} times as fast; {'the same bytes' if same else 'OTHER BYTES'}")
+            again = planner.sweep("llama", grid, journal=journal, plans=plans)
+            print(f"  again from the journal: {time.perf_counter() - began:.1f} s, {again.asked} asked", flush=True)
     sys.exit(not same)
 
 

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Candidates",
     "Catalog",
+    "CatalogTable",
     "Comparison",
     "Frontier",
     "Grid",
@@ -35,6 +36,7 @@ __all__ = [
     "break_even",
     "candidates_table",
     "compare",
+    "compare_catalogs",
     "enumerate_candidates",
     "explain",
     "export_plan",
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from planner.api import (
         Candidates,
         Catalog,
+        CatalogTable,
         Comparison,
         Frontier,
         Grid,
@@ -73,6 +76,7 @@ if TYPE_CHECKING:
         break_even,
         candidates_table,
         compare,
+        compare_catalogs,
         enumerate_candidates,
         explain,
         export_plan,

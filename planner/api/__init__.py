@@ -6,7 +6,7 @@ checking.py verifies; frontiers.py sweeps a limit; taking.py reads what is given
 
 from __future__ import annotations
 
-from planner.answers import Comparison, Frontier, Plan, Reserve, Rows, Sweep
+from planner.answers import CatalogTable, Comparison, Frontier, Plan, Reserve, Rows, Sweep
 from planner.api.asking import break_even, marginal_values, repairs, why_not
 from planner.api.checking import verify
 from planner.api.comparing import compare, side_of, side_of_plan
@@ -14,6 +14,7 @@ from planner.api.explaining import explain
 from planner.api.exporting import export_plan
 from planner.api.frontiers import frontier, tradeoffs
 from planner.api.margins import margins
+from planner.api.over_catalogs import compare_catalogs
 from planner.api.reporting import report
 from planner.api.reserving import reserve
 from planner.api.schemas import (
@@ -43,6 +44,7 @@ from planner.sweeps.question import Question
 __all__ = [
     "Candidates",
     "Catalog",
+    "CatalogTable",
     "Comparison",
     "Frontier",
     "Grid",
@@ -60,6 +62,7 @@ __all__ = [
     "candidates_table",
     "catalog_of",
     "compare",
+    "compare_catalogs",
     "compare_schema",
     "enumerate_candidates",
     "explain",

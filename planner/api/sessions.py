@@ -18,12 +18,14 @@ from planner.api.taking import ScenarioLike, catalog_of, scenario_of
 from planner.brief import brief
 from planner.candidates.patience import Spent, endless
 from planner.candidates.plainer import Plainer
+from planner.candidates.reprice import cost_at, repriceable
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
 from planner.candidates.ties import MOST_SHARE, SHARE
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline, TimeIsUp, is_up
 from planner.errors import PlanError, UsageError
+from planner.estimate.market import market
 from planner.optimize.class_mixes import better_mixes
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import STOPS, Status, as_far_as_listed, uninterrupted
@@ -252,6 +254,31 @@ class Session:
             return None
         proposed = self._proposed(candidates, solution)
         return (solution if proposed is None else proposed[1]).cost_microusd
+
+    def cost_at(self, catalog: Catalog) -> int | None:
+        """What the plan that `solve` gives costs at the prices of another catalog; None: it is not proven.  [micro-USD]
+
+        Raises
+        ------
+        UsageError
+            Which ways there are depends on prices: contracts, mixes within a job, several futures, schedules.
+        InputError
+            The other catalog lacks an offer of the plan.
+        """
+        self._begin()
+        if not repriceable(self.candidates):
+            text = (
+                "what standing still costs is not told of contracts, mixes within a job, schedules and several futures"
+            )
+            raise UsageError.of(
+                "not-together", text, hint="leave them out of the scenario, or read the best of each day"
+            )
+        candidates, solution = self.answer()
+        if solution.status is not Status.OPTIMAL:
+            return None
+        candidates, solution = self._proposed(candidates, solution) or (candidates, solution)
+        there = market(self.scenario, catalog)
+        return cost_at(candidates, solution.units, there)
 
     def _stands(self, document: PlanDocument) -> bool:
         """Whether something is claimed to be proven, or there is time to see how much is."""

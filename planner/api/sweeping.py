@@ -16,6 +16,7 @@ from planner import __version__
 from planner.answers import Plan, Sweep
 from planner.api.sessions import Session
 from planner.api.taking import ScenarioLike
+from planner.catalog.load import DEFAULT
 from planner.catalog.model import Catalog
 from planner.catalog.own_prices import OwnPrices, load_priced, with_device_price
 from planner.deadline import Deadline
@@ -30,17 +31,18 @@ from planner.sweeps.axes import Grid, grid_of
 from planner.sweeps.borders import MOST_HALVINGS, Border, borders_of
 from planner.sweeps.document import sweep_document
 from planner.sweeps.journal import BEGINS, Journal
-from planner.sweeps.local import Processes, in_turn
+from planner.sweeps.local import MOST_WORKERS, Processes, in_turn
 from planner.sweeps.question import LOST, Answered, Question, Row, Told, canonical, without_plan
+from planner.sweeps.regret import standing_of
 from planner.sweeps.run import Asker, Progress, Runner
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
 
-MOST_WORKERS = 1024
 KEPT = 8  # catalogs and sessions that a process keeps for the next question
 _NUMBER = re.compile(r"[^=]+=\s*[+-]?\$?[0-9]+(?:\.[0-9]+)?\s*[A-Za-z%]*(?:/[A-Za-z]+)?\s*")  # a setting of a number
 Kept = TypeVar("Kept")
+Named = tuple[str, str | None]  # file of a scenario and case; ("", None): that of the session
 
 
 def grid(*over: str) -> Grid:
@@ -74,6 +76,7 @@ def sweep(
     tell: Callable[[Progress], None] | None = None,
     hear: Callable[[str], None] | None = None,
     over: Callable[[], bool] | None = None,
+    standing: bool = True,
 ) -> Sweep:
     """Every question answered: each by a plan that is proven and verified, or by a row that says why there is none.
 
@@ -100,6 +103,8 @@ def sweep(
         Are told how far the sweep is, and where its dashboard is.
     over
         Whether the time is up: what was not begun by then is left out, and a row says so.
+    standing
+        Where days are varied, what it costs to keep the plan of the earliest is asked, too.
 
     Raises
     ------
@@ -134,6 +139,7 @@ def sweep(
             over=over,
         )
         rows = asker.rows(asked)
+        held_on = standing_of(grid, rows, asker.quietly, answer.dates) if grid is not None and standing else None
         found: list[Border] = []
         if grid is not None and borders is not None:
             found = borders_of(grid, rows, asker.quietly, borders)
@@ -146,6 +152,7 @@ def sweep(
         found,
         halvings=borders or 0,
         options=answer.options,
+        standing=held_on,
     )
     return Sweep(document=document, asked=asker.asked, broken=asker.journal.broken)
 
@@ -191,8 +198,8 @@ class Answering:
         The session whose ways, rates and catalog are taken over.
     catalogs
         By folder and date, those that questions name.
-    cases
-        Named cases that questions name.
+    scenarios
+        By file and case, those that questions name.
     plans
         Whether the texts of plan files are wanted.
     """
@@ -201,11 +208,11 @@ class Answering:
         self,
         held: Session,
         catalogs: dict[tuple[str, str], Catalog],
-        cases: dict[str | None, Scenario],
+        scenarios: dict[Named, Scenario],
         *,
         plans: bool = False,
     ) -> None:
-        self.held, self.catalogs, self.cases, self.plans = held, catalogs, cases, plans
+        self.held, self.catalogs, self.scenarios, self.plans = held, catalogs, scenarios, plans
         self.options: dict[str, object] = {
             **{name: held.options[name] for name in ("solver", "gap", "threads", "seed")},
             "allow_suspect": held.allow_suspect,
@@ -220,14 +227,15 @@ class Answering:
             [self.options, held.time_limit_s],
             program_digest(held.candidates.whole),  # also stands for the files that the scenario names
         )
-        self._named = {name: _digest(scenario.resolved, _files(scenario)) for name, scenario in cases.items()}
-        self._read: OrderedDict[tuple[str | None, tuple[str, ...]], list[str]] = OrderedDict()
+        self._named = {name: _digest(scenario.resolved, _files(scenario)) for name, scenario in scenarios.items()}
+        self._read: OrderedDict[tuple[Named, tuple[str, ...]], list[str]] = OrderedDict()
         self._priced: OrderedDict[tuple[str, str, tuple[str, ...]], Catalog] = OrderedDict()
         self._sessions: OrderedDict[tuple[str, str, tuple[str, ...]], Session] = OrderedDict()
+        self._first: tuple[Question, Session] | None = None  # of an earlier day, whose plan is held
 
     @classmethod
     def of(cls, held: Session, questions: Sequence[Question], *, plans: bool) -> Answering:
-        """With the catalogs and cases that the questions name, read once.
+        """With the catalogs and scenarios that the questions name, read once.
 
         Raises
         ------
@@ -236,37 +244,54 @@ class Answering:
         """
         scenario = held.scenario
         catalogs: dict[tuple[str, str], Catalog] = {("", ""): held.catalog}
-        cases: dict[str | None, Scenario] = {None: scenario}
+        scenarios: dict[Named, Scenario] = {("", None): scenario}
         for question in questions:
             name = (question.catalog, question.until)
             if name not in catalogs:
                 catalogs[name] = _catalog(held, *name)
-            if question.case not in cases:
-                cases[question.case] = load_scenario(scenario.file, settings=scenario.settings, case=question.case)
-        return cls(held, catalogs, cases, plans=plans)
+            if (named := _named(question)) not in scenarios:
+                file = question.scenario or scenario.file
+                scenarios[named] = load_scenario(file, settings=scenario.settings, case=question.case)
+        return cls(held, catalogs, scenarios, plans=plans)
+
+    @property
+    def dates(self) -> dict[str, str]:
+        """Of which day each catalog is that questions name."""
+        return {folder: catalog.as_of for (folder, _), catalog in self.catalogs.items()}
 
     def key(self, question: Question) -> str:
         """Under which the answer is kept: of the question and all that it depends on, files that it names among it."""
         catalog = self.catalogs[question.catalog, question.until]
-        return question.key(_digest(self.digest, self._named[question.case], catalog.digest, self._files(question)))
+        known = [self.digest, self._named[_named(question)], catalog.digest, self._files(question)]
+        if question.held is not None:
+            known.append(self.catalogs[question.held].digest)
+        return question.key(_digest(*known))
 
     def _files(self, question: Question) -> list[str]:
         """Digests of the files that a question names with words of its own; those of a number name none."""
         if all(map(_NUMBER.fullmatch, question.settings)):
             return []
-        name = (question.case, question.settings)
+        name = (_named(question), question.settings)
         try:
-            return _kept(self._read, name, lambda: _files(with_settings(self.cases[name[0]], list(name[1]))))
+            return _kept(self._read, name, lambda: _files(with_settings(self.scenarios[name[0]], list(name[1]))))
         except PlanError:
             return []  # it will be refused, and no refusal is kept
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was made for single questions."""
-        return {**self.__dict__, "_priced": OrderedDict(), "_sessions": OrderedDict(), "_read": OrderedDict()}
+        return {
+            **self.__dict__,
+            "_priced": OrderedDict(),
+            "_sessions": OrderedDict(),
+            "_read": OrderedDict(),
+            "_first": None,
+        }
 
     def __call__(self, question: Question) -> Answered:
         """The plan of a question as a row; whatever goes wrong with it is a row, too."""
         try:
+            if question.held is not None:
+                return Answered(row=self._held(question))
             plan = self._session(question).solve()
         except PlanError as error:
             return Answered(row=_refused(error))
@@ -281,13 +306,27 @@ class Answering:
             return Answered(row=without_plan("failed", told))
         return Answered(row=row_of(plan), plan=plan.to_json() if self.plans else None)
 
+    def _held(self, question: Question) -> Row:
+        """What the best plan of another catalog or day costs at the prices of a question."""
+        assert question.held is not None
+        before = replace(question, catalog=question.held[0], until=question.held[1], held=None)
+        if self._first is None or self._first[0] != before:
+            self._first = (before, self._session(before))  # days of one scenario follow each other
+        cost = self._first[1].cost_at(self._catalog(question))
+        if cost is None:
+            return without_plan("stopped", Told(reference="no-proof", message="no plan is proven there", hint=""))
+        return {**without_plan("feasible", None), "cost_microusd": cost, "cost_usd": cost / 1e6}
+
     def _session(self, question: Question) -> Session:
-        scenario = self.cases[question.case]
+        scenario = self.scenarios[_named(question)]
         if question.settings:
             scenario = with_settings(scenario, list(question.settings))
         if scenario.hardware.catalog != self.held.scenario.hardware.catalog and not question.catalog:
             message = "the question names another catalog in its scenario, which is read once for all questions"
             raise UsageError.of("two-catalogs", message, hint="vary catalog=DIR, not hardware.catalog")
+        if scenario.rates != self.held.scenario.rates and (question.prices or self.held.catalog.own_prices):
+            message = "the question has rates of currencies of its own, but prices are read once for all questions"
+            raise UsageError.of("two-rates", message, hint="write prices in USD, or ask in two sweeps")
         name = (question.catalog, question.until, question.prices)
         catalog = _kept(self._priced, name, lambda: self._catalog(question))
         # ways of a workload that did not change are those of a question at the same prices
@@ -307,6 +346,10 @@ class Answering:
                 own_prices=(*catalog.own_prices, f"--price {text}"),
             )
         return catalog
+
+
+def _named(question: Question) -> Named:
+    return question.scenario, question.case
 
 
 def _kept(kept: OrderedDict[Any, Kept], name: Any, make: Callable[[], Kept]) -> Kept:
@@ -337,7 +380,8 @@ def _catalog(held: Session, folder: str, until: str) -> Catalog:
     own = OwnPrices.from_flags(held.catalog.own_prices, held.scenario.rates)
     if until and own.until:
         raise UsageError.of("two-dates", f"prices of which day? {own.until} and {until}", hint="leave --prices out")
-    return load_priced(folder or held.catalog.path, replace(own, until=until or own.until))
+    path = None if folder == DEFAULT else folder or held.catalog.path
+    return load_priced(path, replace(own, until=until or own.until))
 
 
 def row_of(plan: Plan) -> Row:

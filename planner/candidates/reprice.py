@@ -13,7 +13,7 @@ Two things do look at prices while ways are listed: mixes of offers within a job
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,12 +21,14 @@ import numpy as np
 from planner.candidates.evaluated import Table
 from planner.candidates.money import cost_microusd, rental_microusd
 from planner.candidates.offers import Site
-from planner.candidates.program import restrict
+from planner.candidates.program import IntArray, restrict
 from planner.candidates.prune import prune
 from planner.candidates.rates import RatesTable
 from planner.candidates.search import Candidates, select, with_tables
+from planner.candidates.shared_nodes import NODES
 from planner.candidates.training_table import TrainingTable
 from planner.catalog.model import Catalog, Offer
+from planner.errors import InputError
 
 
 def repriceable(candidates: Candidates) -> bool:
@@ -57,6 +59,52 @@ def repriced(candidates: Candidates, market: Catalog) -> Candidates:
         cost_microusd=np.array([cost for table in tables.values() for cost in table.cost_microusd], dtype=np.int64),
     )
     return narrowed(replace(candidates, catalog=market, tables=tables, whole=whole))
+
+
+def cost_at(candidates: Candidates, units: IntArray, market: Catalog) -> int:
+    """What a plan costs at the prices of a market, whatever would be best there.  [micro-USD]
+
+    Parameters
+    ----------
+    units
+        (columns of `candidates.program`,) of each column.
+
+    Raises
+    ------
+    InputError
+        The market lacks an offer that the plan rents.
+    """
+    offers = {offer.id: offer for offer in market.offers}
+    gone = {offer.id for offer in candidates.catalog.offers} - offers.keys()  # what the scenario brings itself stays
+    cost = 0
+    for task in candidates.program.tasks:
+        used = [column for column in range(task.first, task.stop) if units[column]]
+        for column, (site, each) in zip(used, _each(candidates, task.name, used, offers)):
+            if site.offer.id in gone:
+                hint = "what was rented cannot be rented any more: only the best plan is told"
+                raise InputError.of("not-offered", f"{site.offer.id} has no price there", hint=hint)
+            cost += int(units[column]) * each
+    return cost
+
+
+def _each(
+    candidates: Candidates, task: str, columns: Sequence[int], offers: Mapping[str, Offer]
+) -> Iterator[tuple[Site, int]]:
+    """What columns of a task rent, and what a unit of each costs at the prices of some offers.  [micro-USD]"""
+    shared = candidates.shared
+    if task == NODES:
+        assert shared is not None
+        hours = candidates.scenario.horizon_s / 3600.0
+        for column in columns:
+            site = _moved(shared.sites[int(shared.site[column])], offers)
+            yield site, cost_microusd(1, site.offer.price_microusd_per_hour, hours)
+        return
+    table = candidates.tables[task]
+    table = table if isinstance(table, RatesTable) else _at_prices(table, offers)  # prices of the scenario itself
+    for column in columns:
+        row = int(candidates.rows[column])
+        share = shared is not None and shared.is_share(column)  # it costs nothing itself: its nodes do
+        yield table.sites[row], 0 if share else table.cost_microusd[row]
 
 
 def _at_prices(table: Table, offers: Mapping[str, Offer]) -> Table:

@@ -24,6 +24,7 @@ from planner.files import StrPath, data_folder, stamps_of
 __all__ = ["device_matches", "find_device", "find_shape", "load_catalog", "match_devices"]
 
 SCHEMA = "catalog/v1"
+DEFAULT = "default"  # the one that ships, where others are named beside it
 
 
 def load_catalog(path: StrPath | None = None, *, prices_until: str = "") -> Catalog:

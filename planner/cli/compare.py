@@ -11,7 +11,8 @@ from planner.cli.frame import Form, Frame, command, usage
 from planner.cli.interrupts import answered, on_time
 
 if TYPE_CHECKING:
-    from planner.answers import Comparison
+    from planner.answers import CatalogTable, Comparison
+    from planner.cli.sides import Given
 
 DIFFERENT = 7  # exit code
 
@@ -24,11 +25,11 @@ Sources = Annotated[
     ),
 ]
 ForCatalogs = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--scenario",
         metavar="FILE",
-        help="What catalogs are compared for: solved on each.",
+        help="What catalogs are compared for: solved on each. Several make a table of all.",
         autocompletion=complete.scenarios,
     ),
 ]
@@ -43,6 +44,9 @@ Cases = Annotated[
 ]
 NoCause = Annotated[bool, typer.Option("--no-cause", help="Do not look for what moved the decision.")]
 ExitCode = Annotated[bool, typer.Option("--exit-code", help="Exit 7 when they differ.")]
+Journal = Annotated[
+    str | None, typer.Option("--journal", metavar="FILE", help="Keep answers over several scenarios there, and go on.")
+]
 MaxIncrease = Annotated[
     str | None,
     typer.Option("--max-increase", metavar="SHARE", help="Exit 7 when a total is over the first's by more, as 5%."),
@@ -63,6 +67,10 @@ def compare(
     no_cause: NoCause = False,
     exit_code: ExitCode = False,
     max_increase: MaxIncrease = None,
+    workers: options.Workers = 1,
+    scheduler: options.Scheduler = None,
+    tls: options.Tls = None,
+    journal: Journal = None,
     allow_suspect: options.AllowSuspect = False,
     solver: options.SolverName = options.Solver.highs,
     time_limit: options.TimeLimit = None,
@@ -71,28 +79,69 @@ def compare(
 ) -> None:
     """Compare plans: what changed in the question, in what is rented, in the money, and which change did it.
 
-    One scenario alone is held against its own cases (--case) or settings (--set).
+    One scenario alone is held against its own cases (--case) or settings (--set). Catalogs are compared for one
+    scenario, or in a table for several (--scenario, repeated), which --workers and --scheduler share out.
     """
     from planner.cli.quantities import deadline_of
     from planner.cli.sides import Given
+    from planner.cli.sweep import security_of_files
     from planner.optimize import child
 
     most = None if max_increase is None else _increase(max_increase)
     threads = options.within_cores(frame, threads)
     solving = {"solver": solver.value, "time_limit_s": deadline_of(time_limit), "threads": threads, "seed": seed}
-    child.start_early(threads)
+    scenarios = scenario or []
     given = Given(
         frame=frame,
-        scenario=scenario,
+        scenario=scenarios[0] if scenarios else None,
         settings=tuple(settings or ()),
         cases=tuple(case or ()),
         hardware=hardware,
         own_prices={"prices": prices, "price": price},
         solving=solving | {"allow_suspect": allow_suspect},
     )
+    if len(scenarios) > 1:
+        from planner.report.catalog_table import render_catalog_table
+
+        asked = {"workers": workers, "journal": journal, "security": security_of_files(tls)}
+        table = _table(given, scenarios, sources, scheduler, asked)
+        frame.emit(render_catalog_table(table.document, output.value, **frame.view(out)), out)
+        raise typer.Exit(_code(table, exit_code, most) or table.exit_code)
+    if workers > 1 or scheduler or tls or journal:
+        hint = "name several with --scenario, or leave it out"
+        raise usage("not-together", "--workers, --scheduler, --tls and --journal are for catalogs over scenarios", hint)
+    child.start_early(threads)
     found = compared(given, sources, cause=not no_cause)
     _emit(frame, found, output, out)
     raise typer.Exit(_code(found, exit_code, most))
+
+
+def _table(
+    given: Given, scenarios: list[str], sources: list[str], scheduler: str | None, asked: dict[str, Any]
+) -> CatalogTable:
+    """Catalogs over several scenarios, as a command line asks for them."""
+    from planner import api
+    from planner.cli.sides import demand_catalogs
+    from planner.cli.sweep import telling
+
+    demand_catalogs(given, sources)
+    frame, solving = given.frame, dict(given.solving)
+    limit = solving.pop("time_limit_s")
+    with telling(frame) as tell:
+        return api.compare_catalogs(
+            scenarios,
+            sources,
+            scheduler,
+            settings=given.settings,
+            case=given.cases[0] if given.cases else None,
+            prices=given.own_prices["prices"] or (),
+            price=given.own_prices["price"] or (),
+            asked=solving,
+            tell=tell,
+            hear=lambda link: frame.say(f"dashboard of the scheduler: {link}"),
+            over=None if limit is None else limit.passed,
+            **asked,
+        )
 
 
 def compared(given: Any, sources: list[str], *, cause: bool) -> Comparison:
@@ -127,7 +176,7 @@ def _increase(text: str) -> float:
     return share
 
 
-def _code(found: Comparison, exit_code: bool, most: float | None) -> int:
+def _code(found: Comparison | CatalogTable, exit_code: bool, most: float | None) -> int:
     """7 when they differ and that was asked, or when a total is over the limit, or there is none to tell."""
     if exit_code and not found.same:
         return DIFFERENT

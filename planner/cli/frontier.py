@@ -56,6 +56,9 @@ def frontier(
     most: Annotated[
         int, typer.Option("--most", min=1, max=options.MOST_COUNT, help="Points to look for in this run.")
     ] = 1000,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=1024, help="Processes of this machine that look for points.")
+    ] = 1,
     fresh: Annotated[bool, typer.Option("--no-journal", help="Neither read nor keep points.")] = False,
     settings: options.Settings = None,
     case: options.Case = None,
@@ -86,6 +89,7 @@ def frontier(
 
     journal = None if fresh else journal_of(question.name, question.case)
     asked |= {"threads": threads, "seed": seed, "workload": workload, "most": most, "allow_suspect": allow_suspect}
+    asked["workers"] = workers
     started = time.monotonic()
     with on_time(deadline), frame.progress(f"sweeping {question.name}"):
         found = api.frontier(
@@ -127,6 +131,6 @@ def register(app: typer.Typer) -> None:
     """Add the command."""
     examples = (
         "plan frontier scenarios/llama.yaml --over deadline=7d..60d",
-        "plan frontier scenarios/gpt2-xl.yaml --over budget -o csv",
+        "plan frontier scenarios/gpt2-xl.yaml --over budget --workers 2 -o csv",
     )
     command(app, "frontier", examples=examples)(frontier)

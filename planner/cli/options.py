@@ -88,6 +88,15 @@ Threads = Annotated[
     int, typer.Option("--threads", min=1, max=MOST_COUNT, help="Threads of the solver, as many as cores at most.")
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed of the solver.")]
+Workers = Annotated[int, typer.Option("--workers", min=1, max=1024, help="Processes of this machine that answer.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler whose workers answer: tcp://HOST:8786."),
+]
+Tls = Annotated[
+    str | None,
+    typer.Option("--tls", metavar="CA,CERT,KEY", help="Files for a scheduler at tls://: Dask's own three."),
+]
 
 
 def within_cores(frame: Frame, threads: int) -> int:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.carriers import dataclass
+from planner.catalog.load import DEFAULT
 from planner.cli.frame import Frame, usage
 
 if TYPE_CHECKING:
     from planner.plan.compare.side import Side
 
-DEFAULT = "default"
 _SNIFFED = 4_000  # characters of a file that say what it is
 
 
@@ -88,6 +88,27 @@ def _refuse(given: Given, kinds: Sequence[str]) -> None:
         raise usage(
             "not-together", "a plan was made with the settings that it has", "name its scenario to plan it anew"
         )
+
+
+def demand_catalogs(given: Given, sources: Sequence[str]) -> None:
+    """Refuse what is no catalog, or says nothing of catalogs; prices that have gone stale are told.
+
+    Raises
+    ------
+    UsageError
+        Several scenarios say nothing of what is compared.
+    InputError
+        A catalog cannot be read.
+    """
+    from planner.cli.find import load_catalog
+
+    kinds = [kind_of(source) for source in sources]
+    if set(kinds) != {"catalog"} or len(kinds) < 2:
+        hint = "name two catalogs or more, or one --scenario"
+        raise usage("not-together", "several scenarios are what catalogs are compared for", hint)
+    _refuse(given, kinds)
+    for source in sources:
+        load_catalog(None if source == DEFAULT else source, frame=given.frame)
 
 
 def _against_itself(given: Given, source: str) -> Iterator[Side]:

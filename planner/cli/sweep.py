@@ -40,24 +40,16 @@ def sweep(
         typer.Option(
             "--over",
             metavar="KEY=VALUES",
-            help="KEY=a,b,c, KEY=low..high/N or price:h100-*=-30%..+30%; also case, catalog, prices, seed; repeatable.",
+            help="KEY=a,b,c, KEY=low..high/N, price:h100-*=-30%..+30%, case, catalog, prices, seed, scenario.",
             autocompletion=complete.settings,
         ),
     ] = None,
     borders: Annotated[
         int, typer.Option("--borders", min=0, max=20, help="Halve intervals where the decision turns so many times.")
     ] = 0,
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, max=1024, help="Processes of this machine that answer.")
-    ] = 1,
-    scheduler: Annotated[
-        str | None,
-        typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler whose workers answer: tcp://HOST:8786."),
-    ] = None,
-    tls: Annotated[
-        str | None,
-        typer.Option("--tls", metavar="CA,CERT,KEY", help="Files for a scheduler at tls://: Dask's own three."),
-    ] = None,
+    workers: options.Workers = 1,
+    scheduler: options.Scheduler = None,
+    tls: options.Tls = None,
     plans: Annotated[
         str | None, typer.Option("--plans", metavar="DIR", help="Keep each plan there, named by its hash.")
     ] = None,
@@ -103,7 +95,7 @@ def sweep(
     held = api.session(question, catalog, allow_suspect=allow_suspect, seed=seed, **asked)
     kept = None if fresh else journal or journal_of(question.name, question.case)
     started = time.monotonic()
-    with _telling(frame) as tell:
+    with telling(frame) as tell:
         found = api.sweep(
             held,
             grid,
@@ -112,7 +104,7 @@ def sweep(
             journal=kept,
             plans=plans,
             borders=borders,
-            security=_security(tls),
+            security=security_of_files(tls),
             tell=tell,
             hear=lambda link: frame.say(f"dashboard of the scheduler: {link}"),
             over=None if deadline is None else deadline.passed,
@@ -144,7 +136,7 @@ def _show(frame: Frame, found: Any, output: SweepForm, out: str | None, **shown:
 
 
 @contextmanager
-def _telling(frame: Frame) -> Iterator[Callable[[Progress], None] | None]:
+def telling(frame: Frame) -> Iterator[Callable[[Progress], None] | None]:
     """How far a sweep is, on one line of stderr: on a terminal only."""
     if frame.quiet or frame.no_progress or not sys.stderr.isatty():
         yield None
@@ -168,7 +160,7 @@ def _telling(frame: Frame) -> Iterator[Callable[[Progress], None] | None]:
             sys.stderr.flush()
 
 
-def _security(tls: str | None) -> Any:
+def security_of_files(tls: str | None) -> Any:
     """What Dask wants for an encrypted connection, from the names of three files."""
     if tls is None:
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planner import units
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
@@ -73,7 +75,7 @@ def sweep_blocks(document: SweepDocument, *, full: bool = False, elapsed_s: floa
         _headline(document, elapsed_s),
         _grid(document, full),
         *_borders(document),
-        _why(document),
+        why(document),
     ]
 
 
@@ -105,20 +107,33 @@ def _grid(document: SweepDocument, full: bool) -> Block:
     points = document["points"]
     shown = points if full else points[:MOST_ROWS]
     heads = [axis["name"] for axis in document["axes"]] or ["Question"]
+    held = any("standing" in point for point in points)
     rows = [
-        [*(point["values"] if document["axes"] else [question_words(point["question"])]), *_cells(point)]
+        [*(point["values"] if document["axes"] else [question_words(point["question"])]), *_cells(point, held)]
         for point in shown
     ]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = (*_held_notes(points),)
     if len(shown) < len(points):
-        notes = (f"the first {len(shown):,} of {len(points):,} rows: -v, -o csv and -o json have all",)
-    return Grid(columns=columns(*heads, ">Cost", ">Devices", ">Finish", "Decision"), rows=rows, notes=notes)
+        notes += (f"the first {len(shown):,} of {len(points):,} rows: -v, -o csv and -o json have all",)
+    heads += [">Cost", *([">Regret"] if held else []), ">Devices", ">Finish", "Decision"]
+    return Grid(columns=columns(*heads), rows=rows, notes=notes)
 
 
-def _cells(point: Point) -> list[str]:
-    finish, problem = point["finish_hours"], point["problem"]
+def _held_notes(points: Sequence[Point]) -> list[str]:
+    """What the column of regret is, and why it is missing."""
+    held = [stood for point in points if (stood := point.get("standing")) is not None]
+    if not held:
+        return []
+    notes = [f"regret: what the plan of {held[0]['since']} costs at the prices of a row, above the best plan there"]
+    problems = {f"{one['problem']['message']} ({one['problem']['hint']})": None for one in held if one["problem"]}
+    return notes + list(problems)[:MOST_WHY]
+
+
+def _cells(point: Point, held: bool) -> list[str]:
+    finish, problem, stood = point["finish_hours"], point["problem"], point.get("standing")
     return [
         money(point["cost_microusd"]),
+        *([money(stood["regret_microusd"] if stood else None)] if held else []),
         "–" if point["devices"] is None else f"{point['devices']:,}",
         "–" if finish is None else units.format_duration(finish * 3600),
         point["decision"] or (problem["reference"] if problem else point["status"]),
@@ -128,7 +143,8 @@ def _cells(point: Point) -> list[str]:
 def question_words(question: Asked) -> str:
     """A question without axes in one line."""
     parts = [*question["settings"], *question["prices"]]
-    parts += [f"{name}={question[name]}" for name in ("case", "catalog", "until") if question[name]]
+    named = {name: question.get(name) for name in ("scenario", "case", "catalog", "until")}
+    parts += [f"{name}={value}" for name, value in named.items() if value]
     if question["seed"] is not None:
         parts.append(f"seed={question['seed']}")
     return ", ".join(parts) or "as it is"
@@ -162,7 +178,8 @@ def _side(side: Side) -> str:
     return f"{side['value']}: {side['decision']}"
 
 
-def _why(document: SweepDocument) -> Block:
+def why(document: SweepDocument) -> Block:
+    """Why questions have no answer, each reason once."""
     said: dict[str, int] = {}
     for point in document["points"]:
         if point["problem"] is not None:

@@ -16,8 +16,8 @@ from planner.sweeps.question import Question
 
 PRICE = "price:"
 # axes that are no key of a scenario, and what they are called in a question
-WHOLE = {"case": "case", "catalog": "catalog", "prices": "until", "seed": "seed"}
-DATES = "prices"
+WHOLE = {"scenario": "scenario", "case": "case", "catalog": "catalog", "prices": "until", "seed": "seed"}
+DATES, CATALOG = "prices", "catalog"
 _MONTH = re.compile(r"([12][0-9]{3})-(0[1-9]|1[0-2])")
 STEPS = 7  # values of a range of which no number is given
 MOST_VALUES = 100_000  # of one axis

@@ -14,6 +14,7 @@ from planner.sweeps.axes import Axis
 from planner.sweeps.borders import Border, is_answer
 from planner.sweeps.model import Asked, Point, SweepDocument
 from planner.sweeps.question import Question, Row
+from planner.sweeps.regret import Standing
 
 
 def sweep_document(
@@ -25,6 +26,7 @@ def sweep_document(
     *,
     halvings: int,
     options: dict[str, object],
+    standing: Sequence[Standing | None] | None = None,
 ) -> SweepDocument:
     """The document; it is the same wherever the rows come from.
 
@@ -32,6 +34,8 @@ def sweep_document(
     ----------
     asked
         Questions in their order, their values on the axes, and what came of them.
+    standing
+        Of each question what standing still costs, where days are varied.
     """
     rows = [row for _, _, row in asked]
     used = CatalogUsed(name=catalog.name, as_of=catalog.as_of, sha256=catalog.digest)
@@ -62,6 +66,8 @@ def sweep_document(
         "case": scenario.case,
         "sha256": "",
     }
+    for point, held in zip(document["points"], standing or ()):
+        point["standing"] = held
     document["sha256"] = digest_of(document)
     return document
 
@@ -84,6 +90,7 @@ def flat_rows(document: SweepDocument) -> list[dict[str, Any]]:
             **dict(zip(names, point["values"])),
             **({} if names else _told(point["question"])),
             **{name: point[name] for name in _FLAT},  # type: ignore[literal-required]
+            **(_stood(point) if "standing" in point else {}),
             "problem": _why(point),
         }
         for point in document["points"]
@@ -97,9 +104,18 @@ _FLAT = (
 
 def _told(question: Asked) -> dict[str, Any]:
     return {
+        **({"scenario": question["scenario"]} if "scenario" in question else {}),
         "settings": " ".join(question["settings"]), "prices": " ".join(question["prices"]), "case": question["case"],
         "catalog": question["catalog"], "until": question["until"], "seed": question["seed"],
     }  # fmt: skip
+
+
+def _stood(point: Point) -> dict[str, Any]:
+    held = point["standing"]
+    return {
+        "standing_usd": None if held is None else held["cost_usd"],
+        "regret_usd": None if held is None else held["regret_usd"],
+    }
 
 
 def _why(point: Point) -> str:

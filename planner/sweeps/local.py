@@ -22,6 +22,7 @@ Asked = tuple[int, Question]  # its number, so that an answer finds its place
 Numbered = tuple[int, Answered]
 KILLER = "each process that was asked it ended before it answered, two of two"
 KILLER_HINT = "ask it by itself with plan solve: it may need more memory than there is"
+MOST_WORKERS = 1024
 BEGINNINGS = 2  # of a first process, before it is given up
 BEGINNING_HINT = "a script must do its work under if __name__ == '__main__':, or take workers=1; is there memory left?"
 _answer: list[Answer] = []  # of this process, once it is a worker

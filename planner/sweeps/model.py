@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
 from planner.plan.model.plan import CatalogUsed, Status
 from planner.sweeps.borders import Border
 from planner.sweeps.question import Row
+from planner.sweeps.regret import Standing
 
 
 class AxisTold(TypedDict):
@@ -27,6 +28,8 @@ class Asked(TypedDict):
     catalog: str
     until: str
     seed: int | None
+    scenario: NotRequired[str]
+    "another than the session's"
 
 
 class Point(Row):
@@ -35,6 +38,8 @@ class Point(Row):
     values: list[str]
     "on the axes, in their order; empty where there are none"
     question: Asked
+    standing: NotRequired[Standing | None]
+    "where days of prices are varied: the plan of the earliest day held on this one; null where there is none"
 
 
 class Counted(TypedDict):

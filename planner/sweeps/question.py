@@ -30,6 +30,11 @@ class Question:
         ISO date: only prices of that day or earlier; "": all.
     seed
         Of the solver; None: that of the session.
+    scenario
+        File or name of another scenario, with the settings of the session's; "": that of the session.
+    held
+        Another `catalog` and `until`: not the best plan is asked for, but what the best of those costs at these prices;
+        None: the best.
     """
 
     settings: tuple[str, ...] = ()
@@ -38,12 +43,16 @@ class Question:
     catalog: str = ""
     until: str = ""
     seed: int | None = None
+    scenario: str = ""
+    held: tuple[str, str] | None = None
 
     def told(self) -> dict[str, Any]:
         """As plain data."""
         return {
             "settings": list(self.settings), "prices": list(self.prices), "case": self.case,
             "catalog": self.catalog, "until": self.until, "seed": self.seed,
+            **({"scenario": self.scenario} if self.scenario else {}),
+            **({"held": list(self.held)} if self.held else {}),
         }  # fmt: skip
 
     def key(self, shared: str) -> str:

@@ -57,6 +57,11 @@ class Sweep:
         return HELD[self.over]
 
 
+Known = Callable[[Value | None], Record | None]  # what was found at a limit; None: not known
+Keep = Callable[[Value | None, Record], None]
+Beside = Callable[[int, Sweep, Known, Keep], Callable[[Value | None], Record]]  # of a range: waits for a point of it
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """Everything a sweep needs from outside: the question at a deadline, the verifier, the options of the solver."""
@@ -66,17 +71,61 @@ class Asked:
     options: SolverOptions
 
 
-def sweep_points(candidates: Candidates, sweep: Sweep, asked: Asked, journal: Journal) -> list[Record]:
+class Points:
+    """Points of a sweep one by one, each by its range and its limit: in this process, or sent to another.
+
+    Parameters
+    ----------
+    candidates
+        Columns for every limit of the sweep.
+    """
+
+    def __init__(self, candidates: Candidates, sweep: Sweep, asked: Asked) -> None:
+        self.candidates, self.sweep, self.asked = candidates, sweep, asked
+        self.edges: list[Value] = [*_breaks(candidates, sweep), sweep.low]
+        self._ready: tuple[int, Sweep, Candidates] | None = None  # of the range that was asked last
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is made for a range."""
+        return {**self.__dict__, "_ready": None}
+
+    def ranges(self) -> Iterator[tuple[int, str, Sweep]]:
+        """Ranges of the limit in which the same workloads run at the same time, loosest first: number, name, sweep."""
+        high = self.sweep.high
+        for number, low in enumerate(self.edges):
+            name = f"range {number} of {self.edges}" if len(self.edges) > 1 else ""
+            yield number, name, replace(self.sweep, high=high, low=low)
+            high = low
+
+    def __call__(self, number: int, limit: Value | None) -> Record:
+        """The point at a limit of a range."""
+        if self._ready is None or self._ready[0] != number:
+            part = next(one for place, _, one in self.ranges() if place == number)
+            self._ready = (number, part, prepared(self._columns(part), part))
+        return solve_at(self._ready[2], self._ready[1], limit, self.asked)
+
+    def _columns(self, part: Sweep) -> Candidates:
+        if len(self.edges) == 1:
+            return self.candidates
+        assert part.high is not None
+        return _under(moved(self.candidates, self.asked.at_deadline(_whole_s(part.high))))
+
+
+def sweep_points(points: Points, journal: Journal, beside: Beside | None = None) -> list[Record]:
     """Records of all points, loosest limit first, then one of how it ended; those of the journal are not solved again.
 
     A record holds `limit`, `status`, `solves`, and for a point `over`, `against` and its `point`.
+
+    Parameters
+    ----------
+    beside
+        Has points answered elsewhere, several at a time; default: here, one after the other.
     """
     found: list[Record] = []
-    ranges = [*_breaks(candidates, sweep), sweep.low]
+    sweep, asked = points.sweep, points.asked
     try:
-        for number, (high, low, part) in enumerate(_ranges(candidates, sweep, asked, ranges)):
-            name = f"range {number} of {ranges}" if len(ranges) > 1 else ""
-            _in_range(part, replace(sweep, high=high, low=low), asked, journal, name, found)
+        for number, name, part in points.ranges():
+            _in_range(points, number, part, journal, name, found, beside)
             if found and is_up(asked.options.get("time_limit_s")):
                 raise TimeIsUp
             if len(found) >= sweep.most:
@@ -97,23 +146,38 @@ def journal_key(candidates: Candidates, sweep: Sweep, version: str, options: Sol
 
 
 def _in_range(
-    candidates: Candidates, sweep: Sweep, asked: Asked, journal: Journal, name: str, found: list[Record]
+    points: Points,
+    number: int,
+    sweep: Sweep,
+    journal: Journal,
+    name: str,
+    found: list[Record],
+    beside: Beside | None,
 ) -> None:
     """Add the records of one range to those found."""
-    ready: list[Candidates] = []  # made only when something is left to be solved
+    unproven: dict[Value | None, Record] = {}
+
+    def known(limit: Value | None) -> Record | None:
+        return unproven.get(limit) or journal.get(limit, name)
+
+    def keep(limit: Value | None, record: Record) -> None:
+        if record["status"] in ("optimal", "infeasible"):  # what is not proven is tried again
+            journal.add(limit, record, name)
+        else:
+            unproven[limit] = record
+
+    waited = None if beside is None else beside(number, sweep, known, keep)
 
     def at(limit: Value | None) -> Value | None:
         if len(found) >= sweep.most:
             return None
-        record = journal.get(limit, name)
+        record = known(limit)
         if record is None:
-            if not ready:
-                ready.append(prepared(candidates, sweep))
-            if found and is_up(asked.options.get("time_limit_s")):
+            if found and is_up(points.asked.options.get("time_limit_s")):
                 raise TimeIsUp
-            record = solve_at(ready[0], sweep, limit, asked)
-            if record["status"] in ("optimal", "infeasible"):  # what is not proven is tried again
-                journal.add(limit, record, name)
+            record = waited(limit) if waited is not None else points(number, limit)
+            if waited is None:
+                keep(limit, record)
         found.append({"limit": limit, **record})
         return record.get("over")
 
@@ -223,20 +287,6 @@ def _under(part: Candidates) -> Candidates:
     asked = (part.scenario, part.catalog, part.tables, part.questions, part.pools)
     built = program_of(*asked, tie_share=part.tie_share)
     return replace(part, whole=built.program, whole_rows=built.rows, whole_shared=built.shared)
-
-
-def _ranges(
-    candidates: Candidates, sweep: Sweep, asked: Asked, edges: Sequence[Value]
-) -> Iterator[tuple[Value | None, Value, Candidates]]:
-    """Ranges of the limit in which the same workloads run at the same time, loosest first: high, low, candidates."""
-    high = sweep.high
-    if len(edges) == 1:
-        yield high, sweep.low, candidates
-        return
-    for low in edges:
-        assert high is not None
-        yield high, low, _under(moved(candidates, asked.at_deadline(_whole_s(high))))
-        high = low
 
 
 def _breaks(candidates: Candidates, sweep: Sweep) -> list[float]:

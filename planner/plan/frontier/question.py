@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from fractions import Fraction
 
 from planner import units
+from planner.carriers import dataclass
 from planner.errors import UsageError
 from planner.plan.frontier.model import Against
 from planner.plan.frontier.points import HELD, Sweep
@@ -62,18 +62,25 @@ def loosest(scenario: Scenario, sweep: Sweep) -> Scenario:
     return with_settings(scenario, settings)
 
 
-def at_deadline(scenario: Scenario, sweep: Sweep) -> Callable[[float], Scenario]:
-    """The loosest scenario with the swept deadlines at a number of seconds."""
-    base = loosest(scenario, sweep)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtDeadline:
+    """The loosest scenario with the swept deadlines at a number of seconds; it can be sent to another process."""
 
-    def moved(seconds: float) -> Scenario:
+    loosest: Scenario
+    workload: str | None  # None = every job
+
+    def __call__(self, seconds: float) -> Scenario:
+        """The scenario at a deadline."""
         settings = []
-        for number, job in enumerate(scenario.training):
-            if sweep.workload in (None, job.name):
+        for number, job in enumerate(self.loosest.training):
+            if self.workload in (None, job.name):
                 settings += [f"training[{number}].hours=null", f"training[{number}].deadline={_decimal(seconds, 1)} s"]
-        return with_settings(base, settings)
+        return with_settings(self.loosest, settings)
 
-    return moved
+
+def at_deadline(scenario: Scenario, sweep: Sweep) -> AtDeadline:
+    """The loosest scenario with the swept deadlines at a number of seconds."""
+    return AtDeadline(loosest=loosest(scenario, sweep), workload=sweep.workload)
 
 
 def own_limit(scenario: Scenario, sweep: Sweep) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from planner import __version__
 from planner.candidates.search import Candidates
@@ -10,7 +11,7 @@ from planner.optimize.options import SolverOptions
 from planner.plan.frontier.document import frontier_document
 from planner.plan.frontier.journal import Journal, Lines
 from planner.plan.frontier.model import FrontierDocument
-from planner.plan.frontier.points import Asked, Sweep, journal_key, sweep_points
+from planner.plan.frontier.points import Asked, Beside, Points, Sweep, journal_key, sweep_points
 from planner.plan.frontier.question import at_deadline, loosest, own_limit
 from planner.plan.model.plan import PlanDocument
 from planner.plan.rows.calendar import calendar_of
@@ -27,6 +28,7 @@ def run_sweep(
     verified: Callable[[PlanDocument], None],
     options: SolverOptions,
     lines: Lines | None = None,
+    elsewhere: Callable[[Points], AbstractContextManager[Beside | None]] | None = None,
 ) -> FrontierDocument:
     """All Pareto points of a sweep, as a frontier document.
 
@@ -40,12 +42,16 @@ def run_sweep(
         Of the solver: solver, gap, time_limit_s (of each program), threads, seed.
     lines
         The journal; points that it holds are not solved again.
+    elsewhere
+        Has points answered by others, several at a time; default: here, one after the other.
     """
     moved = at_deadline(scenario, sweep)
     candidates = _listed(scenario, sweep, moved, enumerate_ways)
     journal = Journal(journal_key(candidates, sweep, __version__, options), lines)
     asked = Asked(at_deadline=moved, verified=verified, options=options)
-    records = sweep_points(candidates, sweep, asked, journal)
+    points = Points(candidates, sweep, asked)
+    with nullcontext() if elsewhere is None else elsewhere(points) as beside:
+        records = sweep_points(points, journal, beside)
     return frontier_document(candidates, sweep, records, options, own_limit(scenario, sweep))
 
 

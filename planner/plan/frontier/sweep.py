@@ -70,7 +70,12 @@ def steps(low: Value, high: Value | None, at: Callable[[Value | None], Value | N
         reached = at(limit)
         if reached is None or reached <= low:
             return
-        limit = reached - 1 if isinstance(reached, int) else math.nextafter(reached, -math.inf)
+        limit = next_limit(reached)
+
+
+def next_limit(reached: Value) -> Value:
+    """The loosest limit that is tighter than what the held objective came to."""
+    return reached - 1 if isinstance(reached, int) else math.nextafter(reached, -math.inf)
 
 
 def best_under(program: Program, trade: Trade, limit: Value | None, solve: Solve) -> Point | Solution:
