@@ -18,6 +18,11 @@ MODULES = (
     "planner.reading.bench_tables",
     "planner.reading.training_logs",
     "planner.reading.weights",
+    "planner.reading.kubernetes",
+    "planner.reading.nvidia_smi",
+    "planner.reading.slurm",
+    "planner.reading.bills",
+    "planner.reading.allocations",
 )  # fmt: skip
 _NEAREST = 3
 
