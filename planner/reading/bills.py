@@ -228,7 +228,7 @@ class Spend:
         if "" in self.lines:
             reading.note(f"{self.lines['']:,} lines say no currency")
         reading.understood["currency"] = ", ".join(currency or "not said" for currency, _ in self.lines.most_common())
-        rows = ([currency, day, service, f"{cost:f}"] for (currency, day, service), cost in sorted(self.cells.items()))
+        rows = ([currency, day, service, cost] for (currency, day, service), cost in sorted(self.cells.items()))
         text = csv_text(["currency", "day", thing, "cost"], rows)
         says = f"spend by {thing} and day, {len(self.cells):,} rows"
         reading.pieces.append(Piece(what="history", name="spend.csv", text=text, says=says))

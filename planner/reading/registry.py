@@ -23,6 +23,7 @@ MODULES = (
     "planner.reading.slurm",
     "planner.reading.bills",
     "planner.reading.allocations",
+    "planner.reading.prices",
 )  # fmt: skip
 _NEAREST = 3
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Literal
 
 from planner.reading.columns import plain
@@ -92,6 +93,8 @@ def csv_text(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> str:
 def _still(cell: Any) -> Any:
     if isinstance(cell, float):
         return f"{cell:.9g}"
+    if isinstance(cell, Decimal):
+        return f"{cell:f}"
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in tuple("=+-@\t\r") else cell
 
 

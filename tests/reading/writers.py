@@ -10,6 +10,8 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from tests.reading.cluster_writers import SMALL as CLUSTERS
+
 Request = tuple[float, int, int]  # seconds from the start, prompt, answer
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 START = datetime(2025, 3, 3, 9, 0, 0, tzinfo=UTC)
@@ -367,4 +369,5 @@ SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "usage.json": ("usage", usage),
     "servegen.csv": ("rate-windows", servegen),
     "vllm.log": ("vllm-log", vllm_log),
+    **CLUSTERS,
 }
