@@ -110,6 +110,14 @@ def four_times(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
     return (Feed(width=width),) * layers
 
 
+def qwen1_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
+    """Qwen 1: `intermediate_size` is of both gated matrices together."""
+    both = config.count("intermediate_size", most="width", least=2)
+    if both % 2:
+        config.conflict("out-of-range", f"{both} is no width of two equal matrices", "intermediate_size")
+    return (Feed(width=both // 2),) * layers
+
+
 def mpt_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
     """MPT: hidden size times the expansion ratio."""
     ratio = config.count("expansion_ratio", most="experts", default=4)
@@ -329,11 +337,15 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "nemotron": Family(title="Nemotron 3 and 4", gated=False, layer_norm=True, variant=_attention_bias),
         "opt": replace(_GPT, title="OPT", position_extra=2, variant=_opt),
         "phi3": Family(title="Phi-3", window=every_layer_slides),
+        "qwen": Family(title="Qwen 1", qkv_bias=True, feeds=qwen1_feeds),
         "qwen2": Family(title="Qwen 2 and 2.5", qkv_bias=True, window=qwen_window),
+        "qwen2_5_vl_text": Family(title="Qwen 2.5 VL", qkv_bias=True, window=qwen_window),
         "qwen3": _QWEN3,
         "qwen3_5_moe_text": _QWEN35_MOE,
         "qwen3_5_text": _QWEN35,
         "qwen3_moe": replace(_QWEN3, title="Qwen 3 MoE", feeds=qwen_moe_feeds),
         "qwen3_next": replace(_QWEN35_MOE, title="Qwen3-Next"),
+        "qwen3_vl_moe_text": replace(_QWEN3, title="Qwen3-VL MoE", feeds=qwen_moe_feeds),
+        "qwen3_vl_text": replace(_QWEN3, title="Qwen3-VL"),
     }
 )

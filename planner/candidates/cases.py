@@ -181,7 +181,10 @@ def _names(candidates: Candidates) -> Iterator[tuple[str, str]]:
     purchases = candidates.calendar.purchases if candidates.calendar else ()
     for task in candidates.program.tasks:
         for column in range(task.first, task.stop):
-            if task.kind == "optional":
+            if task.kind == "optional" and candidates.shared is not None:
+                node = candidates.shared.sites[int(candidates.shared.site[column])].offer
+                yield node.provider, node.id
+            elif task.kind == "optional":
                 bought = purchases[column]
                 assert bought is not None
                 yield (bought.offer.provider if bought.offer else bought.provider), _id(bought) or bought.workload

@@ -24,7 +24,7 @@ from planner.candidates.offers import Site
 from planner.candidates.program import restrict
 from planner.candidates.prune import prune
 from planner.candidates.rates import RatesTable
-from planner.candidates.search import Candidates, with_tables
+from planner.candidates.search import Candidates, select, with_tables
 from planner.candidates.training_table import TrainingTable
 from planner.catalog.model import Catalog, Offer
 
@@ -49,7 +49,8 @@ def repriced(candidates: Candidates, market: Catalog) -> Candidates:
         if not isinstance(table, RatesTable):  # prices of the scenario itself
             tables[name] = _at_prices(table, offers)
     limits = candidates.scenario.limits
-    if limits.budget_microusd is not None or limits.spend_microusd_per_hour is not None:
+    priced_rows = limits.budget_microusd is not None or limits.spend_microusd_per_hour is not None
+    if priced_rows or candidates.whole_shared is not None:
         return with_tables(replace(candidates, catalog=market), tables, {})
     whole = replace(
         candidates.whole,
@@ -87,8 +88,7 @@ def _moved(site: Site, offers: Mapping[str, Offer]) -> Site:
 def narrowed(candidates: Candidates) -> Candidates:
     """With the program of the columns of `whole` that a best plan may need."""
     kept = prune(candidates.whole)
-    mask = np.isin(np.arange(candidates.whole.column_count), kept)
-    return replace(candidates, program=restrict(candidates.whole, mask)[0], rows=candidates.whole_rows[kept])
+    return select(candidates, kept)
 
 
 def closed(candidates: Candidates, absent: Collection[str]) -> Candidates:
@@ -101,4 +101,5 @@ def closed(candidates: Candidates, absent: Collection[str]) -> Candidates:
         sites = candidates.tables[task.name].sites if task.name in candidates.tables else ()
         for column in range(task.first, task.stop) if sites else ():
             mask[column] = sites[int(rows[column])].offer.id not in absent
-    return narrowed(replace(candidates, whole=restrict(whole, mask)[0], whole_rows=rows[mask]))
+    shared = candidates.whole_shared.select(np.flatnonzero(mask)) if candidates.whole_shared else None
+    return narrowed(replace(candidates, whole=restrict(whole, mask)[0], whole_rows=rows[mask], whole_shared=shared))

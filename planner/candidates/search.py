@@ -26,6 +26,7 @@ from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.prune import count_pruned, prune
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.serving_question import Mixes
+from planner.candidates.shared_nodes import SharedNodes, node_rows, with_shared_nodes
 from planner.candidates.ties import (
     SHARE,
     alone_microusd,
@@ -68,6 +69,8 @@ class Candidates:
     pools: tuple[Pool, ...] = ()  # what may be reserved
     calendar: Calendar | None = None  # of `program`; None: everything runs at once
     whole_calendar: Calendar | None = None  # of `whole`
+    shared: SharedNodes | None = None  # which columns of `program` share nodes; None: none do
+    whole_shared: SharedNodes | None = None  # of `whole`
     spaces: Mapping[str, MixSpace] = field(default_factory=dict)  # of jobs that may be mixed: what of
     ways: Mapping[str, Evaluated] = field(default_factory=dict)  # of each workload as it was evaluated
     cut: tuple[str, ...] = ()  # workloads of which only some ways were looked at, for lack of time: nothing is proven
@@ -114,7 +117,8 @@ class Candidates:
 
     def devices(self, program: Program, rows: NDArray[np.int64]) -> NDArray[np.str_]:
         """Device of each column of `program` or `whole`; of what is bought that of its shape, "" of a copy of data."""
-        calendar = self.whole_calendar if program.column_count == self.whole.column_count else self.calendar
+        whole = program.column_count == self.whole.column_count
+        calendar, shared = (self.whole_calendar, self.whole_shared) if whole else (self.calendar, self.shared)
         names = []
         for task in program.tasks:
             for column in range(task.first, task.stop):
@@ -123,7 +127,8 @@ class Candidates:
                     continue
                 purchase = calendar.purchases[column] if calendar else None
                 offer = purchase.offer if purchase else None
-                names.append(self.catalog.shapes[offer.shape].device if offer else "")
+                node = shared.sites[int(shared.site[column])].device.id if shared else ""
+                names.append(self.catalog.shapes[offer.shape].device if offer else node)
         return np.array(names, dtype=np.str_)
 
 
@@ -230,6 +235,8 @@ def enumerate_candidates(
         pools=pools,
         whole_calendar=built.calendar,
         calendar=built.calendar.select(kept) if built.calendar else None,
+        shared=built.shared.select(kept) if built.shared else None,
+        whole_shared=built.shared,
         spaces={name: one.space for name, one in ways.items() if one.space is not None},
         ways=ways,
         cut=tuple(patience.cut),
@@ -277,29 +284,56 @@ def program_of(
         ways = Ways(scenario=scenario, catalog=catalog, pools=pools, program=program, rows=rows, facts=facts, **held)
         return timetable(replace(ways, latest_s=late))
     windows = [_window(workload, scenario) for workload in scenario.workloads]
-    whole = _tied(_assemble(scenario, tasks, facts, joint_rows(scenario, windows, facts), tables), tie_share)
-    return Timetable(program=whole, rows=rows, calendar=None, late={}, thinned={})
+    with_nodes = [*windows, Window(start_s=0.0, end_s=scenario.horizon_s)]
+    whole, rows, facts, shared = with_shared_nodes(
+        scenario,
+        _assemble(scenario, tasks, facts, (), tables),
+        rows,
+        facts,
+        tables,
+        lambda nodes: joint_rows(scenario, with_nodes, nodes),
+        lambda site: carbon_mg_per_hour(site, catalog),
+    )
+    if shared is None:
+        limits = joint_rows(scenario, windows, facts)
+    else:
+        limits = (*joint_rows(scenario, with_nodes, facts), *node_rows(shared))
+    whole = _tied(replace(whole, rows=limits), tie_share)
+    return Timetable(program=whole, rows=rows, calendar=None, late={}, thinned={}, shared=shared)
 
 
 def select(candidates: Candidates, kept: NDArray[np.int64]) -> Candidates:
     """With these columns of `whole` in the program."""
     mask = np.zeros(candidates.whole.column_count, dtype=bool)
     mask[kept] = True
-    calendar = candidates.whole_calendar
+    calendar, shared = candidates.whole_calendar, candidates.whole_shared
     return replace(
         candidates,
         program=restrict(candidates.whole, mask)[0],
         rows=candidates.whole_rows[kept],
         calendar=None if calendar is None else calendar.select(kept),
+        shared=None if shared is None else shared.select(kept),
     )
+
+
+def places_in_whole(candidates: Candidates) -> NDArray[np.int64]:
+    """Column of `whole` that each column of `program` is, where everything runs at once."""
+    rows, of_whole = candidates.rows, candidates.whole_rows
+    if candidates.shared is not None and candidates.whole_shared is not None:
+        rows, of_whole = candidates.shared.keys(rows), candidates.whole_shared.keys(of_whole)
+    places = np.empty(candidates.program.column_count, dtype=np.int64)
+    for task, listed in zip(candidates.program.tasks, candidates.whole.tasks):
+        mine, here = of_whole[listed.first : listed.stop], slice(task.first, task.stop)
+        order = np.argsort(mine)
+        places[here] = listed.first + order[np.searchsorted(mine, rows[here], sorter=order)]
+    return places
 
 
 def with_tables(candidates: Candidates, tables: Mapping[str, Table], tasks: Mapping[str, int]) -> Candidates:
     """The same question with other figures of some workloads, and other spare replicas of some fleets."""
     merged = {**candidates.tables, **tables}
-    if not candidates.scenario.scheduled and all(
-        _same_machines(candidates.tables[n], one) for n, one in tables.items()
-    ):
+    at_once = not candidates.scenario.scheduled and candidates.whole_shared is None
+    if at_once and all(_same_machines(candidates.tables[n], one) for n, one in tables.items()):
         rated = _tied(_with_rates(candidates.whole, merged), candidates.tie_share)
         built = Timetable(program=rated, rows=candidates.whole_rows, calendar=None, late={}, thinned={})
     else:
@@ -323,6 +357,8 @@ def with_tables(candidates: Candidates, tables: Mapping[str, Table], tasks: Mapp
         rows=built.rows[kept],
         whole_calendar=built.calendar,
         calendar=built.calendar.select(kept) if built.calendar else None,
+        shared=built.shared.select(kept) if built.shared else None,
+        whole_shared=built.shared,
     )
 
 

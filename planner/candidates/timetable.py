@@ -22,6 +22,7 @@ from planner.candidates.placement import copies_of
 from planner.candidates.program import IntArray, Program, Row, Task, restrict
 from planner.candidates.prune import can_bind, prune
 from planner.candidates.purchases import Bought, bought_of
+from planner.candidates.shared_nodes import SharedNodes
 from planner.candidates.timetable_rows import OF_PURCHASES, Limit, calendar_rows, limits_of, site_of
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
@@ -80,6 +81,7 @@ class Timetable:
     calendar: Calendar | None  # None: everything runs at once
     late: Mapping[str, int]  # ways of each workload that no start leaves in time
     thinned: Mapping[str, int]  # ways of each workload that another one makes pointless
+    shared: SharedNodes | None = None  # which columns share nodes
 
 
 def timetable(ways: Ways) -> Timetable:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner.export import quoting
 from planner.export.header import Blank, Target, commented, header_lines
-from planner.export.kubernetes_fleet import fleet_notes, fleet_objects, server_of
+from planner.export.kubernetes_fleet import fleet_notes, fleet_objects, server_of, shared_notes
 from planner.export.kubernetes_job import IMAGE, job_notes, job_objects
 from planner.export.kubernetes_nodes import node_notes
 from planner.export.kubernetes_pods import Manifest
@@ -31,8 +32,10 @@ def files(launch: Launch) -> list[ExportFile]:
     """
     if isinstance(launch, ServingLaunch):
         fleet = serving(launch)
+        notes = shared_notes(fleet)
+        fleet = replace(fleet, on=None)  # pods have devices of their own, whoever else is on the node
         server = server_of(fleet)
-        notes = [*fleet_notes(fleet, server), server.made_for, *node_notes(fleet.machine), *server.notes]
+        notes += [*fleet_notes(fleet, server), server.made_for, *node_notes(fleet.machine), *server.notes]
         text = _written(fleet, fleet_objects(fleet, server), server.blanks, notes)
         return [ExportFile(name=f"{launch.stem}.k8s.yaml", text=text), *routing_files(fleet, KUBERNETES)]
     assert isinstance(launch, TrainingLaunch)

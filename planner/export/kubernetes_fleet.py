@@ -48,6 +48,17 @@ def fleet_notes(launch: ServingLaunch, server: Server) -> list[str]:
     return notes
 
 
+def shared_notes(launch: ServingLaunch) -> list[str]:
+    """That the nodes are planned to be shared, and what that asks of the cluster."""
+    if launch.on is None:
+        return []
+    others = ", ".join(launch.on.others) or "other replicas of its own"
+    return [
+        f"planned for a node that {others} run on too: apply the manifests with the most devices a pod first, on no "
+        f"more than {launch.on.nodes} such nodes, so that pods fill them"
+    ]
+
+
 def pods_of(launch: ServingLaunch) -> tuple[int, int]:
     """How many pods (or groups of pods) there are, and the devices of each pod."""
     machine = launch.machine

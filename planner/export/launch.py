@@ -16,6 +16,7 @@ from typing import Any
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.estimate.engines import Limits
+from planner.export.shared import OnNode
 from planner.scenario.schema import ServingFleet, TrainingJob
 
 
@@ -252,6 +253,7 @@ class ServingLaunch(Launch):
     buckets: tuple[Bucket, ...]  # kinds of requests
     memory: PlannedMemory | None  # None: only rates were given
     limits: Limits | None  # what the engine may run at once, as the latencies were predicted; None: device unknown
+    on: OnNode | None = None  # a node that it shares; None: its nodes are its own
 
     @property
     def comes_and_goes(self) -> bool:
@@ -261,6 +263,8 @@ class ServingLaunch(Launch):
     @property
     def replicas_per_node(self) -> int:
         """Whole replicas on one shape; 0 when a replica spans several."""
+        if self.on is not None:
+            return self.replicas
         return self.machine.devices_per_node // self.devices_per_replica
 
     @property

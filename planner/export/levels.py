@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from planner.export.shared import OnNode, Place, by_node
 from planner.plan.model.fleet import ServingAllocation
-from planner.plan.model.workloads import Allocation
+from planner.plan.model.workloads import Allocation, Workload
+from planner.plan.parts import rows_of
 
 
 class Launched(NamedTuple):
@@ -15,6 +17,7 @@ class Launched(NamedTuple):
 
     row: Allocation
     replicas_always: int  # those of level 0; 0 of a training job
+    on: OnNode | None = None  # a shared node; None: nodes of its own
 
 
 def joined_levels(rows: Sequence[Allocation]) -> list[Launched]:
@@ -25,6 +28,22 @@ def joined_levels(rows: Sequence[Allocation]) -> list[Launched]:
         alike = (row["offer"], "replicas" in row and row["role"], row["layout"], row["funding"])
         kinds.setdefault(json.dumps(alike, sort_keys=True) if levelled else str(number), []).append(row)
     return [_launched(alike) for alike in kinds.values()]
+
+
+def launched_of(workload: Workload, places: Mapping[Place, tuple[OnNode, ...]]) -> list[Launched]:
+    """What is launched for a workload, in the plan's order: on shared nodes node by node, what comes and goes as one.
+
+    Parameters
+    ----------
+    places
+        Where rows on shared nodes stand.
+    """
+    found = joined_levels([row for row in rows_of(workload) if "shared" not in row])
+    for number, row in enumerate(rows_of(workload)):
+        if "replicas" in row and "shared" in row:
+            nodes = places[workload["name"], number]
+            found += [Launched(part, part["replicas"], on) for part, on in zip(by_node(row), nodes, strict=True)]
+    return found
 
 
 def _launched(rows: Sequence[Allocation]) -> Launched:

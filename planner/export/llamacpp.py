@@ -17,7 +17,7 @@ from planner.export.command import Argument, Expand, command_line
 from planner.export.header import Blank, Target, commented, demand, header_lines
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
 from planner.export.routing import routing_files
-from planner.export.server import PORT, replicas_together, served_name
+from planner.export.server import port_of, replicas_together, served_name
 from planner.export.server_script import how_often
 
 LLAMACPP = Target(
@@ -119,18 +119,21 @@ def arguments(launch: ServingLaunch) -> list[Argument]:
 def _lines(launch: ServingLaunch, together: int) -> Iterator[str]:
     """The server; or a server for each replica of a node, all of which end when one does."""
     words = ("llama-server", "--model", Expand('"$MODEL"'))
-    if together == 1:
-        yield "exec " + command_line(words, [*arguments(launch), ("--port", PORT)])
-        return
     size, backend = launch.devices_per_replica, BACKENDS.get(launch.machine.vendor, "GPU")
+    first = launch.on.devices[0] if launch.on is not None else 0
+    if together == 1:
+        own = ",".join(f"{backend}{device}" for device in launch.on.devices) if launch.on is not None else ""
+        chosen: list[Argument] = [("--device", own)] if own else []
+        yield "exec " + command_line(words, [*arguments(launch), *chosen, ("--port", port_of(launch))])
+        return
     yield "serve() { # its devices and its port"
     more: list[Argument] = [("--device", Expand('"$1"')), ("--port", Expand('"$2"'))]
     yield "  exec " + command_line(words, [*arguments(launch), *more]).replace("\n", "\n  ")
     yield "}"
     yield "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"
     for number in range(together):
-        names = ",".join(f"{backend}{device}" for device in range(number * size, (number + 1) * size))
-        yield f"serve {names} {PORT + number} &"
+        names = ",".join(f"{backend}{device}" for device in range(first + number * size, first + (number + 1) * size))
+        yield f"serve {names} {port_of(launch) + number} &"
     yield "wait -n"
 
 
@@ -142,8 +145,9 @@ def _notes(launch: ServingLaunch, together: int) -> Iterator[str]:
             f"each slot has room for the longest request: {held} at once in place of the {planned} of mean length that "
             "the plan counts on"
         )
+    port = port_of(launch)
     if together > 1:
-        yield f"a node has {together} servers, at ports {PORT} to {PORT + together - 1}: put a balancer in front"
+        yield f"a node has {together} servers, at ports {port} to {port + together - 1}: put a balancer in front"
     if launch.layout.tp > 1:
         yield "splitting tensors is experimental in llama.cpp: hold its answers against those of one device"
     if launch.fleet.weights not in engine.SIXTEEN_BITS:

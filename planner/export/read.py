@@ -25,13 +25,13 @@ from planner.export.launch import (
     TrainingLaunch,
     TrainingLayout,
 )
-from planner.export.levels import Launched, joined_levels
+from planner.export.levels import Launched, launched_of
 from planner.export.read_fleet import serving_fields
+from planner.export.shared import devices_on_nodes
 from planner.plan.asked import workloads_asked
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.rows import TrainingAllocation
 from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload
-from planner.plan.parts import rows_of
 from planner.plan.proof import is_proven
 from planner.plan.references import load_model
 from planner.report.escape import file_stem
@@ -60,10 +60,11 @@ def launches_of(document: PlanDocument, catalog: Catalog, *, command: str) -> li
     """
     try:
         origin = _origin(document, command)
-        rows = [(workload, row) for workload in document["workloads"] for row in joined_levels(rows_of(workload))]
+        places = devices_on_nodes(document)
+        rows = [(workload, row) for workload in document["workloads"] for row in launched_of(workload, places)]
         stems = _stems([workload["name"] for workload, _ in rows])
         return [_launch(document, catalog, origin, *pair, stem, stems, rows) for pair, stem in zip(rows, stems)]
-    except (ValueError, ZeroDivisionError, OverflowError) as error:
+    except (ValueError, ZeroDivisionError, OverflowError, LookupError) as error:
         message = f"the plan says what cannot be launched ({type(error).__name__}: {error})"
         raise InputError.of("bad-plan", message, hint="plan solve SCENARIO writes a whole plan") from None
 
@@ -141,7 +142,7 @@ def _launch(
     )
     fields = serving_fields(asked, workload, row, launched.replicas_always, catalog)
     staged = any(one["role"] == "prefill" and one["layout"]["pp"] > 1 for one in workload["allocations"])
-    return ServingLaunch(fleet=asked, pools=others, staged_prefill=staged, **fields, **common)
+    return ServingLaunch(fleet=asked, pools=others, staged_prefill=staged, on=launched.on, **fields, **common)
 
 
 def _asked(document: PlanDocument, kind: str, name: str) -> TrainingJob | ServingFleet:

@@ -17,6 +17,8 @@ TPU_HOST_CHIPS = 8  # of the largest slices of one host (v5e, v6e)
 GROUP_PORT = 29500  # where the nodes of one replica meet
 HEALTH = "/health"  # answers 200 when the engine serves: vLLM and SGLang alike
 MODEL_MEANING = "the weights: a folder, or a repository of the Hugging Face hub"
+# "CUDA C++ Programming Guide", environment variables; ROCm documentation "GPU isolation techniques"; seen 2026-11-24
+VISIBLE = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "HIP_VISIBLE_DEVICES"}
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -131,6 +133,27 @@ def format_arguments(
 def served_name(launch: ServingLaunch) -> str:
     """Name by which clients ask for the model: the scenario's, as visible text."""
     return terminal(launch.model.name).strip() or launch.stem
+
+
+def port_of(launch: ServingLaunch) -> int:
+    """Where a server listens: on a node that others use too, by its first device."""
+    return PORT + (launch.on.devices[0] if launch.on is not None else 0)
+
+
+def chosen_devices(launch: ServingLaunch) -> list[str]:
+    """A line of a POSIX shell that shows a server its own devices of a shared node; none where all are its own.
+
+    Raises
+    ------
+    NotExpressible
+        It is not known how devices are told apart.
+    """
+    if launch.on is None:
+        return []
+    name = VISIBLE.get(launch.machine.vendor)
+    if name is None:
+        raise NotExpressible(f"how {launch.machine.device} devices of a node are told apart", "share_nodes: false")
+    return [f"export {name}={','.join(map(str, launch.on.devices))}"]
 
 
 def replicas_together(launch: ServingLaunch) -> int:

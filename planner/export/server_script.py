@@ -7,7 +7,7 @@ from collections.abc import Callable
 from planner.export.header import commented, demand, header_lines
 from planner.export.launch import ExportFile, Launch, ServingLaunch
 from planner.export.routing import routing_files
-from planner.export.server import SCRIPT, SCRIPT_BLANKS, Meeting, Server, replicas_together, serving
+from planner.export.server import SCRIPT, SCRIPT_BLANKS, Meeting, Server, chosen_devices, replicas_together, serving
 
 ServerOf = Callable[[ServingLaunch, Meeting], Server]
 
@@ -41,7 +41,7 @@ def script(launch: ServingLaunch, server: Server) -> str:
     blanks = (*server.blanks, *(SCRIPT_BLANKS if spans else ()))
     head = header_lines(launch, server.target, blanks, [*how_often(launch), *server.notes])
     asked = [demand(blank) for blank in SCRIPT_BLANKS] if spans else []
-    body = ["set -eu", *asked, *server.lines(SCRIPT if spans else None)]
+    body = ["set -eu", *asked, *chosen_devices(launch), *server.lines(SCRIPT if spans else None)]
     return "#!/usr/bin/env bash\n" + commented(head) + "\n".join(body) + "\n"
 
 
@@ -52,4 +52,8 @@ def how_often(launch: ServingLaunch) -> list[str]:
     per = f"{each} nodes make one replica" if each > 1 else f"{together} replica{'s' * (together > 1)} a node"
     spares = f", {spare} of them spare" if spare else ""
     where = f"each of {nodes} nodes" if nodes > 1 else "the one node"
+    if launch.on is not None:
+        others = ", ".join(launch.on.others) or "other replicas of its own"
+        where = f"node {launch.on.node + 1} of the {launch.on.nodes} that fleets share, beside {others}"
+        per = f"devices {', '.join(map(str, launch.on.devices))} are its own there"
     return [f"run this on {where}: {per}, {replicas} in all{spares}"]

@@ -9,10 +9,10 @@ from planner.export.header import Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
 from planner.export.server import (
     GROUP_PORT,
-    PORT,
     Meeting,
     Server,
     format_arguments,
+    port_of,
     replicas_together,
     served_name,
     told,
@@ -109,5 +109,5 @@ def _ways(launch: ServingLaunch) -> list[Argument]:
         ("--enable-metrics", None),
         ("--served-model-name", served_name(launch)),
         ("--host", "0.0.0.0"),
-        ("--port", PORT),
+        ("--port", port_of(launch)),
     ]

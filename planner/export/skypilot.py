@@ -53,6 +53,10 @@ def files(launch: Launch) -> list[ExportFile]:
     """
     if isinstance(launch, ServingLaunch):
         fleet = serving(launch)
+        if fleet.on is not None:
+            raise NotExpressible(
+                "SkyPilot gives every service nodes of its own", "write hardware: {share_nodes: false}"
+            )
         _demand(fleet, PORTS, *([NODES] if fleet.nodes_per_replica > 1 else []))
         text = _service(fleet, planned_server(fleet, MEETING))
         return [ExportFile(name=f"{launch.stem}.sky.yaml", text=text), *routing_files(fleet, SKYPILOT)]

@@ -11,10 +11,10 @@ from planner.export.header import Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
 from planner.export.server import (
     GROUP_PORT,
-    PORT,
     Meeting,
     Server,
     format_arguments,
+    port_of,
     replicas_together,
     served_name,
     told,
@@ -134,4 +134,4 @@ def _ways(launch: ServingLaunch) -> list[Argument]:
         mover = CACHE_PUSHED if launch.staged_prefill else CACHE_PULLED
         told = json.dumps({"kv_connector": mover, "kv_role": CACHE_ROLES[launch.role]})
         found.append(("--kv-transfer-config", told))
-    return [*found, ("--served-model-name", served_name(launch)), ("--host", "0.0.0.0"), ("--port", PORT)]
+    return [*found, ("--served-model-name", served_name(launch)), ("--host", "0.0.0.0"), ("--port", port_of(launch))]

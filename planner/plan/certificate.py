@@ -39,8 +39,10 @@ from planner.candidates.mixed_search import cheapest
 from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task, earnings
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
+from planner.candidates.shared_nodes import DEVICES_OF, SharedNodes
 from planner.plan.choices import Open, least_choice, open_jobs
 from planner.plan.cover import UNMET, least_cover
+from planner.plan.node_counts import Asked, least_with_whole_nodes
 
 if TYPE_CHECKING:
     from planner.plan.model.others import FleetPrices, Prices, RequestPrices, Selection
@@ -134,6 +136,12 @@ def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int
         total += least
         rest += least if task not in jobs else 0
     bound = -(-total // STEPS)
+    if upto is not None and bound < upto and candidates.whole_shared is not None:
+        for counted in (False, True):
+            if bound < upto:
+                found = _with_whole_nodes(candidates, certificate, upper, upto, limits_counted=counted)
+                bound = max(bound, min(found, upto))
+        return bound
     if upto is None or bound >= upto or not jobs or not program.rows or candidates.spaces:
         return bound
     costs = priced_weights(program, {**certificate, "rows": []})
@@ -145,6 +153,92 @@ def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int
     free = Open(tasks=jobs, rest=rest, plain=plain)
     found = least_choice(program, weights, costs, upper.tolist(), free, upto * STEPS)
     return max(bound, -(-found // STEPS))
+
+
+def _with_whole_nodes(
+    candidates: Candidates, certificate: Selection, upper: NDArray[np.int64], upto: int, *, limits_counted: bool
+) -> int:
+    """The bound where nodes that fleets share are whole (`planner.plan.node_counts`), rounded up to a whole unit.
+
+    Parameters
+    ----------
+    limits_counted
+        Hold limits on nodes alone by counting them, not by their prices.
+    """
+    program, shared = candidates.whole, candidates.whole_shared
+    assert shared is not None
+    own_node = _own_nodes(candidates)
+    counted = _counted_rows(program, shared, own_node) if limits_counted else {}
+    charged = [one for one in certificate["rows"] if not one["name"].startswith(DEVICES_OF)]
+    charged = [one for one in charged if one["number"] not in counted]
+    others: Selection = {**certificate, "rows": charged}
+    weights = priced_weights(program, others)
+    rest = -sum(price * program.rows[number].bound for number, price in row_prices(program, others))
+    parts = {task.name: parts_of(certificate["requests"], task) for task in program.tasks}
+    earned: dict[str, list[tuple[Sequence[int], int]]] = {}
+    for task in program.tasks:
+        if task.kind == "training":
+            mixed = None
+            if task.name in candidates.spaces:
+                charges = list(row_prices(program, others))
+                mixed = _least_mix(candidates, task, certificate["criterion"], charges, weights)
+            rest += least_of_task(program, task, weights, upper, parts[task.name], mixed=mixed).weight
+        elif task.kind == "serving":
+            earned[task.name] = [line_of(program, task, line) for part in parts[task.name] for line in part.lines]
+
+    def least(small: Program, task: Task, priced: NDArray[Any], most: NDArray[np.int64]) -> int:
+        return least_of_task(small, task, priced, most, parts[task.name]).weight
+
+    asked = Asked(
+        program=program,
+        shared=shared,
+        weights=weights,
+        upper=upper,
+        own_node=own_node,
+        earned=earned,
+        least=least,
+        rest=rest,
+        upto=upto * STEPS,
+        limits=tuple(counted.values()),
+    )
+    return -(-least_with_whole_nodes(asked) // STEPS)
+
+
+def _counted_rows(
+    program: Program, shared: SharedNodes, own_node: NDArray[np.int64]
+) -> dict[int, tuple[tuple[int, ...], int]]:
+    """Joint limits that say how many of some nodes there may be: by number what a node of each offer takes, the bound.
+
+    What stands in them is nodes of offers that fleets share, and nothing else.
+    """
+    found: dict[int, tuple[tuple[int, ...], int]] = {}
+    for number, row in enumerate(program.rows):
+        nodes = shared.site[row.columns] >= 0
+        if row.name.startswith(DEVICES_OF) or (row.coefficients < 0).any():
+            continue
+        if not (nodes | (own_node[row.columns] >= 0)).all():
+            continue
+        taken = [0] * len(shared.sites)
+        for column, each in zip(row.columns[nodes].tolist(), row.coefficients[nodes].tolist()):
+            taken[int(shared.site[column])] = int(each)
+        found[number] = tuple(taken), int(row.bound)
+    return found
+
+
+def _own_nodes(candidates: Candidates) -> NDArray[np.int64]:
+    """(columns of `whole`,) the offer of which a unit is nodes for one fleet, among those that are shared; else -1."""
+    shared, whole = candidates.whole_shared, candidates.whole
+    assert shared is not None
+    offers = {site.offer.id: number for number, site in enumerate(shared.sites)}
+    found = np.full(whole.column_count, -1, dtype=np.int64)
+    for task in whole.tasks:
+        table = candidates.tables.get(task.name)
+        if not isinstance(table, ServingTable):
+            continue
+        for column in range(task.first, task.stop):
+            if whole.nodes[column] > 0:
+                found[column] = offers.get(table.sites[int(candidates.whole_rows[column])].offer.id, -1)
+    return found
 
 
 def priced_weights(program: Program, certificate: Selection) -> NDArray[Any]:

@@ -29,13 +29,14 @@ from planner.plan.rows.limits import limits_of
 from planner.plan.rows.owned import owned_hours
 from planner.plan.rows.place import usd
 from planner.plan.rows.run import under_way_document
+from planner.plan.rows.shared import idle_devices, shared_rows
 from planner.plan.rows.term_sources import term_sources
 from planner.plan.rows.ties import ties_of
 from planner.plan.why.named import named_of, network_warnings
 from planner.plan.why.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, kinds_of, on_sure_units
 
 if TYPE_CHECKING:
-    from planner.plan.model.bought import Bought
+    from planner.plan.model.bought import Bought, SharedNodesRow
     from planner.plan.model.fleet import FleetFigures, ServingAllocation
     from planner.plan.model.others import Certificate, Infeasible, Reason, Rejected, Simulated, SingleKind
     from planner.plan.model.plan import CatalogUsed, PlanDocument, Provenance, Status, Summary
@@ -83,7 +84,8 @@ def build_document(
         workloads = [_proposed(candidates, chosen, solution, one, task) for one, task in zip(cheapest, asked)]
     plain = plain_document(scenario, cheapest, workloads) if has_plan and weighed else None
     bought = calendar_document(chosen, solution, workloads)
-    summary = _summary(candidates, solution, workloads, bought, certificate)
+    shared = shared_rows(chosen, solution, workloads) if has_plan else []
+    summary = _summary(candidates, solution, workloads, bought, shared, certificate)
     summary["margins"] = margins_document(least.cost_microusd, median_microusd, workloads) if has_plan else None
     warnings = [
         *warnings_of(candidates, workloads, bought),
@@ -122,6 +124,8 @@ def build_document(
     hours = owned_hours(candidates, workloads) if has_plan else []
     if hours:
         document["owned_hours"] = hours
+    if shared:
+        document["shared_nodes"] = shared
     if scenario.settings:
         document["settings"] = list(scenario.settings)
     ties = ties_of(candidates, least)
@@ -219,9 +223,12 @@ def _summary(
     solution: Solution,
     workloads: Sequence[Workload],
     bought: Bought,
+    shared: Sequence[SharedNodesRow],
     certificate: Certificate | None,
 ) -> Summary:
     rows, has_plan = [row for workload in workloads for row in workload["allocations"]], solution.has_plan
+    horizon_hours = candidates.scenario.horizon_s / 3600.0
+    idle = idle_devices(shared)  # rented like those in use
     ahead_usd = sum(row["cost_usd"] for row in (*bought["contracts"], *bought["copies"]))
 
     def cost_of(kind: str) -> float | None:
@@ -237,9 +244,9 @@ def _summary(
         "gap": proof["gap"],
         "training_usd": cost_of("training"),
         "serving_usd": cost_of("serving"),
-        "horizon_hours": candidates.scenario.horizon_s / 3600.0,
-        "devices": sum(row["devices"] for row in rows) if has_plan else None,
-        "device_hours": float(sum(row["device_hours"] for row in rows)) if has_plan else None,
+        "horizon_hours": horizon_hours,
+        "devices": sum(row["devices"] for row in rows) + idle if has_plan else None,
+        "device_hours": float(sum(row["device_hours"] for row in rows)) + idle * horizon_hours if has_plan else None,
         "objective": list(candidates.program.objective),
         "cost_band": cost_band(workloads, ahead_usd) if has_plan else None,
         "margins": None,

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.plainer import Plainer
-from planner.candidates.program import IntArray, Task, restrict
+from planner.candidates.program import IntArray, Program, Task, restrict
 from planner.candidates.prune import prune
 from planner.candidates.rates import RatesQuestion
 from planner.candidates.search import Candidates, select
 from planner.optimize.solve import Solution
 from planner.plan.frontier.rows import workload_row
 from planner.plan.rows.place import usd
+from planner.plan.rows.shared import workload_costs
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
@@ -65,14 +66,14 @@ def plainest(
     if asked is None:
         return candidates, solution
     within = 1 + candidates.scenario.plain_within
-    most = {name: int(cost * within) for name, cost in _costs(candidates, solution).items()}
+    most = {name: int(cost * within) for name, cost in workload_costs(candidates, solution).items()}
     worst = [within * value for value in _further(candidates, solution)]
     ways, bounds, best = search(asked), dict(asked.involved), (candidates, solution)
-    for task in ways.whole.tasks:
+    for task in _workloads(ways.whole):
         for degree in _degrees(ways, task, asked.involved[task.name], most[task.name]):
             tried = {**bounds, task.name: degree}
             found, plainer = solve(ways, lambda each, upto=tried: _upto(each, upto))  # type: ignore[misc]
-            if not plainer.has_plan or any(cost > most[name] for name, cost in _costs(found, plainer).items()):
+            if not plainer.has_plan or any(cost > most[name] for name, cost in workload_costs(found, plainer).items()):
                 continue
             if all(value <= most_of for value, most_of in zip(_further(found, plainer), worst)):
                 bounds, best = tried, (found, plainer)
@@ -91,7 +92,7 @@ def _plainer_of(candidates: Candidates, solution: Solution) -> Plainer | None:
         return None
     offers: dict[str, frozenset[str]] = {}
     involved: dict[str, int] = {}
-    for task in candidates.program.tasks:
+    for task in _workloads(candidates.program):
         used = task.first + np.flatnonzero(solution.units[task.first : task.stop] > 0)
         sites = candidates.tables[task.name].sites
         offers[task.name] = frozenset(sites[int(candidates.rows[column])].offer.id for column in used)
@@ -99,18 +100,16 @@ def _plainer_of(candidates: Candidates, solution: Solution) -> Plainer | None:
     return Plainer(offers=offers, involved=involved) if any(involved.values()) else None
 
 
+def _workloads(program: Program) -> list[Task]:
+    """Tasks that are asked for: what is bought for them has no layout."""
+    return [task for task in program.tasks if task.kind != "optional"]
+
+
 def _involved(candidates: Candidates, task: Task, *, whole: bool = False) -> IntArray:
     """How involved the layout of each column of a task is; `task` and columns are of `program`, or of `whole`."""
     program, part = candidates.whole if whole else candidates.program, slice(task.first, task.stop)
     each = np.maximum(program.devices[part], 1) if task.kind == "serving" else 1
     return np.asarray(program.plain[part] // each)
-
-
-def _costs(candidates: Candidates, solution: Solution) -> dict[str, int]:
-    """What each workload costs.  [micro-USD]"""
-    cost, units = candidates.program.cost_microusd, solution.units
-    parts = {task.name: slice(task.first, task.stop) for task in candidates.program.tasks}
-    return {name: int(cost[part] @ units[part]) for name, part in parts.items()}
 
 
 def _further(candidates: Candidates, solution: Solution) -> list[float]:
@@ -136,7 +135,8 @@ def _degrees(ways: Candidates, task: Task, chosen: int, most: int) -> list[int]:
 
 def _upto(candidates: Candidates, bounds: Mapping[str, int]) -> Candidates:
     """With the columns up to a degree of plainness of each workload, as far as no other is better in everything."""
-    allowed = [_involved(candidates, task, whole=True) <= bounds[task.name] for task in candidates.whole.tasks]
+    degrees = [(_involved(candidates, task, whole=True), bounds.get(task.name, 0)) for task in candidates.whole.tasks]
+    allowed = [degree <= most for degree, most in degrees]  # nodes have none
     small, kept = restrict(candidates.whole, np.concatenate(allowed))
     return select(candidates, kept[prune(small)])
 

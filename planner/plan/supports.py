@@ -28,6 +28,7 @@ from planner.plan.checks.allocation import AllocationCheck
 from planner.plan.checks.findings import Finding
 from planner.plan.document import fleet_document
 from planner.plan.rows.allocations import allocations_of
+from planner.plan.rows.shared import alone_on_shared
 from planner.scenario.schema import ModelRef
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def support_findings(
     if candidates.whole_calendar is not None:
         return
     candidates = settled(candidates, priced)
-    whole = replace(candidates, program=candidates.whole, rows=candidates.whole_rows)
+    whole = _over_all(candidates)
     weights = priced_weights(whole.program, priced)
     for asked in candidates.scenario.workloads:
         task = next(one for one in whole.program.tasks if one.name == asked.name)
@@ -86,7 +87,7 @@ def support_findings(
             if alone is None:
                 continue
             rows = allocations_of(whole, cast("Solution", alone), task)
-            charged = int(whole.program.cost_microusd[column]) * int(alone.units[column])
+            charged = int(whole.program.cost_microusd @ alone.units)
             if sum(row["cost_microusd"] for row in rows) != charged:
                 yield Finding("wrong-column", f"{task.name}: {rows[0]['offer']} is charged {charged} in the bound")
             told = {"allocations": rows, "fleet": fleet_document(whole, question, task, rows)}
@@ -103,8 +104,13 @@ def _exact(candidates: Candidates, task: Task, columns: Sequence[int]) -> Candid
         bounded = [row for row in rows if table.bounded(row)]
         if bounded:
             found = with_tables(candidates, {task.name: table.exactly(question, bounded)}, {})
-            return replace(found, program=found.whole, rows=found.whole_rows)
+            return _over_all(found)
     return candidates
+
+
+def _over_all(candidates: Candidates) -> Candidates:
+    """With every column in the program."""
+    return replace(candidates, program=candidates.whole, rows=candidates.whole_rows, shared=candidates.whole_shared)
 
 
 def _least(candidates: Candidates, task: Task, weights: Any, priced: Selection) -> list[int]:
@@ -143,5 +149,8 @@ def _alone(candidates: Candidates, task: Task, column: int) -> _Alone | None:
     loads = [Fraction(demand, rate) for demand, rate in zip(peak, rates)]
     load = spare + (max(loads) if task.boxed else sum(loads))
     units[column] = max(-(-load.numerator // load.denominator), least, 1)
+    if candidates.shared is not None and candidates.shared.is_share(column):
+        node, count = alone_on_shared(candidates, column, int(units[column]))
+        units[node] = count
     flows[column, : len(peak)] = peak
     return _Alone(units=units, flows=flows, level_flows=(flows,))

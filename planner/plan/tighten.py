@@ -96,7 +96,8 @@ def _by(
     exact = candidates.program.bounded == 0
     program, kept = restrict(candidates.program, exact)
     calendar = candidates.calendar.select(kept) if candidates.calendar else None
-    known = replace(candidates, program=program, rows=candidates.rows[kept], calendar=calendar)
+    shared = candidates.shared.select(kept) if candidates.shared else None
+    known = replace(candidates, program=program, rows=candidates.rows[kept], calendar=calendar, shared=shared)
     solution = solve(known)
     bound = bounded.cost_microusd if bounded.status is Status.OPTIMAL else bounded.bound_microusd
     status = Status.FEASIBLE if solution.has_plan else Status.STOPPED
@@ -203,7 +204,7 @@ def _missing(
     routed = routed_requests_per_s(candidates, solution, task, chosen)
     for sent, column in zip(routed, chosen):
         row = int(candidates.rows[column])
-        replicas = int(solution.units[column]) * int(table.replicas[row])
+        replicas = int(solution.units[column]) * int(candidates.program.replicas[column])
         needed = replicas - task.spare_replicas if len(chosen) == 1 else replicas
         role = int(table.role[row])
         one = replica_site(question, table.sites[row], table.layout_row(row), role)

@@ -40,6 +40,7 @@ from planner.plan.checks.others import alternative_findings, infeasible_findings
 from planner.plan.checks.owned import owned_hour_findings
 from planner.plan.checks.plain import plain_findings
 from planner.plan.checks.rules import rule_findings
+from planner.plan.checks.shared import shared_findings
 from planner.plan.checks.sources import fact_findings, ledger_findings, source_findings
 from planner.plan.checks.under_way import under_way_findings
 from planner.scenario.load import parse_scenario
@@ -111,6 +112,7 @@ class Checker:
         yield from schedule_findings(document, scenario)
         yield from contract_findings(document, scenario, catalog)
         yield from data_findings(document, scenario, catalog)
+        yield from shared_findings(document, scenario, catalog)
         yield from limit_findings(document, scenario, catalog)
         yield from limit_table_findings(document, scenario, catalog)
         yield from single_kind_findings(document, scenario, catalog)
@@ -304,8 +306,11 @@ def _totals(document: PlanDocument, scenario: Scenario) -> Iterator[Finding]:
         cast("int", summary["cost_microusd"]), sum(row["cost_microusd"] for row in (*rows, *bought)), "total cost"
     )
     yield from _dollars(cast("Priced", summary), "total cost")
-    yield from _same(cast("int", summary["devices"]), sum(row["devices"] for row in rows), "total of devices")
-    hours = sum(row["device_hours"] for row in rows)
+    nodes = document.get("shared_nodes", [])
+    own = [row for row in rows if "shared" not in row]
+    held = sum(row["devices"] for row in (*own, *nodes))
+    yield from _same(cast("int", summary["devices"]), held, "total of devices")
+    hours = sum(row["device_hours"] for row in own) + sum(node["devices"] * node["hours"] for node in nodes)
     if not math.isclose(cast("float", summary["device_hours"]), hours, rel_tol=TOLERANCE):
         yield Finding("wrong-total", f"device-hours {summary['device_hours']}, the rows sum to {hours}")
     yield from cell_findings("wrong-total", "summary", summary, _summary_cells(document, scenario))

@@ -24,6 +24,8 @@ MODULES = (
     "planner.reading.bills",
     "planner.reading.allocations",
     "planner.reading.prices",
+    "planner.reading.models",
+    "planner.reading.training_configs",
 )  # fmt: skip
 _NEAREST = 3
 

@@ -21,6 +21,8 @@ _REPLACES: Mapping[str, tuple[str, ...]] = {
     ),
     "qpm": ("trace", "users", "qpm", "profile", "histogram"),
 }  # fmt: skip
+_OF_A_MODEL = {"name", "model", "weights", "kv_cache"}  # an item of these alone tells which model it is
+_BESIDE = ("trace", "card")  # files that a scenario names, written beside it
 _DEFAULT_ALLOW = ["h100-*", "h200-*", "b200-*", "a100-*", "l40s*", "mi300x*"]
 
 
@@ -69,7 +71,7 @@ def write_into(reading: Reading, scenario: str, asked: Asked) -> list[str]:
             Problem(reference="not-a-scenario", message=f"'{scenario}' is no name of a scenario", hint=hint)
         )
     folder = Path(scenario).parent
-    beside = {str(folder / piece.name): piece.text for piece in reading.pieces if piece.text and piece.what == "trace"}
+    beside = {str(folder / piece.name): piece.text for piece in reading.pieces if piece.text and piece.what in _BESIDE}
     for name in beside:
         if Path(name).exists() and _same(name, reading.source):
             message = f"{name} would be replaced by what was read from it"
@@ -139,12 +141,13 @@ def _with_item(text: str, key: str, item: Mapping[str, Any], file: str, name: st
 
 
 def _changed(lines: list[str], item: Mapping[str, Any], file: str) -> list[str]:
-    """Lines of one item with the keys of another; its name, and a model that it has, stay."""
+    """Lines of one item with the keys of another; its name stays, and a model that it has unless that was read."""
     indent = _indent(lines[0]) + 2
     if re.match(r"\s*- *[{\[]", lines[0]):
         raise _not_edited(file, "one line in braces")
     have = {match.group(1) for line in lines if (match := re.match(rf"[ ]{{{indent}}}([a-z_]+):", line))}
-    new = {key: value for key, value in item.items() if key != "name" and not (key == "model" and "model" in have)}
+    stays = {"name"} if item.keys() <= _OF_A_MODEL else {"name", *have & {"model"}}
+    new = {key: value for key, value in item.items() if key not in stays}
     gone = set(new) | {other for key in new for other in _REPLACES.get(key, ())}
     kept: list[str] = []
     dropping = False

@@ -147,7 +147,8 @@ def plan_cell(row: WorkloadRow) -> str:
     if before is None or after is None or old == new:
         return new if after is not None else old
     places = [[plan_words.offer_of(one) for one in side["rows"]] for side in (before, after)]
-    if places[0] == places[1] and len(places[0]) == 1:
+    shared = any("shared" in one for side in (before, after) for one in side["rows"])
+    if places[0] == places[1] and len(places[0]) == 1 and not shared:
         return f"{before['rows'][0]['count']:,} → {after['rows'][0]['count']:,} × {places[0][0]}"
     return f"{old} → {new}"
 
@@ -156,7 +157,7 @@ def side_cell(side: WorkloadSide | None) -> str:
     """What one plan rents for a workload."""
     if side is None:
         return ""
-    return " + ".join(f"{row['count']:,} × {plan_words.offer_of(row)}" for row in side["rows"]) or "no plan"
+    return " + ".join(plan_words.rented_as(row) for row in side["rows"]) or "no plan"
 
 
 def bought_cell(row: Bought) -> str:

@@ -178,7 +178,7 @@ def _plan_row(document: PlanDocument, row: Allocation) -> str:
     """One row of a plan: "4 × a100 ×8 · prov us-east, dp32, 23.9 days, $23,646"."""
     split = f", {words.layout_of(row)}" if "mfu" in row else f", {words.replicas_of(row)}"
     hours = f", {units.format_duration(row['hours'] * 3600)}" if "mfu" in row else ""
-    return f"{row['count']:,} × {words.offer_of(row)}{split}{hours}, {words.money(document, row['cost_microusd'])}"
+    return f"{words.rented_as(row)}{split}{hours}, {words.money(document, row['cost_microusd'])}"
 
 
 def _dearer(document: PlanDocument, entry: ComparedWith) -> str:

@@ -111,7 +111,7 @@ def _why(document: PlanDocument, workload: Workload) -> list[Block]:
 
 
 def _head(workload: Workload, row: Allocation) -> Block:
-    return Headline(word="WHY", text=f"{workload['name']} on {row['count']} × {words.offer_of(row)}")
+    return Headline(word="WHY", text=f"{workload['name']} on {words.rented_as(row)}")
 
 
 def _as_of(row: Allocation, shown: str) -> str:
@@ -126,6 +126,8 @@ def _facts(document: PlanDocument, row: Allocation) -> list[Block]:
         f" Cost    {words.money(document, row['cost_microusd'])} = {row['count']:,} shapes × {row['hours']:,.6g} h",
         f" Device-hours  {row['device_hours']:,.0f}",
     ]
+    if "shared" in row:
+        lines[1] = f" Cost    {words.money(document, row['cost_microusd'])}, by its devices, of nodes that it shares"
     if row.get("funding") == "reserved":  # its nodes are paid for under contracts, whoever runs on them
         lines = [f" Nodes   {row['count']:,} of {row['reserved_pool']}, paid for under contracts", *lines[2:]]
     return [Lines(lines=tuple(lines if "mfu" in row else [rate_line(row), *lines]))]

@@ -8,7 +8,7 @@ from planner import units
 from planner.plan.frontier.model import FrontierDocument, FrontierPoint, SweepTold
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
-from planner.report.plan_words import offer_of
+from planner.report.plan_words import rented_as
 from planner.report.text_plot import scatter
 
 HEADS = {"deadline": "Deadline from", "budget": "Budget from", "carbon": "Carbon from"}
@@ -143,7 +143,7 @@ def plan_of(document: FrontierDocument, point: FrontierPoint) -> str:
     changing = [workload for workload in point["workloads"] if workload["name"] not in same]
     texts = []
     for workload in changing:
-        rented = " + ".join(f"{row['count']} × {offer_of(row)}" for row in workload["allocations"])
+        rented = " + ".join(rented_as(row) for row in workload["allocations"])
         texts.append(f"{workload['name']}: {rented}" if len(changing) > 1 else rented)
     return "; ".join(texts)
 

@@ -56,7 +56,7 @@ def _mixes(document: PlanDocument) -> bool:
 
 def rented(workload: WorkloadInShort) -> str:
     """What one workload rents: "2 × h100-sxm-80gb ×8 · prov-a us-east"."""
-    return " + ".join(f"{row['count']} × {words.offer_of(row)}" for row in workload["allocations"])
+    return " + ".join(words.rented_as(row) for row in workload["allocations"])
 
 
 def _totals(document: PlanDocument, plan: DecisionPlan) -> list[str]:

@@ -142,7 +142,7 @@ def _allocations(document: PlanDocument) -> list[tuple[Workload, Allocation]]:
 
 def _answer(document: PlanDocument, full: bool) -> dict[str, list[Block]]:
     return {
-        "answer": [allocation_grid(document)],
+        "answer": [allocation_grid(document), Lines(lines=tuple(words.shared_lines(document)))],
         "schedule": schedule_blocks(document),
         "limits": [limit_grid(document)],
         "memory": [memory_grid(document)],

@@ -79,6 +79,13 @@ class Rented(Placed):
     devices_per_shape: int
 
 
+class Held(Rented):
+    """What any row that holds nodes tells of them."""
+
+    count: int
+    devices: int
+
+
 class Priced(Placed):
     """What has a price by the hour, and where that is from."""
 
@@ -94,12 +101,18 @@ def money(document: PlanDocument, microusd: float) -> str:
     return units.format_money(round(microusd), currency=currency_of(document))
 
 
+def above_the_cheapest(document: PlanDocument) -> bool:
+    """Whether a plainer plan is proposed that costs more than the cheapest, which the certificate is of."""
+    plain = document.get("plain")
+    return plain is not None and document["summary"]["cost_microusd"] != plain["cheapest_microusd"]
+
+
 def proof(document: PlanDocument, elapsed_s: float | None) -> str:
     """What was proven: "optimal, proven (gap 0.00 %, 1.4 s)", where the certificate reaches that claim."""
     summary, status = document["summary"], document["status"]
     seconds = f", {elapsed_s:.1f} s" if elapsed_s is not None else ""
     proven, solver = is_proven(document), solver_of(document)
-    if status == "optimal" and document.get("plain", {}).get("workloads"):
+    if status == "optimal" and above_the_cheapest(document):
         sure = f"plain; the cheapest is proven (gap 0.00 %{seconds})"
         return sure if proven else f"plain; the cheapest is optimal by {solver}; {certified(document)}{seconds}"
     if status == "optimal":
@@ -263,13 +276,34 @@ def offer_of(row: Rented) -> str:
     return f"{row['device']}{many} · {place_of(row)}{model}"
 
 
+def rented_as(row: Held) -> str:
+    """How much of what is rented: "2 × h100 ×8 · prov-a us-east", "3 devices of shared h100 ×8 · ..."."""
+    if "shared" in row:
+        return f"{row['devices']:,} device{'s' * (row['devices'] > 1)} of shared {offer_of(row)}"
+    return f"{row['count']:,} × {offer_of(row)}"
+
+
+def shared_lines(document: PlanDocument) -> list[str]:
+    """Nodes that fleets share: whose they are, how much stands idle, and what the loss of one takes."""
+    lines = []
+    for nodes in document.get("shared_nodes", []):
+        users = ", ".join(f"{user['workload']} {user['devices']:,}" for user in nodes["users"])
+        lost = ", ".join(f"{user['lost_with_a_node']:,} of {user['workload']}" for user in nodes["users"])
+        lines += [
+            f" Shared  {nodes['count']:,} × {offer_of(nodes)}, {money(document, nodes['cost_microusd'])}"
+            f"{_per_horizon(document)}: {nodes['used_devices']:,} of {nodes['devices']:,} devices in use ({users})",
+            f"         the loss of one of them takes up to so many replicas: {lost}",
+        ]
+    return lines
+
+
 def allocation_row(document: PlanDocument, workload: Workload, row: Allocation) -> list[str]:
     """One line of the answer."""
     jobs = f" ×{row['jobs']}" if "jobs" in row and workload["count"] > 1 else ""
     return [
         workload["name"] + jobs,
         offer_of(row),
-        f"{row['count']:,}",
+        "shared" if "shared" in row else f"{row['count']:,}",
         f"{row['devices']:,}",
         layout_of(row) if "jobs" in row else replicas_of(row),
         finish_of(row) if "jobs" in row else _load_of(document, row),

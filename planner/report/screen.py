@@ -61,7 +61,13 @@ def screen_blocks(
         return [*blocks, _last(document, saved, launch)]
     answer = [said.decided(document), said.money_line(document), said.sure_line(document, elapsed_s)]
     blocks.append(Lines(lines=tuple(filter(None, answer)), strong_first=True))
-    blocks += [_workloads(document), *_asked_for(document), _remarks(document, warnings), advised(advice)]
+    blocks += [
+        _workloads(document),
+        _shared(document),
+        *_asked_for(document),
+        _remarks(document, warnings),
+        advised(advice),
+    ]
     return [*blocks, _last(document, saved, launch)]
 
 
@@ -106,6 +112,12 @@ def _workloads(document: PlanDocument) -> Block:
         else:
             rows.append(([_cut(name, 24), _cut(said.hardware(workload), 28), said.in_short(workload), cost], []))
     return Cards(rows=rows)
+
+
+def _shared(document: PlanDocument) -> Block:
+    """Nodes that fleets share: they are in no workload's line."""
+    line = said.shared_line(document)
+    return Lines(lines=(f"  {line}",) if line else ())
 
 
 def _asked_for(document: PlanDocument) -> list[Block]:

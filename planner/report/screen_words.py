@@ -11,6 +11,7 @@ from planner.plan.parts import rows_of
 from planner.plan.proof import is_proven
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
+from planner.report.plan_words import Held
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import ServingAllocation
@@ -79,11 +80,17 @@ def decided(document: PlanDocument) -> str:
     if not rows:
         return f"There is no plan: {words.proof(document, None)}."
     contracts = document.get("contracts") or ()
-    if len(rows) <= _FEW and not contracts and not document.get("schedule"):
-        verbs = [_verb(row) for _, row in rows]
+    shared = document.get("shared_nodes", [])
+    own = [(row, workload["name"]) for workload, row in rows if "shared" not in row]
+    held: list[tuple[Held, str]] = [
+        *own,
+        *((one, listed([user["workload"] for user in one["users"]])) for one in shared),
+    ]
+    if len(held) <= _FEW and not contracts and not document.get("schedule"):
+        verbs = [_verb(row) for row, _ in held]
         parts = [
-            f"{'' if place and verb == verbs[place - 1] else verb + ' '}{hardware_of(row)} for {workload['name']}"
-            for place, (verb, (workload, row)) in enumerate(zip(verbs, rows))
+            f"{'' if place and verb == verbs[place - 1] else verb + ' '}{hardware_of(row)} for {name}"
+            for place, (verb, (row, name)) in enumerate(zip(verbs, held))
         ]
         sentence = listed(parts)
         return f"{sentence[0].upper()}{sentence[1:]}."
@@ -100,11 +107,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _verb(row: Allocation) -> str:
+def _verb(row: Held) -> str:
     return "use" if row["price_model"] == "owned" or row.get("funding") == "reserved" else "rent"
 
 
-def hardware_of(row: Allocation) -> str:
+def hardware_of(row: Held) -> str:
     """ "2 nodes of 8 H100 SXM 80 GB", or "5 GH200 96 GB" where a node has one."""
     size = row["devices_per_shape"]
     return (
@@ -122,7 +129,7 @@ def _many(document: PlanDocument, rows: Sequence[tuple[Workload, Allocation]]) -
     works = counted(len(document["workloads"]), "workload")
     if document.get("schedule") or document.get("contracts"):  # machines are used in turn: counts do not add up
         return f"Run {works} on {what}{where}."
-    return f"Rent {sum(row['devices'] for _, row in rows):,} devices, {what},{where} for {works}."
+    return f"Rent {document['summary']['devices'] or 0:,} devices, {what},{where} for {works}."
 
 
 def money_line(document: PlanDocument) -> str:
@@ -166,7 +173,7 @@ def sure_line(document: PlanDocument, elapsed_s: float | None) -> str:
     best = {"cost": "cheapest", "time": "soonest", "carbon": "lowest in carbon"}.get(
         document["summary"]["objective"][0], "best"
     )
-    if is_proven(document) and status == "optimal" and not (plain and plain["workloads"]):
+    if is_proven(document) and status == "optimal" and not words.above_the_cheapest(document):
         sure = f"proven the {best}"
     elif is_proven(document) and status == "optimal" and plain:
         least = words.money(document, plain["cheapest_microusd"])
@@ -189,11 +196,27 @@ def cost_of(document: PlanDocument, workload: Workload) -> str:
 def hardware(workload: Workload) -> str:
     """What a workload runs on: "2 × 8 H100 SXM 80 GB"; of several kinds the first ones."""
     rows = rows_of(workload)
-    parts = [
-        f"{row['count']:,} × " + f"{row['devices_per_shape']} " * (row["devices_per_shape"] > 1)
-        + device_name(row["device"]) for row in rows
-    ]  # fmt: skip
-    return more_of(parts)
+    if not any("shared" in row for row in rows):
+        return more_of([f"{_nodes(row)} {device_name(row['device'])}" for row in rows])
+    amounts: dict[str, list[str]] = {}  # "1 × 8 + 4 H100 SXM 80 GB": a node of its own, devices of shared ones
+    for row in sorted(rows, key=lambda row: "shared" in row):
+        text = f"{row['devices']:,}" if "shared" in row else _nodes(row)
+        amounts.setdefault(row["device"], []).append(text)
+    return more_of([f"{' + '.join(texts)} {device_name(device)}" for device, texts in amounts.items()])
+
+
+def _nodes(row: Held) -> str:
+    """ "2 × 8", or "2 ×" where a node has one device."""
+    size = row["devices_per_shape"]
+    return f"{row['count']:,} × {size}" if size > 1 else f"{row['count']:,} ×"
+
+
+def shared_line(document: PlanDocument) -> str:
+    """Nodes that fleets share, and how much of them nobody uses; "" where none are."""
+    shared = document.get("shared_nodes", [])
+    idle = sum(one["devices"] - one["used_devices"] for one in shared)
+    nodes = listed([hardware_of(one) for one in shared]) if shared else ""
+    return f"shared: {nodes}, {counted(idle, 'device')} idle" if shared else ""
 
 
 def places(workload: Workload) -> str:

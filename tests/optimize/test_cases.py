@@ -61,6 +61,7 @@ def case(name: str, probability: Fraction, loads: list[int], fee: int, price: in
 
 class _Candidates(SimpleNamespace):
     cut: tuple[str, ...] = ()
+    shared = whole_shared = None
 
 
 def cost_of(loads: list[int], reserved: int, fee: int, price: int) -> int:

@@ -32,6 +32,8 @@ def around(question: Program) -> Candidates:
         rows=np.arange(question.column_count),
         whole_rows=np.arange(question.column_count),
         spaces={},
+        shared=None,
+        whole_shared=None,
         tables={},
         questions={},
         columns_before=question.column_count,

@@ -75,7 +75,10 @@ def held(document: dict[str, Any], scenario: Scenario) -> Iterator[tuple[str, fl
             begin, end = windows.get(workload["name"], (0.0, HORIZON_H))
             if scenario.scheduled and workload["name"] in windows:
                 begin, end = row["start_hours"], row["start_hours"] + row["held_hours"]
-            yield row["offer"], begin, end, row["count"]
+            if "shared" not in row:
+                yield row["offer"], begin, end, row["count"]
+    for nodes in document.get("shared_nodes", []):
+        yield nodes["offer"], 0.0, HORIZON_H, nodes["count"]
 
 
 def oversold(document: dict[str, Any], scenario: Scenario, catalog: Catalog) -> set[str]:

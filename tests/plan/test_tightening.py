@@ -25,7 +25,7 @@ def share(before: float | None, *, most_per_s: float = 3.6, missed: float = 1.0)
             layout_row=lambda _: None,
         )  # fmt: skip
         task: Any = SimpleNamespace(name="f", first=0, stop=1, spare_replicas=0)
-        candidates: Any = SimpleNamespace(tables={"f": table}, rows=[0])
+        candidates: Any = SimpleNamespace(tables={"f": table}, rows=[0], program=SimpleNamespace(replicas=[1]))
         solution: Any = SimpleNamespace(units=[1])
         question: Any = SimpleNamespace()
         kept = {} if before is None else {(7, 0): before}

@@ -340,6 +340,76 @@ def points_table() -> str:
             "GPU X,1,vLLM,org/model,128,16,2.0,2048.0\nGPU X,2,vLLM,org/model,128,16,1.0,999.0\n")  # fmt: skip
 
 
+def model_config() -> str:
+    """A decoder that sees, quantised, as its publisher writes it."""
+    return json.dumps({
+        "architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3", "torch_dtype": "bfloat16",
+        "transformers_version": "4.54.0", "quantization_config": {"quant_method": "fp8"},
+        "text_config": {"model_type": "gemma3_text", "hidden_size": 64, "num_hidden_layers": 6, "head_dim": 16,
+                        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 128,
+                        "vocab_size": 1000, "max_position_embeddings": 4096},
+        "vision_config": {"hidden_size": 32, "image_size": 28, "patch_size": 14, "intermediate_size": 64,
+                          "num_attention_heads": 2, "num_hidden_layers": 3, "vision_use_head": False},
+    }, indent=1)  # fmt: skip
+
+
+def quant_config() -> str:
+    """What ModelOpt leaves beside the weights."""
+    return json.dumps({"producer": {"name": "modelopt", "version": "0.31.0"},
+                       "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8",
+                                        "exclude_modules": ["lm_head"]}})  # fmt: skip
+
+
+def adapter_config() -> str:
+    """What PEFT leaves beside an adapter."""
+    return json.dumps({"peft_type": "LORA", "base_model_name_or_path": "org/base", "r": 8, "lora_alpha": 16,
+                       "target_modules": ["q_proj", "v_proj"], "task_type": "CAUSAL_LM"})  # fmt: skip
+
+
+def megatron_script() -> str:
+    """A launch script with names of its own."""
+    return ("#!/bin/bash\nTP=4\nexport SEQ=${SEQ:-2048}\n# --global-batch-size 7\n"
+            "ARGS=(\n  --num-layers 32\n  --hidden-size 4096\n  --seq-length $SEQ\n  --micro-batch-size 2\n"
+            "  --global-batch-size 512  # --bf16 said here is no argument\n  --train-iters 1000\n"
+            "  --tensor-model-parallel-size ${TP}\n"
+            "  --pipeline-model-parallel-size $UNSET\n  --use-distributed-optimizer\n  --fp16\n)\n"
+            "torchrun pretrain_gpt.py ${ARGS[@]}\n")  # fmt: skip
+
+
+def titan_toml() -> str:
+    """A preset of torchtitan."""
+    return ('[model]\nname = "llama3"\nflavor = "8B"\nhf_assets_path = "./assets/hf/Llama-3.1-8B"\n[training]\n'
+            "local_batch_size = 2\nglobal_batch_size = 64\nseq_len = 8192\nsteps = 10\n[parallelism]\n"
+            "data_parallel_shard_degree = -1\ntensor_parallel_degree = 2\n[activation_checkpoint]\n"
+            'mode = "selective"\n')  # fmt: skip
+
+
+def deepspeed_config() -> str:
+    """Settings, of which some are left to the trainer."""
+    return json.dumps({"train_batch_size": 64, "train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": True},
+                       "zero_optimization": {"stage": 2}})  # fmt: skip
+
+
+def axolotl() -> str:
+    """A fine-tune."""
+    return ("base_model: meta-llama/Llama-3.2-3B\ndatasets:\n  - path: a/b\nsequence_len: 512\n"
+            "micro_batch_size: 16\nbf16: true\nfsdp_config:\n  sharding_strategy: FULL_SHARD\n"
+            "  activation_checkpointing: true\n")  # fmt: skip
+
+
+def accelerate() -> str:
+    """What `accelerate config` writes."""
+    return ("distributed_type: FSDP\nmixed_precision: 'bf16'\nnum_processes: 2\nfsdp_config:\n"
+            "  fsdp_sharding_strategy: SHARD_GRAD_OP\n")  # fmt: skip
+
+
+def maxtext_script() -> str:
+    """Settings behind a program."""
+    return ("python3 -m maxtext.train base.yml model_name=llama3.1-8b remat_policy=full \\\n"
+            "  per_device_batch_size=1.0 max_target_length=4096 ici_tensor_parallelism=8"
+            " dcn_fsdp_parallelism=2\n")  # fmt: skip
+
+
 # name -> kind, and how a file of it is made
 SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "azure.csv": ("requests-table", lambda: azure(requests())),
@@ -370,4 +440,13 @@ SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "servegen.csv": ("rate-windows", servegen),
     "vllm.log": ("vllm-log", vllm_log),
     **CLUSTERS,
+    "config.json": ("model-config", model_config),
+    "hf_quant_config.json": ("quant-config", quant_config),
+    "adapter_config.json": ("adapter-config", adapter_config),
+    "megatron.sh": ("train-config", megatron_script),
+    "titan.toml": ("train-config", titan_toml),
+    "ds_config.json": ("train-config", deepspeed_config),
+    "axolotl.yaml": ("train-config", axolotl),
+    "accelerate.yaml": ("train-config", accelerate),
+    "maxtext.sh": ("train-config", maxtext_script),
 }

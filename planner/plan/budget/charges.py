@@ -66,9 +66,11 @@ def charges_of(document: PlanDocument, catalog: Catalog) -> list[Charge]:
 
 
 def _allocations(document: PlanDocument) -> Iterator[Charge]:
+    shared = {nodes["offer"]: nodes for nodes in document.get("shared_nodes", [])}
     for w, workload in enumerate(document["workloads"]):
         for a, row in enumerate(rows_of(workload)):
             sent = row["mix"]["traffic_microusd"] if "mix" in row else 0
+            nodes = shared.get(row["offer"]) if "shared" in row else None
             rented = Charge(
                 source=f"workloads[{w}].allocations[{a}]",
                 workload=workload["name"],
@@ -81,10 +83,10 @@ def _allocations(document: PlanDocument) -> Iterator[Charge]:
                 commitment=VARIABLE,
                 payment=BY_USE,
                 cost_microusd=row["cost_microusd"] - sent,
-                count=row["count"],
+                count=row["count"] if nodes is None else nodes["count"],
                 hours=row["billed_hours"] if "billed_hours" in row else row["hours"],
                 price_microusd_per_hour=row["price_microusd_per_hour"],
-                share=Fraction(1),
+                share=Fraction(1) if nodes is None else Fraction(row["devices"], nodes["used_devices"]),
                 spans=_spans(row),
             )
             yield rented

@@ -125,7 +125,7 @@ class AllocationCheck:
             yield Finding(
                 "wrong-price", f"{asked.name}: {row['price_microusd_per_hour']} stated, the catalog has {price}"
             )
-        if row["count"] < 1 or row["devices"] != row["count"] * shape.devices:
+        if row["count"] < 1 or ("shared" not in row and row["devices"] != row["count"] * shape.devices):
             yield Finding(
                 "wrong-count", f"{asked.name}: {row['count']} × {shape.devices} is not {row['devices']} devices"
             )

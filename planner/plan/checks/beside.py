@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from planner.plan.model.rows import Place
 
 WRONG = "wrong-other-plan"
+SHARED = "~nodes"  # who holds nodes that several fleets share
 SHORT = ("provider", "region", "zone", "device", "shape", "price_model", "devices_per_shape")
 
 
@@ -147,7 +148,9 @@ def _row(
     """Where a row stands and what it holds; time and money where nothing else bears on them."""
     place, scenario = place_cells(facts.offer, facts.shape), check.scenario
     cells = {name: place[name] for name in SHORT}
-    cells |= {"funding": facts.offer.price_model, "devices": row["count"] * facts.shape.devices}
+    cells |= {"funding": facts.offer.price_model}
+    if "shared" not in row:
+        cells["devices"] = row["count"] * facts.shape.devices
     yield from cell_findings(WRONG, asked.name, row, cells)
     if row["count"] < 1:
         yield Finding(WRONG, f"{asked.name}: {row['count']} shapes of {row['offer']}")
@@ -182,7 +185,10 @@ def _replicas(fleet: ServingFleet, row: RowInShort, facts: OfferFacts, check: Al
     horizon_s, found = check.scenario.horizon_s, fleet_levels(fleet, check.scenario.horizon_s)
     hours = [horizon_s / 3600.0] if found is None else [float(each) for each in found.hours_at_least]
     cells: dict[str, object] = {"replicas": row["count"] // nodes * replicas, "start_hours": 0.0}
-    if facts.offer.price_model != RESERVED:
+    if "shared" in row:  # what it bears follows from who else is there
+        placed = sum(one["replicas"] for one in row["shared"])
+        cells |= {"count": len(row["shared"]), "replicas": placed, "devices": placed * devices}
+    elif facts.offer.price_model != RESERVED:
         price = facts.offer.price_microusd_per_hour
         cells["cost_microusd"] = row["count"] // nodes * exact_cost(nodes, price, row["hours"])
     if not any(same(row["hours"], each) for each in hours) or row["count"] % nodes:
@@ -206,7 +212,10 @@ def _near_optimal(told: NearOptimal, document: PlanDocument, *, staying: bool) -
     rented: dict[str, int] = {}
     for workload in document["workloads"]:
         for row in workload["allocations"]:
-            rented[row["device"]] = rented.get(row["device"], 0) + row["devices"]
+            own = 0 if "shared" in row else row["devices"]
+            rented[row["device"]] = rented.get(row["device"], 0) + own
+    for node in document.get("shared_nodes", []):
+        rented[node["device"]] = rented.get(node["device"], 0) + node["devices"]
     for one in told["devices"]:
         known = [one["best"], *([rented.get(one["device"], 0)] if paid <= most else [])]
         fewest, top = one["fewest"], one["most"]
@@ -222,7 +231,8 @@ def _previous(told: Previous, document: PlanDocument) -> Iterator[Finding]:
     for workload in document["workloads"]:
         for row in workload["allocations"]:
             key = (workload["name"], row["offer"])
-            after[key] = after.get(key, 0) + row["count"]
+            after[key] = after.get(key, 0) + (0 if "shared" in row else row["count"])
+    after |= {(SHARED, node["offer"]): node["count"] for node in document.get("shared_nodes", [])}
     keys = [(row["workload"], row["offer"]) for row in told["changes"]]
     if keys != sorted(set(keys)):
         yield Finding(WRONG, "changes are not of each workload and offer once, in order")

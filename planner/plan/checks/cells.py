@@ -103,7 +103,7 @@ def mfu_source(tier: str, family: str, catalog: Catalog) -> str:
     return f"rule tier, {of}: {rule.provenance.source}"
 
 
-def energy_cells(catalog: Catalog, facts: OfferFacts, shapes: int, hours: float) -> Energy:
+def energy_cells(catalog: Catalog, facts: OfferFacts, shapes: float, hours: float) -> Energy:
     """Rated power, and carbon over the hours; None where a fact is missing."""
     watts = facts.device.tdp_w
     if watts is None:

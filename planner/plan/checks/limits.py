@@ -23,7 +23,7 @@ from planner.scenario.schema import Quota, Scenario, ServingFleet, SiteLimit, Tr
 from planner.units import format_duration
 
 if TYPE_CHECKING:
-    from planner.plan.model.bought import Contract
+    from planner.plan.model.bought import Contract, SharedNodesRow
     from planner.plan.model.others import Limit as LimitRow
     from planner.plan.model.plan import PlanDocument
     from planner.plan.model.rows import TrainingAllocation
@@ -38,7 +38,7 @@ class Holding:
 
     start_s: float
     end_s: float
-    row: Allocation | Contract
+    row: Allocation | Contract | SharedNodesRow
     facts: OfferFacts
     shapes: int
     quotas: frozenset[int]  # of the scenario, that count it
@@ -189,13 +189,20 @@ def _holdings(document: PlanDocument, scenario: Scenario, catalog: Catalog, *, o
     for workload in document["workloads"]:
         for row in workload["allocations"]:
             facts = facts_of_row(row, scenario, catalog)
-            if facts is None or workload["name"] not in asked:
+            if facts is None or workload["name"] not in asked or "shared" in row:
                 continue
             made = partial(Holding, row=row, facts=facts, quotas=_quotas_of(facts, scenario))
             if once:
                 yield made(start_s=0.0, end_s=scenario.horizon_s, shapes=int(row["count"]))
             else:
                 yield from _held(asked[workload["name"]], row, facts, scenario, made)
+    for shared in document.get("shared_nodes", []):  # what stands there takes nothing, the nodes do
+        facts = facts_of_row(shared, scenario, catalog)
+        if facts is not None:
+            yield Holding(
+                start_s=0.0, end_s=scenario.horizon_s, row=shared, facts=facts, shapes=shared["count"],
+                quotas=_quotas_of(facts, scenario),
+            )  # fmt: skip
 
 
 def _held(

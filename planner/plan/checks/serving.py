@@ -179,12 +179,15 @@ def _row(check: Copy, scenario: Scenario, row: ServingAllocation, rates: Sequenc
     if check.role != WHOLE and fleet.disaggregated == "false":
         yield Finding("not-allowed", f"{fleet.name}: {row['offer']} only serves {row['role']}, which is not asked for")
     yield from _missed(fleet, row)
-    yield from _money(fleet, row, facts, hours)
+    if "shared" not in row:
+        yield from _money(fleet, row, facts, hours)
+        yield from cell_findings(
+            "wrong-energy", fleet.name, row, energy_cells(check.catalog, facts, row["count"], hours)
+        )
     prices = price_cells(fleet, loads, row["cost_microusd"], row["replicas"], hours, horizon)
     carried = {name: value for name, value in loads.items() if name not in _SPEEDS}
     load: Mapping[str, object] = {"hours": hours, "device_hours": row["devices"] * hours, **carried, **prices}
     yield from cell_findings("wrong-load", fleet.name, row, load)
-    yield from cell_findings("wrong-energy", fleet.name, row, energy_cells(check.catalog, facts, row["count"], hours))
 
 
 def _legal(fleet: ServingFleet, arch: Architecture, row: ServingAllocation, facts: OfferFacts) -> Iterator[Finding]:

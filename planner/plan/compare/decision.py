@@ -125,8 +125,11 @@ def _owned(plan: PlanDocument) -> dict[str, int]:
     found: dict[str, int] = {}
     for workload in plan["workloads"]:
         for row in workload["allocations"]:
-            if row["price_model"] == "owned":
+            if row["price_model"] == "owned" and "shared" not in row:
                 found[row["offer"]] = found.get(row["offer"], 0) + row["count"]
+    for nodes in plan.get("shared_nodes", []):
+        if nodes["price_model"] == "owned":
+            found[nodes["offer"]] = found.get(nodes["offer"], 0) + nodes["count"]
     return found
 
 

@@ -159,8 +159,10 @@ def _rented(part: Candidates, units: np.ndarray) -> list[tuple[str, str, str, in
     for task in part.program.tasks:
         for column in np.flatnonzero(units[task.first : task.stop]) + task.first if task.kind != "optional" else ():
             table, row = part.tables[task.name], int(part.rows[column])
-            site = table.sites[row]
-            found.append((task.name, site.offer.id, site.device.id, int(table.nodes[row]) * int(units[column])))
+            site, nodes = table.sites[row], int(table.nodes[row]) * int(units[column])
+            if part.shared is not None and part.shared.is_share(int(column)):
+                nodes = -(-int(part.shared.devices[column]) * int(units[column]) // site.shape.devices)  # at least
+            found.append((task.name, site.offer.id, site.device.id, nodes))
     return found
 
 
@@ -180,6 +182,10 @@ def _winning_share(candidates: Candidates, offers: set[str], best: int, asker: A
             sites = candidates.tables[task.name].sites
             for column in range(task.first, task.stop):
                 priced[column] = sites[int(candidates.whole_rows[column])].offer.id in offers
+        elif candidates.whole_shared is not None:
+            shared = candidates.whole_shared
+            for column in range(task.first, task.stop):
+                priced[column] = shared.sites[int(shared.site[column])].offer.id in offers
     if not priced.any():
         return None, False
     found = break_even(whole, priced, best, asker=asker)

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from planner.plan.model.amounts import Count
+from planner.plan.model.fleet import OnNode
 from planner.plan.model.plan import CatalogUsed, Status
 
 Price = Annotated[float, Field(gt=0)]
@@ -62,6 +63,7 @@ class SideRow(TypedDict):
     jobs: NotRequired[Count]
     replicas: NotRequired[Count]
     replicas_needed: NotRequired[Count]
+    shared: NotRequired[list[OnNode]]
     role: NotRequired[str]
     hours: NotRequired[float]
     finish_hours: NotRequired[float | None]

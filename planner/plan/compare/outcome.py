@@ -106,6 +106,8 @@ def _bought(candidates: Candidates, column: int, units: int, paid: int, decided:
     offer = purchase.offer if purchase is not None else None
     span = (int(calendar.start[column]), int(calendar.stop[column])) if calendar is not None else (0, 0)
     kind = purchase.kind if purchase is not None else ""
+    if candidates.shared is not None:
+        offer = candidates.shared.sites[int(candidates.shared.site[column])].offer
     decided.what["", kind, offer.shape if offer else "", *span] += units
     decided.where["", kind, offer.id if offer else "", *span] += units
     if offer is not None:
@@ -116,8 +118,9 @@ def _rented(candidates: Candidates, task: Task, column: int, units: int, decided
     table, row = candidates.tables[task.name], int(candidates.rows[column])
     layout = split_document(table.layout, row) if isinstance(table, TrainingTable) else table.layout_row(row)
     start = int(candidates.calendar.start[column]) if candidates.calendar is not None else 0
+    shared = candidates.shared is not None and candidates.shared.is_share(column)
     for site, nodes in parts_of(candidates, task.name, row):
-        offer, count = site.offer, nodes * units
+        offer, count = site.offer, 0 if shared else nodes * units  # shared nodes are counted by themselves
         decided.what[task.name, offer.provider, offer.shape, offer.price_model] += count
         decided.where[task.name, offer.id] += count
         decided.how[task.name, offer.id, start, tuple(sorted(layout.items()))] += count

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.holding import hold_times
 from planner.candidates.program import FloatArray, Program
-from planner.candidates.search import Candidates, program_of, select
+from planner.candidates.search import Candidates, places_in_whole, program_of, select
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
@@ -215,20 +215,14 @@ def _as_asked(candidates: Candidates, scenario: Scenario) -> Candidates:
     part = moved(candidates, scenario)
     if part.calendar is not None:
         return part
-    kept = np.empty(part.program.column_count, dtype=np.int64)
-    for task, listed in zip(part.program.tasks, part.whole.tasks):
-        rows = part.whole_rows[listed.first : listed.stop]
-        order = np.argsort(rows)
-        here = slice(task.first, task.stop)
-        kept[here] = listed.first + order[np.searchsorted(rows, part.rows[here], sorter=order)]
-    return select(_under(part), kept)
+    return select(_under(part), places_in_whole(part))
 
 
 def _under(part: Candidates) -> Candidates:
     """With the limits of its scenario on every column."""
     asked = (part.scenario, part.catalog, part.tables, part.questions, part.pools)
     built = program_of(*asked, tie_share=part.tie_share)
-    return replace(part, whole=built.program, whole_rows=built.rows)
+    return replace(part, whole=built.program, whole_rows=built.rows, whole_shared=built.shared)
 
 
 def _ranges(

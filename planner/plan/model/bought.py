@@ -7,7 +7,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from planner.plan.model.amounts import Count, Microusd, Usd
-from planner.plan.model.rows import Run
+from planner.plan.model.rows import Place, Run
 
 
 class PoolPlace(TypedDict):
@@ -167,6 +167,30 @@ class Owned(TypedDict):
     hours: float
     sunk_microusd: Microusd
     sunk_usd: Usd
+
+
+class SharedUser(TypedDict):
+    """A fleet with replicas on shared nodes."""
+
+    workload: str
+    devices: Count
+    replicas: Count
+    lost_with_a_node: Count
+    "the most of its replicas that stand on one of the nodes"
+    cost_microusd: Microusd
+    "that it bears"
+    cost_usd: Usd
+
+
+class SharedNodesRow(Place):
+    """Nodes of one offer that replicas of several fleets share."""
+
+    used_devices: Count
+    hours: float
+    cost_microusd: Microusd
+    "of all of them; the rows of the fleets bear it"
+    cost_usd: Usd
+    users: list[SharedUser]
 
 
 class OwnedHour(TypedDict):

@@ -158,7 +158,25 @@ class OwnMix(TypedDict):
     "number of the fleet's own mix of classes of requests, from 0; left out: all as they come, or one of them alone"
 
 
-class ServingCells(Loads, TokenPrices, Predicted, Energy, OwnMix):
+class OnNode(TypedDict):
+    """Replicas of a row on one shared node."""
+
+    node: Count
+    "number of the node among the shared ones of its offer, from 0"
+    replicas: Count
+
+
+class OnShared(TypedDict):
+    """Where the replicas of a row stand, if others use their nodes too."""
+
+    shared: NotRequired[list[OnNode]]
+    (
+        "nodes that it shares with others; its count is of these, its devices are its own, and its cost is what it "
+        "bears of all shared nodes of the offer; left out: its nodes are its own"
+    )
+
+
+class ServingCells(Loads, TokenPrices, Predicted, Energy, OwnMix, OnShared):
     """What a row of a fleet tells beside where and when."""
 
     layout: ServingLayout

@@ -7,6 +7,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from planner.plan.model.amounts import Count, Microusd, Usd
+from planner.plan.model.fleet import OnNode
 
 
 class Limit(TypedDict):
@@ -220,6 +221,8 @@ class RowInShort(TypedDict):
     devices: Count
     jobs: NotRequired[Count]
     replicas: NotRequired[Count]
+    shared: NotRequired[list[OnNode]]
+    "nodes that its replicas share with others"
     start_hours: float
     hours: float
     finish_hours: NotRequired[float]

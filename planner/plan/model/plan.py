@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from planner.plan.model.amounts import Count, Microusd, Usd
-from planner.plan.model.bought import Bought, OwnedHour
+from planner.plan.model.bought import Bought, OwnedHour, SharedNodesRow
 from planner.plan.model.others import (
     Certificate,
     Elsewhere,
@@ -181,6 +181,8 @@ class PlanDocument(Bought):
     "what is rented by the hour, at the prices of large clouds and of marketplaces that were left out"
     owned_hours: NotRequired[list[OwnedHour]]
     "owned hardware whose price is given by its parts: what capital, power and staff are of its cost"
+    shared_nodes: NotRequired[list[SharedNodesRow]]
+    "nodes on which replicas of several fleets stand"
     settings: NotRequired[list[str]]
     "the --set texts that made this scenario of its file"
     ties: NotRequired[Ties]

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 def assumptions_of(candidates: Candidates, workloads: Sequence[Workload], bought: BoughtParts) -> list[str]:
     """Everything that was not in the scenario and shaped the plan."""
     lines: list[str] = []
+    apart = candidates.whole_shared is None
     for question in candidates.questions.values():
-        lines += _training(question) if isinstance(question, TrainingQuestion) else _serving(question, workloads)
+        lines += _training(question) if isinstance(question, TrainingQuestion) else _serving(question, workloads, apart)
     lines += [*_hardware(candidates, workloads), *calendar_assumptions(candidates, bought)]
     return list(dict.fromkeys(lines))
 
@@ -69,7 +70,7 @@ def _training(question: TrainingQuestion) -> Iterator[str]:
         yield f"{job.name}: every token counts the same at any batch (no critical_batch given)"
 
 
-def _serving(question: ServingQuestion, workloads: Sequence[Workload]) -> Iterator[str]:
+def _serving(question: ServingQuestion, workloads: Sequence[Workload], apart: bool) -> Iterator[str]:
     if isinstance(question, RatesQuestion):
         yield from given_assumptions(question)
         return
@@ -88,7 +89,8 @@ def _serving(question: ServingQuestion, workloads: Sequence[Workload]) -> Iterat
         yield f"{fleet.name}: roofline at 80 % of bandwidth, 50 % of compute, batch as large as memory allows"
     if not fleet.targets_s:
         yield f"{fleet.name}: no latency target"
-    yield f"{fleet.name}: a shape hosts replicas of one fleet"
+    if apart:
+        yield f"{fleet.name}: a shape hosts replicas of one fleet"
 
 
 def _hardware(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
@@ -175,6 +177,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
             lines += [line for row in workload["allocations"] for line in _strange(workload, row)]
             lines += [line for row in workload["allocations"] for line in _beyond(candidates, workload, row)]
             lines += [line for row in workload["allocations"] for line in _unlaunched(candidates, workload, row)]
+    lines += [*_lost_together(workloads), *_kept_apart(candidates)]
     for row in _rows(workloads):
         if row["price_status"] == "date-unknown":
             lines.append(f"{row['offer']}: the price has no date of its own (transcribed {row['price_as_of']})")
@@ -183,6 +186,27 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
         lines += [f"{fact}" for fact in _recalled(candidates.catalog.devices[row["device"]])]
     lines += market_warnings(candidates, workloads)
     return list(dict.fromkeys([*lines, *bought_warnings(bought)]))
+
+
+def _kept_apart(candidates: Candidates) -> Iterator[str]:
+    """That fleets were asked to share nodes where a plan cannot say when a node is whose."""
+    scenario = candidates.scenario
+    asked = scenario.hardware.share_nodes and "share_nodes" in scenario.hardware.model_fields_set
+    if asked and scenario.scheduled and len(scenario.serving) > 1:
+        yield "share_nodes: true has no effect beside a calendar: every fleet has nodes of its own"
+
+
+def _lost_together(workloads: Sequence[Workload]) -> Iterator[str]:
+    """Fleets with spares, of which more replicas stand on one shared node than they have spares."""
+    for workload in workloads:
+        for row in workload["allocations"] if workload["kind"] == "serving" else ():
+            spares = workload["fleet"]["spare_replicas"] if workload["fleet"] else 0
+            most = max((one["replicas"] for one in row.get("shared", ())), default=0)
+            if spares and most > spares:
+                yield (
+                    f"{workload['name']}: a shared node holds {most} of its replicas, and {spares} may be lost: the "
+                    "spares are for a replica, not for a node (hardware.share_nodes: false keeps nodes apart)"
+                )
 
 
 def _unlaunched(candidates: Candidates, workload: TrainingWorkload, row: TrainingAllocation) -> Iterator[str]:

@@ -16,6 +16,7 @@ from planner.candidates.offers import Site
 from planner.candidates.program import IntArray, Program
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates, select
+from planner.candidates.shared_nodes import NODES
 from planner.candidates.training import TrainingTable
 from planner.carriers import dataclass
 from planner.optimize.solve import Solution, optimize
@@ -43,6 +44,7 @@ class Labels:
 
     key: Callable[[Candidates, str, int], Key]  # of a row of a workload's table
     numbers: dict[Key, int] = field(default_factory=dict)
+    nodes: bool = False  # whether nodes that fleets share have numbers too
 
     def of(self, candidates: Candidates) -> IntArray:
         """(columns of `candidates.program`,) the number of each; -1 of what is bought ahead."""
@@ -52,6 +54,10 @@ class Labels:
                 for column in range(task.first, task.stop):
                     key = self.key(candidates, task.name, int(candidates.rows[column]))
                     labels[column] = self.numbers.setdefault(key, len(self.numbers))
+            elif candidates.shared is not None and self.nodes:
+                for column in range(task.first, task.stop):
+                    site = candidates.shared.sites[int(candidates.shared.site[column])]
+                    labels[column] = self.numbers.setdefault((NODES, site.offer.id), len(self.numbers))
         return labels
 
 
@@ -138,9 +144,8 @@ def decisions_document(
 
 def _decision_row(document: PlanDocument, solution: Solution, before: Sequence[DecisionPlan]) -> DecisionPlan:
     summary = document["summary"]
-    cost, devices = summary["cost_microusd"], summary["devices"]
+    cost = summary["cost_microusd"]
     assert cost is not None  # of a plan
-    assert devices is not None
     first = before[0]["cost_microusd"] if before else cost
     return {
         "proven": solution.status == "optimal",
@@ -148,7 +153,7 @@ def _decision_row(document: PlanDocument, solution: Solution, before: Sequence[D
         "cost_usd": usd(cost),
         "dearer_usd": usd(cost - first),
         "dearer": cost / first - 1.0 if first else 0.0,
-        "devices": devices,
+        "devices": sum(row["devices"] for one in document["workloads"] for row in one["allocations"]),
         "workloads": [workload_row(workload) for workload in document["workloads"]],
     }
 
@@ -179,9 +184,14 @@ def near_optimal_document(listed: Candidates, share: float, options: Mapping[str
 def device_amounts(candidates: Candidates) -> dict[str, IntArray]:
     """(columns of `candidates.program`,) devices of each kind that one unit of each column has."""
     found: dict[str, IntArray] = {}
+    shared = candidates.shared
     for task in candidates.program.tasks:
-        for column in range(task.first, task.stop) if task.kind != "optional" else ():
-            for site, nodes in parts_of(candidates, task.name, int(candidates.rows[column])):
+        for column in range(task.first, task.stop) if shared or task.kind != "optional" else ():
+            if shared is not None and shared.site[column] >= 0:  # nodes count, not what stands on them
+                parts = [(shared.sites[int(shared.site[column])], int(candidates.program.nodes[column]))]
+            else:
+                parts = parts_of(candidates, task.name, int(candidates.rows[column]))
+            for site, nodes in parts:
                 if site.device.id not in found:
                     found[site.device.id] = np.zeros(candidates.program.column_count, dtype=np.int64)
                 found[site.device.id][column] += nodes * site.shape.devices
@@ -217,7 +227,7 @@ class Staying:
 
     previous: Previous
     options: Mapping[str, Any]
-    labels: Labels = field(default_factory=lambda: Labels(key=offer_key))
+    labels: Labels = field(default_factory=lambda: Labels(key=offer_key, nodes=True))
     best_microusd: int | None = None  # what the cheapest plan costs, once known
     changed: int | None = None
 
@@ -255,7 +265,9 @@ def held_nodes(document: PlanDocument) -> dict[Key, int]:
     for workload in document["workloads"]:
         for row in workload["allocations"]:
             key = (str(workload["name"]), str(row["offer"]))
-            held[key] = held.get(key, 0) + int(row["count"])
+            held[key] = held.get(key, 0) + (0 if "shared" in row else int(row["count"]))
+    for node in document.get("shared_nodes", []):
+        held[NODES, str(node["offer"])] = int(node["count"])
     return held
 
 

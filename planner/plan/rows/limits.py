@@ -11,6 +11,7 @@ import numpy as np
 from planner.candidates.calendar import CONTRACT
 from planner.candidates.limits import Window, concurrent_sets, peak_limits, whole_plan_rows
 from planner.candidates.program import Row
+from planner.candidates.shared_nodes import DEVICES_OF
 from planner.estimate.market import CAP, OWN_CONTRACT
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _contract_rows(candidates: Candidates) -> Iterator[Row]:
 
 def limit_rows(candidates: Candidates, solution: Solution) -> Iterator[Row]:
     """Rows that are limits of the scenario, not the meaning of columns or the order of jobs."""
-    rows = [row for row in candidates.program.rows if not row.name.startswith(("~", "training["))]
+    rows = [row for row in candidates.program.rows if not row.name.startswith(("~", "training[", DEVICES_OF))]
     if candidates.calendar is None:
         yield from rows
         return

@@ -52,7 +52,7 @@ def memory_document(terms: dict[str, float], usable_bytes: float) -> Memory:
     }
 
 
-def energy_document(catalog: Catalog, site: Site, shapes: int, hours: float) -> Energy:
+def energy_document(catalog: Catalog, site: Site, shapes: float, hours: float) -> Energy:
     """Rated power, and carbon over the hours; None where a fact is missing."""
     known = site.device.tdp_w is not None
     grid = (site.offer.provider, site.offer.region) in catalog.grids

@@ -19,9 +19,11 @@ from planner.plan.rows.calendar import timing_of
 from planner.plan.rows.place import energy_document, memory_document, place_document, usd
 from planner.plan.rows.serving_cells import load_cells, price_cells, speed_cells
 from planner.plan.rows.serving_point import ReplicaSite
+from planner.plan.rows.shared import Stand, stands_of
 
 if TYPE_CHECKING:
-    from planner.plan.model.fleet import OwnMix, ServingAllocation, ServingLayout
+    from planner.plan.model.fleet import OnShared, OwnMix, ServingAllocation, ServingLayout
+    from planner.plan.model.rows import Place
 
 MICRO = 1_000_000
 NEAR = 1e-6  # of all requests
@@ -33,8 +35,9 @@ def serving_rows(
     """The chosen columns of a fleet as rows of the plan document."""
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
     routed = routed_requests_per_s(candidates, solution, task, chosen)
+    stands = stands_of(candidates, solution)
     return [
-        _row(candidates, solution, task, table, column, routed[place], len(chosen))
+        _row(candidates, solution, task, table, column, routed[place], len(chosen), stands.get(column))
         for place, column in enumerate(chosen)
     ]
 
@@ -162,44 +165,50 @@ def _row(
     column: int,
     routed: NDArray[np.float64],
     kinds: int,
+    stand: Stand | None,
 ) -> ServingAllocation:
     question, row = candidates.questions[task.name], int(candidates.rows[column])
-    units = int(solution.units[column])
+    units, program = int(solution.units[column]), candidates.program
     assert isinstance(question, ServingQuestion)
     site, split = table.sites[row], table.layout_row(row)
-    shapes, replicas = units * int(table.nodes[row]), units * int(table.replicas[row])
+    shapes, replicas = units * int(program.nodes[column]), units * int(program.replicas[column])
     timing = timing_of(candidates, solution, task, column, site, 0.0, table.horizon_hours)
-    cost, hours = timing.cost_microusd, table.hours(row)
+    cost, hours = timing.cost_microusd if stand is None else stand.cost_microusd, table.hours(row)
+    each = table.devices_per_replica(row)
+    place: Place = {**place_document(site, shapes)}
+    if stand is not None:
+        place |= {"count": len(stand.nodes), "devices": replicas * each}
     needed = replicas - task.spare_replicas if kinds == 1 else replicas
     role = int(table.role[row])
     one = replica_site(question, site, split, role)
-    each = np.broadcast_to(table.bucket_requests_per_s[row], (len(question.fleet.traffic.share),))
-    rates = [float(rate) for rate in each]
+    alone = np.broadcast_to(table.bucket_requests_per_s[row], (len(question.fleet.traffic.share),))
+    rates = [float(rate) for rate in alone]
     loads = load_cells(question.fleet, rates, [float(rate) for rate in routed], replicas)
     speed = speed_cells(one, loads["routed_requests_per_s"], needed)
     terms = {name: _known(value) for name, value in speed.terms_bytes.items()}
     tokens = price_cells(question.fleet, cost, loads, replicas, hours, table.horizon_hours)
     return {
-        **place_document(site, shapes),
+        **place,
         **timing.cells,
         "role": ROLES[role],
         "level": int(table.level[row]),
         "layout": cast("ServingLayout", split),  # its names are those of the row
-        "devices_per_replica": table.devices_per_replica(row),
+        "devices_per_replica": each,
         "replicas": replicas,
         "replicas_needed": needed,
         "hours": hours,
         "cost_microusd": cost,
         "cost_usd": usd(cost),
-        "device_hours": shapes * site.shape.devices * hours,
+        "device_hours": place["devices"] * hours,
         **loads,
         "tier": speed.tier,
         "batch": speed.batch,
         **speed.predicted,
         **tokens,
         "memory": memory_document(terms, speed.usable_bytes),
-        **energy_document(candidates.catalog, site, shapes, hours),
+        **energy_document(candidates.catalog, site, shapes if stand is None else stand.shapes, hours),
         **_own_mix(question, int(table.mix[row])),
+        **_on_shared(stand),
     }
 
 
@@ -207,6 +216,11 @@ def _own_mix(question: ServingQuestion, mix: int) -> OwnMix:
     """Which of the fleet's own mixes a row serves, if any."""
     own = mix - question.listed_mixes if question.blended else -1
     return {"class_mix": own} if own >= 0 else {}
+
+
+def _on_shared(stand: Stand | None) -> OnShared:
+    """Where replicas stand that share their nodes."""
+    return {} if stand is None else {"shared": list(stand.nodes)}
 
 
 def _known(value: float) -> float:

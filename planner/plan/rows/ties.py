@@ -14,7 +14,7 @@ import numpy as np
 
 from planner.candidates.program import WHOLE, IntArray, Program, Task
 from planner.candidates.prune import alone_units
-from planner.candidates.search import Candidates
+from planner.candidates.search import Candidates, places_in_whole
 from planner.candidates.ties import TIE_RULE, tie_weights
 from planner.optimize.check import violations
 from planner.optimize.scope import Scope, scope_of
@@ -47,7 +47,7 @@ def _rows(candidates: Candidates, solution: Solution) -> Iterator[TieRow]:
     def weights(criterion: str) -> IntArray:
         return tie_weights(whole, criterion)
 
-    for task in whole.tasks:
+    for task in (one for one in whole.tasks if one.kind != "optional"):
         decided: list[str] = []
         for other in _as_cheap(scope, task, units, room):
             changed = [(name, int(weights(name) @ other) - int(weights(name) @ units)) for name in TIE_RULE]
@@ -62,9 +62,7 @@ def _rows(candidates: Candidates, solution: Solution) -> Iterator[TieRow]:
 def _over_all(candidates: Candidates, solution: Solution) -> IntArray:
     """The units of a plan over all columns that were listed."""
     units = np.zeros(candidates.whole.column_count, dtype=np.int64)
-    for task, listed in zip(candidates.program.tasks, candidates.whole.tasks):
-        for column in range(task.first, task.stop):
-            units[listed.first + int(candidates.rows[column])] = solution.units[column]
+    units[places_in_whole(candidates)] = solution.units
     return units
 
 

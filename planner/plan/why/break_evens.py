@@ -111,12 +111,18 @@ class Prices:
         hours = table.hours(row) if not isinstance(table, TrainingTable) else float(table.finish_s[row]) / 3600.0
         if isinstance(table, TrainingTable):
             hours = billed_hours(table.sites[row].bill, hours)  # what is paid for makes a price of the money
+        shared = getattr(self.candidates, "whole_shared", None)
+        if shared is not None and shared.is_share(column):
+            return hours * int(shared.devices[column]) * units
         return hours * int(table.nodes[row]) * table.sites[row].shape.devices * units
 
 
 def _paid(candidates: Candidates, used: NDArray[np.str_]) -> NDArray[np.str_]:
     """What runs by the hour is paid for where it runs; what is bought ahead, by its offer."""
-    calendar = getattr(candidates, "whole_calendar", None)
+    calendar, shared = getattr(candidates, "whole_calendar", None), getattr(candidates, "whole_shared", None)
+    if shared is not None:  # nodes are paid for, not what stands on them
+        names = np.array([site.device.id for site in shared.sites], dtype=np.str_)
+        return np.where(shared.site < 0, used, np.where(shared.devices > 0, "", names[shared.site]))
     if calendar is None:
         return used
     bought = [_device_of(candidates, one) for one in calendar.purchases]

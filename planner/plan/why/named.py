@@ -180,7 +180,8 @@ def _used(candidates: Candidates, thing: _Thing, rows: Sequence[tuple[str, Alloc
     there = candidates.scenario.hardware.owned[thing.owned].count
     if candidates.calendar is not None:
         return f"used for {names}"
-    held = sum(row["count"] for _, row in rows)
+    own = sum(row["count"] for _, row in rows if "shared" not in row)
+    held = own + len({one["node"] for _, row in rows if "shared" in row for one in row["shared"]})
     rest = "" if held >= there else "; more of them would not lower the cost"
     return f"used: {held:,} of {there:,} for {names}{rest}"
 

@@ -28,6 +28,7 @@ from planner.candidates.offers import LARGEST_JOB, shape_cap
 from planner.candidates.program import IntArray, Program, Row, Task, restrict
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
+from planner.candidates.shared_nodes import DEVICES_OF
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
 from planner.optimize.limited import Filter, Limited, More, limit_of
@@ -134,7 +135,8 @@ def _restored(rows: Sequence[Row], scenario: Scenario) -> Iterator[Row]:
             value = values[name, _unit(row, values)]
             yield replace(row, bound=value, label=row.label.replace(str(LIFTED), str(value)))
         else:
-            yield replace(row, name=STRUCTURE + row.name) if OWNED.fullmatch(name) else row
+            meant = OWNED.fullmatch(name) or name.startswith(DEVICES_OF)
+            yield replace(row, name=STRUCTURE + row.name) if meant else row
 
 
 def _unit(row: Row, values: Mapping[tuple[str, str], int]) -> str:
@@ -214,7 +216,8 @@ def _rows_at(scenario: Scenario, program: Program) -> Callable[[More], tuple[Row
             Window(start_s=job.start_s, end_s=job.start_s + job.deadline_s + (more.get(f"training[{i}].deadline") or 0))
             for i, job in enumerate(scenario.training)
         ]
-        windows += [Window(start_s=0.0, end_s=scenario.horizon_s)] * len(scenario.serving)
+        lasting = len(program.tasks) - len(scenario.training)  # fleets, and nodes that they share
+        windows += [Window(start_s=0.0, end_s=scenario.horizon_s)] * lasting
         key = tuple(window.end_s for window in windows)
         if key not in known:
             known[key] = tuple(_of_cliques(program, merged, concurrent_sets(windows)))

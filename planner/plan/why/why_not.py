@@ -182,6 +182,8 @@ def _rows(candidates: Candidates, units: IntArray, workload: str) -> list[Alloca
     flows = flows_of(whole, units, None, None)
     plan = Solution(status=Status.OPTIMAL, units=units, flows=flows[-1], level_flows=flows)
     over_all = replace(candidates, program=whole, rows=candidates.whole_rows)
+    if getattr(candidates, "whole_shared", None) is not None:
+        over_all = replace(over_all, shared=candidates.whole_shared)
     if getattr(candidates, "whole_calendar", None) is not None:
         over_all = replace(over_all, calendar=candidates.whole_calendar)
     task = next(one for one in whole.tasks if one.name == workload)

@@ -1,0 +1,254 @@
+"""Parameters beside a decoder: encoders of text, of sound and of pictures; every count is composed of EQ-PAR-*.
+
+Sources: the model classes of transformers 5.23.0 (`models/*/modeling_*.py`), for Kimi K2.5 `modeling_kimi_k25.py` of
+its repository. Published counts of checkpoints confirm each: see tests/architecture/test_encoders.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from planner.architecture.config import Config
+from planner.equations import parameters as par
+
+_CHANNELS = 3  # of a picture
+
+
+def is_encoder(model_type: str) -> bool:
+    """Whether a family is counted here as a whole, since it is no decoder alone."""
+    return model_type in _WHOLE
+
+
+def whole_parts(config: Config) -> dict[str, int]:
+    """Parameters of an encoder, or of an encoder with a decoder, by part.
+
+    Raises
+    ------
+    InputError
+        Keys are missing or out of range.
+    """
+    parts = _WHOLE[config.model_type](config)
+    config.check()
+    return parts
+
+
+def vision_parts(outer: Config) -> dict[str, int]:
+    """Parameters of the encoder of pictures and of what ties it to the text, by part; empty where there is none.
+
+    Raises
+    ------
+    InputError
+        The encoder is none that is counted, or its keys are missing or out of range.
+    """
+    data = outer.outer
+    found = next((key for key in _VISION_KEYS if isinstance(data.get(key), Mapping)), "")
+    if not found:
+        if any(key in data for key in _TOWER_KEYS):
+            outer.fail("unknown-architecture", "its encoder of pictures has no shape in this file", "", _TEXT_ALONE)
+            outer.check()
+        return {}
+    family = str(data.get("model_type") or "")
+    config = Config(data[found], outer.file, outer.text)
+    config.inside, config.problems = found, outer.problems
+    if family not in _VISION:
+        known = ", ".join(sorted(_VISION))
+        message = f"the encoder of pictures of '{family[:60]}' is not counted"
+        outer.fail("unknown-architecture", message, found, f"{_TEXT_ALONE}; counted: those of {known}")
+        outer.check()
+    text_width = outer.count("hidden_size", most="width")
+    parts = _VISION[family](config, text_width)
+    outer.check()
+    return parts
+
+
+_VISION_KEYS = ("vision_config", "siglip_config", "audio_config")
+_TOWER_KEYS = ("mm_vision_tower", "vision_tower", "image_token_id")
+_TEXT_ALONE = "the text model alone is counted when what tells of pictures is taken out of a copy"
+
+
+def _layers(count: int, width: int, heads: int, head_size: int, inner: int, *, biases: bool = True,
+            norm_bias: bool = True, gated: bool = False, attentions: int = 1) -> int:  # fmt: skip
+    """Equal layers of attention (one, or with one on the encoder) and a feed-forward block, a norm before each."""
+    attention = par.attention_parameters(width, heads, heads, head_size, biases, biases)
+    feed = par.mlp_parameters(width, inner, gated, biases)
+    return count * int(attentions * attention + feed + par.norm_parameters(width, attentions + 1, norm_bias))
+
+
+def _matrix(rows: int, columns: int, *, bias: bool = True) -> int:
+    return int(par.embedding_parameters(rows + int(bias), columns))
+
+
+def _norm(width: int, *, bias: bool = True) -> int:
+    return int(par.norm_parameters(width, 1, bias))
+
+
+def _head_size(config: Config, width: int, heads: int, key: str) -> int:
+    if width % heads:
+        config.conflict("heads-not-divisible", f"width {width} is not a multiple of {heads} heads", key)
+    return max(width // heads, 1)
+
+
+def _bert(config: Config) -> dict[str, int]:
+    """BERT and RoBERTa: a pooler unless the head of the checkpoint leaves it out; the decoder of words is tied."""
+    distil = config.model_type == "distilbert"
+    width = config.count(*(("dim",) if distil else ("hidden_size",)), most="width")
+    count = config.count(*(("n_layers",) if distil else ("num_hidden_layers",)), most="layers")
+    heads = config.count(*(("n_heads",) if distil else ("num_attention_heads",)), most="heads")
+    inner = config.count(*(("hidden_dim",) if distil else ("intermediate_size",)), most="width")
+    vocab = config.count("vocab_size", most="width")
+    positions = config.count("max_position_embeddings", most="tokens")
+    kinds = 0 if distil else config.count("type_vocab_size", most="width", default=2, least=0)
+    made = config.outer.get("architectures")
+    made_for = str(made[0]) if isinstance(made, list) and made else ""
+    words = made_for.endswith(("ForMaskedLM", "ForPreTraining"))
+    pooled = not distil and not made_for.endswith(("ForMaskedLM", "ForTokenClassification", "ForQuestionAnswering"))
+    if not distil and made_for.endswith("ForSequenceClassification") and config.model_type != "bert":
+        pooled = False  # RoBERTa classifies by a layer of its own of the same size, counted as head
+    head_size = _head_size(config, width, heads, "num_attention_heads")
+    return {
+        "token table": _matrix(vocab, width, bias=False),
+        "positions and kinds": int(par.embedding_parameters(0, width, positions=positions + kinds)) + _norm(width),
+        "encoder layers": _layers(count, width, heads, head_size, inner),
+        "pooler": _matrix(width, width) if pooled else 0,
+        "head of words": _matrix(width, width) + _norm(width) + vocab if words else 0,
+    }
+
+
+def _t5(config: Config) -> dict[str, int]:
+    """T5: norms and projections without biases, a table of relative positions on each side."""
+    width = config.count("d_model", most="width")
+    heads = config.count("num_heads", most="heads")
+    head_size = config.count("d_kv", most="width")
+    inner = config.count("d_ff", most="width")
+    count = config.count("num_layers", most="layers")
+    decoders = config.count("num_decoder_layers", most="layers", default=count)
+    buckets = config.count("relative_attention_num_buckets", most="tokens", default=32)
+    gated = str(config.data.get("feed_forward_proj", "")).startswith("gated")
+    vocab = config.count("vocab_size", most="width")
+    tied = config.flag("tie_word_embeddings", config.model_type == "t5")
+    shape = (width, heads, head_size, inner)
+    table = _matrix(vocab, width, bias=False)
+    side = _norm(width, bias=False) + _matrix(buckets, heads, bias=False)
+    return {
+        "token table": table,
+        "encoder layers": _layers(count, *shape, biases=False, norm_bias=False, gated=gated) + side,
+        "decoder layers": _layers(decoders, *shape, biases=False, norm_bias=False, gated=gated, attentions=2) + side,
+        "output head": 0 if tied else table,
+    }
+
+
+def _whisper(config: Config) -> dict[str, int]:
+    """Whisper: two convolutions of width 3 before the encoder; keys have no bias."""
+    width = config.count("d_model", most="width")
+    bands = config.count("num_mel_bins", most="width", default=80)
+    sides = {}
+    for side, attentions in (("encoder", 1), ("decoder", 2)):
+        count = config.count(f"{side}_layers", most="layers")
+        heads = config.count(f"{side}_attention_heads", most="heads")
+        inner = config.count(f"{side}_ffn_dim", most="width")
+        head_size = _head_size(config, width, heads, f"{side}_attention_heads")
+        sides[side] = _layers(count, width, heads, head_size, inner, attentions=attentions) + _norm(width)
+        sides[side] -= count * attentions * width  # the bias of keys
+    heard = config.count("max_source_positions", most="tokens", default=1500)
+    said = config.count("max_target_positions", most="tokens", default=448)
+    return {
+        "convolutions": _matrix(3 * bands, width) + _matrix(3 * width, width),
+        "token table": _matrix(config.count("vocab_size", most="width"), width, bias=False),
+        "positions": int(par.embedding_parameters(0, width, positions=heard + said)),
+        "encoder layers": sides["encoder"],
+        "decoder layers": sides["decoder"],
+    }
+
+
+def _gemma3_vision(config: Config, text_width: int) -> dict[str, int]:
+    """SigLIP without its head; projected by one matrix behind a norm without bias."""
+    width = config.count("hidden_size", most="width")
+    heads = config.count("num_attention_heads", most="heads")
+    patch = config.count("patch_size", most="width")
+    side = config.count("image_size", most="width") // max(patch, 1)
+    if config.flag("vision_use_head", True):
+        config.fail("unknown-architecture", "the head of SigLIP is not counted", "vision_use_head", _TEXT_ALONE)
+    return {
+        "patches and positions": _matrix(_CHANNELS * patch**2, width) + _matrix(side**2, width, bias=False),
+        "picture encoder": _seen(config, "num_hidden_layers", "intermediate_size", width, heads) + _norm(width),
+        "projector": _matrix(width, text_width, bias=False) + _norm(width, bias=False),
+    }
+
+
+def _qwen3_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Qwen3-VL: a merger at the end and one for each layer that the text sees on its way."""
+    width = config.count("hidden_size", most="width")
+    heads = config.count("num_heads", most="heads")
+    patch = config.count("patch_size", most="width")
+    frames = config.count("temporal_patch_size", most="tokens", default=2)
+    merged = width * config.count("spatial_merge_size", most="width", default=2) ** 2
+    out = config.count("out_hidden_size", most="width", default=text_width)
+    seen = len(config.indices("deepstack_visual_indexes") or ())
+    merger = _matrix(merged, merged) + _matrix(merged, out)
+    positions = config.count("num_position_embeddings", most="tokens", default=2304)
+    return {
+        "patches and positions": _matrix(_CHANNELS * frames * patch**2, width) + _matrix(positions, width, bias=False),
+        "picture encoder": _seen(config, "depth", "intermediate_size", width, heads),
+        "projector": merger + _norm(width) + seen * (merger + _norm(merged)),
+    }
+
+
+def _qwen25_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Qwen2.5-VL: gated layers with biases, norms without, no learned positions."""
+    width = config.count("hidden_size", most="width")
+    heads = config.count("num_heads", most="heads")
+    patch = config.count("patch_size", most="width")
+    frames = config.count("temporal_patch_size", most="tokens", default=2)
+    merged = width * config.count("spatial_merge_size", most="width", default=2) ** 2
+    out = config.count("out_hidden_size", most="width", default=text_width)
+    return {
+        "patches and positions": _matrix(_CHANNELS * frames * patch**2, width, bias=False),
+        "picture encoder": _seen(config, "depth", "intermediate_size", width, heads, norm_bias=False, gated=True),
+        "projector": _matrix(merged, merged) + _matrix(merged, out) + _norm(width, bias=False),
+    }
+
+
+def _kimi_vision(config: Config, text_width: int) -> dict[str, int]:
+    """MoonViT of Kimi K2.5: learned positions in the plane, fixed ones in time."""
+    width = config.count("vt_hidden_size", most="width")
+    heads = config.count("vt_num_attention_heads", most="heads")
+    patch = config.count("patch_size", most="width", default=14)
+    height = config.count("init_pos_emb_height", most="width", default=64)
+    across = config.count("init_pos_emb_width", most="width", default=64)
+    merged = 4 * width  # two by two patches
+    return {
+        "patches and positions": _matrix(_CHANNELS * patch**2, width) + _matrix(height * across, width, bias=False),
+        "picture encoder": _seen(config, "vt_num_hidden_layers", "vt_intermediate_size", width, heads) + _norm(width),
+        "projector": _matrix(merged, merged) + _matrix(merged, text_width) + _norm(width),
+    }
+
+
+def _seen(config: Config, layers: str, inner: str, width: int, heads: int, *, norm_bias: bool = True,
+          gated: bool = False) -> int:  # fmt: skip
+    count, feed = config.count(layers, most="layers"), config.count(inner, most="width")
+    head_size = _head_size(config, width, heads, layers)
+    return _layers(count, width, heads, head_size, feed, norm_bias=norm_bias, gated=gated)
+
+
+_WHOLE: Mapping[str, Callable[[Config], dict[str, int]]] = MappingProxyType(
+    {
+        "bert": _bert,
+        "camembert": _bert,
+        "distilbert": _bert,
+        "mt5": _t5,
+        "roberta": _bert,
+        "t5": _t5,
+        "whisper": _whisper,
+        "xlm-roberta": _bert,
+    }
+)
+_VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyType(
+    {
+        "gemma3": _gemma3_vision,
+        "kimi_k25": _kimi_vision,
+        "qwen2_5_vl": _qwen25_vision,
+        "qwen3_vl": _qwen3_vision,
+        "qwen3_vl_moe": _qwen3_vision,
+    }
+)

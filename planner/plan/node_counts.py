@@ -1,0 +1,273 @@
+"""Whole numbers of shared nodes: what prices of their devices leave open, walked through.
+
+Count among the nodes n_o of an offer, which fleets may share, also those that a fleet has for itself. At a price l_o
+of each of their devices every plan costs at least
+
+    sum over the workloads of their least weight, what stands on the nodes weighing l_o for each device that it takes
+    +  sum_o (c_o - G_o l_o) n_o.
+
+At l_o = c_o / G_o a node may be bought in parts, which no one sells: a bound that falls short by the devices that
+stand idle. So the numbers of nodes are walked through, and at each the prices are moved: below c_o / G_o where at least
+some nodes are there to be paid for, above where a fixed number of them is too small for what stands on it, and with
+none nothing stands there. Prices are multiples of c_o / G_o from a short list, so that who checks walks the same
+tree; no number of it stands in a file.
+
+Before that, columns that no plan below the value can use are closed, by what one unit of them adds to the least of
+their fleet in parts of units (fixing by reduced costs, Crowder, Johnson and Padberg, Operations Research 31(5) 1983,
+section 2), and offers of which one node alone costs too much. A share is counted up to one replica less than
+fill a node: as many as fill it are as well a node of the fleet's own at the same cost.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.program import Program, Task, restrict
+from planner.candidates.shared_nodes import SharedNodes
+from planner.carriers import dataclass
+
+TIMES = (0, 4, 8, 11, 13, 14, 15, 16, 17, 18, 20, 24, 32, 48, 96, 400)  # sixteenths of c_o / G_o
+PLAIN = 7  # of them: a node in parts
+CLOSED = -1  # no share of an offer
+MOST_WEIGHED = 6_000  # fleets weighed at some prices
+HALF = 2
+ROUNDS = 2  # in which the price of each offer is moved
+
+Weights = NDArray[Any]  # whole numbers of any size
+Least = Callable[[Program, Task, Weights, NDArray[np.int64]], int]
+Prices = tuple[int, ...]  # by offer: a place in `TIMES`, or CLOSED
+
+
+class TooManyError(Exception):
+    """More was weighed than may be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A program at some prices of its limits."""
+
+    program: Program
+    shared: SharedNodes
+    weights: Weights  # of a unit of each column with what limits charge, but nothing for devices of shared nodes
+    upper: NDArray[np.int64]  # units that there are
+    own_node: NDArray[np.int64]  # (columns,) offer, by its place in `shared.sites`, of which a unit is nodes for one
+    # fleet; -1: any other
+    earned: Mapping[str, Sequence[tuple[Sequence[int], int]]]  # of each fleet: by line, what a unit of each of its
+    # columns earns at most and what is needed
+    least: Least  # the least weight of a task alone, of some columns of the program
+    rest: int  # what everything else weighs at least
+    upto: int  # of no interest beyond
+    limits: tuple[tuple[tuple[int, ...], int], ...] = ()  # on nodes alone: what a node of each offer takes, the bound
+
+
+def least_with_whole_nodes(asked: Asked) -> int:
+    """The least that any plan weighs whose shared nodes are whole, or `upto`; a bound below it when that takes long."""
+    walk = _Walk.of(asked)
+    try:
+        walk.close()
+        return walk.least((), walk.plain)
+    except TooManyError:
+        return min(walk.reached, asked.upto)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Walk:
+    """The tree of numbers of nodes."""
+
+    program: Program  # columns that a plan below the value can use
+    shared: SharedNodes
+    weights: Weights
+    upper: NDArray[np.int64]
+    offer: NDArray[np.int64]  # (columns,) whose nodes a column of a fleet stands on; -1: others
+    taken: NDArray[np.int64]  # (columns,) devices of these nodes
+    tasks: tuple[Task, ...]  # fleets
+    least_of: Least
+    rest: int
+    upto: int
+    limits: tuple[tuple[tuple[int, ...], int], ...]
+    node_weights: list[int]  # by offer
+    known: dict[tuple[str, Prices], int]
+    reached: int  # what is proven so far
+    plain: Prices
+
+    @classmethod
+    def of(cls, asked: Asked) -> _Walk:
+        """With columns that cost too much left out."""
+        program, shared, own_node = asked.program, asked.shared, asked.own_node
+        columns = [shared.node_of(number) for number in range(len(shared.sites))]
+        node_weights = [0 if column is None else int(asked.weights[column]) for column in columns]
+        sizes = np.array([site.shape.devices for site in shared.sites], dtype=np.int64)
+        tasks = tuple(task for task in program.tasks if task.kind == "serving")
+        offer, taken = shared.site.copy(), shared.devices.copy()
+        share = taken > 0
+        upper = np.where(share, np.minimum(asked.upper, sizes[offer] // np.maximum(taken, 1) - 1), asked.upper)
+        weights = asked.weights.copy()
+        for task in tasks:
+            for k in np.flatnonzero(own_node[task.first : task.stop] >= 0) + task.first:
+                nodes = int(program.nodes[k])
+                offer[k], taken[k] = own_node[k], nodes * sizes[own_node[k]]
+                weights[k] -= nodes * node_weights[offer[k]]
+        walk = cls(
+            program=program,
+            shared=shared,
+            weights=weights,
+            upper=upper,
+            offer=offer,
+            taken=taken,
+            tasks=tasks,
+            least_of=asked.least,
+            rest=asked.rest,
+            upto=asked.upto,
+            limits=asked.limits,
+            node_weights=node_weights,
+            known={},
+            reached=0,
+            plain=(PLAIN,) * len(node_weights),
+        )
+        return walk._narrowed(asked.earned)
+
+    def _narrowed(self, earned: Mapping[str, Sequence[tuple[Sequence[int], int]]]) -> _Walk:
+        """Without columns of which one unit adds more to its fleet than the bound is short of the value."""
+        weights, upper = self._at(self.plain)
+        least = {task.name: self.least_of(self.program, task, weights, upper) for task in self.tasks}
+        self.reached = self.rest + sum(least.values())
+        room = self.upto - self.reached
+        mask = np.zeros(self.program.column_count, dtype=bool)
+        for task in self.tasks:
+            here = weights[task.first : task.stop]
+            dearest = np.zeros(len(here), dtype=object)
+            for each, need in earned[task.name]:
+                worth = [(int(w), int(e)) for w, e in zip(here, each) if e > 0]
+                if need <= 0 or not worth:
+                    continue
+                low, gain = min(worth, key=lambda pair: (pair[0] << 128) // pair[1])
+                forced = [(need * low + int(w) * gain - int(e) * low) // gain for w, e in zip(here, each)]
+                dearest = np.maximum(dearest, np.array(forced, dtype=object))
+            mask[task.first : task.stop] = dearest < least[task.name] + room
+        mask &= upper > 0
+        small, kept = restrict(replace(self.program, rows=()), mask)
+        names = {task.name for task in self.tasks}
+        return replace(
+            self,
+            program=small,
+            weights=self.weights[kept],
+            upper=self.upper[kept],
+            offer=self.offer[kept],
+            taken=self.taken[kept],
+            tasks=tuple(task for task in small.tasks if task.name in names),
+        )
+
+    def close(self) -> None:
+        """Close offers of which one shared node alone costs too much, the dearest first."""
+        offers = sorted(self._paid(), key=lambda o: (-self.node_weights[o], o))
+        changed = True
+        while changed:
+            changed = False
+            for offer in offers:
+                if self.plain[offer] == CLOSED:
+                    continue
+                if not (self.offer == offer).any() or any(
+                    self._bound(self._with(self.plain, offer, times), {offer: 1}) >= self.upto for times in (0, HALF)
+                ):
+                    self.plain, changed = self._with(self.plain, offer, CLOSED), True
+            self.reached = max(self.reached, min(self._bound(self.plain, {}), self.upto))
+            if self.reached >= self.upto:
+                return
+
+    def _paid(self) -> list[int]:
+        """Offers whose nodes weigh anything; of others there may be any number."""
+        return [offer for offer, weight in enumerate(self.node_weights) if weight > 0]
+
+    def least(self, fixed: tuple[tuple[int, int], ...], prices: Prices) -> int:
+        """The least over all numbers of nodes of the offers that are not fixed."""
+        done = {offer for offer, _ in fixed}
+        prices, bound = self._dearest(prices, dict(fixed))
+        open_ = [offer for offer in self._paid() if self.plain[offer] != CLOSED and offer not in done]
+        if bound >= self.upto or not open_:
+            return min(bound, self.upto)
+        bounded = {offer for taken, _ in self.limits for offer, each in enumerate(taken) if each}
+        offer = max(open_, key=lambda o: (o in bounded, self.node_weights[o], -o))
+        best = self.upto
+        for count in itertools.count():
+            at_least = {**dict(fixed), offer: count}
+            if not self._within(at_least):
+                break
+            if count and self._bound(self._free(prices, at_least), at_least) >= best:
+                break
+            now = self._with(prices, offer, PLAIN if count else CLOSED)
+            best = min(best, self.least((*fixed, (offer, count)), now))
+        return best
+
+    def _within(self, nodes: Mapping[int, int]) -> bool:
+        """Whether so many nodes are within the limits on them."""
+        return all(sum(taken[offer] * count for offer, count in nodes.items()) <= most for taken, most in self.limits)
+
+    def _dearest(self, prices: Prices, nodes: Mapping[int, int]) -> tuple[Prices, int]:
+        """Prices that prove most of some numbers of nodes: of two offers tried together, of more in turn."""
+        there = [offer for offer, count in nodes.items() if count]
+        best = max((self._bound(one, nodes), one) for one in (prices, self._free(prices, nodes)))
+        for _ in range(ROUNDS):
+            before = best
+            for pair in zip(there, [*there[1:], *there[:1]]):
+                for times in itertools.product(range(len(TIMES)), repeat=len(set(pair))):
+                    if best[0] >= self.upto:
+                        return best[1], best[0]
+                    tried = best[1]
+                    for offer, each in zip(pair, times):
+                        tried = self._with(tried, offer, each)
+                    best = max(best, (self._bound(tried, nodes), tried))
+            if best == before or len(there) < 3:
+                break
+        return best[1], best[0]
+
+    def _free(self, prices: Prices, nodes: Mapping[int, int]) -> Prices:
+        """Prices at which the nodes that are there are paid for whole, and their devices cost nothing."""
+        for offer, count in nodes.items():
+            prices = self._with(prices, offer, 0) if count else prices
+        return prices
+
+    def _bound(self, prices: Prices, nodes: Mapping[int, int]) -> int:
+        """What plans weigh at least at some prices, with at least or, where devices are dearer, just so many nodes."""
+        total = self.rest
+        for offer, count in nodes.items():
+            total += (self.node_weights[offer] - self._of_devices(prices, offer)) * count
+        missing = [task for task in self.tasks if (task.name, prices) not in self.known]
+        if missing:
+            weights, upper = self._at(prices)
+            for task in missing:
+                if len(self.known) >= MOST_WEIGHED:
+                    raise TooManyError
+                self.known[task.name, prices] = self.least_of(self.program, task, weights, upper)
+        return total + sum(self.known[task.name, prices] for task in self.tasks)
+
+    def _of_devices(self, prices: Prices, offer: int) -> int:
+        """What all devices of a node are charged."""
+        return self._device(prices, offer) * self.shared.sites[offer].shape.devices
+
+    def _device(self, prices: Prices, offer: int) -> int:
+        if prices[offer] == CLOSED:
+            return 0
+        size = self.shared.sites[offer].shape.devices
+        return self.node_weights[offer] * TIMES[prices[offer]] // (PLAIN_TIMES * size)
+
+    def _at(self, prices: Prices) -> tuple[Weights, NDArray[np.int64]]:
+        """Weights and most units of all columns at some prices."""
+        each = np.array([self._device(prices, offer) for offer in range(len(prices))], dtype=object)
+        open_ = np.array([times != CLOSED for times in prices], dtype=bool)
+        there = self.taken > 0
+        weights = self.weights.copy()
+        weights[there] = weights[there] + each[self.offer[there]] * self.taken[there]
+        return weights, np.where(there & ~open_[self.offer], 0, self.upper)
+
+    @staticmethod
+    def _with(prices: Prices, offer: int, times: int) -> Prices:
+        return (*prices[:offer], times, *prices[offer + 1 :])
+
+
+PLAIN_TIMES = TIMES[PLAIN]

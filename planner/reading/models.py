@@ -1,0 +1,249 @@
+"""Models as their own files tell of them: config.json, the format that a quantiser left, adapters."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+from planner.architecture.build import HIDDEN_KEYS, LAYER_KEYS, build
+from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, Config, parse_json
+from planner.architecture.encoders import is_encoder, vision_parts, whole_parts
+from planner.architecture.model import Architecture
+from planner.estimate.serving import weight_bytes_of_model
+from planner.reading.jsonlines import head_document, head_keys, loads
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
+from planner.reading.reading import Piece, Reading
+from planner.reading.request_log import name_of
+from planner.reading.source import Source, refused
+
+_WIDTHS = (*HIDDEN_KEYS, "dim", "hidden_dim", *TEXT_CONFIGS)
+_DEPTHS = (*LAYER_KEYS, "encoder_layers", *TEXT_CONFIGS)
+_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+_WIDTH_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
+# families whose layers keep a state, mostly beside attention: no equation here counts them
+_STATES = ("bamba", "falcon_h1", "falcon_mamba", "jamba", "mamba", "mamba2", "nemotron_h", "rwkv", "rwkv7", "zamba2")
+_ALGORITHMS = (
+    ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("fp8_pb", "fp8-block"), ("fp8", "fp8"), ("w4a", "int4"), ("int4", "int4"),
+    ("int8", "int8"), ("w8a", "int8"),
+)  # fmt: skip
+
+
+def _config_match(source: Source) -> Match:
+    document = head_document(source)
+    if document is None:
+        keys = head_keys(source) if source.head_text.lstrip()[:1] == "{" else set()
+        ceiling = 0.9
+    else:
+        keys = set(document) if isinstance(document, Mapping) else set()
+        ceiling = 1.0
+    if "weight_map" in keys or not keys & {"model_type", "architectures"}:
+        return NOTHING
+    marks = {
+        "model_type or architectures": True,
+        "a width (hidden_size)": bool(keys & set(_WIDTHS)),
+        "layers (num_hidden_layers)": bool(keys & set(_DEPTHS)),
+    }
+    return fit(marks, tool="transformers", ceiling=ceiling)
+
+
+def _config(source: Source, asked: Asked) -> Reading:
+    reading = Reading(kind="model-config", title="configuration of a model", source=source.name, of="models")
+    text = source.text(CONFIG_LIMIT_BYTES)
+    _demand_counted(source, text)
+    document = parse_json(text, source.name)
+    version = document.get("transformers_version")
+    reading.version = version[:40] if isinstance(version, str) else ""
+    config = Config(document, source.name, text)
+    reading.understood["family"] = config.model_type[:60]
+    reading.taken = 1
+    if is_encoder(config.model_type):
+        _show_parts(reading, whole_parts(config))
+        reading.note(
+            "It is no decoder alone: its parameters are counted, but no fleet or job of it is planned by shape."
+        )
+        return reading
+    arch = build(config, name=_name(source, document, asked), source=source.name)
+    beside = vision_parts(config)
+    reading.show("parameters", arch.parameters + sum(beside.values()))
+    if beside:
+        reading.show("parameters of the text model", arch.parameters)
+        reading.show("parameters of the picture encoder", sum(beside.values()))
+    if arch.active_parameters != arch.parameters:
+        reading.show("active parameters", arch.active_parameters + sum(beside.values()))
+    reading.show("layers", arch.layer_count)
+    reading.show("hidden size", arch.hidden_size)
+    reading.show("longest context", arch.max_positions or None, "tokens")
+    _piece(reading, document, arch, beside, text)
+    return reading
+
+
+def _demand_counted(source: Source, text: str) -> None:
+    """Models with layers that keep a state are refused by name, before numbers of theirs that JSON does not have."""
+    try:
+        document = loads(text)
+    except ValueError:
+        return  # said with its line by what reads it
+    family = document.get("model_type") if isinstance(document, dict) else None
+    if family in _STATES:
+        message = f"{source.name} is of '{family}', whose layers keep a state: no equation here counts their parameters"
+        hint = "headers of its weights are counted exactly: plan read *.safetensors; a job takes {parameters: 56B}"
+        raise refused(source, "unknown-architecture", message, hint)
+
+
+def _name(source: Source, document: Mapping[str, Any], asked: Asked) -> str:
+    """By the command line, by what the file says of itself, by its folder, by its own name."""
+    if asked.name:
+        return asked.name
+    said = document.get("_name_or_path")
+    path = PurePath(str(source.paths[0]))
+    stem = re.sub(r"[._-]?config$", "", re.sub(r"(\.json)?(\.gz|\.zst)?$", "", path.name))
+    folder = path.parent.name
+    found = (PurePath(said).name if isinstance(said, str) else "") or stem or folder or "model"
+    name = name_of(found)
+    return name.removeprefix("requests-") if found[:1].isdigit() else name
+
+
+def _show_parts(reading: Reading, parts: Mapping[str, int]) -> None:
+    reading.show("parameters", sum(parts.values()))
+    for part, count in parts.items():
+        reading.show(f"parameters, {part}", count or None)
+
+
+def _piece(reading: Reading, document: Mapping[str, Any], arch: Architecture, beside: Mapping[str, int],
+           text: str) -> None:  # fmt: skip
+    """A fleet of the model, with its config beside the scenario; the format of its weights where the file tells it."""
+    inner = next((document[key] for key in TEXT_CONFIGS if isinstance(document.get(key), Mapping)), document)
+    quantised = document.get("quantization_config") or inner.get("quantization_config")
+    stored = document.get("torch_dtype") or document.get("dtype") or inner.get("torch_dtype") or inner.get("dtype")
+    weights = _DTYPES.get(str(stored), "")
+    if isinstance(quantised, Mapping):
+        method = str(quantised.get("quant_method") or "")[:40]
+        weights = format_of(quantised)
+        reading.understood["quantization"] = method + (f", taken as {weights}" if weights else "")
+        if not weights:
+            reading.note(f"'{method}' is no format that is planned: say weights: of the fleet yourself.")
+    elif weights:
+        reading.understood["weights"] = f"stored as {stored}"
+    if weights in _WIDTH_BYTES:
+        count = arch.parameters + sum(beside.values())
+        reading.show(f"weight bytes as {weights}", count * _WIDTH_BYTES[weights], "B")
+    elif weights:
+        reading.show(f"weight bytes of the text model, about, as {weights}", weight_bytes_of_model(arch, weights), "B")
+        reading.note("What a quantiser leaves in 16 bit varies: headers of the weights give bytes exactly.")
+    if beside:
+        reading.note(
+            f"A plan holds the text model; the picture encoder is {sum(beside.values()) * 2 / 1e9:.3g} GB more in bf16."
+        )
+    name = name_of(arch.name)
+    card = f"{name}.config.json"
+    fleet: dict[str, Any] = {"name": name, "model": {"config": card}}
+    if weights:
+        fleet["weights"] = weights
+    reading.pieces.append(Piece(what="card", name=card, text=text, says="the config, for model:"))
+    reading.pieces.append(Piece(what="scenario", name="scenario.yaml", fragment={"serving": [fleet]},
+                                says=f"a fleet of {name}; its load is to be added"))  # fmt: skip
+
+
+def format_of(quantised: Mapping[str, Any]) -> str:
+    """The format of weights that the settings of a quantiser mean; "" when none of those planned."""
+    method = str(quantised.get("quant_method") or "").lower()
+    bits = quantised.get("bits")
+    if method in ("awq", "gptq"):
+        return {4: "int4", 8: "int8"}.get(bits, "") if isinstance(bits, int) else ""
+    if method == "bitsandbytes":
+        return (
+            "int4" if quantised.get("load_in_4bit") is True else "int8" if quantised.get("load_in_8bit") is True else ""
+        )
+    if method == "fp8":
+        return "fp8-block" if quantised.get("weight_block_size") else "fp8"
+    if method == "mxfp4":
+        return "mxfp4"
+    if method == "compressed-tensors":
+        return _of_groups(quantised.get("config_groups"))
+    named = str(quantised.get("quant_algo") or "").lower()
+    return next((form for mark, form in _ALGORITHMS if mark in named), "")
+
+
+def _of_groups(groups: Any) -> str:
+    """The format of compressed tensors: that of the only kind of weights, "" when there are several."""
+    found = set()
+    for group in groups.values() if isinstance(groups, Mapping) else ():
+        weights = group.get("weights") if isinstance(group, Mapping) else None
+        if not isinstance(weights, Mapping):
+            continue
+        kind, bits = str(weights.get("type")), str(weights.get("num_bits"))
+        form = {("int", "4"): "int4", ("int", "8"): "int8", ("float", "8"): "fp8", ("float", "4"): "nvfp4"}
+        found.add(form.get((kind, bits), ""))
+    return found.pop() if len(found) == 1 else ""
+
+
+def _quant_match(source: Source) -> Match:
+    document = head_document(source)
+    inner = document.get("quantization") if isinstance(document, Mapping) else None
+    if not isinstance(inner, Mapping):
+        return NOTHING
+    return fit({"quantization": True, "quant_algo": "quant_algo" in inner, "producer": "producer" in document},
+               tool="ModelOpt")  # fmt: skip
+
+
+def _quant(source: Source, asked: Asked) -> Reading:
+    reading = Reading(kind="quant-config", title="format that a quantiser left", source=source.name, of="formats")
+    document = parse_json(source.text(CONFIG_LIMIT_BYTES), source.name)
+    inner = document.get("quantization")
+    if not isinstance(inner, Mapping):
+        raise refused(source, "bad-header", f"{source.name} has no quantization")
+    producer = document.get("producer")
+    if isinstance(producer, Mapping):
+        reading.tool, reading.version = (str(producer.get(key) or "")[:40] for key in ("name", "version"))
+    fleet: dict[str, Any] = {"name": name_of(asked.name or _name(source, {}, asked))}
+    for key, said, label in (("weights", "quant_algo", "weights"), ("kv_cache", "kv_cache_quant_algo", "cache")):
+        value = inner.get(said)
+        if not isinstance(value, str):
+            continue
+        form = format_of({"quant_algo": value})
+        reading.understood[label] = f"{value[:40]}, taken as {form}" if form else f"{value[:40]}, which is not planned"
+        if form:
+            fleet[key] = form
+    kept = inner.get("exclude_modules")
+    reading.show("modules left in 16 bit", len(kept) if isinstance(kept, list) else None)
+    reading.taken = 1
+    if len(fleet) > 1:
+        reading.pieces.append(Piece(what="scenario", name="scenario.yaml", fragment={"serving": [fleet]},
+                                    says="formats of a fleet's weights and cache"))  # fmt: skip
+    return reading
+
+
+def _adapter_match(source: Source) -> Match:
+    keys = head_keys(source) if source.head_text.lstrip()[:1] == "{" else set()
+    return fit({name: name in keys for name in ("peft_type", "base_model_name_or_path", "target_modules")}, tool="PEFT")
+
+
+def _adapter(source: Source, asked: Asked) -> Reading:
+    reading = Reading(kind="adapter-config", title="configuration of an adapter", source=source.name, of="adapters")
+    document = parse_json(source.text(CONFIG_LIMIT_BYTES), source.name)
+    reading.taken = 1
+    for label, key in (("method", "peft_type"), ("base model", "base_model_name_or_path"), ("task", "task_type")):
+        if isinstance(document.get(key), str):
+            reading.understood[label] = str(document[key])[:200]
+    rank, targets = document.get("r"), document.get("target_modules")
+    if isinstance(rank, int) and not isinstance(rank, bool) and 0 < rank < 1_000_000:
+        reading.show("rank", rank)
+    if isinstance(targets, list):
+        reading.understood["adapted"] = ", ".join(str(each)[:60] for each in targets[:20])
+    elif targets is not None:
+        reading.understood["adapted"] = json.dumps(targets)[:200]
+    reading.note("An adapter has the shapes of its base model: read that model's config.json for parameters.")
+    return reading
+
+
+KINDS = (
+    Kind(name="model-config", title="configuration of a model", looks_for="model_type with a width and layers, as JSON",
+         recognise=_config_match, read=_config),
+    Kind(name="quant-config", title="format that a quantiser left", looks_for="quantization with quant_algo, as JSON",
+         recognise=_quant_match, read=_quant),
+    Kind(name="adapter-config", title="configuration of an adapter",
+         looks_for="peft_type and base_model_name_or_path, as JSON", recognise=_adapter_match, read=_adapter),
+)  # fmt: skip
