@@ -21,9 +21,13 @@ MODULES = (
     "planner.reading.kubernetes",
     "planner.reading.nvidia_smi",
     "planner.reading.slurm",
+    "planner.reading.job_traces",
+    "planner.reading.prometheus",
     "planner.reading.bills",
     "planner.reading.allocations",
     "planner.reading.prices",
+    "planner.reading.price_lists",
+    "planner.reading.sky",
     "planner.reading.models",
     "planner.reading.training_configs",
 )  # fmt: skip

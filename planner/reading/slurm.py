@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections import Counter
+from datetime import datetime
 
-import numpy as np
-
-from planner.carriers import dataclass
 from planner.reading.inventory import MOST_NODES, Node, told_of
+from planner.reading.job_history import MOST_JOBS, MOST_KEYS, History, Job, state_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match
 from planner.reading.points import number_of
-from planner.reading.reading import Piece, Reading
+from planner.reading.reading import Reading
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
-from planner.reading.tables import csv_text, places_of, printable, rows_of
+from planner.reading.tables import places_of, printable, rows_of
 
 _ROLES = {
     "id": ("jobid", "jobidraw"),
@@ -35,8 +32,6 @@ _ROLES = {
 _ELAPSED = re.compile(r"^(?:(\d{1,5})-)?(?:(\d{1,3}):)?(\d{1,2}):(\d{2})(?:\.\d+)?$")
 _GPU = re.compile(r"(?:^|,)(?:gres/)?gpu(?::([A-Za-z][\w.-]{0,60}))?[=:](\d{1,7})(?=$|,|\()")
 _LONGEST_DAYS = 3660
-_MOST_JOBS = 5_000_000
-_MOST_KEYS = 20_000
 _STATES = {
     "allocated", "alloc", "completing", "comp", "down", "drained", "drain", "draining", "drng", "fail", "failing",
     "future", "idle", "maint", "mixed", "mix", "perfctrs", "planned", "plnd", "power_down", "powered_down", "reserved",
@@ -48,18 +43,6 @@ _NODES_ROLES = {
     "state": ("statelong", "state", "statecompact"),
     "gres": ("gres",),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """A job of sacct: devices [count] for so long [s], from a start and after a wait [s] where they are told."""
-
-    state: str
-    gpus: int
-    seconds: float
-    start: datetime | None = None
-    wait_s: float | None = None
-    partition: str = ""
 
 
 def recognise_sacct(source: Source) -> Match:
@@ -111,19 +94,19 @@ def _job(row: dict[str, str], types: Counter[str]) -> Job | str:
         return "no time that it took"
     if seconds > _LONGEST_DAYS * 86_400:
         return f"longer than {_LONGEST_DAYS} days"
-    state = row.get("state", "").split(" ")[0].rstrip("+").upper()
-    if not re.fullmatch(r"[A-Z_]{2,30}", state or "NONE"):
+    state = state_of(row.get("state", ""))
+    if row.get("state") and not state:
         return "no state of a job"
     gpus = gpus_of(row.get("tres", ""))
     if not gpus and state == "PENDING":
         gpus = gpus_of(row.get("wanted", ""))
     typed = sum(count for kind, count in gpus.items() if kind)
     for kind, count in gpus.items():
-        if kind and (kind in types or len(types) < _MOST_KEYS):
+        if kind and (kind in types or len(types) < MOST_KEYS):
             types[kind] += count
     start, submit = _time(row.get("start", "")), _time(row.get("submit", ""))
     wait_s = (start - submit).total_seconds() if start and submit else None
-    return Job(state=state or "not said", gpus=gpus.get("", typed), seconds=seconds, start=start,
+    return Job(state=state, gpus=gpus.get("", typed), seconds=seconds, start=start,
                wait_s=wait_s if wait_s is not None and wait_s >= 0 else None,
                partition=row.get("partition", "")[:100])  # fmt: skip
 
@@ -131,7 +114,7 @@ def _job(row: dict[str, str], types: Counter[str]) -> Job | str:
 def read_sacct(source: Source, asked: Asked) -> Reading:
     """Jobs and GPU-hours by day; steps belong to their job and count in it."""
     reading = Reading(kind="sacct", title="jobs of Slurm", source=source.name, tool="sacct", of="jobs")
-    history = _History()
+    history = History()
     seen: set[int] = set()
     types: Counter[str] = Counter()
     columns: dict[str, str] = {}
@@ -144,8 +127,8 @@ def read_sacct(source: Source, asked: Asked) -> Reading:
             reading.skipped.add("a step, which counts in its job", line)
         elif (key := hash((number, row.get("start", ""), row.get("submit", "")))) in seen:
             reading.skipped.add("a job that stands twice, by its number and times", line)
-        elif len(seen) >= _MOST_JOBS:
-            reading.skipped.add(f"more than {_MOST_JOBS:,} jobs", line)
+        elif len(seen) >= MOST_JOBS:
+            reading.skipped.add(f"more than {MOST_JOBS:,} jobs", line)
         else:
             job = _job(row, types)
             if isinstance(job, str):
@@ -157,96 +140,15 @@ def read_sacct(source: Source, asked: Asked) -> Reading:
     if not reading.taken:
         hint = "sacct -a -X --parsable2 --format=JobID,State,ElapsedRaw,Submit,Start,End,AllocTRES,NNodes"
         raise refused(source, "nothing-taken", f"no job of {source.name} could be taken", hint)
-    history.told(reading, types)
+    history.told(reading)
+    if types:
+        reading.understood["types of GPUs"] = ", ".join(printable(kind) for kind, _ in types.most_common(10))
+    reading.understood["days"] = "as written: sacct gives times of the cluster without a zone"
     if "tres" not in columns and "wanted" not in columns:
         reading.note("no column tells of devices: ask sacct for AllocTRES too")
     elif not history.gpu_jobs:
         reading.note("no job has gres/gpu among its resources: there are no GPU-hours")
     return reading
-
-
-class _History:
-    """Sums over jobs, by day."""
-
-    def __init__(self) -> None:
-        self.jobs: Counter[str] = Counter()  # by day of the start
-        self.hours: defaultdict[str, float] = defaultdict(float)  # GPU-hours by day
-        self.busy: defaultdict[str, float] = defaultdict(float)  # job-hours by day
-        self.states: Counter[str] = Counter()
-        self.partitions: defaultdict[str, float] = defaultdict(float)
-        self.sizes: Counter[int] = Counter()
-        self.waits: list[float] = []
-        self.gpu_hours = self.hours_all = 0.0
-        self.gpu_jobs = self.undated = 0
-
-    def add(self, job: Job) -> None:
-        """One job."""
-        self.states[job.state if job.state in self.states or len(self.states) < 40 else "other"] += 1
-        hours = job.gpus * job.seconds / 3600
-        self.gpu_hours += hours
-        self.hours_all += job.seconds / 3600
-        if job.gpus:
-            self.gpu_jobs += 1
-            self.sizes[job.gpus] += 1
-            known = job.partition in self.partitions or len(self.partitions) < _MOST_KEYS
-            self.partitions[job.partition if known else "others"] += hours
-        if job.wait_s is not None:
-            self.waits.append(job.wait_s)
-        if job.start is None:
-            self.undated += 1
-            return
-        self.jobs[job.start.date().isoformat()] += 1
-        for day, seconds in by_day(job.start, job.seconds):
-            self.hours[day] += job.gpus * seconds / 3600
-            self.busy[day] += seconds / 3600
-
-    def told(self, reading: Reading, types: Counter[str]) -> None:
-        """Figures, and the history as a table."""
-        reading.show("jobs", reading.taken)
-        reading.show("jobs with GPUs", self.gpu_jobs)
-        reading.show("GPU-hours", self.gpu_hours, "h")
-        reading.show("hours of all jobs", self.hours_all, "h")
-        days = sorted(set(self.jobs) | set(self.hours))
-        if days:
-            reading.show("first day", days[0])
-            reading.show("last day", days[-1])
-            per_day = [self.hours[day] for day in days]
-            reading.show("GPU-hours of the busiest day", max(per_day), "h")
-            reading.show("GPUs in use, mean of the busiest day", max(per_day) / 24)
-        if self.sizes:
-            sizes = sorted(self.sizes.elements()) if self.gpu_jobs <= 1_000_000 else sorted(self.sizes)
-            reading.show("GPUs of a job, median", float(np.median(sizes)))
-            reading.show("GPUs of a job, largest", sizes[-1])
-        if self.waits:
-            reading.show("wait before a start, mean", float(np.mean(self.waits)), "s")
-            reading.show("wait before a start, p95", float(np.percentile(self.waits, 95)), "s")
-        for state, count in self.states.most_common(8):
-            reading.show(f"jobs {state}", count)
-        for name, hours in sorted(self.partitions.items(), key=lambda each: -each[1])[:10]:
-            reading.show(f"GPU-hours in {printable(name) or 'no partition'}", hours, "h")
-        if types:
-            reading.understood["types of GPUs"] = ", ".join(printable(kind) for kind, _ in types.most_common(10))
-        reading.understood["days"] = "as written: sacct gives times of the cluster without a zone"
-        if self.undated:
-            reading.note(f"{self.undated:,} jobs have no start: they count in sums, and in no day")
-        if days:
-            rows = ([day, self.jobs[day], self.busy[day], self.hours[day]] for day in days)
-            text = csv_text(["day", "jobs_started", "job_hours", "gpu_hours"], rows)
-            says = f"demand by day, {len(days):,} days"
-            reading.pieces.append(Piece(what="history", name="demand.csv", text=text, says=says))
-
-
-def by_day(start: datetime, seconds: float) -> Iterator[tuple[str, float]]:
-    """Days that a time from a start falls on, and its seconds in each.  [s]"""
-    while seconds > 0:
-        try:
-            midnight = start.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-        except OverflowError:
-            return
-        here = min(seconds, (midnight - start).total_seconds())
-        yield start.date().isoformat(), here
-        seconds -= here
-        start = midnight
 
 
 def recognise_sinfo(source: Source) -> Match:
