@@ -228,7 +228,7 @@ def read_philly(source: Source, asked: Asked) -> Reading:
     number = 0
     for job in document if isinstance(document, list) else ():
         attempts = job.get("attempts") if isinstance(job, dict) else None
-        for attempt in attempts if isinstance(attempts, list) else [None]:
+        for attempt in attempts if isinstance(attempts, list) and attempts else [None]:
             number += 1
             found = _attempt(job, attempt, times) if isinstance(attempt, dict) else "a job without attempts"
             if isinstance(found, str):

@@ -16,7 +16,7 @@ from pathlib import PurePath
 
 from planner.carriers import dataclass
 from planner.catalog.importers import gpuhunt, skypilot
-from planner.catalog.importers.imported import Imported, merged, price_of
+from planner.catalog.importers.imported import Imported, price_of
 from planner.catalog.importers.terms import ListTerms
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
@@ -199,30 +199,17 @@ def told_of(reading: Reading, lists: list[Imported], seen: Iterable[Seen], catal
         if max(prices) > min(prices):
             reading.show(f"{what}, dearest", float(max(prices)), "USD/h a device")
     reading.understood["prices"] = "US dollars an hour of a machine, without tax"
-    rows = merged(lists)
-    if not rows:
+    every = Imported(file="", provider="", offers=dict(pair for one in reversed(lists) for pair in one.offers.items()))
+    if not every.offers:
         return
     changes = refreshed(lists, catalog)
     for label, changed in (("new", changes.new), ("dearer", changes.dearer), ("cheaper", changes.cheaper),
                            ("as before", changes.same)):  # fmt: skip
         reading.show(f"offers against the catalog: {label}", len(changed))
-    count = sum(len(one.offers) for one in lists)
-    if any(row["status"] == "date-unknown" for one in lists for row in one.offers.values()):
+    if any(row["status"] == "date-unknown" for row in every.offers.values()):
         reading.understood["date"] = "not told: the day on which the list was read"
-    one_file = _together(rows)
-    says = f"{count:,} offers: plan solve SCENARIO --prices FILE takes them"
-    reading.pieces.append(Piece(what="prices", name="prices.csv", text=one_file, says=says))
-
-
-def _together(by_provider: dict[str, str]) -> str:
-    """Price files of several providers as one."""
-    tables = [list(csv.DictReader(io.StringIO(text))) for text in by_provider.values()]
-    names = list(dict.fromkeys(name for rows in tables for row in rows for name in row))
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, fieldnames=names, lineterminator="\n", restval="")
-    writer.writeheader()
-    writer.writerows(row for rows in tables for row in rows)
-    return out.getvalue()
+    says = f"{len(every.offers):,} offers: plan solve SCENARIO --prices FILE takes them"
+    reading.pieces.append(Piece(what="prices", name="prices.csv", text=every.text(), says=says))
 
 
 KINDS = (

@@ -25,8 +25,8 @@ _MOST_ROWS = 200_000
 _MOST_DEVICES = 1_000
 _SHOWN = 30
 _DEAREST = Decimal(10) ** 6  # US dollars of a million tokens
-_COLUMNS = ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost", "input_cost_per_token_batches",
-            "output_cost_per_token_batches")  # fmt: skip
+_COLUMNS = ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost",
+            "input_cost_per_token_batches", "output_cost_per_token_batches")  # fmt: skip
 
 
 def recognise_models(source: Source) -> Match:
@@ -214,10 +214,8 @@ def _overlay(entries: list[tuple[str, str, Decimal]], day: str, file: str) -> st
              f"as_of: {day}", "offers:"]  # fmt: skip
     source = flow_text(f"file {printable(PurePath(file).name)}")
     for cloud, device, price in sorted(set(entries)):
-        lines.append(
-            f"  - {{provider: {cloud}, device: {device}, price_model: on_demand, price_per_device: ${price:f}/h,"
-        )
-        lines.append(f"     source: {source}}}")
+        lines.append(f"  - {{provider: {cloud}, device: {device}, price_model: on_demand,")
+        lines.append(f"     price_per_device: ${price:f}/h, source: {source}}}")
     return "\n".join(lines) + "\n"
 
 
@@ -248,8 +246,8 @@ def read_shop(source: Source, asked: Asked) -> Reading:
     reading = Reading(kind="shop-prices", title="prices of devices by their names", source=source.name, of="prices",
                       tool="RunPod's form")  # fmt: skip
     rows = _shop_rows(document_of(source))
-    sized = {match.group(1) for row in rows if isinstance(row, dict)
-             and (match := _SHOP.match(str(row.get("displayName", ""))[:300])) and _SIZED.search(match.group(1))}  # fmt: skip
+    names = (_SHOP.match(str(row.get("displayName", ""))[:300]) for row in rows if isinstance(row, dict))
+    sized = {name.group(1) for name in names if name and _SIZED.search(name.group(1))}
     found: defaultdict[tuple[str, str], list[Decimal]] = defaultdict(list)
     for number, row in enumerate(rows, start=1):
         taken = _shop_prices(row, sized) if isinstance(row, dict) else "JSON, but no price"
@@ -290,8 +288,8 @@ def _shop_prices(row: dict[str, Any], sized: set[str]) -> list[tuple[str, str, D
     if not text or not terms:
         return "no device: a fee"
     prices = {"": row.get("securePrice"), ", community": row.get("communityPrice")}
-    paid = {kind: price for kind, value in prices.items()
-            if number_of(value) is not None and (price := cost_of(str(value))) and 0 < price <= _LARGEST_USD}  # fmt: skip
+    found = {kind: cost_of(str(value)) for kind, value in prices.items() if number_of(value) is not None}
+    paid = {kind: price for kind, price in found.items() if price and 0 < price <= _LARGEST_USD}
     if not paid:
         return "no price: not offered"
     match = _SHOP.match(text)

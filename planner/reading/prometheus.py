@@ -23,6 +23,7 @@ _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,255}")
 _LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_.]{0,127})\s*=\s*"((?:[^"\\]|\\.){0,2000})"\s*,?')
 _END = re.compile(r"\s*\}")
 _VALUE = re.compile(r"\s+([^\s#]{1,40})(?:\s+(-?[0-9.]{1,24}))?\s*(?:#.*)?$")
+_NONE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.I)
 _KINDS = re.compile(r"^# TYPE [a-zA-Z_:][a-zA-Z0-9_:]* (?:counter|gauge|histogram|summary|untyped|unknown|info)\s*$")
 _EPOCH_MS = 1e11  # a time from here on is in milliseconds
 
@@ -61,10 +62,9 @@ def sample_of(line: str) -> Sample | str:
     labels, at = braces
     rest = _VALUE.match(line, at)
     value = number_of(rest.group(1)) if rest and re.fullmatch(r"[-+0-9.eE]+", rest.group(1)) else None
-    if rest is None:
-        return "no metric with a value"
-    if value is None:
-        return "no number for a value (NaN and Inf, too)"
+    if rest is None or value is None:
+        none = rest is not None and _NONE.fullmatch(rest.group(1))
+        return "no number for a value (NaN and Inf, too)" if none else "no metric with a value"
     time = number_of(rest.group(2)) if rest.group(2) else None
     if time is not None and time >= _EPOCH_MS:
         time /= 1e3
@@ -82,9 +82,9 @@ def recognise_scrape(source: Source) -> Match:
     labelled = sum(bool(sample.labels) for sample in samples)
     share = len(samples) / max(len(plain), 1)
     sure = types > 0 or labelled > 0.5 * len(samples)
-    return Match(score=0.97 * share if samples and sure else 0.0, tool="Prometheus",
-                 found=("metrics with labels",) if labelled else (),
-                 missing=() if sure else ("lines of a metric, labels in braces and a value", "# TYPE above them"))  # fmt: skip
+    missing = () if samples and sure else ("lines of a metric, labels in braces and a value", "# TYPE above them")
+    return Match(score=0.97 * share if samples and sure else 0.0, tool="Prometheus", missing=missing,
+                 found=("metrics with labels",) if labelled else ())  # fmt: skip
 
 
 def read_scrape(source: Source, asked: Asked) -> Reading:

@@ -1,4 +1,4 @@
-"""What `sky show-gpus` (later: `sky gpus list`) prints: quantities, prices of machines, and nodes of one's own clusters."""
+"""What `sky show-gpus` (later: `sky gpus list`) prints: quantities, prices of machines, nodes of your clusters."""
 
 from __future__ import annotations
 

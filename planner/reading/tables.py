@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +33,10 @@ def places_of(header: Sequence[str], roles: Names) -> dict[str, int]:
 def rows_of(
     source: Source, roles: Names, needed: Sequence[str], skipped: Skips, *, quoted: bool = True
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line and cells by role of each row; a first line that stands again (of a further file) may order them anew."""
+    """Line and cells by role of each row, "" for a needed one that has no column.
+
+    A first line that stands again (of a further file) may order the columns anew.
+    """
     separator, header, places = "", [""], dict[str, int]()
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
 
@@ -46,7 +50,8 @@ def rows_of(
         before += 1
         if first.strip():
             separator = separator_of(first)
-            header = next(csv.reader([first], delimiter=separator, quoting=quoting), [""])
+            with contextlib.suppress(csv.Error):  # a first line that is no row: no row fits it
+                header = next(csv.reader([first], delimiter=separator, quoting=quoting), [""])
             places = places_of(header, roles)
             break
     reader = csv.reader(every, delimiter=separator or ",", quoting=quoting)
@@ -71,7 +76,7 @@ def rows_of(
         elif len(cells) != len(header):
             skipped.add("more or fewer cells than columns", line, end - begin)
         else:
-            yield line, {role: told(cells[place]) for role, place in places.items()}
+            yield line, dict.fromkeys(needed, "") | {role: told(cells[place]) for role, place in places.items()}
 
 
 def told(cell: str) -> str:

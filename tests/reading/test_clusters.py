@@ -17,7 +17,6 @@ from planner.reading.registry import kind_of, read
 from planner.reading.slurm import elapsed_s, gpus_of
 from planner.reading.source import Source
 from planner.reading.writing import write_into
-from planner.yamlfile import parse_yaml
 from tests.reading.cluster_writers import gpu_usage, node, nodes, pods, sacct, sinfo, smi_csv, smi_printed, smi_xml
 
 GIB = 2.0**30
@@ -92,19 +91,36 @@ def test_what_the_catalog_has_not_is_said_with_the_nearest(tmp_path: Path) -> No
     assert "with 8 of them" in other
 
 
-def test_owned_machines_go_into_a_scenario_and_leave_the_rest(tmp_path: Path) -> None:
+def test_owned_machines_are_counted_anew_and_the_rest_stays(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(
         "schema: plan/v1\nname: mine\nhardware:\n  allow: [l4]  # ours\n"
         "  owned:\n    - {shape: onprem/t4-x1, count: 3, price: $1/h}\n"
+        "    - shape: onprem/l4-x4   # in the cellar\n      count: 7   # once\n      price: $2/h\n  # the end\n"
     )
     write_into(reading_of(tmp_path, smi_csv()), str(path), Asked())
-    text = path.read_text()
-    assert "allow: [l4]  # ours" in text
-    assert "t4" not in text
-    parse_yaml(text, "mine.yaml")
-    assert "shape: onprem/l4-x4" in text
-    assert "count: 1" in text
+    write_into(reading_of(tmp_path, smi_xml()), str(path), Asked())
+    assert path.read_text() == (
+        "schema: plan/v1\nname: mine\nhardware:\n  allow: [l4]  # ours\n"
+        "  owned:\n    - {shape: onprem/t4-x1, count: 3, price: $1/h}\n"
+        "    - shape: onprem/l4-x4   # in the cellar\n      count: 1   # once\n      price: $2/h\n"
+        "    - shape: onprem/l40s-x2\n      count: 1\n      price: $0/h\n  # the end\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "owned",
+    ["  owned: [{shape: onprem/l4-x4, count: 3, price: $1/h}]\n",
+     "  owned:\n" + "    - {shape: onprem/l4-x4, count: 3, price: $1/h}\n" * 2,
+     "  owned:\n    - {shape: onprem/l4-x4, price: $1/h}\n"],
+)  # fmt: skip
+def test_entries_that_cannot_be_counted_anew_are_refused(owned: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"schema: plan/v1\nname: mine\nhardware:\n  allow: [l4]\n{owned}")
+    before = path.read_text()
+    with pytest.raises(InputError, match="not edited"):
+        write_into(reading_of(tmp_path, smi_csv()), str(path), Asked())
+    assert path.read_text() == before
 
 
 def test_pods_say_what_is_asked_for(tmp_path: Path) -> None:
