@@ -51,7 +51,7 @@ class History:
         self.waits: list[float] = []
         self.lengths: list[float] = []
         self.gpu_hours = self.hours_all = 0.0
-        self.gpu_jobs = self.undated = 0
+        self.gpu_jobs = self.undated = self.jumped = 0
 
     def add(self, job: Job) -> None:
         """One job."""
@@ -65,8 +65,9 @@ class History:
             self.sizes[job.gpus] += 1
             known = job.partition in self.partitions or len(self.partitions) < MOST_KEYS
             self.partitions[job.partition if known else "others"] += hours
-        if job.wait_s is not None:
+        if job.wait_s is not None and job.wait_s >= 0:
             self.waits.append(job.wait_s)
+        self.jumped += job.wait_s is not None and job.wait_s < 0
         if job.start is None:
             self.undated += 1
             return
@@ -108,6 +109,8 @@ class History:
                 reading.show(f"GPU-hours in {printable(name) or 'no partition'}", hours, "h")
         if self.undated:
             reading.note(f"{self.undated:,} jobs have no start: they count in sums, and in no day")
+        if self.jumped:
+            reading.note(f"{self.jumped:,} jobs start before they were submitted: their waits are left out")
         if days:
             columns = ["day", "jobs_started", "job_hours", "gpu_hours"] if timed else ["day", "jobs_started"]
             rows = ([self._said(day), self.jobs[day], self.busy[day], self.hours[day]][: len(columns)] for day in days)

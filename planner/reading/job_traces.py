@@ -178,7 +178,7 @@ def _job(row: Mapping[str, str], times: _Times) -> Job | str:
         return "longer than ten years"
     state = state_of(row.get("state", ""))
     return Job(state=state, gpus=gpus, seconds=seconds, start=start or submit,
-               wait_s=wait if wait is not None and 0 <= wait <= _LONGEST_S else None,
+               wait_s=wait if wait is not None and abs(wait) <= _LONGEST_S else None,
                partition=row.get("group", "")[:100])  # fmt: skip
 
 

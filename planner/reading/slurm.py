@@ -107,7 +107,7 @@ def _job(row: dict[str, str], types: Counter[str]) -> Job | str:
     start, submit = _time(row.get("start", "")), _time(row.get("submit", ""))
     wait_s = (start - submit).total_seconds() if start and submit else None
     return Job(state=state, gpus=gpus.get("", typed), seconds=seconds, start=start,
-               wait_s=wait_s if wait_s is not None and wait_s >= 0 else None,
+               wait_s=wait_s,
                partition=row.get("partition", "")[:100])  # fmt: skip
 
 

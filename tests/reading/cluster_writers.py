@@ -155,6 +155,14 @@ def opencost() -> str:
     return json.dumps({"code": 200, "data": [{"chat": each(1, 10.0), "idle": None}, {"chat": each(2, 20.5)}]})
 
 
+def opencost_table() -> str:
+    """OpenCost's export: a total, one of parts alone, a day that is none."""
+    columns = ["Date", "Namespace", "Pod", "GPUs", "CPUCost", "RAMCost", "GPUCost", "TotalCost"]
+    return table(columns, [("2026-05-01", "chat", "p", 2, 0.5, 0.25, 9.25, 10.0),
+                           ("2026-05-02", "chat", "p", 2, 0.5, 0.25, 4.25, ""),
+                           ("soon", "chat", "p", 2, 0.5, 0.25, 4.25, 5.0)])  # fmt: skip
+
+
 def gpu_usage() -> str:
     """Devices of pods by hour."""
     columns = ["interval_start", "node", "namespace", "pod", "gpu_uuid", "gpu_model_name", "gpu_memory_capacity_mib",
@@ -179,4 +187,5 @@ SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "azure_bill.csv": ("bill", azure_bill),
     "gcp.csv": ("bill", gcp),
     "opencost.json": ("allocations", opencost),
+    "opencost.csv": ("allocations-table", opencost_table),
 }

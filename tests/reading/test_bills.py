@@ -13,7 +13,7 @@ from planner.reading.bills import cost_of, day_of
 from planner.reading.reading import Reading
 from planner.reading.registry import kind_of, read
 from planner.reading.source import Source
-from tests.reading.cluster_writers import FOCUS, aws, azure_bill, focus, gcp, opencost, table
+from tests.reading.cluster_writers import FOCUS, aws, azure_bill, focus, gcp, opencost, opencost_table, table
 
 
 def reading_of(folder: Path, *contents: str) -> Reading:
@@ -107,6 +107,19 @@ def test_allocations_add_up_by_name_and_window(tmp_path: Path) -> None:
     assert found["days"][0] == 2
     assert reading.skipped.reasons == {"JSON, but no allocation": (1, 2)}
     assert "not said" in reading.understood["currency"]
+
+
+def test_allocations_of_a_table_add_up_alike(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, opencost_table())
+    found = figures(reading)
+    assert (reading.kind, reading.taken) == ("allocations-table", 2)
+    assert (found["spend"][0], found["of it gpu"][0]) == (15.0, 13.5)
+    assert reading.skipped.reasons == {"no day": (1, 4)}
+
+
+def test_truncated_allocations_are_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not whole JSON"):
+        reading_of(tmp_path, opencost()[:-9])
 
 
 @pytest.mark.parametrize(

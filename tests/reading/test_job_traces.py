@@ -193,3 +193,10 @@ def test_machines_of_a_list_are_owned(tmp_path: Path) -> None:
 )
 def test_states(text: str, state: str) -> None:
     assert state_of(text) == state
+
+
+def test_jobs_that_start_before_they_came_are_told_and_do_not_wait(tmp_path: Path) -> None:
+    odd = ("j", "u", 1, 2, 8, "t", "COMPLETED", "2024-01-02", "2024-01-01", "2024-01-03", "", "")
+    reading = reading_of(tmp_path, table(ACME, [odd]))
+    assert "1 jobs start before they were submitted: their waits are left out" in reading.notes
+    assert "wait before a start, mean" not in figures(reading)
