@@ -12,9 +12,8 @@ from planner.carriers import dataclass
 from planner.reading.columns import plain
 from planner.reading.kinds import NOTHING, Asked, Kind, Match
 from planner.reading.reading import Piece, Reading
-from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
-from planner.reading.tables import csv_text, places_of, printable, rows_of
+from planner.reading.tables import csv_text, names_of, places_of, printable, records_by_role, rows_of
 
 _LARGEST = Decimal(10) ** 15  # of one line
 _MOST_CURRENCIES = 40
@@ -107,7 +106,7 @@ def _form_of(names: Sequence[str]) -> tuple[Form, float, tuple[str, ...]]:
 
 def recognise(source: Source) -> Match:
     """A cost in a currency, on a day, for a service, under the names of a publisher."""
-    names, _ = header_of(source)
+    names, _ = names_of(source)
     if not names:
         return NOTHING
     form, score, missing = _form_of(names)
@@ -241,20 +240,22 @@ def currency_of(text: str) -> str:
 
 def read(source: Source, asked: Asked) -> Reading:
     """Sums of the costs of every line that has a day and a number."""
-    names, separator = header_of(source)
+    names, separator = names_of(source)
     form, _, missing = _form_of(names)
     reading = Reading(kind="bill", title=form.title, source=source.name, tool=form.name, of="lines")
     places = places_of(names, form.roles)
     if any(role not in places for role in _NEEDED):
         raise refused(source, "missing-column", f"{source.name} is no bill that is read: no {', '.join(missing[:4])}",
                       "a cost, a day and a service under the names of FOCUS, AWS, Azure, Google or Oracle")  # fmt: skip
-    day_first = _day_first(source, places["day"], separator)
+    day_first = bool(separator) and _day_first(source, places["day"], separator)
+    rows = rows_of(source, form.roles, _NEEDED, reading.skipped) if separator else records_by_role(
+        source, form.roles, reading.skipped)  # fmt: skip
     spend = Spend()
     ids: set[int] = set()
     slashes = False
-    for line, row in rows_of(source, form.roles, _NEEDED, reading.skipped):
-        cost = cost_of(row["cost"], separator == ";")
-        day = day_of(row["day"], day_first)
+    for line, row in rows:
+        cost = cost_of(row.get("cost", ""), separator == ";")
+        day = day_of(row.get("day", ""), day_first)
         currency = currency_of(row.get("currency", ""))
         if cost is None:
             reading.skipped.add("no number for a cost", line)
@@ -272,9 +273,9 @@ def read(source: Source, asked: Asked) -> Reading:
                 continue
             if len(ids) < _MOST_IDS:
                 ids.add(key)
-        slashes = slashes or "/" in row["day"][:3]
+        slashes = slashes or "/" in row.get("day", "")[:3]
         reading.taken += 1
-        spend.add(currency, day, row["service"][:200], cost, row.get("category", "")[:100])
+        spend.add(currency, day, row.get("service", "")[:200], cost, row.get("category", "")[:100])
         if row.get("second") and (second := cost_of(row["second"], separator == ";")) is not None:
             spend.second[currency] += second
         if "amount" in row.get("credits", ""):
@@ -310,6 +311,6 @@ def _day_first(source: Source, place: int, separator: str) -> bool:
 
 KINDS = (
     Kind(name="bill", title="bill",
-         looks_for="a first line with a cost, currency, day and service (FOCUS, AWS CUR, Azure, Google, Oracle)",
+         looks_for="a cost, currency, day and service, as a table or JSON (FOCUS, AWS CUR, Azure, Google, Oracle)",
          recognise=recognise, read=read),
 )  # fmt: skip

@@ -13,13 +13,13 @@ import numpy as np
 from planner.reading.columns import plain
 from planner.reading.inventory import MOST_NODES, Node, told_of
 from planner.reading.job_history import FIRST, MOST_JOBS, History, Job, state_of
-from planner.reading.jsonlines import JsonLines, document_of, flat, head_keys, records_of
+from planner.reading.jsonlines import document_of, head_keys, records_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import number_of
 from planner.reading.reading import Reading, Skips
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
-from planner.reading.tables import places_of, printable, rows_of, told
+from planner.reading.tables import places_of, printable, records_by_role, rows_of, told
 from planner.reading.times import epoch_unit_s, iso_seconds, zone_of
 
 # role -> plain names of its column, the surest first
@@ -73,15 +73,8 @@ def _rows(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, st
     """Line and cells by role, of a table or of JSON records."""
     if header_of(source)[0]:
         yield from rows_of(source, _ROLES, ("gpus",) if _has(source, "gpus") else ("hundredths",), skipped)
-        return
-    lines = JsonLines(source)
-    for number, record in lines:
-        cells = flat(record, 1)
-        places = places_of(list(cells), _ROLES)
-        values = list(cells.values())
-        yield number, {role: "" if values[at] is None else told(str(values[at])) for role, at in places.items()}
-    for reason, (count, first) in lines.skipped.reasons.items():
-        skipped.add(reason, first, count)
+    else:
+        yield from records_by_role(source, _ROLES, skipped)
 
 
 def _has(source: Source, role: str) -> bool:

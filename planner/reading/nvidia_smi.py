@@ -9,7 +9,7 @@ from typing import Any
 from xml.parsers import expat
 
 from planner.reading.columns import plain
-from planner.reading.inventory import Node, mebibytes, told_of
+from planner.reading.inventory import Node, device_of, mebibytes, told_of
 from planner.reading.kinds import NOTHING, SURE, Asked, Kind, Match, fit
 from planner.reading.reading import Reading
 from planner.reading.requests import header_of
@@ -28,6 +28,7 @@ _OTHERS = re.compile(r"^(memory|utilization|temperature|power|clocks|pci|pstate|
 _PLAIN = {"driver_version", "vbios_version", "compute_cap", "pstate"}  # names of a query without a dot
 _DEEP, _LARGEST_BYTES, _MOST_GPUS, _LONGEST_TEXT = 40, 64_000_000, 100_000, 400
 _CARD = re.compile(r"^\|\s+(\d{1,4})\s+(\S.{0,60}?)\s+(?:On|Off|N/A|Enabled|Disabled)\s*\|")
+_MAKER = re.compile(r"(?:NVIDIA|Tesla|GeForce|Quadro) ")
 _MEMORY = re.compile(r"\|\s*\d+MiB\s*/\s*(\d+)MiB\s*\|")
 
 Gpu = dict[str, str]  # name, memory, mig
@@ -236,6 +237,60 @@ def read_printed(source: Source, asked: Asked) -> Reading:
     return _told(source, reading, machines)
 
 
+# without a first line of names: nvidia-smi -L, and --format=csv,noheader
+
+_LISTED = re.compile(r"^GPU (\d{1,4}): (.{1,100}?) \(UUID: ([\w-]{1,80})\)\s*$")
+_SIZE = re.compile(r"\d{3,7} MiB")
+
+
+def _bare(line: str) -> Gpu | None:
+    """A device of a line: as -L lists it, or a name between other cells, with the first memory that stands there."""
+    listed = _LISTED.match(line[:400])
+    if listed:
+        return {"name": listed.group(2), "uuid": listed.group(3)}
+    cells = [cell.strip() for cell in line[:2000].split(",")]
+    name = next((cell for cell in cells if device_of(cell) or _MAKER.match(cell)), "")
+    if len(cells) < 2 or not name:
+        return None
+    memory = next((cell for cell in cells if _SIZE.fullmatch(cell)), "")
+    uuid = next((cell for cell in cells if cell.startswith(("GPU-", "0000"))), "")
+    return {"name": name, "memory": memory, "uuid": uuid or next((cell for cell in cells if cell.isdigit()), "")}
+
+
+def recognise_bare(source: Source) -> Match:
+    """Lines that each name a device and its memory or uuid, with no names above."""
+    lines = [line for line in source.first_lines[:100] if line.strip() and not line.startswith("  MIG")]
+    found = [gpu for line in lines if (gpu := _bare(line)) and (gpu.get("memory") or gpu["uuid"].startswith("GPU-"))]
+    share = len(found) / max(len(lines), 1)
+    return Match(score=0.9 * share if lines and source.is_text else 0.0, tool="nvidia-smi",
+                 found=("names of devices",) if found else (),
+                 missing=() if found else ("lines as GPU 0: NVIDIA … (UUID: …), or a name and MiB",))  # fmt: skip
+
+
+def read_bare(source: Source, asked: Asked) -> Reading:
+    """Distinct devices of each file."""
+    reading = _reading(source, "-bare")
+    machines = []
+    for name, part in _parts(source):
+        gpus: dict[str, Gpu] = {}
+        for number, line in enumerate(part.lines(), start=1):
+            if not line.strip():
+                continue
+            gpu = _bare(line)
+            key = gpu["uuid"] or f"line {number}" if gpu else ""
+            if line.startswith("  MIG"):
+                reading.skipped.add("a MIG slice of the device above", number)
+            elif gpu is None:
+                reading.skipped.add("no name of a device", number)
+            elif key in gpus:
+                reading.skipped.add("a device that stands above: another sample of it", number)
+            elif len(gpus) < _MOST_GPUS:
+                gpus[key] = gpu
+                reading.taken += 1
+        machines.append((name, list(gpus.values())))
+    return _told(source, reading, machines)
+
+
 KINDS = (
     Kind(name="nvidia-smi", title="accelerators of a machine",
          looks_for="a first line of name, memory.total, uuid … (nvidia-smi --query-gpu --format=csv)",
@@ -244,4 +299,7 @@ KINDS = (
          recognise=recognise_xml, read=read_xml),
     Kind(name="nvidia-smi-printed", title="accelerators of a machine, printed",
          looks_for="the table that nvidia-smi prints", recognise=recognise_printed, read=read_printed),
+    Kind(name="nvidia-smi-bare", title="accelerators of a machine, without names of columns",
+         looks_for="nvidia-smi -L, or lines of a name and MiB (--format=csv,noheader)",
+         recognise=recognise_bare, read=read_bare),
 )  # fmt: skip

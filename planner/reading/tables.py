@@ -10,8 +10,9 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from planner.reading.columns import plain
+from planner.reading.jsonlines import JsonLines, flat, records_of
 from planner.reading.reading import Skips
-from planner.reading.requests import separator_of
+from planner.reading.requests import header_of, separator_of
 from planner.reading.source import Source
 
 Names = Mapping[str, Sequence[str]]  # role -> plain names of its column, the surest first
@@ -28,6 +29,26 @@ def places_of(header: Sequence[str], roles: Names) -> dict[str, int]:
         if place is not None:
             found[role] = place
     return found
+
+
+def names_of(source: Source) -> tuple[list[str], str]:
+    """Columns of a table and their separator; of JSON records their keys, those below others too, and ""."""
+    names, separator = header_of(source)
+    if names:
+        return names, separator
+    return list(dict.fromkeys(name for record in records_of(source)[:20] for name in flat(record))), ""
+
+
+def records_by_role(source: Source, roles: Names, skipped: Skips) -> Iterator[tuple[int, dict[str, str]]]:
+    """Place and values by role of each JSON record, as `rows_of` gives rows."""
+    lines = JsonLines(source)
+    for number, record in lines:
+        cells = flat(record)
+        values = list(cells.values())
+        places = places_of(list(cells), roles)
+        yield number, {role: "" if values[at] is None else told(str(values[at])) for role, at in places.items()}
+    for reason, (count, first) in lines.skipped.reasons.items():
+        skipped.add(reason, first, count)
 
 
 def rows_of(

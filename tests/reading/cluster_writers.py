@@ -68,6 +68,27 @@ def smi_xml(name: str = "NVIDIA L40S", memory: str = "46068 MiB", gpus: int = 2,
             f"<driver_version>550.1</driver_version>{''.join(parts)}</nvidia_smi_log>\n")  # fmt: skip
 
 
+def smi_listed() -> str:
+    """nvidia-smi -L, with a slice of the second device and the first again."""
+    gpu = "GPU {n}: NVIDIA L4 (UUID: GPU-{n})\n"
+    return gpu.format(n=0) + gpu.format(n=1) + "  MIG 1g.5gb     Device  0: (UUID: MIG-1)\n" + gpu.format(n=0)
+
+
+def smi_bare() -> str:
+    """--query-gpu=index,name,memory.total,uuid --format=csv,noheader."""
+    return "".join(f"{n}, NVIDIA H100 80GB HBM3, 81559 MiB, GPU-{n}\n" for n in range(8)) + "Unable to determine\n"
+
+
+def focus_json() -> str:
+    """FOCUS as JSON lines."""
+    lines = [{"BilledCost": 0.1, "EffectiveCost": "0.1", "BillingCurrency": "USD", "ChargeCategory": "Usage",
+              "ChargePeriodStart": "2026-05-01T00:00:00Z", "ProviderName": "AWS", "ServiceName": "EC2",
+              "Tags": {"a": "b"}},
+             {"BilledCost": 0.2, "BillingCurrency": "USD", "ChargeCategory": "Usage",
+              "ChargePeriodStart": "2026-05-02T00:00:00Z", "ProviderName": "AWS", "ServiceName": None}]  # fmt: skip
+    return "\n".join(map(json.dumps, lines)) + '\n{"BilledCost": 7, "Bill'
+
+
 def smi_printed() -> str:
     """The table that it prints."""
     return """Mon Jan  5 10:00:00 2026
@@ -180,6 +201,9 @@ SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "smi.csv": ("nvidia-smi", smi_csv),
     "smi.xml": ("nvidia-smi-xml", smi_xml),
     "smi.txt": ("nvidia-smi-printed", smi_printed),
+    "smi_l.txt": ("nvidia-smi-bare", smi_listed),
+    "smi_bare.csv": ("nvidia-smi-bare", smi_bare),
+    "focus.jsonl": ("bill", focus_json),
     "sacct.csv": ("sacct", sacct),
     "sinfo.txt": ("sinfo", sinfo),
     "focus.csv": ("bill", focus),

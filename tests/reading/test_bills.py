@@ -13,7 +13,17 @@ from planner.reading.bills import cost_of, day_of
 from planner.reading.reading import Reading
 from planner.reading.registry import kind_of, read
 from planner.reading.source import Source
-from tests.reading.cluster_writers import FOCUS, aws, azure_bill, focus, gcp, opencost, opencost_table, table
+from tests.reading.cluster_writers import (
+    FOCUS,
+    aws,
+    azure_bill,
+    focus,
+    focus_json,
+    gcp,
+    opencost,
+    opencost_table,
+    table,
+)
 
 
 def reading_of(folder: Path, *contents: str) -> Reading:
@@ -156,3 +166,10 @@ def test_a_bill_of_no_lines_is_refused(tmp_path: Path) -> None:
 def test_a_name_that_a_spreadsheet_would_calculate_with_is_kept_still(tmp_path: Path) -> None:
     reading = reading_of(tmp_path, focus(("1", "USD", "Usage", "2026-05-01", "1", "A", "=cmd()", "")))
     assert ",'=cmd()," in reading.pieces[0].text
+
+
+def test_a_bill_of_json_lines_is_one_too(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, focus_json())
+    assert (reading.kind, reading.tool, reading.taken) == ("bill", "FOCUS", 2)
+    assert figures(reading)["spend"] == (0.3, "USD")
+    assert reading.skipped.reasons == {"the last line, half written": (1, 3)}

@@ -17,7 +17,19 @@ from planner.reading.registry import kind_of, read
 from planner.reading.slurm import elapsed_s, gpus_of
 from planner.reading.source import Source
 from planner.reading.writing import write_into
-from tests.reading.cluster_writers import gpu_usage, node, nodes, pods, sacct, sinfo, smi_csv, smi_printed, smi_xml
+from tests.reading.cluster_writers import (
+    gpu_usage,
+    node,
+    nodes,
+    pods,
+    sacct,
+    sinfo,
+    smi_bare,
+    smi_csv,
+    smi_listed,
+    smi_printed,
+    smi_xml,
+)
 
 GIB = 2.0**30
 
@@ -259,3 +271,14 @@ def test_devices_of_pods_by_hour_are_hours_and_machines(tmp_path: Path) -> None:
 def test_odd_nodes_are_counted(value: object, tmp_path: Path) -> None:
     reading = reading_of(tmp_path, json.dumps(json.loads(nodes(node("n")))["items"] + [value]))
     assert (reading.taken, reading.skipped.count) == (1, 1)
+
+
+def test_devices_without_a_first_line_of_names(tmp_path: Path) -> None:
+    listed = reading_of(tmp_path, smi_listed())
+    assert owned(listed) == {"onprem/l4-x2": 1}
+    assert {why: count for why, (count, _) in listed.skipped.reasons.items()} == {
+        "a MIG slice of the device above": 1, "a device that stands above: another sample of it": 1,
+    }  # fmt: skip
+    bare = reading_of(tmp_path, smi_bare())
+    assert (bare.taken, bare.skipped.reasons) == (8, {"no name of a device": (1, 9)})
+    assert figures(bare)["of them h100-sxm-80gb"] == 8
