@@ -64,6 +64,7 @@ def sky_prices() -> str:
     return """GPU   QTY  CLOUD   INSTANCE_TYPE     DEVICE_MEM  vCPUs  HOST_MEM  HOURLY_PRICE  HOURLY_SPOT_PRICE  REGION
 H100  8    Lambda  gpu_8x_h100_sxm5  80GB        208    1800GB    $ 16.000      -                  us-east-1
 H100  8    AWS     p5.48xlarge       80GB        192    2048GB    $ 40.000      $ 12.500           us-east-1
+H100  4    AWS     p5.48xlarge       80GB        192    2048GB    $ 8.000       -                  us-east-1
 H100  8    Nobody  some-machine      80GB        1      2GB       $ 20.000      -                  here
 H100  8    AWS     p5.48xlarge       80GB        192    2048GB    -             -                  us-east-2
 """

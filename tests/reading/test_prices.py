@@ -146,7 +146,7 @@ def test_what_sky_prints_of_quantities_prices_and_nodes(tmp_path: Path) -> None:
     assert "not in the catalog: NoSuchGPU" in quantities.notes
 
     prices = reading_of(tmp_path, sky_prices())
-    assert (prices.taken, skips(prices)) == (3, {"no price of a count of accelerators": 1})
+    assert (prices.taken, skips(prices)) == (4, {"no price of a count of accelerators": 1})
     assert figures(prices)["h100-sxm-80gb on demand, dearest"] == 5.0  # 20 of 8 is shown, though nobody sells it
     assert prices_of(prices, tmp_path) == {
         "lambda:us-east-1:gpu_8x_h100_sxm5:on_demand": 16_000_000, "aws:us-east-1:p5.48xlarge:on_demand": 40_000_000,
