@@ -77,8 +77,16 @@ def read_list(
     InputError
         The form is none that is known, or the file leaves something open that nobody said.
     """
-    name = str(path)
-    text = read_text(name, limit_bytes=MOST_BYTES)
+    text = read_text(str(path), limit_bytes=MOST_BYTES)
+    return list_of(text, str(path), catalog, terms, provider=provider, price_model=price_model, source=source,
+                   as_of=as_of, copied=copied)  # fmt: skip
+
+
+def list_of(
+    text: str, name: str, catalog: Catalog, terms: ListTerms, *, provider: str = "", price_model: str = "",
+    source: str = "", as_of: str = "", copied: str = "",
+) -> Imported:  # fmt: skip
+    """As `read_list`, of the text of a file of that name."""
     dated = {"source": source, "as_of": as_of, "copied": copied}
     if text.lstrip()[:1] in ("[", "{"):
         data = _json(text, name)
@@ -90,10 +98,10 @@ def read_list(
     header = {cell.strip() for cell in next(csv.reader(io.StringIO(text, newline="")), [])}
     if set(skypilot.NEEDED) <= header:
         whose = provider or _sold_by(PurePath(name).parent.name, skypilot.PROVIDERS, catalog, name)
-        return _without_tax(skypilot.read_skypilot(name, catalog, provider=whose, **dated), terms)
+        return _without_tax(skypilot.read_skypilot(name, catalog, provider=whose, text=text, **dated), terms)
     if set(gpuhunt.NEEDED) <= header:
         whose = provider or _sold_by(PurePath(name).stem, gpuhunt.PROVIDERS, catalog, name)
-        return _without_tax(gpuhunt.read_gpuhunt(name, catalog, provider=whose, **dated), terms)
+        return _without_tax(gpuhunt.read_gpuhunt(name, catalog, provider=whose, text=text, **dated), terms)
     raise _unknown_form(name)
 
 

@@ -48,6 +48,7 @@ def read(
     output: options.Output = Form.table,
 ) -> None:
     """Recognise a file, say what it shows, and write what it is good for into a scenario or a file of its own."""
+    from planner.cli import clock
     from planner.reading.kinds import Asked
     from planner.reading.reading import document_of
     from planner.reading.registry import read as read_source
@@ -56,7 +57,7 @@ def read(
     from planner.report.reading import render_reading
 
     asked = Asked(columns=_columns(column or []), time_zone=time_zone, time_unit=_unit(time_unit), model=model,
-                  accelerator=accelerator, devices=devices, name=name)  # fmt: skip
+                  accelerator=accelerator, devices=devices, name=name, today=clock.today().isoformat())  # fmt: skip
     with frame.progress("reading"):
         reading = read_source(Source(*paths), asked, kind or "")
     wrote: list[str] = []

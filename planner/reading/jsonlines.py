@@ -35,7 +35,7 @@ def document_of(source: Source) -> Any:
     try:
         return loads(text)
     except json.JSONDecodeError as error:
-        early = error.pos >= len(text.rstrip()) - 1
+        early = error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated")
         message = (
             f"{source.name} is not whole JSON: {error.msg}" if early else f"{source.name} is not JSON: {error.msg}"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from datetime import date
 
 from planner.carriers import dataclass
 from planner.reading.reading import Reading
@@ -34,6 +35,7 @@ class Asked:
     accelerator: str = ""
     devices: int = 0
     name: str = ""  # of the workload, fleet or job that is written
+    today: str = field(default_factory=lambda: date.today().isoformat())  # of prices that tell no date
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

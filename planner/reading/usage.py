@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from planner.reading.reading import Piece, Reading
 from planner.reading.request_log import MODEL, lengths_of, spread_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
+from planner.reading.tables import places_of, rows_of
 
 _DEEP = 12
 _INPUT = ("inputtokens", "ncontexttokenstotal", "prompttokens", "totalinputtokens")
@@ -340,13 +341,66 @@ def read_vllm_log(source: Source, asked: Asked) -> Reading:
     if not reading.taken:
         raise refused(source, "nothing-taken", f"no line of {source.name} holds statistics of the engine",
                       "run vLLM without --disable-log-stats")  # fmt: skip
+    _engine_shown(reading, columns)
+    reading.note("statistics hold no single requests: the gateway's log gives a trace")
+    return reading
+
+
+def _engine_shown(reading: Reading, columns: Mapping[str, list[float]]) -> None:
+    """Mean and p95 of what an engine says of itself."""
     for name, label, unit in (("prompt", "prompt tokens", "tokens/s"), ("answer", "answer tokens", "tokens/s"),
                               ("running", "running at once", "requests"), ("waiting", "waiting", "requests"),
                               ("kv", "KV cache in use", "%"), ("hits", "prefix cache hits", "%")):  # fmt: skip
         if columns[name]:
             reading.show(f"{label}, mean", float(np.mean(columns[name])), unit)
             reading.show(f"{label}, p95", float(np.percentile(columns[name], 95)), unit)
-    reading.note("statistics hold no single requests: give --out of the gateway's log for a trace")
+
+
+# the same figures as a table
+
+_SERIES = {
+    "time": ("t", "time", "timestamp", "elapsed"),
+    "prompt": ("promptthroughput", "avgpromptthroughput", "prompttoks", "prompttokenspers"),
+    "answer": ("genthroughput", "generationthroughput", "avggenerationthroughput", "gentoks", "generationtokenspers"),
+    "running": ("running", "numrunning", "numrequestsrunning", "runningreqs"),
+    "waiting": ("waiting", "numwaiting", "numrequestswaiting", "waitingreqs", "pending"),
+    "kv": ("kvcachepct", "kvcacheusage", "gpukvcacheusage", "kvcacheusagepct", "gpucacheusage", "kvcacheusageperc"),
+    "hits": ("prefixcachehitrate", "prefixhitrate"),
+}
+
+
+def recognise_series(source: Source) -> Match:
+    """A time with the throughputs of an engine and its running and waiting requests."""
+    places = places_of(header_of(source)[0], _SERIES)
+    return fit({role: role in places for role in ("time", "prompt", "answer", "running", "waiting")}, tool="vLLM",
+               ceiling=0.97)  # fmt: skip
+
+
+def read_series(source: Source, asked: Asked) -> Reading:
+    """Throughput, running and waiting requests, cache use by row."""
+    reading = Reading(kind="engine-series", title="statistics of an engine over time", source=source.name, tool="vLLM",
+                      of="rows")  # fmt: skip
+    columns: dict[str, list[float]] = {role: [] for role in _SERIES}
+    last: float | None = None
+    for line, row in rows_of(source, _SERIES, ("time", "prompt", "answer"), reading.skipped):
+        figures = {role: number_of(cell) for role, cell in row.items()}
+        time = figures.get("time")
+        if any(figures.get(role) is None for role in ("prompt", "answer")):
+            reading.skipped.add("a throughput is missing or no number", line)
+        elif any(value is not None and value < 0 for role, value in figures.items() if role != "time"):
+            reading.skipped.add("a negative figure", line)
+        elif time is not None and last is not None and time < last:
+            reading.skipped.add("a time before the one above it", line)
+        else:
+            last = time if time is not None else last
+            reading.taken += 1
+            for role, value in figures.items():
+                if value is not None:
+                    columns[role].append(value)
+    if not reading.taken:
+        raise refused(source, "nothing-taken", f"no row of {source.name} could be taken", "see what was skipped")
+    _engine_shown(reading, columns)
+    reading.note("statistics hold no single requests: the gateway's log gives a trace")
     return reading
 
 
@@ -362,4 +416,7 @@ KINDS = (
     Kind(name="vllm-log", title="log of a vLLM server",
          looks_for="lines with Avg prompt throughput and Running requests",
          recognise=recognise_vllm_log, read=read_vllm_log),
+    Kind(name="engine-series", title="statistics of an engine over time",
+         looks_for="a first line of a time, prompt and generation throughput, running and waiting",
+         recognise=recognise_series, read=read_series),
 )  # fmt: skip

@@ -22,7 +22,8 @@ _REPLACES: Mapping[str, tuple[str, ...]] = {
     "qpm": ("trace", "users", "qpm", "profile", "histogram"),
 }  # fmt: skip
 _OF_A_MODEL = {"name", "model", "weights", "kv_cache"}  # an item of these alone tells which model it is
-_BESIDE = ("trace", "card")  # files that a scenario names, written beside it
+_BESIDE = ("trace", "card", "profile")  # files that a scenario names, written beside it
+_COUNT = re.compile(r"((?:^\s*(?:- )?|[{,]\s*)count:\s*)\d+")
 _DEFAULT_ALLOW = ["h100-*", "h200-*", "b200-*", "a100-*", "l40s*", "mi300x*"]
 
 
@@ -182,6 +183,10 @@ def _with_key(text: str, key: str, value: Any, file: str) -> str:
     _demand_block(lines, begin, key, file)
     indent = _least(lines, begin, end)
     body, kept, dropping = lines[begin + 1 : end], [], False
+    owned = value.get("owned")
+    if isinstance(owned, list) and (there := _span(body, "owned", indent)):
+        body = [*body[: there[0]], *_with_shapes(body[there[0] : there[1]], owned, file), *body[there[1] :]]
+        value = {below: content for below, content in value.items() if below != "owned"}
     for line in body:
         match = re.match(rf"[ ]{{{indent}}}([A-Za-z_]+):", line)
         dropping = match.group(1) in value if match else dropping
@@ -191,14 +196,41 @@ def _with_key(text: str, key: str, value: Any, file: str) -> str:
     return "\n".join([*lines[: begin + 1], *made, *kept, *lines[end:]]) + "\n"
 
 
-def _span(lines: Sequence[str], key: str) -> tuple[int, int] | None:
-    """First line of a key of the whole and the line after its last."""
+def _with_shapes(lines: list[str], items: Sequence[Mapping[str, Any]], file: str) -> list[str]:
+    """Lines of hardware.owned with machines counted anew: a shape that is there keeps all but its count."""
+    _demand_block(lines, 0, "owned", file)
+    for item in items:
+        least = _least(lines, 0, len(lines))
+        starts = [n for n in range(1, len(lines)) if re.match(rf"[ ]{{{least}}}- ", lines[n])]
+        spans = list(zip(starts, [*starts[1:], len(lines)]))
+        mine = [(at, stop) for at, stop in spans if _shape_of(lines[at:stop]) == item["shape"]]
+        if len(mine) > 1:
+            raise _not_edited(file, f"several entries of {item['shape']}", "owned")
+        if not mine:
+            lines = [*lines, *_item(item, least)]
+            continue
+        at, stop = mine[0]
+        counted = [_COUNT.sub(rf"\g<1>{item['count']}", line, count=1) for line in lines[at:stop]]
+        if not any(_COUNT.search(line) for line in lines[at:stop]):
+            raise _not_edited(file, f"an entry of {item['shape']} without a count", "owned")
+        lines = [*lines[:at], *counted, *lines[stop:]]
+    return lines
+
+
+def _shape_of(lines: Sequence[str]) -> str:
+    """The shape of an entry, in braces or over several lines."""
+    found = (re.search(r"""(?:^\s*(?:- )?\s*|[{,]\s*)shape:\s*["']?([^"',}\s#]+)""", line) for line in lines)
+    return next((match.group(1) for match in found if match), "")
+
+
+def _span(lines: Sequence[str], key: str, indent: int = 0) -> tuple[int, int] | None:
+    """First line of a key of the whole, or of what stands below another, and the line after its last."""
     for begin, line in enumerate(lines):
-        if re.match(rf"{re.escape(key)}\s*:", line):
+        if re.match(rf"[ ]{{{indent}}}{re.escape(key)}\s*:", line):
             end = begin + 1
-            while end < len(lines) and (not lines[end].strip() or lines[end][0] in " \t-#"):
+            while end < len(lines) and (not lines[end].strip() or lines[end][indent : indent + 1] in tuple(" \t-#")):
                 end += 1
-            while end > begin + 1 and (not lines[end - 1].strip() or lines[end - 1].startswith("#")):
+            while end > begin + 1 and (not lines[end - 1].strip() or re.match(rf"[ ]{{0,{indent}}}#", lines[end - 1])):
                 end -= 1
             return begin, end
     return None

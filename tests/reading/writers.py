@@ -10,6 +10,10 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from tests.reading.cluster_writers import SMALL as CLUSTERS
+from tests.reading.market_writers import SMALL as PRICES
+from tests.reading.trace_writers import SMALL as TRACES
+
 Request = tuple[float, int, int]  # seconds from the start, prompt, answer
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 START = datetime(2025, 3, 3, 9, 0, 0, tzinfo=UTC)
@@ -437,6 +441,9 @@ SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "usage.json": ("usage", usage),
     "servegen.csv": ("rate-windows", servegen),
     "vllm.log": ("vllm-log", vllm_log),
+    **CLUSTERS,
+    **TRACES,
+    **PRICES,
     "config.json": ("model-config", model_config),
     "hf_quant_config.json": ("quant-config", quant_config),
     "adapter_config.json": ("adapter-config", adapter_config),

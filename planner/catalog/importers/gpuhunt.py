@@ -22,9 +22,10 @@ MOST_BYTES = 64_000_000
 
 
 def read_gpuhunt(
-    path: StrPath, catalog: Catalog, *, provider: str = "", source: str = "", as_of: str = "", copied: str = ""
-) -> Imported:
-    """One PROVIDER.csv as offers; the file's name is the provider unless `provider` is given.
+    path: StrPath, catalog: Catalog, *, provider: str = "", source: str = "", as_of: str = "", copied: str = "",
+    text: str | None = None,
+) -> Imported:  # fmt: skip
+    """One PROVIDER.csv as offers; the file's name is the provider unless `provider` is given, `text` what it holds.
 
     Raises
     ------
@@ -35,7 +36,8 @@ def read_gpuhunt(
     stem = PurePath(name).stem
     provider = provider or PROVIDERS.get(stem, stem)
     found = Imported(file=name, provider=provider, copied=copied, countries=countries_of(catalog, provider))
-    table = csv.DictReader(io.StringIO(read_text(name, limit_bytes=MOST_BYTES), newline=""))
+    held = read_text(name, limit_bytes=MOST_BYTES) if text is None else text
+    table = csv.DictReader(io.StringIO(held, newline=""))
     try:
         missing = [column for column in NEEDED if column not in (table.fieldnames or ())]
         if missing:

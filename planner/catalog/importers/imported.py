@@ -51,6 +51,7 @@ class Imported:
     ) -> bool:  # fmt: skip
         """Keep an offer; False when the same one is there already at the same price."""
         model = price_model
+        region, zone = " ".join(region.split()), " ".join(zone.split())  # an end of a line would break the file
         place = zone or region
         name = f"{self.provider}:{place}:{shape}:{model}"
         cells = {

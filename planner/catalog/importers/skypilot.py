@@ -82,8 +82,9 @@ class _Row:
 
 
 def read_skypilot(
-    path: StrPath, catalog: Catalog, *, provider: str = "", source: str = "", as_of: str = "", copied: str = ""
-) -> Imported:
+    path: StrPath, catalog: Catalog, *, provider: str = "", source: str = "", as_of: str = "", copied: str = "",
+    text: str | None = None,
+) -> Imported:  # fmt: skip
     """One vms.csv as offers.
 
     Parameters
@@ -98,6 +99,8 @@ def read_skypilot(
         ISO date of the prices; empty: not known.
     copied
         ISO date of the import, which stands where `as_of` is not known.
+    text
+        What the file holds, where it was read already.
 
     Raises
     ------
@@ -111,12 +114,12 @@ def read_skypilot(
         raise InputError.of("missing-field", f"{name} does not say whose prices it holds", hint="give --provider")
     found = Imported(file=name, provider=provider, copied=copied, countries=countries_of(catalog, provider))
     reader = _Reader(catalog=catalog, found=found, source=source or name, as_of=as_of)
-    reader.read(_rows(name))
+    reader.read(_rows(name, read_text(name, limit_bytes=MOST_BYTES) if text is None else text))
     return reader.found
 
 
-def _rows(name: str) -> list[_Row]:
-    table = csv.reader(io.StringIO(read_text(name, limit_bytes=MOST_BYTES), newline=""))
+def _rows(name: str, text: str) -> list[_Row]:
+    table = csv.reader(io.StringIO(text, newline=""))
     try:
         header = [cell.strip() for cell in next(table, [])]
         missing = [column for column in NEEDED if column not in header]

@@ -1,0 +1,316 @@
+"""Bills: spend by service and day of FOCUS, AWS, Azure, Google and Oracle tables; currencies apart, never added."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal, InvalidOperation
+
+from planner.carriers import dataclass
+from planner.reading.columns import plain
+from planner.reading.kinds import NOTHING, Asked, Kind, Match
+from planner.reading.reading import Piece, Reading
+from planner.reading.source import Source, refused
+from planner.reading.tables import csv_text, names_of, places_of, printable, records_by_role, rows_of
+
+_LARGEST = Decimal(10) ** 15  # of one line
+_MOST_CURRENCIES = 40
+_MOST_SERVICES = 2_000
+_MOST_CELLS = 400_000  # of currency, day and service
+_MOST_IDS = 5_000_000
+_OTHERS = "(other services)"
+_SHOWN = 12
+_DAY_FIRST = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """A form of bills: role -> plain names of its column; `second` is a further cost of the same line, never added."""
+
+    name: str
+    title: str
+    roles: Mapping[str, Sequence[str]]
+    marks: tuple[str, ...]  # roles that tell it from others
+    spend: str  # which cost is the spend
+    second: str = ""  # what the second cost is called
+
+
+FORMS = (
+    Form(
+        name="FOCUS", title="bill in the form of FOCUS", spend="BilledCost",
+        second="effective cost (of commitments too)",
+        marks=("cost", "currency", "day", "service", "category", "provider"),
+        roles={
+            "cost": ("billedcost",), "second": ("effectivecost", "amortizedcost"),
+            "currency": ("billingcurrency", "billedcurrency"), "day": ("chargeperiodstart",),
+            "service": ("servicename",), "category": ("chargecategory", "chargetype"),
+            "provider": ("providername", "serviceprovidername", "provider"),
+        },
+    ),
+    Form(
+        name="AWS CUR", title="cost and usage report of AWS", spend="lineItem/UnblendedCost",
+        second="cost of the public on-demand prices", marks=("cost", "currency", "day", "service", "category"),
+        roles={
+            "cost": ("lineitemunblendedcost",), "second": ("pricingpublicondemandcost",),
+            "currency": ("lineitemcurrencycode",), "day": ("lineitemusagestartdate",),
+            "service": ("lineitemproductcode",), "category": ("lineitemlineitemtype",), "id": ("identitylineitemid",),
+            "interval": ("identitytimeinterval",),
+        },
+    ),
+    Form(
+        name="Azure", title="cost export of Azure", spend="the cost in the billing currency",
+        second="cost in US dollars, as the export converts it", marks=("cost", "currency", "day", "service", "meter"),
+        roles={
+            "cost": ("costinbillingcurrency", "pretaxcost", "cost", "extendedcost"), "second": ("costinusd",),
+            "currency": ("billingcurrency", "billingcurrencycode", "currency", "currencycode"),
+            "day": ("date", "usagedatetime", "usagedate"), "service": ("metercategory",),
+            "meter": ("meterid", "meterguid", "resourceguid"), "category": ("chargetype",),
+        },
+    ),
+    Form(
+        name="Google Cloud", title="billing export of Google Cloud", spend="cost, before credits",
+        marks=("cost", "currency", "day", "service", "sku"),
+        roles={
+            "cost": ("cost",), "currency": ("currency",), "day": ("usagestarttime",),
+            "service": ("servicedescription",),
+            "sku": ("skudescription", "skuid"), "category": ("costtype",), "credits": ("credits",),
+        },
+    ),
+    Form(
+        name="Oracle Cloud", title="cost report of Oracle Cloud", spend="cost/myCost",
+        marks=("cost", "currency", "day", "service"),
+        roles={
+            "cost": ("costmycost",), "currency": ("costcurrencycode",), "day": ("lineitemintervalusagestart",),
+            "service": ("productservice",), "id": ("lineitemreferenceno",), "interval": ("lineitemintervalusagestart",),
+        },
+    ),
+)  # fmt: skip
+_NEEDED = ("cost", "day", "service")
+_AMOUNT = re.compile(r"""["']amount["']\s*:\s*["']?(-?\d{1,15}(?:\.\d{1,20})?(?:[eE]-?\d{1,2})?)""")
+_GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?$")
+
+
+def _form_of(names: Sequence[str]) -> tuple[Form, float, tuple[str, ...]]:
+    """The form that fits columns best, how well, and which of its columns are missing."""
+    best, score, lacks = FORMS[0], -1.0, tuple[str, ...]()
+    for form in FORMS:
+        places = places_of(names, form.roles)
+        missing = tuple(form.roles[role][0] for role in form.marks if role not in places)
+        there = 1 - len(missing) / len(form.marks)
+        if there > score:
+            best, score, lacks = form, there, missing
+    return best, score, lacks
+
+
+def recognise(source: Source) -> Match:
+    """A cost in a currency, on a day, for a service, under the names of a publisher."""
+    names, _ = names_of(source)
+    if not names:
+        return NOTHING
+    form, score, missing = _form_of(names)
+    stems = {plain(name) for name in names}
+    version = _version(stems) if form.name == "FOCUS" else ""
+    return Match(score=0.98 * score, missing=missing, tool=form.name, version=version,
+                 found=tuple(role for role in form.marks if role in places_of(names, form.roles)))  # fmt: skip
+
+
+def _version(stems: set[str]) -> str:
+    """The version of FOCUS, by the columns that it brought."""
+    if stems & {"serviceprovidername", "hostprovidername", "contractapplied", "allocatedmethodid"}:
+        return "1.3"
+    if stems & {"invoiceid", "pricingcurrency", "billingaccounttype", "subaccounttype"}:
+        return "1.2"
+    if stems & {"capacityreservationid", "skumeter", "skupricedetails", "servicesubcategory"}:
+        return "1.1"
+    return "1.0" if "billingcurrency" in stems and "chargecategory" in stems else "before 1.0"
+
+
+def cost_of(text: str, decimal_comma: bool = False) -> Decimal | None:
+    """A cost as it is written, exactly; None for anything else."""
+    if decimal_comma:
+        text = text.replace(".", "").replace(",", ".") if "," in text else text
+    elif "," in text:
+        text = text.replace(",", "") if _GROUPED.match(text) else ""
+    try:
+        found = Decimal(text) if 0 < len(text) <= 60 else None
+    except InvalidOperation:
+        return None
+    return found if found is not None and found.is_finite() and abs(found) <= _LARGEST else None
+
+
+def day_of(text: str, day_first: bool = False) -> str:
+    """The day of a time as YYYY-MM-DD, "" when it is none; of 9/2/2023 the month stands first unless it is said."""
+    found = re.match(r"(\d{4})-(\d\d)-(\d\d)(?!\d)", text) or re.match(r"(\d{4})(\d\d)(\d\d)(?!\d)", text)
+    if found:
+        year, month, day = map(int, found.groups())
+    elif found := re.match(r"(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)", text):
+        first, second, year = map(int, found.groups())
+        month, day = (second, first) if day_first else (first, second)
+    elif found := re.match(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)", text):
+        day, month, year = map(int, found.groups())
+    else:
+        return ""
+    try:
+        return date(year, month, day).isoformat()
+    except ValueError:
+        return ""
+
+
+class Spend:
+    """Sums of costs by currency, day and service."""
+
+    def __init__(self) -> None:
+        self.cells: defaultdict[tuple[str, str, str], Decimal] = defaultdict(Decimal)
+        self.categories: defaultdict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        self.second: defaultdict[str, Decimal] = defaultdict(Decimal)
+        self.credits: defaultdict[str, Decimal] = defaultdict(Decimal)
+        self.lines: Counter[str] = Counter()
+        self._services: set[str] = set()
+
+    def takes(self, currency: str) -> bool:
+        """Whether a currency is one of those that are there, or may be one more."""
+        return currency in self.lines or len(self.lines) < _MOST_CURRENCIES
+
+    def add(self, currency: str, day: str, service: str, cost: Decimal, category: str = "") -> None:
+        """A line of the bill."""
+        if service not in self._services:
+            if len(self._services) >= _MOST_SERVICES:
+                service = _OTHERS
+            self._services.add(service)
+        key = (currency, day, service)
+        if key not in self.cells and len(self.cells) >= _MOST_CELLS:
+            key = (currency, day, _OTHERS)
+        self.cells[key] += cost
+        if (currency, category) in self.categories or len(self.categories) < _MOST_SERVICES:
+            self.categories[currency, category] += cost
+        self.lines[currency] += 1
+
+    def told(self, reading: Reading, second: str = "", thing: str = "service") -> None:
+        """Figures by currency, the largest first, and the whole as a table."""
+        for currency, lines in self.lines.most_common():
+            unit = currency or "no currency said"
+            mine = {key[1:]: cost for key, cost in self.cells.items() if key[0] == currency}
+            services: defaultdict[str, Decimal] = defaultdict(Decimal)
+            days: defaultdict[str, Decimal] = defaultdict(Decimal)
+            for (day, service), cost in mine.items():
+                services[service] += cost
+                days[day] += cost
+            several = f" in {unit}" if len(self.lines) > 1 else ""
+            reading.show(f"spend{several}", float(sum(mine.values())), unit)
+            if len(self.lines) > 1:
+                reading.show(f"lines{several}", lines)
+            if second and currency in self.second:
+                reading.show(
+                    f"{second}{several}", float(self.second[currency]), "USD" if "US dollars" in second else unit
+                )
+            if self.credits.get(currency):
+                reading.show(f"credits, not in the spend{several}", float(self.credits[currency]), unit)
+            reading.show(f"days{several}", len(days))
+            reading.show(f"first day{several}", min(days))
+            reading.show(f"last day{several}", max(days))
+            reading.show(f"spend of a day, mean{several}", float(sum(days.values()) / len(days)), unit)
+            dearest = max(days, key=lambda each: (days[each], each))
+            reading.show(f"spend of the dearest day, {dearest}{several}", float(days[dearest]), unit)
+            ranked = sorted(services.items(), key=lambda each: (-each[1], each[0]))
+            for service, cost in ranked[:_SHOWN]:
+                reading.show(f"{thing} {printable(service) or '(no name)'}{several}", float(cost), unit)
+            if len(ranked) > _SHOWN:
+                rest = sum((cost for _, cost in ranked[_SHOWN:]), Decimal())
+                reading.show(f"{len(ranked) - _SHOWN} further {thing}s{several}", float(rest), unit)
+            for (_, category), cost in sorted(item for item in self.categories.items() if item[0][0] == currency):
+                if category:
+                    reading.show(f"charged as {printable(category, 40)}{several}", float(cost), unit)
+        if len(self.lines) > 1:
+            reading.note(f"{len(self.lines)} currencies are listed apart: they are never added")
+        if "" in self.lines:
+            reading.note(f"{self.lines['']:,} lines say no currency")
+        reading.understood["currency"] = ", ".join(currency or "not said" for currency, _ in self.lines.most_common())
+        rows = ([currency, day, service, cost] for (currency, day, service), cost in sorted(self.cells.items()))
+        text = csv_text(["currency", "day", thing, "cost"], rows)
+        says = f"spend by {thing} and day, {len(self.cells):,} rows"
+        reading.pieces.append(Piece(what="history", name="spend.csv", text=text, says=says))
+
+
+def currency_of(text: str) -> str:
+    """A currency as bills write it: three capitals, or the words of a unit of one's own."""
+    return printable(text.strip().upper(), 20)
+
+
+def read(source: Source, asked: Asked) -> Reading:
+    """Sums of the costs of every line that has a day and a number."""
+    names, separator = names_of(source)
+    form, _, missing = _form_of(names)
+    reading = Reading(kind="bill", title=form.title, source=source.name, tool=form.name, of="lines")
+    places = places_of(names, form.roles)
+    if any(role not in places for role in _NEEDED):
+        raise refused(source, "missing-column", f"{source.name} is no bill that is read: no {', '.join(missing[:4])}",
+                      "a cost, a day and a service under the names of FOCUS, AWS, Azure, Google or Oracle")  # fmt: skip
+    day_first = bool(separator) and _day_first(source, places["day"], separator)
+    rows = rows_of(source, form.roles, _NEEDED, reading.skipped) if separator else records_by_role(
+        source, form.roles, reading.skipped)  # fmt: skip
+    spend = Spend()
+    ids: set[int] = set()
+    slashes = False
+    for line, row in rows:
+        cost = cost_of(row.get("cost", ""), separator == ";")
+        day = day_of(row.get("day", ""), day_first)
+        currency = currency_of(row.get("currency", ""))
+        if cost is None:
+            reading.skipped.add("no number for a cost", line)
+            continue
+        if not day:
+            reading.skipped.add("no day", line)
+            continue
+        if not spend.takes(currency):
+            reading.skipped.add(f"more than {_MOST_CURRENCIES} currencies", line)
+            continue
+        if row.get("id"):
+            key = hash((row["id"], row.get("interval", ""), row["cost"]))
+            if key in ids:
+                reading.skipped.add("a line that stands twice, by its id", line)
+                continue
+            if len(ids) < _MOST_IDS:
+                ids.add(key)
+        slashes = slashes or "/" in row.get("day", "")[:3]
+        reading.taken += 1
+        spend.add(currency, day, row.get("service", "")[:200], cost, row.get("category", "")[:100])
+        if row.get("second") and (second := cost_of(row["second"], separator == ";")) is not None:
+            spend.second[currency] += second
+        if "amount" in row.get("credits", ""):
+            for amount in _AMOUNT.findall(row["credits"][:20_000]):
+                spend.credits[currency] += Decimal(amount)
+    if not reading.taken:
+        reasons = "; ".join(f"{count:,} of them: {why}" for why, (count, _) in reading.skipped.reasons.items())
+        raise refused(source, "nothing-taken", f"no line of {source.name} could be taken", reasons or "it has no rows")
+    reading.understood["spend"] = form.spend
+    reading.understood["days"] = "as written, of the begin of each line's time"
+    if slashes:
+        reading.understood["days"] += "; " + ("day/month/year" if day_first else "month/day/year")
+    if separator == ";":
+        reading.understood["numbers"] = "with a decimal comma"
+    spend.told(reading, form.second)
+    return reading
+
+
+def _day_first(source: Source, place: int, separator: str) -> bool:
+    """Whether days with slashes have the day first: one of the head is no month."""
+    import csv
+
+    for line in source.first_lines[1:]:
+        try:
+            cells = next(csv.reader([line], delimiter=separator), [])
+        except csv.Error:
+            continue
+        found = re.match(r"(\d{1,2})/\d{1,2}/\d{4}", cells[place].strip()) if len(cells) > place else None
+        if found and int(found.group(1)) > _DAY_FIRST:
+            return True
+    return False
+
+
+KINDS = (
+    Kind(name="bill", title="bill",
+         looks_for="a cost, currency, day and service, as a table or JSON (FOCUS, AWS CUR, Azure, Google, Oracle)",
+         recognise=recognise, read=read),
+)  # fmt: skip

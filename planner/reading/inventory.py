@@ -1,0 +1,153 @@
+"""Machines that were found, by the names of their devices: which of the catalog they are, and what is owned."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
+
+from planner.carriers import dataclass
+from planner.catalog.load import load_catalog
+from planner.catalog.model import Catalog, Shape
+from planner.reading.columns import plain
+from planner.reading.reading import Piece, Reading
+from planner.reading.tables import printable
+from planner.spelling import closest
+
+_MAKERS = ("nvidia", "tesla", "amd", "instinct", "geforce", "intel", "habana", "google")
+_SUFFIXES = ("shared", "oam", "mi300xhf")
+_NEAR = 0.88  # of a device's memory that its driver shows at least; a driver keeps some of it
+_LABELLED = 1.08  # of it that a label in GB shows at most: 48 "GB" are 48 GiB there, and 48e9 bytes elsewhere
+_FREE = "$0/h"
+MOST_NODES = 100_000
+_MOST_ENTRIES = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One machine: its devices are all of one kind."""
+
+    name: str
+    device: str  # as the file names it
+    devices: int
+    memory_bytes: float | None = None  # of one device, as its driver shows it
+    machine: str = ""  # type of the instance, where one is told
+
+
+@lru_cache(maxsize=1)
+def _names(catalog_digest: str) -> Mapping[str, str]:
+    """Plain name -> id of the device, of every id and alias that ships."""
+    catalog = load_catalog()
+    return {plain(alias): device for alias, device in catalog.aliases.items()} | {
+        plain(device): device for device in catalog.devices
+    }
+
+
+def device_of(name: str, memory_bytes: float | None = None) -> str:
+    """Id in the catalog of a device that a driver, a label or a report names; "" for none that fits its memory."""
+    catalog = load_catalog()
+    known = _names(catalog.digest)
+    for stem in _stems(name):
+        sized = _gigabytes(memory_bytes)
+        for each in (*(f"{stem}{size}gb" for size in sized), stem):
+            found = known.get(each)
+            if found is not None and _fits(catalog, found, memory_bytes):
+                return found
+    return ""
+
+
+def _stems(name: str) -> list[str]:
+    """Ways to write a name plainly: as it stands, then with less and less of its maker's words."""
+    stem = plain(name[:200])
+    found = [stem]
+    for suffix in _SUFFIXES:
+        stem = stem.removesuffix(suffix)
+    found.append(stem)
+    for _ in _MAKERS:
+        maker = next((maker for maker in _MAKERS if stem.startswith(maker)), "")
+        if not maker:
+            break
+        stem = stem[len(maker) :]
+        found.append(stem)
+    return [each for each in dict.fromkeys(found) if each]
+
+
+def _gigabytes(memory_bytes: float | None) -> list[int]:
+    """What the label of a device of that memory may say, a few gigabytes up."""
+    if not memory_bytes:
+        return []
+    shown = memory_bytes / 2**30
+    return [size for size in range(int(shown), int(shown / _NEAR) + 2) if size]
+
+
+def _fits(catalog: Catalog, device: str, memory_bytes: float | None) -> bool:
+    return not memory_bytes or _NEAR <= memory_bytes / catalog.devices[device].memory_bytes <= _LABELLED
+
+
+def _shape_of(catalog: Catalog, node: Node, device: str) -> Shape | None:
+    """The shape of a machine: of its type where one is told and known, else the plainest with its devices."""
+    wanted = [shape for shape in catalog.shapes.values() if shape.device == device and shape.devices == node.devices
+              and shape.compute_share == 1.0]  # fmt: skip
+    named = [shape for shape in wanted if node.machine and shape.name.lower() == node.machine.lower()]
+    onprem = [shape for shape in wanted if shape.kind == "onprem"]
+    return min(named or onprem or wanted, key=lambda shape: (len(shape.id), shape.id), default=None)
+
+
+def _nearest(catalog: Catalog, node: Node, device: str) -> str:
+    """What of the catalog is nearest to a machine that is not in it."""
+    if device:
+        same = [shape for shape in catalog.shapes.values() if shape.device == device and shape.compute_share == 1.0]
+        near = min(
+            same, key=lambda each: (abs(each.devices - node.devices), each.kind != "onprem", each.id), default=None
+        )
+        return f"nearest: {near.id} with {near.devices} of them" if near else "no shape of the catalog has it"
+    stems = _stems(node.device)
+    near_names = [name for stem in reversed(stems) for name in closest(stem, _names(catalog.digest))]
+    ids = list(dict.fromkeys(_names(catalog.digest)[name] for name in near_names))[:2]
+    return f"nearest: {' or '.join(ids)}" if ids else "nothing in the catalog is near"
+
+
+def told_of(reading: Reading, nodes: list[Node]) -> None:
+    """Figures of what was found, and `hardware.owned` of what the catalog knows."""
+    catalog = load_catalog()
+    reading.show("nodes with accelerators", len(nodes))
+    reading.show("accelerators", sum(node.devices for node in nodes))
+    found: Counter[str] = Counter()
+    owned: Counter[str] = Counter()
+    for (device_name, devices, memory_bytes, machine), count in sorted(_alike(nodes).items(), key=str):
+        node = Node(name="", device=device_name, devices=devices, memory_bytes=memory_bytes, machine=machine)
+        device = device_of(device_name, memory_bytes)
+        found[device or printable(device_name) or "no name"] += count * devices
+        shape = _shape_of(catalog, node, device) if device else None
+        if shape is not None:
+            owned[shape.id] += count
+            if shape.kind != "onprem" and not machine:
+                reading.note(f"{count} × {devices} {device}: no plain box of the catalog; taken as {shape.id}")
+            continue
+        what = f"{count} × {devices} {printable(device_name) or 'devices without a name'}"
+        why = "the catalog has the device, but no such shape" if device else "not in the catalog"
+        reading.note(f"{what}: {why}; {_nearest(catalog, node, device)}")
+    for device, count in found.most_common(20):
+        reading.show(f"of them {device}", count)
+    if not owned:
+        return
+    entries = [{"shape": shape, "count": count, "price": _FREE} for shape, count in sorted(owned.items())]
+    if len(entries) > _MOST_ENTRIES:
+        reading.note(f"of {len(entries)} kinds of machines {_MOST_ENTRIES} are written")
+    reading.understood["shapes"] = ", ".join(f"{count} × {shape}" for shape, count in sorted(owned.items()))[:400]
+    reading.understood["price"] = f"{_FREE}, assumed: put in what power and hosting of one shape cost"
+    says = f"hardware.owned: {sum(owned.values())} machines; its prices are yours to fill in"
+    reading.pieces.append(Piece(what="scenario", name="owned", fragment={"hardware": {"owned": entries}}, says=says))
+
+
+def _alike(nodes: list[Node]) -> Counter[tuple[str, int, float | None, str]]:
+    return Counter((node.device, node.devices, node.memory_bytes, node.machine) for node in nodes)
+
+
+def mebibytes(text: str) -> float | None:
+    """Bytes of a cell as "81559 MiB" or "81559", which is MiB; None when it is none.  [B]"""
+    found = re.fullmatch(r"(\d{1,12})(?:\.\d+)? ?(MiB|GiB|MB|GB)?", text.strip())
+    if not found or not int(found.group(1)):
+        return None
+    return int(found.group(1)) * {"GiB": 2.0**30, "GB": 1e9, "MB": 1e6}.get(found.group(2) or "", 2.0**20)

@@ -1,0 +1,279 @@
+"""What Kubernetes tells of a cluster: its nodes with their devices, what pods ask of them, and what they used."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from planner.reading.inventory import MOST_NODES, Node, told_of
+from planner.reading.jsonlines import document_of, head_keys
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
+from planner.reading.points import number_of
+from planner.reading.reading import Piece, Reading
+from planner.reading.requests import header_of
+from planner.reading.source import Source, refused
+from planner.reading.tables import csv_text, places_of, printable, rows_of
+
+# labels that name a device, the surest first
+_PRODUCTS = (
+    "nvidia.com/gpu.product", "amd.com/gpu.product-name", "beta.amd.com/gpu.product-name", "gpu.nvidia.com/model",
+    "cloud.google.com/gke-accelerator", "cloud.google.com/gke-tpu-accelerator", "gpu.nvidia.com/class",
+    "karpenter.k8s.aws/instance-gpu-name", "k8s.amazonaws.com/accelerator", "accelerator",
+)  # fmt: skip
+_MACHINES = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+_DEVICES = re.compile(
+    r"^(nvidia\.com/gpu(\.shared)?|amd\.com/gpu|gpu\.intel\.com/(i915|xe)|habana\.ai/gaudi|google\.com/tpu"
+    r"|aws\.amazon\.com/neuron(device)?)$"
+)
+_MIG = re.compile(r"^nvidia\.com/mig-")
+_MOST_DEVICES = 1024  # of one node
+_MOST_PODS = 2_000_000
+_MOST_KEYS = 200_000
+# what Google calls its devices
+_GKE = re.compile(r"^nvidia-(tesla-)?")
+
+
+def _items(source: Source) -> Iterator[tuple[int, Any]]:
+    """Objects of a List, of a bare list, or one alone; several files as one."""
+    number = 0
+    for path in source.paths:
+        whole = document_of(source if len(source.paths) == 1 else Source(path))
+        rows = whole.get("items") if isinstance(whole, dict) and isinstance(whole.get("items"), list) else whole
+        for row in rows if isinstance(rows, list) else [rows]:
+            number += 1
+            yield number, row
+
+
+def _match(source: Source, kind: str, marks: dict[str, bool]) -> Match:
+    if source.head_text.lstrip()[:1] not in ("{", "["):
+        return NOTHING
+    named = re.search(r'"kind"\s*:\s*"(NodeList|PodList|Node|Pod)"', source.head_text)
+    if named and named.group(1).removesuffix("List") != kind:
+        return NOTHING
+    return fit(marks, tool="kubectl", ceiling=0.96)
+
+
+def recognise_nodes(source: Source) -> Match:
+    """Metadata, capacity and allocatable."""
+    keys = head_keys(source)
+    marks = {each: each in keys for each in ("metadata", "capacity", "allocatable", "status")}
+    return _match(source, "Node", marks)
+
+
+def read_nodes(source: Source, asked: Asked) -> Reading:
+    """Machines that are ready and have devices."""
+    reading = Reading(kind="k8s-nodes", title="nodes of a Kubernetes cluster", source=source.name, tool="kubectl",
+                      of="nodes")  # fmt: skip
+    nodes: list[Node] = []
+    seen: set[str] = set()
+    for number, item in _items(source):
+        node = _node(item, asked)
+        if isinstance(node, Node) and node.name and node.name in seen:
+            node = "a node that stands above"
+        if isinstance(node, str):
+            reading.skipped.add(node, number)
+        elif len(nodes) >= MOST_NODES:
+            reading.skipped.add(f"more than {MOST_NODES:,} nodes", number)
+        else:
+            seen.add(node.name)
+            nodes.append(node)
+            reading.taken += 1
+    if not reading.taken and not reading.skipped.count:
+        raise refused(source, "nothing-taken", f"{source.name} lists no node", "kubectl get nodes -o json > FILE")
+    if any("MIG" in why for why in reading.skipped.reasons):
+        reading.note("slices of MIG are not told as machines: name the whole devices under hardware.owned yourself")
+    told_of(reading, nodes)
+    return reading
+
+
+def _node(item: Any, asked: Asked) -> Node | str:
+    """A machine with its devices, or why it is none."""
+    if not isinstance(item, dict):
+        return "JSON, but no node"
+    metadata, spec, status = (_map(item.get(key)) for key in ("metadata", "spec", "status"))
+    there, whole = _map(status.get("allocatable")) or _map(status.get("capacity")), _map(status.get("capacity"))
+    if not there:
+        return "neither capacity nor allocatable"
+    counts = {key: number_of(value) for key, value in there.items() if _DEVICES.match(str(key)[:200])}
+    if any(_MIG.match(str(key)[:200]) and number_of(value) for key, value in whole.items()):
+        return "cut into MIG slices"
+    devices = max((count for count in counts.values() if count), default=0.0)
+    labels = _map(metadata.get("labels"))
+    if devices <= 0:
+        unready = [number_of(whole.get(key)) for key in whole if _DEVICES.match(str(key)[:200])]
+        return "none of its accelerators can be allocated" if any(unready) else "no accelerator"
+    product = next((str(labels[key]) for key in _PRODUCTS if labels.get(key)), "")
+    if "-MIG-" in product:
+        return "cut into MIG slices"
+    if devices != int(devices) or devices > _MOST_DEVICES:
+        return "no count of accelerators"
+    if _condition(status) is False:
+        return "not ready"
+    if spec.get("unschedulable") is True:
+        return "cordoned"
+    shared = product.endswith("-SHARED") or number_of(labels.get("nvidia.com/gpu.replicas")) not in (None, 0, 1)
+    physical = number_of(labels.get("nvidia.com/gpu.count"))
+    count = int(physical) if shared and physical and 1 <= physical <= devices else int(devices)
+    memory = number_of(labels.get("nvidia.com/gpu.memory"))
+    return Node(
+        name=str(metadata.get("name", ""))[:300],
+        device=_device(product) or asked.accelerator,
+        devices=count,
+        memory_bytes=memory * 2.0**20 if memory and memory > 0 else None,
+        machine=next((str(labels[key])[:100] for key in _MACHINES if labels.get(key)), ""),
+    )
+
+
+def _device(product: str) -> str:
+    return _GKE.sub("", product[:200]).replace("-mega-", "-")
+
+
+def _condition(status: dict[str, Any]) -> bool | None:
+    """Whether a node says that it is ready; None when it does not say."""
+    conditions = status.get("conditions")
+    for each in conditions if isinstance(conditions, list) else []:
+        if isinstance(each, dict) and each.get("type") == "Ready":
+            return bool(each.get("status") == "True")
+    return None
+
+
+def _map(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def recognise_pods(source: Source) -> Match:
+    """Containers with resources, and a phase."""
+    keys = head_keys(source)
+    marks = {each: each in keys for each in ("metadata", "containers", "resources", "phase")}
+    return _match(source, "Pod", marks)
+
+
+def read_pods(source: Source, asked: Asked) -> Reading:
+    """Devices that pods ask for, by phase, namespace and node."""
+    reading = Reading(kind="k8s-pods", title="pods of a Kubernetes cluster", source=source.name, tool="kubectl",
+                      of="pods")  # fmt: skip
+    phases: Counter[str] = Counter()
+    spaces: Counter[str] = Counter()
+    hosts: Counter[str] = Counter()
+    for number, item in _items(source):
+        metadata, spec, status = (_map(_map(item).get(key)) for key in ("metadata", "spec", "status"))
+        containers = spec.get("containers")
+        if not isinstance(containers, list):
+            reading.skipped.add("no containers", number)
+            continue
+        if reading.taken >= _MOST_PODS:
+            reading.skipped.add(f"more than {_MOST_PODS:,} pods", number)
+            continue
+        devices = sum(_asked_of(each) for each in containers)
+        if not devices:
+            reading.skipped.add("no accelerator", number)
+            continue
+        reading.taken += 1
+        phase = printable(str(status.get("phase", "")), 20) or "no phase"
+        phases[phase] += devices
+        if phase in ("Running", "Pending"):
+            _count(spaces, printable(str(metadata.get("namespace", ""))) or "no namespace", devices)
+        if phase == "Running":
+            _count(hosts, str(spec.get("nodeName", ""))[:300], devices)
+    if not reading.taken and not reading.skipped.count:
+        raise refused(source, "nothing-taken", f"{source.name} lists no pod", "kubectl get pods -A -o json > FILE")
+    for phase, devices in phases.most_common(6):
+        reading.show(f"accelerators of pods that are {phase}", devices)
+    reading.show("nodes with running pods", len(hosts))
+    for space, devices in spaces.most_common(20):
+        reading.show(f"asked for in {space}", devices)
+    reading.note("pods say what is asked for, not what is there: read the nodes for hardware.owned")
+    return reading
+
+
+def _asked_of(container: Any) -> int:
+    resources = _map(_map(container).get("resources"))
+    for part in ("limits", "requests"):
+        counts = [
+            number_of(value) for key, value in _map(resources.get(part)).items() if _DEVICES.match(str(key)[:200])
+        ]
+        whole = [int(count) for count in counts if count and 0 < count <= _MOST_DEVICES]
+        if whole:
+            return max(whole)
+    return 0
+
+
+def _count(into: Counter[str], key: str, value: int) -> None:
+    into[key if key in into or len(into) < _MOST_KEYS else "others"] += value
+
+
+_USED = {
+    "node": ("node", "nodename"),
+    "uuid": ("gpuuuid", "uuid"),
+    "device": ("gpumodelname", "modelname"),
+    "memory": ("gpumemorycapacitymib",),
+    "seconds": ("gpupoduptime",),
+    "day": ("intervalstart",),
+    "space": ("namespace",),
+    "slice": ("migprofile",),
+}
+
+
+def recognise_used(source: Source) -> Match:
+    """Devices of pods by interval."""
+    names, _ = header_of(source)
+    places = places_of(names, _USED)
+    return fit({role: role in places for role in ("node", "uuid", "device", "seconds", "day")},
+               tool="OpenShift cost management", ceiling=0.97)  # fmt: skip
+
+
+def read_used(source: Source, asked: Asked) -> Reading:
+    """GPU-hours by day and namespace, and the machines that the devices stand in."""
+    reading = Reading(kind="k8s-gpu-usage", title="accelerators of pods by hour", source=source.name, of="rows")
+    gpus: dict[tuple[str, str], tuple[str, float | None]] = {}
+    days: defaultdict[str, float] = defaultdict(float)
+    spaces: defaultdict[str, float] = defaultdict(float)
+    cut = 0
+    for line, row in rows_of(source, _USED, ("node", "uuid", "device", "seconds"), reading.skipped):
+        seconds = number_of(row.get("seconds", ""))
+        day = row.get("day", "")[:10]
+        if seconds is None or not 0 <= seconds <= 1e7:
+            reading.skipped.add("no seconds that a device was used", line)
+        elif not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
+            reading.skipped.add("no day of the interval", line)
+        elif not row.get("uuid") or not row.get("device"):
+            reading.skipped.add("no device", line)
+        elif len(gpus) >= _MOST_KEYS or len(days) >= _MOST_KEYS or len(spaces) >= _MOST_KEYS:
+            reading.skipped.add(f"more than {_MOST_KEYS:,} devices, days or namespaces", line)
+        else:
+            reading.taken += 1
+            memory = number_of(row.get("memory", ""))
+            gpus.setdefault((row["node"][:300], row["uuid"][:100]),
+                            (row["device"][:200], memory * 2.0**20 if memory and memory > 0 else None))  # fmt: skip
+            days[day] += seconds / 3600
+            spaces[row.get("space", "")[:200]] += seconds / 3600
+            cut += bool(row.get("slice"))
+    if not reading.taken:
+        raise refused(source, "nothing-taken", f"no row of {source.name} could be taken", "see what was skipped")
+    reading.show("GPU-hours", sum(days.values()), "h")
+    reading.show("days", len(days))
+    for space, hours in sorted(spaces.items(), key=lambda each: -each[1])[:10]:
+        reading.show(f"GPU-hours of {printable(space) or 'no namespace'}", hours, "h")
+    if cut:
+        reading.note(f"{cut:,} rows are of MIG slices: their hours are hours of slices")
+    alike = Counter((node, *device) for (node, _), device in gpus.items())
+    text = csv_text(["day", "gpu_hours"], ([day, hours] for day, hours in sorted(days.items())))
+    reading.pieces.append(Piece(what="history", name="gpu-hours.csv", text=text, says="GPU-hours by day"))
+    told_of(reading, [Node(name=node, device=device, devices=count, memory_bytes=memory_bytes)
+                      for (node, device, memory_bytes), count in alike.items()])  # fmt: skip
+    return reading
+
+
+KINDS = (
+    Kind(name="k8s-nodes", title="nodes of a Kubernetes cluster",
+         looks_for="JSON of nodes with capacity and allocatable (kubectl get nodes -o json)",
+         recognise=recognise_nodes, read=read_nodes),
+    Kind(name="k8s-pods", title="pods of a Kubernetes cluster",
+         looks_for="JSON of pods with containers, resources and a phase (kubectl get pods -A -o json)",
+         recognise=recognise_pods, read=read_pods),
+    Kind(name="k8s-gpu-usage", title="accelerators of pods by hour",
+         looks_for="a first line of node, gpu_uuid, gpu_model_name, gpu_pod_uptime, interval_start (OpenShift)",
+         recognise=recognise_used, read=read_used),
+)  # fmt: skip

@@ -1,0 +1,305 @@
+"""What nvidia-smi tells of a machine: as CSV of a query, as XML, or as it is printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any
+from xml.parsers import expat
+
+from planner.reading.columns import plain
+from planner.reading.inventory import Node, device_of, mebibytes, told_of
+from planner.reading.kinds import NOTHING, SURE, Asked, Kind, Match, fit
+from planner.reading.reading import Reading
+from planner.reading.requests import header_of
+from planner.reading.source import Source, refused
+from planner.reading.tables import printable, rows_of
+
+_ROLES = {
+    "name": ("name", "gpuname"),
+    "memory": ("memorytotalmib", "memorytotal", "fbmemorytotal"),
+    "uuid": ("uuid", "gpuuuid"),
+    "bus": ("pcibusid", "gpubusid"),
+    "index": ("index",),
+    "mig": ("migmodecurrent",),
+}
+_OTHERS = re.compile(r"^(memory|utilization|temperature|power|clocks|pci|pstate|fan|ecc|mig|driver|vbios|compute)")
+_PLAIN = {"driver_version", "vbios_version", "compute_cap", "pstate"}  # names of a query without a dot
+_DEEP, _LARGEST_BYTES, _MOST_GPUS, _LONGEST_TEXT = 40, 64_000_000, 100_000, 400
+_CARD = re.compile(r"^\|\s+(\d{1,4})\s+(\S.{0,60}?)\s+(?:On|Off|N/A|Enabled|Disabled)\s*\|")
+_MAKER = re.compile(r"(?:NVIDIA|Tesla|GeForce|Quadro) ")
+_MEMORY = re.compile(r"\|\s*\d+MiB\s*/\s*(\d+)MiB\s*\|")
+
+Gpu = dict[str, str]  # name, memory, mig
+
+
+def _parts(source: Source) -> Iterator[tuple[str, Source]]:
+    """Each file is one machine."""
+    for path in source.paths:
+        yield PurePath(str(path)).name, source if len(source.paths) == 1 else Source(path)
+
+
+def _reading(source: Source, form: str) -> Reading:
+    return Reading(kind=f"nvidia-smi{form}", title="accelerators of a machine", source=source.name, tool="nvidia-smi",
+                   of="accelerators")  # fmt: skip
+
+
+def _told(source: Source, reading: Reading, machines: list[tuple[str, list[Gpu]]]) -> Reading:
+    nodes = []
+    cut = 0
+    for name, gpus in machines:
+        alike: dict[tuple[str, float | None], int] = {}
+        for gpu in gpus:
+            key = (gpu["name"], mebibytes(gpu.get("memory", "")))
+            alike[key] = alike.get(key, 0) + 1
+            cut += gpu.get("mig", "").lower() == "enabled"
+        if len(alike) > 1:
+            reading.note(f"{printable(name)} holds {len(alike)} kinds of devices: each counts as a machine of its own")
+        nodes += [Node(name=name, device=device, devices=count, memory_bytes=memory_bytes)
+                  for (device, memory_bytes), count in alike.items()]  # fmt: skip
+    if not nodes:
+        raise refused(source, "nothing-taken", f"no accelerator of {source.name} could be taken",
+                      "nvidia-smi --query-gpu=index,uuid,name,memory.total --format=csv")  # fmt: skip
+    if cut:
+        reading.note(f"{cut} of the devices are cut into MIG slices: they count as whole devices")
+    told_of(reading, nodes)
+    return reading
+
+
+def recognise_csv(source: Source) -> Match:
+    """Columns of --query-gpu: a name, and figures as only nvidia-smi names them."""
+    names, _ = header_of(source)
+    lower = [name.lower() for name in names]
+    figures = [name for name in lower if _OTHERS.match(name) and ("." in name or name in _PLAIN)]
+    marks = {
+        "name of the device": bool({plain(name) for name in lower} & set(_ROLES["name"])),
+        "memory.total, uuid or another figure of --query-gpu": bool(figures) or "uuid" in lower,
+        "two figures of --query-gpu": len(figures) + ("uuid" in lower) >= 2,
+    }
+    return fit(marks, tool="nvidia-smi", ceiling=0.97)
+
+
+def read_csv(source: Source, asked: Asked) -> Reading:
+    """Distinct devices of each file; a row of one that was seen already is a further sample of it."""
+    reading = _reading(source, "")
+    machines = []
+    for name, part in _parts(source):
+        gpus: dict[str, Gpu] = {}
+        for line, row in rows_of(part, _ROLES, ("name", "memory"), reading.skipped):
+            if not row.get("name"):
+                reading.skipped.add("no name of a device", line)
+                continue
+            key = row.get("uuid") or row.get("bus") or row.get("index") or f"line {line}"
+            if key in gpus:
+                reading.skipped.add("a device that stands above: another sample of it", line)
+            elif len(gpus) >= _MOST_GPUS:
+                reading.skipped.add(f"more than {_MOST_GPUS:,} devices", line)
+            else:
+                gpus[key] = row
+                reading.taken += 1
+        machines.append((name, list(gpus.values())))
+        if any(key.startswith("line ") for key in gpus):
+            reading.note("rows have no uuid, bus id or index: each counts as a device of its own")
+    return _told(source, reading, machines)
+
+
+def recognise_xml(source: Source) -> Match:
+    """The root of nvidia-smi -q -x."""
+    if not source.head_text.lstrip().startswith("<"):
+        return NOTHING
+    marks = {"<nvidia_smi_log>": "<nvidia_smi_log" in source.head_text, "<gpu id=": "<gpu id" in source.head_text}
+    return fit(marks, tool="nvidia-smi -q -x")
+
+
+class _Refused(Exception):
+    """XML that is not read."""
+
+
+class _Gpus:
+    """Devices of an XML document as it goes by; nothing is kept of it but them, and no entity is followed."""
+
+    _WANTED = (("product_name", "name"), ("fb_memory_usage/total", "memory"), ("mig_mode/current_mig", "mig"))
+
+    def __init__(self) -> None:
+        self.found: list[Gpu] = []
+        self.versions: dict[str, str] = {}
+        self.half = False
+        self._path: list[str] = []
+        self._text = ""
+        self._wanted = {f"nvidia_smi_log/gpu/{path}": name for path, name in self._WANTED}
+        self.parser = expat.ParserCreate("utf-8")
+        self.parser.StartElementHandler = self._begin
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._more
+        self.parser.EntityDeclHandler = self._entity
+        self.parser.ExternalEntityRefHandler = self._entity
+
+    def _entity(self, *_: Any) -> int:
+        raise _Refused("it declares entities, which no nvidia-smi does")
+
+    def _begin(self, tag: str, _: Any) -> None:
+        if len(self._path) >= _DEEP:
+            raise _Refused(f"it is nested more than {_DEEP} deep")
+        self._path.append(tag)
+        self._text = ""
+        if self._path == ["nvidia_smi_log", "gpu"]:
+            if len(self.found) >= _MOST_GPUS:
+                raise _Refused(f"it has more than {_MOST_GPUS:,} devices")
+            self.found.append({"name": ""})
+            self.half = True
+
+    def _more(self, text: str) -> None:
+        self._text = (self._text + text)[:_LONGEST_TEXT]
+
+    def _end(self, tag: str) -> None:
+        path = "/".join(self._path)
+        if path in self._wanted and self.found:
+            self.found[-1][self._wanted[path]] = self._text.strip()
+        elif path in ("nvidia_smi_log/driver_version", "nvidia_smi_log/cuda_version"):
+            self.versions[tag] = printable(self._text.strip(), 40)
+        elif path == "nvidia_smi_log/gpu":
+            self.half = False
+        self._path.pop()
+        self._text = ""
+
+
+def read_xml(source: Source, asked: Asked) -> Reading:
+    """Devices that stand whole in the document; what ends early is taken as far as it goes."""
+    reading = _reading(source, "-xml")
+    machines = []
+    for name, part in _parts(source):
+        gpus = _Gpus()
+        taken = 0
+        early = ""
+        try:
+            for block in part.blocks():
+                taken += len(block)
+                if taken > _LARGEST_BYTES:
+                    raise refused(part, "too-large", f"{part.name} has more than {_LARGEST_BYTES:,} bytes")
+                gpus.parser.Parse(block, False)
+            gpus.parser.Parse(b"", True)
+        except _Refused as error:
+            raise refused(part, "bad-xml", f"{part.name} is not read: {error}", "nvidia-smi -q -x > FILE") from None
+        except (expat.ExpatError, ValueError) as error:
+            early = str(error)[:200]
+        if early:
+            reading.note(f"{printable(part.name)} is no whole XML ({early}): devices before that place were taken")
+        whole = gpus.found[:-1] if gpus.half else gpus.found
+        if gpus.half:
+            reading.skipped.add("a device whose entry ends early", gpus.parser.CurrentLineNumber)
+        named = [gpu for gpu in whole if gpu["name"]]
+        if len(named) < len(whole):
+            reading.skipped.add("no name of a device", 1, len(whole) - len(named))
+        reading.taken += len(named)
+        reading.understood.update(gpus.versions)
+        machines.append((name, named))
+    return _told(source, reading, machines)
+
+
+def recognise_printed(source: Source) -> Match:
+    """The table that nvidia-smi prints."""
+    text = source.head_text
+    marks = {"NVIDIA-SMI": bool(re.search(r"\|\s*NVIDIA-SMI \d", text)), "a table of GPU and name":
+             bool(re.search(r"\|\s*GPU\s+(?:Name|Fan)", text)), "Memory-Usage": "Memory-Usage" in text}  # fmt: skip
+    version = re.search(r"NVIDIA-SMI (\d[\d.]{0,20})", text)
+    return fit(
+        marks,
+        tool="nvidia-smi, printed",
+        version=version.group(1) if version else "",
+        ceiling=1.0 if "NVIDIA-SMI" in text[:2000] else SURE,
+    )
+
+
+def read_printed(source: Source, asked: Asked) -> Reading:
+    """Devices by their number; names that are cut short in print are compared by their beginning."""
+    reading = _reading(source, "-printed")
+    machines = []
+    for name, part in _parts(source):
+        gpus: dict[str, Gpu] = {}
+        last: Gpu | None = None
+        for number, line in enumerate(part.lines(), start=1):
+            card = _CARD.match(line[:200])
+            if card:
+                last = None
+                if card.group(1) in gpus:
+                    reading.skipped.add("a device that stands above: another sample of it", number)
+                elif len(gpus) < _MOST_GPUS:
+                    last = gpus[card.group(1)] = {"name": card.group(2).rstrip(". ")}
+            elif last is not None:
+                found = _MEMORY.search(line[:200])
+                if found and "memory" not in last:
+                    last["memory"] = f"{found.group(1)} MiB"
+                elif re.search(r"\|\s*Enabled\s*\|\s*$", line[:200]):
+                    last["mig"] = "enabled"
+        reading.taken += len(gpus)
+        machines.append((name, list(gpus.values())))
+    return _told(source, reading, machines)
+
+
+# without a first line of names: nvidia-smi -L, and --format=csv,noheader
+
+_LISTED = re.compile(r"^GPU (\d{1,4}): (.{1,100}?) \(UUID: ([\w-]{1,80})\)\s*$")
+_SIZE = re.compile(r"\d{3,7} MiB")
+
+
+def _bare(line: str) -> Gpu | None:
+    """A device of a line: as -L lists it, or a name between other cells, with the first memory that stands there."""
+    listed = _LISTED.match(line[:400])
+    if listed:
+        return {"name": listed.group(2), "uuid": listed.group(3)}
+    cells = [cell.strip() for cell in line[:2000].split(",")]
+    name = next((cell for cell in cells if device_of(cell) or _MAKER.match(cell)), "")
+    if len(cells) < 2 or not name:
+        return None
+    memory = next((cell for cell in cells if _SIZE.fullmatch(cell)), "")
+    uuid = next((cell for cell in cells if cell.startswith(("GPU-", "0000"))), "")
+    return {"name": name, "memory": memory, "uuid": uuid or next((cell for cell in cells if cell.isdigit()), "")}
+
+
+def recognise_bare(source: Source) -> Match:
+    """Lines that each name a device and its memory or uuid, with no names above."""
+    lines = [line for line in source.first_lines[:100] if line.strip() and not line.startswith("  MIG")]
+    found = [gpu for line in lines if (gpu := _bare(line)) and (gpu.get("memory") or gpu["uuid"].startswith("GPU-"))]
+    share = len(found) / max(len(lines), 1)
+    return Match(score=0.9 * share if lines and source.is_text else 0.0, tool="nvidia-smi",
+                 found=("names of devices",) if found else (),
+                 missing=() if found else ("lines as GPU 0: NVIDIA … (UUID: …), or a name and MiB",))  # fmt: skip
+
+
+def read_bare(source: Source, asked: Asked) -> Reading:
+    """Distinct devices of each file."""
+    reading = _reading(source, "-bare")
+    machines = []
+    for name, part in _parts(source):
+        gpus: dict[str, Gpu] = {}
+        for number, line in enumerate(part.lines(), start=1):
+            if not line.strip():
+                continue
+            gpu = _bare(line)
+            key = gpu["uuid"] or f"line {number}" if gpu else ""
+            if line.startswith("  MIG"):
+                reading.skipped.add("a MIG slice of the device above", number)
+            elif gpu is None:
+                reading.skipped.add("no name of a device", number)
+            elif key in gpus:
+                reading.skipped.add("a device that stands above: another sample of it", number)
+            elif len(gpus) < _MOST_GPUS:
+                gpus[key] = gpu
+                reading.taken += 1
+        machines.append((name, list(gpus.values())))
+    return _told(source, reading, machines)
+
+
+KINDS = (
+    Kind(name="nvidia-smi", title="accelerators of a machine",
+         looks_for="a first line of name, memory.total, uuid … (nvidia-smi --query-gpu --format=csv)",
+         recognise=recognise_csv, read=read_csv),
+    Kind(name="nvidia-smi-xml", title="accelerators of a machine, XML", looks_for="<nvidia_smi_log> (nvidia-smi -q -x)",
+         recognise=recognise_xml, read=read_xml),
+    Kind(name="nvidia-smi-printed", title="accelerators of a machine, printed",
+         looks_for="the table that nvidia-smi prints", recognise=recognise_printed, read=read_printed),
+    Kind(name="nvidia-smi-bare", title="accelerators of a machine, without names of columns",
+         looks_for="nvidia-smi -L, or lines of a name and MiB (--format=csv,noheader)",
+         recognise=recognise_bare, read=read_bare),
+)  # fmt: skip

@@ -1,0 +1,175 @@
+"""Bills by service and day: exact sums, currencies apart, each line taken or counted."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.errors import InputError
+from planner.reading.bills import cost_of, day_of
+from planner.reading.reading import Reading
+from planner.reading.registry import kind_of, read
+from planner.reading.source import Source
+from tests.reading.cluster_writers import (
+    FOCUS,
+    aws,
+    azure_bill,
+    focus,
+    focus_json,
+    gcp,
+    opencost,
+    opencost_table,
+    table,
+)
+
+
+def reading_of(folder: Path, *contents: str) -> Reading:
+    paths = []
+    for number, content in enumerate(contents):
+        paths.append(folder / f"part-{number}")
+        paths[-1].write_text(content)
+    return read(Source(*paths))
+
+
+def figures(reading: Reading) -> dict[str, tuple[Any, str]]:
+    return {each.label: (each.value, each.unit) for each in reading.look}
+
+
+def test_spend_is_exact_by_service_and_day(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, focus())
+    found = figures(reading)
+    assert (reading.kind, reading.taken, reading.skipped.count) == ("bill", 3, 0)
+    assert found["spend"] == (0.25, "USD")  # 0.1 + 0.2 - 0.05, without the errors of binary fractions
+    assert found["effective cost (of commitments too)"] == (0.4, "USD")
+    assert found["service EC2"] == (0.3, "USD")
+    assert found["charged as Credit"] == (-0.05, "USD")
+    assert found["spend of the dearest day, 2026-05-01"] == (0.3, "USD")
+    assert reading.pieces[0].text == "currency,day,service,cost\nUSD,2026-05-01,EC2,0.3\nUSD,2026-05-02,S3,-0.05\n"
+
+
+def test_currencies_are_listed_apart_and_never_added(tmp_path: Path) -> None:
+    rows = [("1", "USD", "Usage", "2026-05-01", "1", "A", "EC2", ""),
+            ("2", "eur", "Usage", "2026-05-01", "2", "A", "EC2", ""),
+            ("4", "", "Usage", "2026-05-01", "4", "A", "EC2", "")]  # fmt: skip
+    reading = reading_of(tmp_path, focus(*rows))
+    found = figures(reading)
+    assert (found["spend in USD"], found["spend in EUR"]) == ((1.0, "USD"), (2.0, "EUR"))
+    assert found["spend in no currency said"] == (4.0, "no currency said")
+    assert not {3.0, 5.0, 6.0, 7.0} & {value for value, _ in found.values()}
+    assert "spend" not in found
+    assert "3 currencies are listed apart: they are never added" in reading.notes
+
+
+def test_lines_without_a_cost_or_day_are_counted(tmp_path: Path) -> None:
+    good = ("1", "USD", "Usage", "2026-05-01", "1", "A", "EC2", "")
+    rows = [
+        good,
+        ("much", *good[1:]),
+        ("1e99", *good[1:]),
+        ("", *good[1:]),
+        (*good[:3], "2026-02-30", *good[4:]),
+        good[:4],
+    ]
+    reading = reading_of(tmp_path, focus(*rows))
+    assert reading.taken == 1
+    assert {why: count for why, (count, _) in reading.skipped.reasons.items()} == {
+        "no number for a cost": 3, "no day": 1, "more or fewer cells than columns": 1,
+    }  # fmt: skip
+    assert reading.skipped.reasons["no day"] == (1, 6)
+
+
+def test_parts_of_one_bill_may_order_their_columns_anew(tmp_path: Path) -> None:
+    first = focus(("1", "USD", "Usage", "2026-05-01", "1", "A", "EC2", ""))
+    second = table(list(reversed(FOCUS)), [("", "EC2", "A", "9", "2026-05-02", "Usage", "USD", "2")])
+    assert figures(reading_of(tmp_path, first, second))["spend"] == (3.0, "USD")
+
+
+def test_a_line_of_aws_that_stands_twice_counts_once(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, aws())
+    assert figures(reading)["spend"] == (1.8, "USD")
+    assert reading.skipped.reasons == {"a line that stands twice, by its id": (1, 3)}
+
+
+def test_decimal_commas_and_days_first(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, azure_bill())
+    found = figures(reading)
+    assert found["spend"] == (1001.0, "EUR")
+    assert (found["first day"][0], found["last day"][0]) == ("2026-02-03", "2026-02-13")
+    assert reading.understood["days"].endswith("day/month/year")
+
+
+def test_credits_of_google_stand_beside_the_spend(tmp_path: Path) -> None:
+    found = figures(reading_of(tmp_path, gcp()))
+    assert found["spend"] == (5.0, "USD")
+    assert found["credits, not in the spend"] == (-0.25, "USD")
+
+
+def test_allocations_add_up_by_name_and_window(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, opencost())
+    found = figures(reading)
+    assert (reading.kind, reading.taken) == ("allocations", 2)
+    assert found["spend"][0] == 30.5
+    assert found["of it gpu"][0] == 29.0
+    assert found["GPU-hours"] == (16.0, "h")
+    assert found["days"][0] == 2
+    assert reading.skipped.reasons == {"JSON, but no allocation": (1, 2)}
+    assert "not said" in reading.understood["currency"]
+
+
+def test_allocations_of_a_table_add_up_alike(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, opencost_table())
+    found = figures(reading)
+    assert (reading.kind, reading.taken) == ("allocations-table", 2)
+    assert (found["spend"][0], found["of it gpu"][0]) == (15.0, 13.5)
+    assert reading.skipped.reasons == {"no day": (1, 4)}
+
+
+def test_truncated_allocations_are_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not whole JSON"):
+        reading_of(tmp_path, opencost()[:-9])
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"),
+    [("3.0E-6", "0.000003"), ("1,234.50", "1234.50"), ("-2", "-2"), ("1,5", None), ("NaN", None), ("inf", None),
+     ("", None),  ("1e15", "1e15"), ("1.1e15", None), ("1" * 61, None)],
+)  # fmt: skip
+def test_costs_are_exact_or_none(text: str, cost: str | None) -> None:
+    assert cost_of(text) == (None if cost is None else Decimal(cost))
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [("2026-05-01T00:00:00.000Z", "2026-05-01"), ("20260501", "2026-05-01"), ("5/1/2026", "2026-05-01"),
+     ("01.05.2026", "2026-05-01"), ("13/1/2026", ""), ("2026-13-01", ""), ("May", "")],
+)  # fmt: skip
+def test_days(text: str, day: str) -> None:
+    assert day_of(text) == day
+
+
+@pytest.mark.parametrize(("extra", "version"), [((), "1.0"), (("SkuMeter",), "1.1"), (("InvoiceId", "SkuMeter"), "1.2"),
+                                                (("ServiceProviderName", "InvoiceId"), "1.3")])  # fmt: skip
+def test_versions_of_focus(extra: tuple[str, ...], version: str, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text(table([*FOCUS, *extra], []))
+    assert kind_of(Source(path))[1].version == version
+
+
+def test_a_bill_of_no_lines_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no line of"):
+        reading_of(tmp_path, table(FOCUS, []))
+
+
+def test_a_name_that_a_spreadsheet_would_calculate_with_is_kept_still(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, focus(("1", "USD", "Usage", "2026-05-01", "1", "A", "=cmd()", "")))
+    assert ",'=cmd()," in reading.pieces[0].text
+
+
+def test_a_bill_of_json_lines_is_one_too(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, focus_json())
+    assert (reading.kind, reading.tool, reading.taken) == ("bill", "FOCUS", 2)
+    assert figures(reading)["spend"] == (0.3, "USD")
+    assert reading.skipped.reasons == {"the last line, half written": (1, 3)}

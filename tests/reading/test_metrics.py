@@ -1,0 +1,213 @@
+"""Metrics of Prometheus: load, lengths and latencies of engines, and devices as owned; each sample taken or counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.errors import InputError
+from planner.reading.kinds import Asked
+from planner.reading.metrics import Series
+from planner.reading.prometheus import Sample, sample_of
+from planner.reading.reading import Reading
+from planner.reading.registry import read
+from planner.reading.source import Source
+from planner.reading.writing import write_into
+from planner.scenario.load import load_scenario
+from planner.traffic.tables import read_load_profile
+from tests.reading.trace_writers import answer, counter, counters, day_of_load, dcgm, engine_series, scrape, triton
+
+
+def reading_of(folder: Path, *contents: str, asked: Asked | None = None) -> Reading:
+    paths = []
+    for number, content in enumerate(contents):
+        paths.append(folder / f"file-{number}")
+        paths[-1].write_text(content)
+    return read(Source(*paths), asked)
+
+
+def figures(reading: Reading) -> dict[str, Any]:
+    return {each.label: each.value for each in reading.look}
+
+
+def skips(reading: Reading) -> dict[str, int]:
+    return {why: count for why, (count, _) in reading.skipped.reasons.items()}
+
+
+def fleet(reading: Reading) -> dict[str, Any]:
+    (found,) = [piece.fragment["serving"][0] for piece in reading.pieces if "serving" in piece.fragment]
+    return dict(found)
+
+
+def test_a_scrape_gives_lengths_and_latencies_and_no_rate(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, scrape(), asked=Asked(model="qwen2.5-7b"))
+    found = figures(reading)
+    assert reading.kind == "metrics-scrape"
+    assert skips(reading) == {"no metric with a value": 1, "no number for a value (NaN and Inf, too)": 1}
+    assert (found["requests that finished"], found["TTFT, mean"]) == (100, 0.25)
+    assert (found["running at once, mean"], found["waiting, mean"]) == (7, 3)
+    assert found["prompt tokens from the prefix cache"] == 0.25
+    # of 100 prompts 80 lie below 1,000 and 20 up to 2,000: the 95th lies three quarters up
+    assert found["prompt, p95 (chat-7b)"] == pytest.approx(1000 + 0.75 * 1000)
+    assert fleet(reading) == {
+        "name": "chat-7b", "model": "qwen2.5-7b", "input_tokens": {"mean": 600, "p95": 1750},
+        "output_tokens": {"mean": 120, "p95": 350}, "prefix_cached": "25.00 %",
+    }  # fmt: skip
+    assert any("no rate follows" in note for note in reading.notes)
+
+
+def test_two_scrapes_with_times_give_the_rate_between(tmp_path: Path) -> None:
+    first, second = scrape(100, at_ms=1_780_000_000_000), scrape(400, at_ms=1_780_000_600_000)
+    reading = reading_of(tmp_path, first, second)
+    assert figures(reading)["rate"] == 0.5
+    assert fleet(reading)["qpm"] == 30.0
+
+
+def test_a_range_becomes_a_fleet_with_its_load_over_the_day(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, day_of_load(), asked=Asked(model="llama-3.1-8b"))
+    assert (reading.taken, reading.skipped.count) == (3 * 97, 0)
+    assert fleet(reading) == {
+        "name": "chat-7b", "model": "llama-3.1-8b", "qpm": pytest.approx(20 / 60, rel=1e-5), "input_tokens": 400,
+        "output_tokens": 100, "load_profile": "chat-7b.load.csv",
+    }  # fmt: skip
+    path = tmp_path / "mine.yaml"
+    assert write_into(reading, str(path), Asked()) == [str(tmp_path / "chat-7b.load.csv"), str(path)]
+    weights = read_load_profile(tmp_path / "chat-7b.load.csv").weights
+    assert weights == pytest.approx([0.5] * 12 + [1.5] * 12)
+    loaded = load_scenario(path).serving[0]
+    assert loaded.traffic.peak_factor == pytest.approx(1.5)
+
+
+def test_the_hours_are_those_of_the_time_zone(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, day_of_load(), asked=Asked(time_zone="Asia/Kolkata"))  # 5:30 h ahead
+    text = next(piece.text for piece in reading.pieces if piece.what == "profile")
+    weights = [float(line.split(",")[1]) * 3600 for line in text.splitlines()[1:]]
+    assert [round(weight) for weight in weights] == [30] * 5 + [20] + [10] * 11 + [20] + [30] * 6
+
+
+def test_seven_days_make_a_week(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, day_of_load(7))
+    text = next(piece.text for piece in reading.pieces if piece.what == "profile")
+    assert len(text.splitlines()) == 1 + 168
+
+
+def test_hours_that_are_missing_give_no_profile(tmp_path: Path) -> None:
+    range_of = json.loads(day_of_load())
+    for each in range_of["data"]["result"]:
+        each["values"] = each["values"][:80]
+    reading = reading_of(tmp_path, json.dumps(range_of))
+    assert [piece.what for piece in reading.pieces] == ["scenario"]
+    assert "load_profile" not in fleet(reading)
+
+
+def test_a_counter_that_falls_began_again(tmp_path: Path) -> None:
+    assert Series(name="a_total", labels={}, values=[5.0, 9.0, 2.0, 3.0]).total == 4 + 2 + 1
+    reading = reading_of(tmp_path, answer(counter("vllm:request_success_total", [50, 90, 20, 30])))
+    assert figures(reading)["requests that finished"] == 70
+    assert any("began again 1 times" in note for note in reading.notes)
+
+
+def test_times_that_jump_and_values_that_are_none_are_counted(tmp_path: Path) -> None:
+    series = counter("vllm:request_success_total", [1, 2, "NaN", -4, 5])
+    series["values"] += [series["values"][0], [series["values"][4][0], "5"], ["soon", "1"], [1]]
+    reading = reading_of(tmp_path, answer(series, {"no": "metric"}))
+    assert reading.taken == 3
+    assert skips(reading) == {
+        "no number for a value (NaN and Inf, too)": 1, "a negative count": 1, "a time before the one above it": 1,
+        "a time that stands twice in its series": 1, "no time with a value": 2, "JSON, but no series": 1,
+    }  # fmt: skip
+
+
+def test_a_query_that_failed_says_so(tmp_path: Path) -> None:
+    text = json.dumps(
+        {"status": "error", "errorType": "timeout", "error": "too long", "resultType": "", "result": [], "data": 0}
+    )
+    with pytest.raises(InputError, match="failed: too long"):
+        reading_of(tmp_path, text)
+
+
+def test_truncated_json_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not whole JSON"):
+        reading_of(tmp_path, day_of_load()[:-10])
+
+
+def test_devices_of_dcgm_are_owned(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, dcgm())
+    found = figures(reading)
+    assert found["device busy, mean"] == 40.0
+    assert found["power of a device, p95"] == pytest.approx(52.85)
+    (piece,) = reading.pieces
+    assert piece.fragment == {"hardware": {"owned": [{"shape": "onprem/l4-x4", "count": 1, "price": "$0/h"}]}}
+
+
+def test_devices_that_nobody_names_are_not_owned(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, dcgm(name=""))
+    assert not reading.pieces
+    assert any("no metric names its device" in note for note in reading.notes)
+
+
+def test_triton_counts_requests(tmp_path: Path) -> None:
+    found = figures(reading_of(tmp_path, triton()))
+    assert (found["bert: requests that succeeded"], found["bert: inferences of an execution"]) == (90, 4.0)
+    assert found["bert: compute, mean"] == pytest.approx(0.002)
+
+
+def test_sglang_has_other_names(tmp_path: Path) -> None:
+    label = '{model_name="m"}'
+    lines = [f"sglang:prompt_tokens_total{label} 9000", f"sglang:generation_tokens_total{label} 3000",
+             f"sglang:num_requests_total{label} 30", f"sglang:token_usage{label} 0.25",
+             f"sglang:num_queue_reqs{label} 2", f"sglang:cache_hit_rate{label} 0.5"]  # fmt: skip
+    reading = reading_of(tmp_path, "\n".join(lines) + "\n")
+    found = figures(reading)
+    assert reading.tool == "sglang"
+    assert (found["KV cache in use, mean"], found["waiting, mean"]) == (0.25, 2)
+    assert (fleet(reading)["input_tokens"], fleet(reading)["output_tokens"]) == (300, 100)
+    assert fleet(reading)["prefix_cached"] == "50.00 %"
+
+
+def test_models_are_told_apart(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, scrape() + scrape(50).replace("chat-7b", "other"))
+    found = figures(reading)
+    assert (found["org/chat-7b: requests that finished"], found["org/other: requests that finished"]) == (100, 50)
+    assert len([piece for piece in reading.pieces if "serving" in piece.fragment]) == 2
+
+
+def test_metrics_of_nothing_known_are_shown(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, answer({"metric": {}, "value": [1.7e9, "4"]}, {"metric": {}, "value": [1.7e9, "6"]}))
+    assert figures(reading)["a query without a name, mean"] == 4.0  # the second stands at the same time
+    assert any("none of these metrics is known" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize(
+    ("line", "sample"),
+    [
+        ("a 1", Sample(name="a", labels={}, value=1.0)),
+        ('a{b="c",} 1e3', Sample(name="a", labels={"b": "c"}, value=1000.0)),
+        ('a:b { c = "x\\"}y" } -2 1700000000000', Sample(name="a:b", labels={"c": 'x\\"}y'}, value=-2.0, time_s=1.7e9)),
+        ("a{} 7 # {trace_id=\"1\"} 0.5", Sample(name="a", labels={}, value=7.0)),
+        ("a{b=1} 7", "no metric with a value"),
+        ("a", "no metric with a value"),
+        ("a +Inf", "no number for a value (NaN and Inf, too)"),
+        ("1a 7", "no metric with a value"),
+    ],
+)  # fmt: skip
+def test_lines_of_a_scrape(line: str, sample: Sample | str) -> None:
+    if line.startswith("a:b {"):
+        line = line.replace("a:b {", "a:b{")
+    assert sample_of(line) == sample
+
+
+def test_counters_of_dcgm_say_what_is_missing(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, counters())
+    found = figures(reading)
+    assert (reading.taken, skips(reading)) == (3, {"no counter with its type": 1})
+    assert (found["DCGM_FI_DEV_FB_USED"], found["DCGM_FI_DEV_FB_FREE"]) == ("collected", "not collected")
+
+
+def test_statistics_over_time(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, engine_series())
+    assert (reading.taken, skips(reading)) == (10, {"a time before the one above it": 1})
+    assert figures(reading)["answer tokens, mean"] == pytest.approx(225.0)

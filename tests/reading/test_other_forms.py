@@ -1,0 +1,212 @@
+"""Other forms of what benchmarks and providers write: the same kinds, told by other keys, with figures worked out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.errors import InputError, OutputError, UsageError
+from planner.reading.kinds import Asked
+from planner.reading.reading import Piece, Reading
+from planner.reading.registry import read
+from planner.reading.source import LONGEST_LINE, Source
+from planner.reading.writing import write_into, write_piece
+from tests.reading.cluster_writers import table
+
+ASKED = Asked(model="m", accelerator="h100-sxm-80gb", devices=1)
+
+
+def reading_of(folder: Path, content: str, asked: Asked = ASKED) -> Reading:
+    path = folder / "file"
+    path.write_text(content)
+    return read(Source(path), asked)
+
+
+def figures(reading: Reading) -> dict[str, Any]:
+    return {each.label: each.value for each in reading.look}
+
+
+def rows_of(reading: Reading) -> list[dict[str, str]]:
+    (text,) = [piece.text for piece in reading.pieces if piece.what == "rows"]
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def skips(reading: Reading) -> dict[str, int]:
+    return {why: count for why, (count, _) in reading.skipped.reasons.items()}
+
+
+def test_single_requests_of_aiperf_are_one_point(tmp_path: Path) -> None:
+    def request(begin_s: float, end_s: float, ttft_ms: float) -> str:
+        values = {"time_to_first_token": (ttft_ms, "ms"), "input_sequence_length": (500, "tokens"),
+                  "output_sequence_length": (100, "tokens")}  # fmt: skip
+        return json.dumps({"metadata": {"request_start_ns": begin_s * 1e9, "request_end_ns": end_s * 1e9},
+                           "metrics": {name: {"value": v, "unit": u} for name, (v, u) in values.items()}})  # fmt: skip
+
+    failed = '{"metadata": {}, "metrics": {}, "error": "x"}'
+    lines = [request(0, 10, 100), request(0, 10, 300), request(9, 8, 1), failed]
+    reading = reading_of(tmp_path, "\n".join(lines) + "\n")
+    assert (reading.taken, skips(reading)) == (2, {"no begin and end": 1, "failed, or no metrics": 1})
+    (row,) = rows_of(reading)
+    assert (float(row["ttft_ms"]), row["ttft_stat"], float(row["concurrency"])) == (200, "median", 2)
+    assert float(row["output_tokens_per_s_total"]) == 2 * 100 / 10
+
+
+def test_samples_of_devices_are_shown_and_make_nothing(tmp_path: Path) -> None:
+    lines = [json.dumps({"gpu_uuid": f"G{n}", "gpu_model_name": "H100", "telemetry_data": {"gpu_power_usage": 100 * n}})
+             for n in (1, 3)]  # fmt: skip
+    reading = reading_of(tmp_path, "\n".join([*lines, '{"gpu_uuid": "G1", "telemetry_data": 0}']) + "\n")
+    assert (figures(reading)["devices"], figures(reading)["gpu_power_usage, mean"], reading.pieces) == (2, 200, [])
+    assert skips(reading) == {"no telemetry_data": 1}
+
+
+def test_single_requests_of_llmperf_are_one_point(tmp_path: Path) -> None:
+    def request(ttft: float, **more: object) -> dict[str, object]:
+        return {"ttft_s": ttft, "end_to_end_latency_s": 2.0, "inter_token_latency_s": 0.02, "number_input_tokens": 400,
+                "number_output_tokens": 80, **more}  # fmt: skip
+
+    reading = reading_of(tmp_path, json.dumps([request(0.1), request(0.3), request(9, error_code=500), 7]))
+    assert skips(reading) == {"failed, or no record": 2}
+    (row,) = rows_of(reading)
+    assert (float(row["ttft_ms"]), float(row["tpot_ms"]), float(row["input_tokens"])) == (200, 20, 400)
+
+
+def test_throughput_and_latency_modes_of_vllm(tmp_path: Path) -> None:
+    offline = {"elapsed_time": 10.0, "num_requests": 100, "total_num_tokens": 60_000, "requests_per_second": 10.0,
+               "tokens_per_second": 6000.0}  # fmt: skip
+    (row,) = rows_of(reading_of(tmp_path, json.dumps(offline)))
+    assert (row["scenario"], float(row["requests_per_s"]), float(row["total_tokens_per_s"])) == ("offline", 10, 6000)
+    latency = {"avg_latency": 2.5, "latencies": [2.0, 3.0], "percentiles": {"50": 2.4, "99": 3.0}}
+    found = figures(reading_of(tmp_path, json.dumps(latency)))
+    assert found == {"all at once: E2E mean": 2500, "all at once: E2E median": 2400, "all at once: E2E p99": 3000}
+
+
+def test_a_printed_llama_bench(tmp_path: Path) -> None:
+    text = """  Device 0: NVIDIA L4, compute capability 8.9
+| model         | size    | params | backend | ngl | test          | t/s            |
+| ------------- | ------: | -----: | ------- | --: | ------------: | -------------: |
+| llama 8B Q4_0 | 4.3 GiB | 8.0 B  | CUDA    |  99 |         pp512 | 3000.00 ± 2.00 |
+| llama 8B Q4_0 | 4.3 GiB | 8.0 B  | CUDA    |  99 | tg128 @ d4096 |   50.00 ± 0.10 |
+"""
+    assert figures(reading_of(tmp_path, text))["pp512"] == 3000
+    assert figures(reading_of(tmp_path, text))["tg128 @ d4096"] == 50
+
+
+USAGE = ["day", "api_requests", "prompt_tokens", "completion_tokens", "spend"]
+
+
+def test_usage_as_a_table(tmp_path: Path) -> None:
+    rows = [("2026-05-01", 100, 50_000, 10_000, 1.5), ("2026-05-02", 300, 150_000, 30_000, 4.5),
+            ("2026-05-02", 1, -5, 1, 0), ("2026-05-03", 1, "", "", "")]  # fmt: skip
+    text = table(USAGE, rows) + "2026-05-04,1\n"
+    reading = reading_of(tmp_path, text)
+    found = figures(reading)
+    assert (reading.kind, reading.taken) == ("usage", 2)
+    assert skips(reading) == {"negative tokens or cost": 1, "neither tokens nor cost": 1,
+                              "more or fewer cells than columns": 1}  # fmt: skip
+    assert (found["cost"], found["requests"], found["time that is covered"]) == (6.0, 400, 86_400)
+    (piece,) = reading.pieces
+    fleet = piece.fragment["serving"][0]
+    assert (fleet["input_tokens"], fleet["output_tokens"]) == (500, 100)
+    assert fleet["qpm"] == pytest.approx(400 / 86_400 * 60, rel=1e-5)
+
+
+def test_usage_by_line(tmp_path: Path) -> None:
+    lines = [{"timestamp": 1_780_000_000 + 3600 * n, "input_tokens": 600, "output_tokens": 60, "num_requests": 6}
+             for n in range(3)]  # fmt: skip
+    text = "\n".join(map(json.dumps, lines)) + '\n{"timestamp": 17800'
+    reading = read(_written(tmp_path, text), ASKED, "usage")
+    assert (reading.taken, figures(reading)["requests"]) == (3, 18)
+    assert skips(reading) == {"the last line, half written": 1}
+
+
+def test_usage_of_one_time_gives_no_rate(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, table(USAGE, [("2026-05-01", 100, 50_000, 10_000, 1.5)]))
+    assert not reading.pieces
+    assert any("no rate follows" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_lengths_without_times(form: str, tmp_path: Path) -> None:
+    rows = [(f"r{n}", 100 * n, 10 * n) for n in range(1, 21)] + [("bad", -1, 5)]
+    text = table(["request_id", "input_tokens", "output_tokens"], rows)
+    if form == "jsonl":
+        records = [dict(zip(("request_id", "input_tokens", "output_tokens"), row)) for row in rows]
+        text = "\n".join(map(json.dumps, records)) + "\n"
+    reading = reading_of(tmp_path, text)
+    assert (reading.kind, reading.taken, skips(reading)) == (
+        "request-lengths", 20, {"no prompt, or negative tokens": 1})  # fmt: skip
+    assert figures(reading)["prompt, mean"] == 1050
+    assert reading.pieces[0].fragment["serving"][0]["output_tokens"] == {"mean": 105, "p95": pytest.approx(190, abs=2)}
+
+
+def _written(folder: Path, text: str) -> Source:
+    path = folder / "file"
+    path.write_text(text)
+    return Source(path)
+
+
+# writing
+
+
+def test_a_reading_that_makes_nothing_says_so(tmp_path: Path) -> None:
+    empty = Reading(kind="k", title="t", source="s", notes=["it is only shown"])
+    with pytest.raises(UsageError, match="nothing follows from it") as caught:
+        write_piece(empty, str(tmp_path / "a"))
+    assert caught.value.problems[0].hint == "it is only shown"
+    with pytest.raises(UsageError, match="gives nothing that stands in a scenario"):
+        write_into(empty, str(tmp_path / "a.yaml"), Asked())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_fragment_alone_is_a_scenario_of_its_own(tmp_path: Path) -> None:
+    reading = Reading(kind="k", title="t", source="s")
+    fleet = {"name": "a", "model": "m", "qpm": 1}
+    reading.pieces.append(Piece(what="scenario", name="x", fragment={"serving": [fleet]}))
+    text = write_piece(reading, "-")
+    assert "schema: plan/v1" in text
+    assert "allow:" in text
+    with pytest.raises(UsageError, match="is no name of a scenario"):
+        write_into(reading, str(tmp_path / "a.csv"), Asked())
+
+
+def test_what_was_read_is_never_replaced_by_what_follows(tmp_path: Path) -> None:
+    (tmp_path / "a.trace.csv").write_text("x")
+    reading = Reading(kind="k", title="t", source=str(tmp_path / "a.trace.csv"))
+    reading.pieces += [Piece(what="trace", name="a.trace.csv", text="y"),
+                       Piece(what="scenario", name="x", fragment={"serving": [{"name": "a", "qpm": 1}]})]  # fmt: skip
+    with pytest.raises(OutputError, match="would be replaced"):
+        write_into(reading, str(tmp_path / "mine.yaml"), Asked())
+    assert (tmp_path / "a.trace.csv").read_text() == "x"
+
+
+# sources
+
+
+def test_a_line_that_does_not_end_is_cut_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "long"
+    path.write_bytes(b"a" * (LONGEST_LINE + 3_000_000) + b"\nnext\n")
+    source = Source(path)
+    lines = list(source.lines())
+    assert (len(lines[0]), lines[1:], source.cut_lines) == (LONGEST_LINE, ["next"], 1)
+
+
+def test_text_of_other_encodings(tmp_path: Path) -> None:
+    path = tmp_path / "wide"
+    path.write_bytes("request_id,input_tokens,output_tokens\na,5,6\nb,7,8\n".encode("utf-16"))
+    assert Source(path).head_text.startswith("request_id")
+    path.write_bytes(b"\xef\xbb\xbfone\r\ntwo")
+    assert list(Source(path).lines()) == ["one", "two"]
+
+
+def test_a_folder_of_nothing_and_too_many_bytes_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="holds no file"):
+        Source(tmp_path / "empty")
+    (tmp_path / "a").write_text("12345")
+    with pytest.raises(InputError, match="more than 3 bytes"):
+        Source(tmp_path / "a").text(3)

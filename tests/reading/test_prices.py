@@ -1,0 +1,164 @@
+"""Price lists as offers that a catalog takes (tests/cli solves with them); other lists show what they hold."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.catalog.load import load_catalog
+from planner.catalog.own_prices import with_price_file
+from planner.errors import InputError
+from planner.reading.kinds import Asked
+from planner.reading.reading import Reading
+from planner.reading.registry import read
+from planner.reading.source import Source
+from planner.reading.writing import write_piece
+from tests.reading.market_writers import (
+    asset_prices,
+    azure,
+    device_prices,
+    gpuhunt,
+    model_prices,
+    pairs,
+    part_prices,
+    shop_prices,
+    sky_accelerators,
+    sky_nodes,
+    sky_prices,
+    sky_quantities,
+    skypilot,
+)
+
+DAY = "2027-02-03"  # of no price that ships
+
+
+def reading_of(folder: Path, content: str, name: str = "file", asked: Asked | None = None) -> Reading:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content)
+    return read(Source(path), asked or Asked(today=DAY))
+
+
+def figures(reading: Reading) -> dict[str, Any]:
+    return {each.label: each.value for each in reading.look}
+
+
+def skips(reading: Reading) -> dict[str, int]:
+    return {why: count for why, (count, _) in reading.skipped.reasons.items()}
+
+
+def prices_of(reading: Reading, folder: Path) -> dict[str, int]:
+    """Micro-dollars an hour by offer, as the solver has them under the file that is written."""
+    write_piece(reading, str(folder / "prices.csv"))
+    catalog = with_price_file(load_catalog(), folder / "prices.csv")
+    return {offer.id: offer.price_microusd_per_hour for offer in catalog.offers if offer.provenance.as_of == DAY}
+
+
+def test_a_list_is_of_the_provider_whose_machines_it_names(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, skypilot())
+    assert (reading.taken, skips(reading)) == (2, {"no shape of this machine": 1, "no accelerator": 1})
+    assert reading.understood["provider"] == "lambda"
+    found = figures(reading)
+    assert (found["a10 on demand, cheapest"], found["h100-sxm-80gb on demand, cheapest"]) == (0.5, 2.0)
+    assert prices_of(reading, tmp_path) == {
+        "lambda:us-east-1:gpu_1x_a10:on_demand": 500_000, "lambda:us-east-1:gpu_8x_h100_sxm5:on_demand": 16_000_000,
+    }  # fmt: skip
+
+
+def test_the_folder_tells_whose_a_list_is_where_its_machines_do_not(tmp_path: Path) -> None:
+    row = ("new_machine", "A10", 1.0, 1.0, 1.0, 0.5, "us-east-1", "", "")
+    with pytest.raises(InputError, match="no price of") as caught:
+        reading_of(tmp_path, skypilot(row), "lambda/vms.csv")
+    assert "no shape of this machine" in caught.value.problems[0].hint
+
+
+def test_a_list_of_nobody_shows_what_devices_cost(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, gpuhunt())
+    assert (reading.taken, skips(reading), reading.pieces) == (2, {"no accelerator": 1}, [])
+    assert (figures(reading)["l4 on demand, cheapest"], figures(reading)["l4 spot, cheapest"]) == (2.5, 1.0)
+    assert any("plan catalog refresh FILE --provider NAME" in note for note in reading.notes)
+
+
+def test_terms_that_nobody_said_are_asked_not_guessed(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, pairs())
+    assert reading.taken == 2
+    assert skips(reading) == {"no shape of this machine": 1, "no price: not offered": 1}
+    assert figures(reading)["h100-sxm-80gb terms not said, cheapest"] == 5.0
+    assert not reading.pieces
+    assert any("--price-model" in note for note in reading.notes)
+
+
+def test_another_currency_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    assert figures(reading_of(tmp_path, azure()))["h100-sxm-80gb on demand, cheapest"] == 9.5 / 8
+    with pytest.raises(InputError, match="its prices are in EUR") as caught:
+        reading_of(tmp_path, azure("EUR"))
+    assert "--rate EUR=1.08" in caught.value.problems[0].hint
+
+
+def test_devices_by_cloud_become_an_overlay_of_what_is_sold(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, device_prices())
+    assert (reading.taken, skips(reading)) == (2, {"no price of an hour": 1})
+    assert figures(reading)["H100 (h100-sxm-80gb), aws"] == 0.25
+    assert figures(reading)["New (not in the catalog), any cloud"] == 1.0
+    write_piece(reading, str(tmp_path / "own" / "catalog.yaml"))
+    catalog = load_catalog(tmp_path / "own")
+    changed = [offer for offer in catalog.offers if offer.provenance.source == "file file"]
+    assert changed
+    for offer in changed:
+        assert offer.price_microusd_per_hour == 250_000 * catalog.shapes[offer.shape].devices
+        assert (offer.provider, offer.price_model, offer.provenance.as_of) == ("aws", "on_demand", DAY)
+
+
+def test_names_of_a_shop_say_device_and_terms(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, shop_prices())
+    assert (reading.taken, skips(reading)) == (4, {"no device: a fee": 1, "no price: not offered": 1})
+    assert reading.pieces[0].text.splitlines()[1:] == [
+        "a100-sxm-40gb,on demand,3.0,3.0,1", "a100-sxm-80gb,on demand,5.0,5.0,1", "l4,for 1 year,0.4,0.4,1",
+        "l4,spot,0.2,0.2,1",
+    ]  # fmt: skip
+
+
+def test_tokens_cost_by_the_million(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, model_prices())
+    assert (reading.taken, sum(skips(reading).values())) == (2, 3)
+    assert "a negative price, or one above a dollar a token" in skips(reading)
+    rows = [line.split(",") for line in reading.pieces[0].text.splitlines()[1:]]
+    assert [(row[0], Decimal(row[3]), Decimal(row[4])) for row in rows] == [
+        ("large", Decimal("2.5"), Decimal(10)), ("small", Decimal("0.15"), Decimal("0.6")),
+    ]  # fmt: skip
+
+
+def test_prices_of_ones_own(tmp_path: Path) -> None:
+    assets = reading_of(tmp_path, asset_prices())
+    assert (assets.taken, skips(assets), figures(assets)["gpu a100"]) == (2, {"no price": 1}, 1.25)
+    parts = reading_of(tmp_path, part_prices())
+    assert parts.taken == 4
+    assert (figures(parts)["device"], figures(parts)["core"]) == (0.95, 0.03)
+    assert skips(parts) == {"not a price that is known": 2, "no price, or a negative one": 1}
+
+
+def test_what_sky_prints_of_quantities_prices_and_nodes(tmp_path: Path) -> None:
+    quantities = reading_of(tmp_path, sky_quantities())
+    assert (quantities.taken, figures(quantities)["H100 (h100-sxm-80gb)"]) == (3, "1, 2, 4, 8")
+    assert "not in the catalog: NoSuchGPU" in quantities.notes
+
+    prices = reading_of(tmp_path, sky_prices())
+    assert (prices.taken, skips(prices)) == (4, {"no price of a count of accelerators": 1})
+    assert figures(prices)["h100-sxm-80gb on demand, dearest"] == 5.0  # 20 of 8 is shown, though nobody sells it
+    assert prices_of(prices, tmp_path) == {
+        "lambda:us-east-1:gpu_8x_h100_sxm5:on_demand": 16_000_000, "aws:us-east-1:p5.48xlarge:on_demand": 40_000_000,
+        "aws:us-east-1:p5.48xlarge:spot": 12_500_000,
+    }  # fmt: skip
+
+    nodes = reading_of(tmp_path, sky_nodes())
+    assert (nodes.taken, skips(nodes)) == (3, {"no count of accelerators": 1})
+    (piece,) = nodes.pieces
+    assert piece.fragment["hardware"]["owned"] == [{"shape": "onprem/l4-x4", "count": 2, "price": "$0/h"}]
+
+
+def test_who_offers_what(tmp_path: Path) -> None:
+    found = figures(reading_of(tmp_path, sky_accelerators()))
+    assert found == {"H100 (h100-sxm-80gb)": 2, "NoSuchGPU (not in the catalog)": 1}
