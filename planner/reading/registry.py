@@ -20,6 +20,7 @@ MODULES = (
     "planner.reading.weights",
     "planner.reading.models",
     "planner.reading.training_configs",
+    "planner.reading.deployments",
 )  # fmt: skip
 _NEAREST = 3
 

@@ -265,8 +265,7 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
         return False
     if len(table) != block.count(b"\n"):  # blank lines
         return False
-    low, high = min(given.min(), made.min()), max(given.max(), made.max())
-    if not (low >= 1 and high <= 1e9) or (given % 1).any() or (made % 1).any():
+    if not all(((each >= 1) & (each <= 1e9)).all() and not (each % 1).any() for each in (given, made)):
         return False
     times = _times(table[roles["time"]], log, zone)
     if times is None:

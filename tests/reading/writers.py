@@ -10,6 +10,8 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from tests.reading import deployment_writers
+
 Request = tuple[float, int, int]  # seconds from the start, prompt, answer
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 START = datetime(2025, 3, 3, 9, 0, 0, tzinfo=UTC)
@@ -446,4 +448,10 @@ SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "axolotl.yaml": ("train-config", axolotl),
     "accelerate.yaml": ("train-config", accelerate),
     "maxtext.sh": ("train-config", maxtext_script),
+    "production_stack.yaml": ("deployment", deployment_writers.production_stack),
+    "llm_d.yaml": ("deployment", deployment_writers.llm_d),
+    "kserve.yaml": ("deployment", deployment_writers.kserve),
+    "dynamo.yaml": ("deployment", deployment_writers.dynamo),
+    "compose.yaml": ("deployment", deployment_writers.compose),
+    "kueue.yaml": ("queues", deployment_writers.kueue),
 }
