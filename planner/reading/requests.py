@@ -159,11 +159,11 @@ def _take(
         when = _time(gets["time"](record), log, zone)
     except (ValueError, OverflowError, OSError):
         return "its time is not readable"
+    if "id" in gets:
+        log.ids.append(hash(str(gets["id"](record))))
     log.add(when, given, made, number)
     if "blocks" in gets:
         log.add_blocks(gets["blocks"](record), given)
-    if "id" in gets:
-        log.ids.append(hash(str(gets["id"](record))))
     return ""
 
 
@@ -270,9 +270,9 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
     times = _times(table[roles["time"]], log, zone)
     if times is None:
         return False
-    log.add_many(times, given, made, number)
     if "id" in roles:
         log.ids.extend(pd.util.hash_array(table[roles["id"]].to_numpy()).view("int64").tolist())
+    log.add_many(times, given, made, number)
     return True
 
 

@@ -96,8 +96,10 @@ def test_devices_come_of_labels_machines_or_the_command_line(tmp_path: Path) -> 
 
 def test_into_a_scenario_every_fleet_goes_and_its_hardware_stays(tmp_path: Path) -> None:
     scenario = tmp_path / "mine.yaml"
-    scenario.write_text("schema: plan/v1\nname: mine\nserving:\n  - name: old\n    model: llama-3.1-8b\n"
-                        "    qpm: 30\n    input_tokens: 9\n    output_tokens: 9\nhardware:\n  allow: [a100-*]\n")  # fmt: skip
+    scenario.write_text(
+        "schema: plan/v1\nname: mine\nserving:\n  - name: old\n    model: llama-3.1-8b\n    qpm: 30\n"
+        "    input_tokens: 9\n    output_tokens: 9\nhardware:\n  allow: [a100-*]\n"
+    )
     write_into(read_of(tmp_path, writers.production_stack(), accelerator="h100"), str(scenario), Asked())
     wanted = still_wanted(str(scenario))
     assert len(wanted) == 6  # rate and lengths of two fleets
