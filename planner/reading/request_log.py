@@ -93,8 +93,7 @@ class RequestLog:
                 return
             times, given, made = self._columns()
             middle = _middle(times)
-            far_s = _YEAR_S / (self._given_unit() or epoch_unit_s(middle) or 1.0)
-            self._long = LongLog(middle=middle, far=far_s)
+            self._long = LongLog(middle=middle, far=_YEAR_S / self._unit_of(middle)[0])
         ids = np.array(self.ids[: times.size], dtype=np.int64)
         del self.ids[: times.size]
         self._long.add(times, given, made, ids)
@@ -211,7 +210,7 @@ class RequestLog:
                 keep[first] = True
                 self._skip(~keep, "the same request again, by its id", reading)
         middle = _middle(times)
-        far_s = _YEAR_S / (self._given_unit() or epoch_unit_s(middle) or 1.0)
+        far_s = _YEAR_S / self._unit_of(middle)[0]
         if max(float(times.max()) - middle, middle - float(times.min())) > far_s:
             far = (np.abs(times - middle) > far_s) & keep
             if far.any():
@@ -225,22 +224,24 @@ class RequestLog:
     def _skip(self, which: NDArray[np.bool_], reason: str, reading: Reading) -> None:
         reading.skipped.add(reason, self._line(int(np.argmax(which))), int(which.sum()))
 
-    def _given_unit(self) -> float | None:
-        """The unit of times that is said: written out, on the command line, by the column's name."""
+    def _unit_of(self, middle: float) -> tuple[float, str]:
+        """The unit of times by the middle one, and how it is known.  [s]"""
         if self.written:
-            return 1.0
-        return _UNITS_S.get(self.asked.time_unit) or self.roles.time_unit_s
+            return 1.0, "written out"
+        said = _UNITS_S.get(self.asked.time_unit) or self.roles.time_unit_s
+        if said:
+            return said, "as its name or --time-unit says"
+        by_size = epoch_unit_s(middle)
+        if by_size:
+            return by_size, "since 1970, by its size"
+        if self.tool == "Mooncake":
+            return 1e-3, "milliseconds from the start, as Mooncake writes them"
+        return 1.0, "taken as seconds from the start; --time-unit ms says otherwise"
 
     def _unit(self, middle: float, reading: Reading) -> tuple[float, bool]:
-        """Seconds in the unit of the times by the middle one, and whether they are of the calendar."""
+        """Seconds in the unit of the times, and whether they are of the calendar."""
         column = self.roles.of.get("time", "time")
-        unit, why = self._given_unit(), "written out" if self.written else "as its name or --time-unit says"
-        if unit is None:
-            unit, why = epoch_unit_s(middle), "since 1970, by its size"
-        if unit is None and self.tool == "Mooncake":
-            unit, why = 1e-3, "milliseconds from the start, as Mooncake writes them"
-        if unit is None:
-            unit, why = 1.0, "taken as seconds from the start; --time-unit ms says otherwise"
+        unit, why = self._unit_of(middle)
         reading.understood["time"] = f"{column}, {SYMBOLS[unit]}: {why}"
         reading.understood["prompt"] = f"{self.roles.of['input']}, tokens"
         reading.understood["answer"] = f"{self.roles.of['output']}, tokens"

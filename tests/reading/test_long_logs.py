@@ -136,6 +136,13 @@ def test_memory_does_not_grow_with_the_log(monkeypatch: pytest.MonkeyPatch) -> N
     assert peak_bytes(160) - peak_bytes(20) < 0.05 * more_bytes
 
 
+def test_milliseconds_of_a_day_are_no_years(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(mooncake([(at * 400, given, made) for at, given, made in requests()]))
+    reading = read(Source(tmp_path / "log"))
+    assert reading.taken == 400
+    assert {each.label: each.value for each in reading.look}["time"] > 86_400
+
+
 def test_prefixes_are_counted_by_parts_of_prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [json.dumps({"timestamp": n, "input_length": 1000, "output_length": 1, "hash_ids": [7, n + 100]})
              for n in range(66_000)]  # fmt: skip
