@@ -6,6 +6,7 @@ import re
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
@@ -333,21 +334,51 @@ class PrefixBlocks:
             self._flush()
         self.stopped = len(self._names) > _MOST_NAMES
 
+    def add_many(self, prompts: list[Any], given: list[float]) -> None:
+        """Blocks of many prompts at once, where their ids are small numbers; else one prompt after the other."""
+        there = [(ids, tokens) for ids, tokens in zip(prompts, given) if isinstance(ids, list) and ids]
+        flat = list(chain.from_iterable(ids for ids, _ in there))
+        if not flat or self.stopped or set(map(type, flat)) != {int} or not 0 <= min(flat) <= max(flat) < _LARGEST_ID:
+            for ids, tokens in there:
+                self.add(ids, tokens)
+            return
+        blocks = np.array(flat, dtype=np.int64)
+        counts = np.array([len(ids) for ids, _ in there], dtype=np.int64)
+        self._grow(int(blocks.max()))
+        marks = np.frombuffer(self._map, dtype=np.uint8)
+        bits = np.left_shift(1, blocks & 7).astype(np.uint8)
+        seen = (marks[blocks >> 3] & bits) != 0
+        once, first = np.unique(blocks, return_index=True)
+        again = np.ones(blocks.size, dtype=bool)
+        again[first] = False
+        np.bitwise_or.at(marks, once >> 3, bits[first])
+        starts = np.cumsum(counts) - counts
+        fresh = np.append(np.flatnonzero(~(seen | again)), blocks.size)
+        leading = np.minimum(fresh[np.searchsorted(fresh, starts)] - starts, counts)
+        self._count(leading, counts, np.array([tokens for _, tokens in there]))
+
     def _flush(self) -> None:
-        """Hold prompts against each size of a block: a power of two, each prompt with a last block that may be part."""
         leading, blocks, given = (np.array(column) for column in self._prompts)
         for column in self._prompts:
             del column[:]
+        self._count(leading, blocks, given)
+
+    def _count(self, leading: NDArray[Any], blocks: NDArray[Any], given: Array) -> None:
+        """Hold prompts against each size of a block: a power of two, each prompt with a last block that may be part."""
         for n, size in enumerate(_SIZES):
             self._fit[n] += float((np.ceil(given / size) == blocks).sum())
             self._saved[n] += float(np.minimum(leading * size, given).sum())
         self._tokens += float(given.sum())
 
+    def _grow(self, most: int) -> None:
+        lacks = (most >> 3) + 1 - len(self._map)
+        if lacks > 0:
+            self._map.extend(bytes(max(lacks, len(self._map))))
+
     def _seen(self, each: int | str) -> bool:
         if isinstance(each, int) and 0 <= each < _LARGEST_ID:
             at, bit = each >> 3, 1 << (each & 7)
-            if at >= len(self._map):
-                self._map.extend(bytes(max(at + 1 - len(self._map), len(self._map))))
+            self._grow(each)
             known = bool(self._map[at] & bit)
             self._map[at] |= bit
             return known

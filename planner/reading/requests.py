@@ -115,16 +115,19 @@ def read_lines(source: Source, asked: Asked) -> Reading:
     log: RequestLog | None = None
     roles = Roles(of={})
     gets: dict[str, Callable[[Any], Any]] = {}
-    for number, record in lines:
-        if log is None:
-            names = list(dict.fromkeys(name for each in [*records_of(source)[:20], record] for name in flat(each)))
+    for number, records, numbers in lines.batches():
+        if log is None and records:
+            names = list(dict.fromkeys(name for each in [*records_of(source)[:20], records[0]] for name in flat(each)))
             roles = roles_of(names, asked.columns)
             _demand_roles(source, roles, names, asked)
             log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
             gets = {role: _getter(column) for role, column in roles.of.items()}
-        reason = _take(log, record, gets, zone, number)
-        if reason:
-            lines.skipped.add(reason, number)
+        if log is None or (not numbers and _fast_records(log, records, number, zone)):
+            continue
+        for line, record in zip(numbers or range(number, number + len(records)), records):
+            reason = _take(log, record, gets, zone, line)
+            if reason:
+                lines.skipped.add(reason, line)
     if log is None:
         raise refused(source, "empty-file", f"{source.name} holds no record", "name a file that holds requests")
     return log.reading("requests-json", "a log of requests, JSON", lines.skipped, source.cut_lines)
@@ -265,7 +268,7 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
         return False
     if len(table) != block.count(b"\n"):  # blank lines
         return False
-    if not all(((each >= 1) & (each <= 1e9)).all() and not (each % 1).any() for each in (given, made)):
+    if not _sound(given, made):
         return False
     times = _times(table[roles["time"]], log, zone)
     if times is None:
@@ -274,6 +277,44 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
         log.ids.extend(pd.util.hash_array(table[roles["id"]].to_numpy()).view("int64").tolist())
     log.add_many(times, given, made, number)
     return True
+
+
+def _fast_records(log: RequestLog, records: list[dict[str, Any]], number: int, zone: tzinfo) -> bool:
+    """Records of lines in columns when all of them are sound; else False, and nothing is taken."""
+    from planner.reading.frames import pandas
+
+    roles = log.roles.of
+    if "status" in roles or any("." in column for column in roles.values()):
+        return False
+    try:
+        columns = {role: [record[column] for record in records] for role, column in roles.items()}
+    except KeyError:
+        return False
+    kinds = {role: set(map(type, column)) for role, column in columns.items()}
+    if not all(kinds[role] <= {int, float} for role in ("input", "output")):
+        return False
+    dates = kinds["time"] == {str} and all(time[4:5] == "-" for time in columns["time"])
+    if not (dates or kinds["time"] <= {int, float}):
+        return False
+    try:
+        frame = pandas().DataFrame({role: columns[role] for role in _NEEDED})
+        given, made = (frame[role].to_numpy("float64") for role in ("input", "output"))
+        times = _times(frame["time"], log, zone) if _sound(given, made) else None
+    except (ValueError, TypeError, OverflowError):
+        return False
+    if times is None:
+        return False
+    if "id" in roles:
+        log.ids.extend(hash(str(each)) for each in columns["id"])
+    log.add_many(times, given, made, number)
+    if "blocks" in roles:
+        log.blocks.add_many(columns["blocks"], given.tolist())
+    return True
+
+
+def _sound(given: Any, made: Any) -> bool:
+    """Whether all lengths are whole numbers that a request may have."""
+    return all(((each >= 1) & (each <= 1e9)).all() and not (each % 1).any() for each in (given, made))
 
 
 def _times(column: Any, log: RequestLog, zone: tzinfo) -> np.ndarray[Any, Any] | None:
