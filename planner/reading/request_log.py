@@ -334,16 +334,18 @@ class PrefixBlocks:
             self._flush()
         self.stopped = len(self._names) > _MOST_NAMES
 
-    def add_many(self, prompts: list[Any], given: list[float]) -> None:
+    def add_many(self, prompts: list[Any], given: Array) -> None:
         """Blocks of many prompts at once, where their ids are small numbers; else one prompt after the other."""
-        there = [(ids, tokens) for ids, tokens in zip(prompts, given) if isinstance(ids, list) and ids]
-        flat = list(chain.from_iterable(ids for ids, _ in there))
+        if set(map(type, prompts)) != {list} or not all(prompts):
+            there = [(ids, tokens) for ids, tokens in zip(prompts, given) if isinstance(ids, list) and ids]
+            prompts, given = [ids for ids, _ in there], np.array([tokens for _, tokens in there])
+        flat = list(chain.from_iterable(prompts))
         if not flat or self.stopped or set(map(type, flat)) != {int} or not 0 <= min(flat) <= max(flat) < _LARGEST_ID:
-            for ids, tokens in there:
+            for ids, tokens in zip(prompts, given.tolist()):
                 self.add(ids, tokens)
             return
         blocks = np.array(flat, dtype=np.int64)
-        counts = np.array([len(ids) for ids, _ in there], dtype=np.int64)
+        counts = np.array(list(map(len, prompts)), dtype=np.int64)
         self._grow(int(blocks.max()))
         marks = np.frombuffer(self._map, dtype=np.uint8)
         bits = np.left_shift(1, blocks & 7).astype(np.uint8)
@@ -355,7 +357,7 @@ class PrefixBlocks:
         starts = np.cumsum(counts) - counts
         fresh = np.append(np.flatnonzero(~(seen | again)), blocks.size)
         leading = np.minimum(fresh[np.searchsorted(fresh, starts)] - starts, counts)
-        self._count(leading, counts, np.array([tokens for _, tokens in there]))
+        self._count(leading, counts, given)
 
     def _flush(self) -> None:
         leading, blocks, given = (np.array(column) for column in self._prompts)

@@ -8,7 +8,9 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from planner.reading.columns import Roles, roles_of
 from planner.reading.jsonlines import JsonLines, flat, records_of
@@ -17,9 +19,6 @@ from planner.reading.reading import Reading
 from planner.reading.request_log import RequestLog
 from planner.reading.source import Source, refused
 from planner.reading.times import has_zone, iso_seconds, zone_of
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _NEEDED = ("time", "input", "output")
 _SAID = {"time": "a time of each request", "input": "tokens of its prompt", "output": "tokens of its answer"}
@@ -297,9 +296,9 @@ def _fast_records(log: RequestLog, records: list[dict[str, Any]], number: int, z
     if not (dates or kinds["time"] <= {int, float}):
         return False
     try:
-        frame = pandas().DataFrame({role: columns[role] for role in _NEEDED})
-        given, made = (frame[role].to_numpy("float64") for role in ("input", "output"))
-        times = _times(frame["time"], log, zone) if _sound(given, made) else None
+        given, made = (np.array(columns[role], dtype=np.float64) for role in ("input", "output"))
+        column = pandas().Series(columns["time"]) if dates else np.array(columns["time"], dtype=np.float64)
+        times = _times(column, log, zone) if _sound(given, made) else None
     except (ValueError, TypeError, OverflowError):
         return False
     if times is None:
@@ -308,7 +307,7 @@ def _fast_records(log: RequestLog, records: list[dict[str, Any]], number: int, z
         log.ids.extend(hash(str(each)) for each in columns["id"])
     log.add_many(times, given, made, number)
     if "blocks" in roles:
-        log.blocks.add_many(columns["blocks"], given.tolist())
+        log.blocks.add_many(columns["blocks"], given)
     return True
 
 
@@ -322,8 +321,8 @@ def _times(column: Any, log: RequestLog, zone: tzinfo) -> np.ndarray[Any, Any] |
 
     pd = pandas()
     if pd.api.types.is_numeric_dtype(column):
-        times = column.to_numpy("float64")
-        return times if bool(pd.notna(times).all()) and abs(times).max() < 1e300 else None
+        times = np.asarray(column, dtype=np.float64)
+        return times if bool(np.isfinite(times).all()) and abs(times).max() < 1e300 else None
     zoned = {has_zone(str(column.iloc[0])), has_zone(str(column.iloc[-1]))}
     if len(zoned) > 1 or (zoned == {False} and zone is not UTC):
         return None
