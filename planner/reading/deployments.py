@@ -95,7 +95,7 @@ def _read(source: Source, asked: Asked) -> Reading:
     tool = _match(source).tool
     reading = Reading(kind="deployment", title="deployment of serving engines", source=source.name, tool=tool,
                       of="groups of engines")  # fmt: skip
-    documents = [each for path in source.paths for each in _documents(Source(path), reading)]
+    documents = [each for part in source.parts for each in _documents(part, reading)]
     found = _Found(reading=reading, configs=_configs(documents), runtimes=_runtimes(documents))
     engines: list[Engine] = []
     for line, document in documents:
@@ -391,7 +391,7 @@ def _queues(source: Source, asked: Asked) -> Reading:
     reading = Reading(kind="queues", title="quotas of a Kubernetes cluster", source=source.name, tool="Kueue",
                       of="quotas")  # fmt: skip
     devices = 0
-    for line, document in (each for path in source.paths for each in _documents(Source(path), reading)):
+    for line, document in (each for part in source.parts for each in _documents(part, reading)):
         if document.get("kind") != "ClusterQueue":
             reading.skipped.add(f"{str(document.get('kind'))[:60]}: no queue", line)
             continue

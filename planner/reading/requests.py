@@ -251,9 +251,9 @@ def read_table(source: Source, asked: Asked) -> Reading:
 
 def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, number: int, zone: tzinfo) -> bool:
     """A block of rows through pandas when all of them are sound; else False, and nothing is taken."""
-    from planner.reading.frames import pandas
+    from planner.frames import pandas
 
-    pd, roles = pandas(), log.roles.of
+    pd, roles = pandas("plan read"), log.roles.of
     if "status" in roles or len(set(names)) < len(names):
         return False
     wanted = {roles[role]: role for role in ("time", "input", "output", "id") if role in roles}
@@ -280,7 +280,7 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
 
 def _fast_records(log: RequestLog, records: list[dict[str, Any]], number: int, zone: tzinfo) -> bool:
     """Records of lines in columns when all of them are sound; else False, and nothing is taken."""
-    from planner.reading.frames import pandas
+    from planner.frames import pandas
 
     roles = log.roles.of
     if "status" in roles or any("." in column for column in roles.values()):
@@ -297,7 +297,7 @@ def _fast_records(log: RequestLog, records: list[dict[str, Any]], number: int, z
         return False
     try:
         given, made = (np.array(columns[role], dtype=np.float64) for role in ("input", "output"))
-        column = pandas().Series(columns["time"]) if dates else np.array(columns["time"], dtype=np.float64)
+        column = pandas("plan read").Series(columns["time"]) if dates else np.array(columns["time"], dtype=np.float64)
         times = _times(column, log, zone) if _sound(given, made) else None
     except (ValueError, TypeError, OverflowError):
         return False
@@ -317,9 +317,9 @@ def _sound(given: Any, made: Any) -> bool:
 
 
 def _times(column: Any, log: RequestLog, zone: tzinfo) -> np.ndarray[Any, Any] | None:
-    from planner.reading.frames import pandas
+    from planner.frames import pandas
 
-    pd = pandas()
+    pd = pandas("plan read")
     if pd.api.types.is_numeric_dtype(column):
         times = np.asarray(column, dtype=np.float64)
         return times if bool(np.isfinite(times).all()) and abs(times).max() < 1e300 else None
