@@ -56,7 +56,7 @@ def read(
     asked = Asked(columns=_columns(column or []), time_zone=time_zone, time_unit=_unit(time_unit), model=model,
                   accelerator=accelerator, devices=devices, name=name)  # fmt: skip
     with frame.progress("reading"):
-        reading = read_source(Source(*paths), asked, kind or "")
+        reading = read_source(Source(*map(_found, paths)), asked, kind or "")
     wrote: list[str] = []
     if into is not None:
         wrote += write_into(reading, into, asked, force=force)
@@ -75,6 +75,17 @@ def read(
             frame.say(f"still wanted: {each}")
         if not wanted:
             frame.say(f"next: plan solve {into}")
+
+
+def _found(path: str) -> str:
+    """A path, or the log of requests that ships, by its name."""
+    from pathlib import Path
+
+    from planner.files import data_folder
+
+    if path in ("requests.csv", "scenarios/requests.csv") and not Path(path).exists():
+        return str(data_folder("scenarios") / "requests.csv")
+    return path
 
 
 def _columns(pairs: list[str]) -> dict[str, str]:
