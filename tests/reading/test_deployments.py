@@ -58,6 +58,28 @@ def test_what_stands_becomes_a_fleet(text: str, fleet: dict[str, Any], tmp_path:
     assert fleets(read_of(tmp_path, text))[0] == fleet
 
 
+def test_pools_are_told_by_who_makes_the_cache(tmp_path: Path) -> None:
+    text = "servingEngineSpec:\n  modelSpec:\n"
+    for name, role in (("in", "kv_producer"), ("out", "kv_consumer")):
+        text += f"    - {{name: {name}, modelURL: org/m-8B, replicaCount: 2, lmcacheConfig: {{kvRole: {role}}}}}\n"
+    (fleet,) = fleets(read_of(tmp_path, text))
+    assert (fleet["disaggregated"], fleet["min_replicas"]) == ("true", 4)
+
+
+def test_devices_of_all_nodes_of_a_replica_are_counted(tmp_path: Path) -> None:
+    shown = {each.label: each.value for each in read_of(tmp_path, writers.dynamo()).look}
+    assert (shown["replicas"], shown["devices"]) == (3, 24)
+
+
+def test_experts_spread_over_all_ranks_of_an_engine(tmp_path: Path) -> None:
+    text = (
+        "kind: Deployment\nmetadata: {name: moe}\nspec:\n  replicas: 2\n  template: {spec: {containers: [{image: vllm, "
+        'args: ["serve", "deepseek-ai/DeepSeek-V3", "-tp", "2", "-dp=4", "--enable-expert-parallel"]}]}}\n'
+    )
+    (fleet,) = fleets(read_of(tmp_path, text))
+    assert (fleet["layout"], fleet["min_replicas"]) == ({"tp": 2, "pp": 1, "dp": 4, "ep": 8}, 2)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
