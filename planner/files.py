@@ -72,9 +72,14 @@ def stream_of(path: StrPath) -> Iterator[BinaryIO]:
         raise _refuse("file-not-found", f"{name!r} is no file name", hint="check the path") from None
 
 
+def scratch() -> IO[bytes]:
+    """An empty file that nobody else sees and that goes with the process."""
+    return tempfile.TemporaryFile()
+
+
 def kept_of(stream: BinaryIO, *, limit_bytes: int) -> IO[bytes]:
     """What a pipe gives, in a file that nobody else sees and that goes with the process."""
-    kept = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process reads it
+    kept = scratch()
     copied = 0
     while block := stream.read(1_048_576):
         copied += len(block)

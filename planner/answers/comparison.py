@@ -41,11 +41,10 @@ class Comparison(Answer):
 
     def to_frame(self) -> Any:
         """One row a workload and comparison, as a pandas DataFrame."""
-        import pandas as pd
-
+        from planner.frames import pandas
         from planner.plan.compare.document import flat_rows
 
-        return pd.DataFrame(flat_rows(self.document))
+        return pandas("to_frame").DataFrame(flat_rows(self.document))
 
     def __str__(self) -> str:
         from planner.report.compare import render_comparison

@@ -30,11 +30,10 @@ class Frontier(Solved):
 
     def to_frame(self) -> Any:
         """One row a point, as a pandas DataFrame."""
-        import pandas as pd
-
+        from planner.frames import pandas
         from planner.plan.frontier.document import flat_rows
 
-        return pd.DataFrame(flat_rows(self.document))
+        return pandas("to_frame").DataFrame(flat_rows(self.document))
 
     def plot(self) -> Figure:
         """The frontier as a drawing: `plot().write("frontier.svg")` keeps it.

@@ -148,11 +148,11 @@ class Plan(Solved):
         ValueError
             There is no such kind.
         """
-        import pandas as pd
+        from planner.frames import pandas
 
         if kind not in COLUMNS:
             raise ValueError(f"kind is 'training', 'serving' or left out, not {kind!r}")
-        return pd.DataFrame(list(rows_of(self.document, kind)), columns=list(COLUMNS[kind]))
+        return pandas("to_frame").DataFrame(list(rows_of(self.document, kind)), columns=list(COLUMNS[kind]))
 
     def __str__(self) -> str:
         from planner.report.plan import render_plan

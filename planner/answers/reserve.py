@@ -29,9 +29,9 @@ class Reserve(Solved):
 
     def to_frame(self) -> Any:
         """One row a commitment, as a pandas DataFrame."""
-        import pandas as pd
+        from planner.frames import pandas
 
-        return pd.DataFrame(self.break_evens)
+        return pandas("to_frame").DataFrame(self.break_evens)
 
     def __str__(self) -> str:
         from planner.report.reserve import render_reserve

@@ -14,9 +14,11 @@ class Rows(list[dict[str, Any]]):
 
     def to_frame(self) -> Any:
         """One row a row, as a pandas DataFrame; what is nested is left out."""
-        import pandas as pd
+        from planner.frames import pandas
 
-        return pd.DataFrame([{key: value for key, value in row.items() if _flat(value)} for row in self])
+        return pandas("to_frame").DataFrame(
+            [{key: value for key, value in row.items() if _flat(value)} for row in self]
+        )
 
     def __repr__(self) -> str:
         return brief("Rows", f"{len(self)} rows of {some(self[0])}" if self else "none")

@@ -37,11 +37,10 @@ class Sweep(Solved):
 
     def to_frame(self) -> Any:
         """One row a question, as a pandas DataFrame."""
-        import pandas as pd
-
+        from planner.frames import pandas
         from planner.sweeps.document import flat_rows
 
-        return pd.DataFrame(flat_rows(self.document))
+        return pandas("to_frame").DataFrame(flat_rows(self.document))
 
     def __str__(self) -> str:
         from planner.report.sweep import render_sweep

@@ -330,9 +330,9 @@ class Catalog:
 
     def to_frame(self) -> Any:
         """One row an offer, as a pandas DataFrame: where, on what, at which price of the shape and of each device."""
-        import pandas as pd
+        from planner.frames import pandas
 
-        return pd.DataFrame([_flat(offer, self.shapes[offer.shape]) for offer in self.offers])
+        return pandas("to_frame").DataFrame([_flat(offer, self.shapes[offer.shape]) for offer in self.offers])
 
     def __repr__(self) -> str:
         counts = f"{len(self.devices):,} devices, {len(self.offers):,} offers"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from planner.cli import complete, options
 from planner.cli.frame import Form, Frame, command, usage
-
-if TYPE_CHECKING:
-    pass
 
 _ROLES = "time, input, output, id, model"
 
@@ -45,6 +42,7 @@ def read(
     ] = "",
     devices: Annotated[int, typer.Option("--devices", min=0, max=options.MOST_COUNT, help="Of them, in all.")] = 0,
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="Of the workload that is written.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace files beside the scenario of --into.")] = False,
     output: options.Output = Form.table,
 ) -> None:
     """Recognise a file, say what it shows, and write what it is good for into a scenario or a file of its own."""
@@ -53,16 +51,16 @@ def read(
     from planner.reading.reading import document_of
     from planner.reading.registry import read as read_source
     from planner.reading.source import Source
-    from planner.reading.writing import write_into, write_piece
+    from planner.reading.writing import still_wanted, write_into, write_piece
     from planner.report.reading import render_reading
 
     asked = Asked(columns=_columns(column or []), time_zone=time_zone, time_unit=_unit(time_unit), model=model,
                   accelerator=accelerator, devices=devices, name=name, today=clock.today().isoformat())  # fmt: skip
     with frame.progress("reading"):
-        reading = read_source(Source(*paths), asked, kind or "")
+        reading = read_source(Source(*map(_found, paths)), asked, kind or "")
     wrote: list[str] = []
     if into is not None:
-        wrote += write_into(reading, into, asked)
+        wrote += write_into(reading, into, asked, force=force)
     if out == "-":
         frame.emit(write_piece(reading, out))
     else:
@@ -73,7 +71,22 @@ def read(
     for each in wrote:
         frame.say(f"wrote {each}")
     if into is not None:
-        frame.say(f"next: plan solve {into}")
+        wanted = still_wanted(into)
+        for each in wanted:
+            frame.say(f"still wanted: {each}")
+        if not wanted:
+            frame.say(f"next: plan solve {into}")
+
+
+def _found(path: str) -> str:
+    """A path, or the log of requests that ships, by its name."""
+    from pathlib import Path
+
+    from planner.files import data_folder
+
+    if path in ("requests.csv", "scenarios/requests.csv") and not Path(path).exists():
+        return str(data_folder("scenarios") / "requests.csv")
+    return path
 
 
 def _columns(pairs: list[str]) -> dict[str, str]:

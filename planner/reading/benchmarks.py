@@ -475,7 +475,7 @@ def _read(
 ) -> Reading:  # fmt: skip
     reading = Reading(kind=kind, title=title, source=source.name)
     points = []
-    for number, run, default_ms in runs(source, reading.skipped):
+    for number, run, default_ms in (each for part in source.parts for each in runs(part, reading.skipped)):
         point = point_of(run, default_ms=default_ms, at=number)
         if "scenario" in run:
             point.cells["scenario"] = run["scenario"]

@@ -111,34 +111,50 @@ class JsonLines:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.skipped = Skips()
+        self._broken = 0  # the line before, when it was not readable
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        for number, records, numbers in self.batches():
+            yield from zip(numbers or range(number, number + len(records)), records)
+
+    def batches(self) -> Iterator[tuple[int, list[dict[str, Any]], list[int]]]:
+        """Records of about a megabyte: number of the first line, records, and their lines unless those follow it."""
         text = self.source.head_text.lstrip()
         first = next((line for line in self.source.first_lines if line.strip()), "")
         by_line = text.startswith("{") and _is_record(first) and not _list_in(loads(first))
         yield from self._lines() if by_line else self._document()
 
-    def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        broken = 0  # the line before this one, when it was not readable
-        for number, line in enumerate(self.source.lines(), start=1):
-            if broken:
-                self.skipped.add("not JSON", broken)
-                broken = 0
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                broken = number
-                continue
-            if isinstance(record, dict):
-                yield number, record
-            else:
-                self.skipped.add("JSON, but no record", number)
-        if broken:
-            self.skipped.add("the last line, half written", broken)
+    def _lines(self) -> Iterator[tuple[int, list[dict[str, Any]], list[int]]]:
+        number = 1
+        for _, block in self.source.line_blocks():
+            lines = block.split(b"\n")[:-1]
+            rows = _together(lines) if not self._broken else None
+            yield (number, rows, []) if rows is not None else (number, *self._one_by_one(lines, number))
+            number += len(lines)
+        if self._broken:
+            self.skipped.add("the last line, half written", self._broken)
 
-    def _document(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _one_by_one(self, lines: list[bytes], number: int) -> tuple[list[dict[str, Any]], list[int]]:
+        """Records of lines, with the number of each; what is none is counted, the last one when it is known to be."""
+        records, numbers = [], []
+        for line in lines:
+            text = line.decode("utf-8", "replace")
+            if self._broken:  # the line before this one was not readable
+                self.skipped.add("not JSON", self._broken)
+                self._broken = 0
+            try:
+                record = json.loads(text) if text.strip() else None
+            except (ValueError, RecursionError):
+                record, self._broken = None, number
+            if isinstance(record, dict):
+                records.append(record)
+                numbers.append(number)
+            elif text.strip() and not self._broken:
+                self.skipped.add("JSON, but no record", number)
+            number += 1
+        return records, numbers
+
+    def _document(self) -> Iterator[tuple[int, list[dict[str, Any]], list[int]]]:
         text = self.source.text()
         rows: Any
         try:
@@ -151,11 +167,23 @@ class JsonLines:
                 self.skipped.add("the end of the file, half written", len(rows) + 1)
         if rows is None:
             raise refused(self.source, "bad-json", f"{self.source.name} is not whole JSON", "fetch it again")
+        records, numbers = [], []
         for number, row in enumerate(rows, start=1):
             if isinstance(row, dict):
-                yield number, row
+                records.append(row)
+                numbers.append(number)
             else:
                 self.skipped.add("JSON, but no record", number)
+        yield 1, records, numbers
+
+
+def _together(lines: list[bytes]) -> list[dict[str, Any]] | None:
+    """Records of lines, read at once; None where one of them is none."""
+    try:
+        rows = json.loads(b"[" + b",".join(lines) + b"]")
+    except (ValueError, RecursionError):  # bytes that are no UTF-8 among them
+        return None
+    return rows if len(rows) == len(lines) and set(map(type, rows)) <= {dict} else None
 
 
 def _is_record(line: str) -> bool:

@@ -23,8 +23,16 @@ _WIDTHS = (*HIDDEN_KEYS, "dim", "hidden_dim", *TEXT_CONFIGS)
 _DEPTHS = (*LAYER_KEYS, "encoder_layers", *TEXT_CONFIGS)
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 _WIDTH_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
-# families whose layers keep a state, mostly beside attention: no equation here counts them
-_STATES = ("bamba", "falcon_h1", "falcon_mamba", "jamba", "mamba", "mamba2", "nemotron_h", "rwkv", "rwkv7", "zamba2")
+_STATE = "its layers keep a state, mostly beside attention"
+_IN_CODE = "the shape of its encoder of pictures stands in its code, not in this file"
+# families that are refused by name -> what of them no equation here counts
+_NOT_COUNTED: Mapping[str, str] = {
+    **dict.fromkeys(("bamba", "falcon_h1", "falcon_mamba", "jamba", "mamba", "mamba2", "nemotron_h", "rwkv", "rwkv7",
+                     "zamba2"), _STATE),
+    **dict.fromkeys(("gemma4", "gemma4_text"), "its layers with full attention have fewer and wider heads than the "
+                    "others and no values of their own, and a dense block stands beside the experts"),
+    **dict.fromkeys(("logics", "molmo"), _IN_CODE),
+}  # fmt: skip
 _ALGORITHMS = (
     ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("fp8_pb", "fp8-block"), ("fp8", "fp8"), ("w4a", "int4"), ("int4", "int4"),
     ("int8", "int8"), ("w8a", "int8"),
@@ -60,9 +68,12 @@ def _config(source: Source, asked: Asked) -> Reading:
     reading.understood["family"] = config.model_type[:60]
     reading.taken = 1
     if is_encoder(config.model_type):
-        _show_parts(reading, whole_parts(config))
+        parts = whole_parts(config)
+        _show_parts(reading, parts)
         reading.note(
-            "It is no decoder alone: its parameters are counted, but no fleet or job of it is planned by shape."
+            "It is no decoder alone: its parameters are counted, but no fleet of it can be planned, as the equations "
+            "of serving are of models that write token after token; a job takes model: {parameters: "
+            f"{sum(parts.values()) / 1e6:.0f}M}}."
         )
         return reading
     arch = build(config, name=_name(source, document, asked), source=source.name)
@@ -81,15 +92,16 @@ def _config(source: Source, asked: Asked) -> Reading:
 
 
 def _demand_counted(source: Source, text: str) -> None:
-    """Models with layers that keep a state are refused by name, before numbers of theirs that JSON does not have."""
+    """Models that are not counted are refused by name, before numbers of theirs that JSON does not have."""
     try:
         document = loads(text)
     except ValueError:
         return  # said with its line by what reads it
     family = document.get("model_type") if isinstance(document, dict) else None
-    if family in _STATES:
-        message = f"{source.name} is of '{family}', whose layers keep a state: no equation here counts their parameters"
-        hint = "headers of its weights are counted exactly: plan read *.safetensors; a job takes {parameters: 56B}"
+    why = _NOT_COUNTED.get(family) if isinstance(family, str) else None
+    if why:
+        message = f"{source.name} is of '{family}', which is not counted: {why}"
+        hint = "headers of its weights are counted exactly: plan read *.safetensors; a job takes {parameters: 8B}"
         raise refused(source, "unknown-architecture", message, hint)
 
 

@@ -30,6 +30,7 @@ MODULES = (
     "planner.reading.sky",
     "planner.reading.models",
     "planner.reading.training_configs",
+    "planner.reading.deployments",
 )  # fmt: skip
 _NEAREST = 3
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field
+from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
@@ -15,10 +16,12 @@ from numpy.typing import NDArray
 from planner.carriers import dataclass
 from planner.reading.columns import SYMBOLS, Roles
 from planner.reading.kinds import Asked
+from planner.reading.long_log import RUN, LengthCounts, LongLog
 from planner.reading.reading import Piece, Reading, Skips
 from planner.reading.source import Source, refused
 from planner.reading.times import EPOCH_FROM_S, epoch_unit_s
 from planner.traffic import arrivals
+from planner.traffic.arrivals import Times
 from planner.traffic.lengths import HIGHEST_P95_OVER_MEAN
 from planner.traffic.trace import MOST_ROWS
 
@@ -26,8 +29,10 @@ Array = NDArray[np.float64]
 _YEAR_S = 366 * 86_400.0
 _MONDAY_S = 4 * 86_400.0  # 1970-01-05
 _LARGEST_ID = 400_000_000  # of a block, as a bit of a map
-_MOST_NAMES = 4_000_000  # ids of blocks that are no numbers
+_MOST_NAMES = 2_000_000  # ids of blocks that are no numbers
 _UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_SIZES = tuple(float(2**power) for power in range(15))  # of a block  [tokens]
+_PEAK, _BURST = "peak over mean", "burstiness (squared variation of gaps)"
 _PERCENTILES = (50, 90, 95, 99)
 MODEL = "llama-3.1-8b"
 
@@ -48,6 +53,7 @@ class RequestLog:
         default_factory=lambda: (array("d"), array("d"), array("d"))
     )
     _first: list[tuple[int, int]] = field(default_factory=list)  # request so many -> line
+    _long: LongLog | None = None  # where they are too many for a trace
     _many: list[tuple[Array, NDArray[np.uint32], NDArray[np.uint32]]] = field(default_factory=list)
     _count: int = 0
 
@@ -65,8 +71,8 @@ class RequestLog:
         """Requests of consecutive lines."""
         self._flush()
         self._first.append((self._count, line))
-        self._many.append((times, given.astype(np.uint32), made.astype(np.uint32)))
         self._count += times.size
+        self._hold(times, given.astype(np.uint32), made.astype(np.uint32))
 
     def add_blocks(self, ids: Any, given: float) -> None:
         """Ids of the blocks of a prompt, of which equal leading ones are a shared prefix."""
@@ -76,9 +82,22 @@ class RequestLog:
     def _flush(self) -> None:
         times, given, made = (np.array(column, dtype=np.float64) for column in self._few)
         if times.size:
-            self._many.append((times, given.astype(np.uint32), made.astype(np.uint32)))
             for column in self._few:
                 del column[:]
+            self._hold(times, given.astype(np.uint32), made.astype(np.uint32))
+
+    def _hold(self, times: Array, given: NDArray[np.uint32], made: NDArray[np.uint32]) -> None:
+        """Keep requests as they are, or count them where a trace would have too many."""
+        if self._long is None:
+            self._many.append((times, given, made))
+            if sum(part[0].size for part in self._many) <= MOST_ROWS:
+                return
+            times, given, made = self._columns()
+            middle = _middle(times)
+            self._long = LongLog(middle=middle, far=_YEAR_S / self._unit_of(middle)[0])
+        ids = np.array(self.ids[: times.size], dtype=np.int64)
+        del self.ids[: times.size]
+        self._long.add(times, given, made, ids)
 
     def _line(self, request: int) -> int:
         """About the line of a request by its number."""
@@ -102,24 +121,73 @@ class RequestLog:
                           reasons or "it has a first line and no rows")  # fmt: skip
         if cut_lines:
             reading.note(f"{cut_lines:,} lines of more than 8 MiB were cut")
+        if self._long is not None:
+            self._figures(reading, self._long)
+            return reading
         times, given, made = self._columns()
         keep = self._kept(times, reading)
         if not keep.all():
             times, given, made = times[keep], given[keep], made[keep]
-        unit_s, counted = self._unit(times, reading)
+        unit_s, counted = self._unit(_middle(times), reading)
         times *= unit_s
         self._zone(reading, counted)
         back = int((np.diff(times) < 0).sum())
         if back:
-            reading.note(f"{back:,} requests are earlier than the one before them: they were sorted by time")
-            order = np.argsort(times, kind="stable") if times.size <= MOST_ROWS else None
-            if order is None:
-                times.sort()  # lengths need no order when no trace is written
-            else:
-                times, given, made = times[order], given[order], made[order]
+            self._sorted(back, reading)
+            order = np.argsort(times, kind="stable")
+            times, given, made = times[order], given[order], made[order]
         reading.taken = int(times.size)
-        self._show(reading, times, given, made, counted)
+        times -= _shift(counted, float(times[0]))
+        fleet = self._show(reading, times, {"prompt": lengths_of(given), "answer": lengths_of(made)})
+        if fleet:
+            stem = fleet["trace"] = f"{fleet['name']}.trace.csv"
+            kept = times + (_MONDAY_S if counted else 0.0)
+            text = "timestamp,input_tokens,output_tokens\n" + "".join(_rows(kept, given, made))
+            reading.pieces.append(Piece(what="trace", name=stem, text=text, says="the requests, for trace:"))
+            self._scenario(reading, fleet)
         return reading
+
+    def _figures(self, reading: Reading, log: LongLog) -> None:
+        """Of a log too long for a trace its figures, and a fleet by them."""
+        log.settle()
+        for reason, (count, first) in log.skipped.items():
+            reading.skipped.add(reason, self._line(first), count)
+        if not log.times.size:
+            reasons = "; ".join(f"{count:,} of them: {why}" for why, (count, _) in reading.skipped.reasons.items())
+            raise refused(self.source, "nothing-taken", f"no request of {self.source.name} could be taken", reasons)
+        unit_s, counted = self._unit(log.middle, reading)
+        self._zone(reading, counted)
+        if log.back:
+            self._sorted(log.back, reading)
+        if "id" in self.roles.of and log.apart:
+            reading.note(f"Ids were held against those of the {RUN:,} to {2 * RUN:,} requests before.")
+        elif "id" in self.roles.of:
+            self._not_apart(reading)
+        reading.taken = log.times.size
+        log.times.scale = unit_s
+        log.times.shift = _shift(counted, float(log.times[0]))
+        lengths = {name: facts_of(counts) for name, counts in (("prompt", log.given), ("answer", log.made))}
+        fleet = self._show(reading, log.times, lengths)
+        if fleet:
+            figures = {each.label: float(each.value) for each in reading.look}
+            rates = arrivals.slot_rates(log.times)
+            fleet["qpm"] = float(f"{arrivals.mean_rate(log.times, rates) * 60:.6g}")
+            fleet["peak_factor"] = float(f"{max(figures[_PEAK], 1.0):.4g}")
+            fleet["arrival_variability"] = float(f"{figures[_BURST]:.4g}")
+            fleet["input_tokens"], fleet["output_tokens"] = (spread_of(lengths[key]) for key in ("prompt", "answer"))
+            reading.note(f"more than {MOST_ROWS:,} requests: the scenario takes their figures, no trace is written")
+            self._scenario(reading, fleet)
+
+    def _scenario(self, reading: Reading, fleet: dict[str, Any]) -> None:
+        share = self.blocks.share()
+        if share:
+            fleet["prefix_cached"] = f"{share:.2%}".replace("%", " %")
+        says = f"a fleet for {reading.taken:,} requests of {self.source.name}"
+        reading.pieces.append(Piece(what="scenario", name="scenario.yaml", fragment={"serving": [fleet]}, says=says))
+
+    @staticmethod
+    def _sorted(back: int, reading: Reading) -> None:
+        reading.note(f"{back:,} requests are earlier than the one before them: they were sorted by time")
 
     def _columns(self) -> tuple[Array, NDArray[np.uint32], NDArray[np.uint32]]:
         """The columns whole, one after the other: parts and wholes of all would fill the memory."""
@@ -137,13 +205,13 @@ class RequestLog:
         if len(self.ids) == times.size and "id" in self.roles.of:
             first = np.unique(np.array(self.ids, dtype=np.int64), return_index=True)[1]
             if first.size < times.size // 2 and times.size > 10:
-                reading.note(f"the column {self.roles.of['id']} does not tell requests apart: not used")
+                self._not_apart(reading)
             elif first.size < times.size:
                 keep[:] = False
                 keep[first] = True
                 self._skip(~keep, "the same request again, by its id", reading)
-        middle = float(np.median(times[:: max(times.size // 100_000, 1)]))
-        far_s = _YEAR_S / (self._given_unit() or epoch_unit_s(middle) or 1.0)
+        middle = _middle(times)
+        far_s = _YEAR_S / self._unit_of(middle)[0]
         if max(float(times.max()) - middle, middle - float(times.min())) > far_s:
             far = (np.abs(times - middle) > far_s) & keep
             if far.any():
@@ -151,26 +219,30 @@ class RequestLog:
             keep &= ~far
         return keep
 
+    def _not_apart(self, reading: Reading) -> None:
+        reading.note(f"the column {self.roles.of['id']} does not tell requests apart: not used")
+
     def _skip(self, which: NDArray[np.bool_], reason: str, reading: Reading) -> None:
         reading.skipped.add(reason, self._line(int(np.argmax(which))), int(which.sum()))
 
-    def _given_unit(self) -> float | None:
-        """The unit of times that is said: written out, on the command line, by the column's name."""
+    def _unit_of(self, middle: float) -> tuple[float, str]:
+        """The unit of times by the middle one, and how it is known.  [s]"""
         if self.written:
-            return 1.0
-        return _UNITS_S.get(self.asked.time_unit) or self.roles.time_unit_s
+            return 1.0, "written out"
+        said = _UNITS_S.get(self.asked.time_unit) or self.roles.time_unit_s
+        if said:
+            return said, "as its name or --time-unit says"
+        by_size = epoch_unit_s(middle)
+        if by_size:
+            return by_size, "since 1970, by its size"
+        if self.tool == "Mooncake":
+            return 1e-3, "milliseconds from the start, as Mooncake writes them"
+        return 1.0, "taken as seconds from the start; --time-unit ms says otherwise"
 
-    def _unit(self, times: Array, reading: Reading) -> tuple[float, bool]:
+    def _unit(self, middle: float, reading: Reading) -> tuple[float, bool]:
         """Seconds in the unit of the times, and whether they are of the calendar."""
         column = self.roles.of.get("time", "time")
-        middle = float(np.median(times[:: max(times.size // 100_000, 1)]))
-        unit, why = self._given_unit(), "written out" if self.written else "as its name or --time-unit says"
-        if unit is None:
-            unit, why = epoch_unit_s(middle), "since 1970, by its size"
-        if unit is None and self.tool == "Mooncake":
-            unit, why = 1e-3, "milliseconds from the start, as Mooncake writes them"
-        if unit is None:
-            unit, why = 1.0, "taken as seconds from the start; --time-unit ms says otherwise"
+        unit, why = self._unit_of(middle)
         reading.understood["time"] = f"{column}, {SYMBOLS[unit]}: {why}"
         reading.understood["prompt"] = f"{self.roles.of['input']}, tokens"
         reading.understood["answer"] = f"{self.roles.of['output']}, tokens"
@@ -191,26 +263,17 @@ class RequestLog:
                 f"{said}, as --time-zone says" if said else "none is written: taken as UTC"
             )
 
-    def _show(
-        self, reading: Reading, times: Array, given: NDArray[np.uint32], made: NDArray[np.uint32], counted: bool
-    ) -> None:
-        low = float(times[0])
-        shift = _MONDAY_S if counted else min(low, 0.0)
-        times -= shift
+    def _show(self, reading: Reading, times: Times, lengths: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+        """Show the figures of sorted times and of lengths; the fleet that they are of, empty when no rate follows."""
         seconds = arrivals.observed_s(times)
-        reading.show("requests", int(times.size))
+        reading.show("requests", times.size)
         reading.show("time", seconds, "s")
-        lengths = {name: lengths_of(tokens) for name, tokens in (("prompt", given), ("answer", made))}
         rates = arrivals.slot_rates(times) if seconds > 0 else np.zeros(0)
-        rate = arrivals.mean_rate(times, rates) if seconds > 0 else 0.0
-        plain_rate = times.size / seconds if seconds > 0 else 0.0
         if seconds > 0:
-            peak, burst = arrivals.peak_factor(times, rates), arrivals.burstiness(times)
-            reading.show("rate", plain_rate, "requests/s")
-            reading.show("peak over mean", peak)
-            reading.show("burstiness (squared variation of gaps)", burst)
-            gaps = float(np.diff(times).max()) if times.size > 1 else 0.0
-            reading.show("longest time without a request", gaps, "s")
+            reading.show("rate", times.size / seconds, "requests/s")
+            reading.show(_PEAK, arrivals.peak_factor(times, rates))
+            reading.show(_BURST, arrivals.burstiness(times))
+            reading.show("longest time without a request", arrivals.longest_gap_s(times), "s")
         for name, facts in lengths.items():
             for fact, value in facts.items():
                 reading.show(f"{name}, {fact}", value, "tokens")
@@ -225,27 +288,21 @@ class RequestLog:
                 reading.note("ids of blocks were too many: the share is that of the first requests")
         if seconds <= 0 or times.size < 2:
             reading.note("all requests have one time: no rate follows, and no piece of a scenario")
-            return
-        name = name_of(self.asked.name or PurePath(self.source.name.split(" and ")[0]).name.split(".")[0])
-        fleet: dict[str, Any] = {"name": name, "model": self.asked.model or MODEL}
+            return {}
         if not self.asked.model:
             reading.note(f"no model is named: {MODEL} stands in the scenario; --model names another")
-        if times.size <= MOST_ROWS:
-            stem = f"{name}.trace.csv"
-            fleet["trace"] = stem
-            kept = times + (_MONDAY_S if counted else 0.0)
-            text = "timestamp,input_tokens,output_tokens\n" + "".join(_rows(kept, given, made))
-            reading.pieces.append(Piece(what="trace", name=stem, text=text, says="the requests, for trace:"))
-        else:
-            fleet["qpm"] = float(f"{rate * 60:.6g}")
-            fleet["peak_factor"] = float(f"{max(peak, 1.0):.4g}")
-            fleet["arrival_variability"] = float(f"{burst:.4g}")
-            fleet["input_tokens"], fleet["output_tokens"] = (spread_of(lengths[key]) for key in ("prompt", "answer"))
-            reading.note(f"more than {MOST_ROWS:,} requests: the scenario takes their figures, no trace is written")
-        if share:
-            fleet["prefix_cached"] = f"{share:.2%}".replace("%", " %")
-        says = f"a fleet for {times.size:,} requests of {self.source.name}"
-        reading.pieces.append(Piece(what="scenario", name="scenario.yaml", fragment={"serving": [fleet]}, says=says))
+        name = name_of(self.asked.name or PurePath(self.source.name.split(" and ")[0]).name.split(".")[0])
+        return {"name": name, "model": self.asked.model or MODEL}
+
+
+def _middle(times: Array) -> float:
+    """About the median."""
+    return float(np.median(times[:: max(times.size // 100_000, 1)]))
+
+
+def _shift(counted: bool, low: float) -> float:
+    """What is taken off times, so that weeks begin at 0 or none is negative.  [s]"""
+    return _MONDAY_S if counted else min(low, 0.0)
 
 
 class PrefixBlocks:
@@ -253,10 +310,11 @@ class PrefixBlocks:
 
     def __init__(self) -> None:
         self._map = bytearray()
-        self._names: set[Any] = set()
-        self._size = 0  # tokens of a block, by the longest prompts that have few
-        self._shared: list[tuple[int, int]] = []  # leading blocks seen before, all blocks
-        self._given: array[float] = array("d")
+        self._names: set[int] = set()  # hashes of ids that are no small numbers
+        self._prompts: tuple[array[float], array[float], array[float]] = (array("d"), array("d"), array("d"))
+        self._fit = np.zeros(len(_SIZES))  # prompts that a size of blocks explains
+        self._saved = np.zeros(len(_SIZES))  # tokens that were seen before, by size
+        self._tokens = 0.0
         self.stopped = False
 
     def add(self, ids: list[Any], given: float) -> None:
@@ -270,45 +328,91 @@ class PrefixBlocks:
             known = self._seen(each)
             seen = seen and known
             leading += seen
-        self._shared.append((leading, len(ids)))
-        self._given.append(given)
+        for column, value in zip(self._prompts, (leading, len(ids), given)):
+            column.append(value)
+        if len(self._prompts[0]) >= 65_536:
+            self._flush()
         self.stopped = len(self._names) > _MOST_NAMES
+
+    def add_many(self, prompts: list[Any], given: Array) -> None:
+        """Blocks of many prompts at once, where their ids are small numbers; else one prompt after the other."""
+        if set(map(type, prompts)) != {list} or not all(prompts):
+            there = [(ids, tokens) for ids, tokens in zip(prompts, given) if isinstance(ids, list) and ids]
+            prompts, given = [ids for ids, _ in there], np.array([tokens for _, tokens in there])
+        flat = list(chain.from_iterable(prompts))
+        if not flat or self.stopped or set(map(type, flat)) != {int} or not 0 <= min(flat) <= max(flat) < _LARGEST_ID:
+            for ids, tokens in zip(prompts, given.tolist()):
+                self.add(ids, tokens)
+            return
+        blocks = np.array(flat, dtype=np.int64)
+        counts = np.array(list(map(len, prompts)), dtype=np.int64)
+        self._grow(int(blocks.max()))
+        marks = np.frombuffer(self._map, dtype=np.uint8)
+        bits = np.left_shift(1, blocks & 7).astype(np.uint8)
+        seen = (marks[blocks >> 3] & bits) != 0
+        once, first = np.unique(blocks, return_index=True)
+        again = np.ones(blocks.size, dtype=bool)
+        again[first] = False
+        np.bitwise_or.at(marks, once >> 3, bits[first])
+        starts = np.cumsum(counts) - counts
+        fresh = np.append(np.flatnonzero(~(seen | again)), blocks.size)
+        leading = np.minimum(fresh[np.searchsorted(fresh, starts)] - starts, counts)
+        self._count(leading, counts, given)
+
+    def _flush(self) -> None:
+        leading, blocks, given = (np.array(column) for column in self._prompts)
+        for column in self._prompts:
+            del column[:]
+        self._count(leading, blocks, given)
+
+    def _count(self, leading: NDArray[Any], blocks: NDArray[Any], given: Array) -> None:
+        """Hold prompts against each size of a block: a power of two, each prompt with a last block that may be part."""
+        for n, size in enumerate(_SIZES):
+            self._fit[n] += float((np.ceil(given / size) == blocks).sum())
+            self._saved[n] += float(np.minimum(leading * size, given).sum())
+        self._tokens += float(given.sum())
+
+    def _grow(self, most: int) -> None:
+        lacks = (most >> 3) + 1 - len(self._map)
+        if lacks > 0:
+            self._map.extend(bytes(max(lacks, len(self._map))))
 
     def _seen(self, each: int | str) -> bool:
         if isinstance(each, int) and 0 <= each < _LARGEST_ID:
             at, bit = each >> 3, 1 << (each & 7)
-            if at >= len(self._map):
-                self._map.extend(bytes(max(at + 1 - len(self._map), len(self._map))))
+            self._grow(each)
             known = bool(self._map[at] & bit)
             self._map[at] |= bit
             return known
-        if each in self._names:
+        name = hash(each)
+        if name in self._names:
             return True
-        self._names.add(each)
+        self._names.add(name)
         return False
 
     def share(self) -> float | None:
         """Prompt tokens of blocks seen before, over all prompt tokens; None without blocks."""
-        if not self._shared:
+        self._flush()
+        if not self._tokens:
             return None
-        counts, given = np.array(self._shared, dtype=np.float64), np.array(self._given)
-        size = _block_size(given, counts[:, 1])
-        return float(np.minimum(counts[:, 0] * size, given).sum() / given.sum())
-
-
-def _block_size(given: Array, blocks: Array) -> float:
-    """Tokens of a block: the power of two that explains the most prompts, each with a last block that may be part."""
-    sizes = [float(2**power) for power in range(0, 15)]
-    return max(sizes, key=lambda size: (float((np.ceil(given / size) == blocks).mean()), size))
+        best = len(_SIZES) - 1 - int(np.argmax(self._fit[::-1]))  # of sizes that explain as many the largest
+        return float(self._saved[best] / self._tokens)
 
 
 def lengths_of(tokens: NDArray[np.uint32]) -> dict[str, float]:
     """Mean, percentiles and maximum of lengths.  [tokens]"""
-    found = dict(zip((f"p{each}" for each in _PERCENTILES), map(float, np.percentile(tokens, _PERCENTILES))))
-    return {"mean": float(tokens.mean(dtype=np.float64)), **found, "max": float(tokens.max())}
+    counts = LengthCounts()
+    counts.add(tokens)
+    return facts_of(counts)
 
 
-def spread_of(facts: dict[str, float]) -> Any:
+def facts_of(counts: LengthCounts) -> dict[str, float]:
+    """As `lengths_of`, of counted lengths.  [tokens]"""
+    found = dict(zip((f"p{each}" for each in _PERCENTILES), counts.percentiles(_PERCENTILES)))
+    return {"mean": counts.total / counts.size, **found, "max": float(counts.most)}
+
+
+def spread_of(facts: Mapping[str, float]) -> Any:
     """Lengths as a scenario takes them: mean and p95 where those make a distribution, else the mean.  [tokens]"""
     mean, p95 = round(facts["mean"]), round(facts["p95"])
     return {"mean": mean, "p95": p95} if mean and 1 <= p95 / mean <= HIGHEST_P95_OVER_MEAN else max(mean, 1)

@@ -8,7 +8,9 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from planner.reading.columns import Roles, roles_of
 from planner.reading.jsonlines import JsonLines, flat, records_of
@@ -17,9 +19,6 @@ from planner.reading.reading import Reading
 from planner.reading.request_log import RequestLog
 from planner.reading.source import Source, refused
 from planner.reading.times import has_zone, iso_seconds, zone_of
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _NEEDED = ("time", "input", "output")
 _SAID = {"time": "a time of each request", "input": "tokens of its prompt", "output": "tokens of its answer"}
@@ -115,16 +114,19 @@ def read_lines(source: Source, asked: Asked) -> Reading:
     log: RequestLog | None = None
     roles = Roles(of={})
     gets: dict[str, Callable[[Any], Any]] = {}
-    for number, record in lines:
-        if log is None:
-            names = list(dict.fromkeys(name for each in [*records_of(source)[:20], record] for name in flat(each)))
+    for number, records, numbers in lines.batches():
+        if log is None and records:
+            names = list(dict.fromkeys(name for each in [*records_of(source)[:20], records[0]] for name in flat(each)))
             roles = roles_of(names, asked.columns)
             _demand_roles(source, roles, names, asked)
             log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
             gets = {role: _getter(column) for role, column in roles.of.items()}
-        reason = _take(log, record, gets, zone, number)
-        if reason:
-            lines.skipped.add(reason, number)
+        if log is None or (not numbers and _fast_records(log, records, number, zone)):
+            continue
+        for line, record in zip(numbers or range(number, number + len(records)), records):
+            reason = _take(log, record, gets, zone, line)
+            if reason:
+                lines.skipped.add(reason, line)
     if log is None:
         raise refused(source, "empty-file", f"{source.name} holds no record", "name a file that holds requests")
     return log.reading("requests-json", "a log of requests, JSON", lines.skipped, source.cut_lines)
@@ -159,11 +161,11 @@ def _take(
         when = _time(gets["time"](record), log, zone)
     except (ValueError, OverflowError, OSError):
         return "its time is not readable"
+    if "id" in gets:
+        log.ids.append(hash(str(gets["id"](record))))
     log.add(when, given, made, number)
     if "blocks" in gets:
         log.add_blocks(gets["blocks"](record), given)
-    if "id" in gets:
-        log.ids.append(hash(str(gets["id"](record))))
     return ""
 
 
@@ -249,9 +251,9 @@ def read_table(source: Source, asked: Asked) -> Reading:
 
 def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, number: int, zone: tzinfo) -> bool:
     """A block of rows through pandas when all of them are sound; else False, and nothing is taken."""
-    from planner.reading.frames import pandas
+    from planner.frames import pandas
 
-    pd, roles = pandas(), log.roles.of
+    pd, roles = pandas("plan read"), log.roles.of
     if "status" in roles or len(set(names)) < len(names):
         return False
     wanted = {roles[role]: role for role in ("time", "input", "output", "id") if role in roles}
@@ -265,25 +267,62 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
         return False
     if len(table) != block.count(b"\n"):  # blank lines
         return False
-    low, high = min(given.min(), made.min()), max(given.max(), made.max())
-    if not (low >= 1 and high <= 1e9) or (given % 1).any() or (made % 1).any():
+    if not _sound(given, made):
         return False
     times = _times(table[roles["time"]], log, zone)
     if times is None:
         return False
-    log.add_many(times, given, made, number)
     if "id" in roles:
         log.ids.extend(pd.util.hash_array(table[roles["id"]].to_numpy()).view("int64").tolist())
+    log.add_many(times, given, made, number)
     return True
 
 
-def _times(column: Any, log: RequestLog, zone: tzinfo) -> np.ndarray[Any, Any] | None:
-    from planner.reading.frames import pandas
+def _fast_records(log: RequestLog, records: list[dict[str, Any]], number: int, zone: tzinfo) -> bool:
+    """Records of lines in columns when all of them are sound; else False, and nothing is taken."""
+    from planner.frames import pandas
 
-    pd = pandas()
+    roles = log.roles.of
+    if "status" in roles or any("." in column for column in roles.values()):
+        return False
+    try:
+        columns = {role: [record[column] for record in records] for role, column in roles.items()}
+    except KeyError:
+        return False
+    kinds = {role: set(map(type, column)) for role, column in columns.items()}
+    if not all(kinds[role] <= {int, float} for role in ("input", "output")):
+        return False
+    dates = kinds["time"] == {str} and all(time[4:5] == "-" for time in columns["time"])
+    if not (dates or kinds["time"] <= {int, float}):
+        return False
+    try:
+        given, made = (np.array(columns[role], dtype=np.float64) for role in ("input", "output"))
+        column = pandas("plan read").Series(columns["time"]) if dates else np.array(columns["time"], dtype=np.float64)
+        times = _times(column, log, zone) if _sound(given, made) else None
+    except (ValueError, TypeError, OverflowError):
+        return False
+    if times is None:
+        return False
+    if "id" in roles:
+        log.ids.extend(hash(str(each)) for each in columns["id"])
+    log.add_many(times, given, made, number)
+    if "blocks" in roles:
+        log.blocks.add_many(columns["blocks"], given)
+    return True
+
+
+def _sound(given: Any, made: Any) -> bool:
+    """Whether all lengths are whole numbers that a request may have."""
+    return all(((each >= 1) & (each <= 1e9)).all() and not (each % 1).any() for each in (given, made))
+
+
+def _times(column: Any, log: RequestLog, zone: tzinfo) -> np.ndarray[Any, Any] | None:
+    from planner.frames import pandas
+
+    pd = pandas("plan read")
     if pd.api.types.is_numeric_dtype(column):
-        times = column.to_numpy("float64")
-        return times if bool(pd.notna(times).all()) and abs(times).max() < 1e300 else None
+        times = np.asarray(column, dtype=np.float64)
+        return times if bool(np.isfinite(times).all()) and abs(times).max() < 1e300 else None
     zoned = {has_zone(str(column.iloc[0])), has_zone(str(column.iloc[-1]))}
     if len(zoned) > 1 or (zoned == {False} and zone is not UTC):
         return None

@@ -40,6 +40,11 @@ class Source:
         self._stdin: BinaryIO | None = None
         self.cut_lines = 0  # lines longer than may be, as far as they were read
 
+    @property
+    def parts(self) -> tuple[Source, ...]:
+        """Each file by itself, for those that are a document each."""
+        return (self,) if len(self.paths) == 1 else tuple(Source(path) for path in self.paths)
+
     @cached_property
     def head(self) -> bytes:
         """The first 256 KiB of the first file, decompressed."""

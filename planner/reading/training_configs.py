@@ -1,18 +1,20 @@
-"""Configurations of trainers, a job as it is: Megatron, torchtitan, DeepSpeed, Axolotl, MaxText, accelerate.
+"""Configurations of trainers, a job as it is: Megatron, torchtitan, DeepSpeed, Axolotl, MaxText and others.
 
 Scripts are looked through for arguments, never run: a name that the script itself sets is put in, no other.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from planner.architecture.load import preset_of
+from planner.architecture.load import preset_config, preset_of, preset_summary
 from planner.errors import Problem
 from planner.reading.benchmarks import stem_of
+from planner.reading.engine_arguments import mapping
 from planner.reading.jsonlines import head_document, loads
 from planner.reading.kinds import NOTHING, Asked, Kind, Match
 from planner.reading.reading import Piece, Reading
@@ -31,30 +33,49 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "accelerate": (r"(?m)^distributed_type:", r"(?m)^mixed_precision:", r"(?m)^num_processes:"),
     "MaxText": (r"(?m)\bper_device_batch_size\s*[:=]", r"(?m)\b(ici|dcn)_\w+_parallelism\s*[:=]",
                 r"(?m)\bmax_target_length\s*[:=]"),
+    "NeMo": (r"(?m)^trainer:", r"(?m)^model:", r"(?m)^[ \t]+(micro|global)_batch_size:",
+             r"(?m)^[ \t]+tensor_model_parallel_size:"),
+    "torchtune": (r"(?m)^[ \t]+_component_:[ \t]*torchtune\.", r"(?m)^batch_size:", r"(?m)^model:"),
+    "GPT-NeoX": (r"(?m)^[ \t]*\"?pipe[-_]parallel[-_]size\"?:", r"(?m)^[ \t]*\"?model[-_]parallel[-_]size\"?:",
+                 r"(?m)^[ \t]*\"?num[-_]layers\"?:"),
 }  # fmt: skip
 _FRAMEWORKS = {"Megatron-LM": "megatron", "torchtitan": "torchtitan", "DeepSpeed": "deepspeed", "Axolotl": "axolotl",
-               "MaxText": "maxtext", "accelerate": "fsdp"}  # fmt: skip
-# what is meant -> how trainers call it, sections and names with a point between
+               "MaxText": "maxtext", "accelerate": "fsdp", "NeMo": "megatron", "torchtune": "fsdp",
+               "GPT-NeoX": "deepspeed"}  # fmt: skip
+# what is meant -> how trainers call it, dashes as underscores, sections and names with a point between
 _NAMES: Mapping[str, tuple[str, ...]] = {
-    "tp": ("tensor-model-parallel-size", "parallelism.tensor_parallel_degree", "tensor_parallel.autotp_size",
-           "ici_tensor_parallelism", "tensor_parallel_size"),
-    "pp": ("pipeline-model-parallel-size", "parallelism.pipeline_parallel_degree", "ici_pipeline_parallelism"),
-    "cp": ("context-parallel-size", "parallelism.context_parallel_degree", "context_parallel_size",
-           "ici_context_parallelism"),
-    "ep": ("expert-model-parallel-size", "parallelism.expert_parallel_degree", "ici_expert_parallelism"),
-    "micro_batch": ("micro-batch-size", "training.local_batch_size", "train_micro_batch_size_per_gpu",
-                    "micro_batch_size", "per_device_batch_size"),
-    "sequence": ("seq-length", "training.seq_len", "sequence_len", "max_target_length"),
-    "batch": ("global-batch-size", "training.global_batch_size", "train_batch_size"),
-    "steps": ("train-iters", "training.steps", "max_steps", "steps"),
-    "samples": ("train-samples",),
+    "tp": ("tensor_model_parallel_size", "parallelism.tensor_parallel_degree", "tensor_parallel.autotp_size",
+           "ici_tensor_parallelism", "tensor_parallel_size", "tensor_parallel_dim", "model_parallel_size"),
+    "pp": ("pipeline_model_parallel_size", "parallelism.pipeline_parallel_degree", "ici_pipeline_parallelism",
+           "pipe_parallel_size"),
+    "vpp": ("virtual_pipeline_model_parallel_size",),
+    "cp": ("context_parallel_size", "parallelism.context_parallel_degree", "ici_context_parallelism"),
+    "ep": ("expert_model_parallel_size", "parallelism.expert_parallel_degree", "ici_expert_parallelism"),
+    "micro_batch": ("micro_batch_size", "training.local_batch_size", "train_micro_batch_size_per_gpu",
+                    "per_device_batch_size", "batch_size"),
+    "sequence": ("seq_length", "training.seq_len", "sequence_len", "max_target_length", "encoder_seq_length",
+                 "tokenizer.max_seq_len"),
+    "batch": ("global_batch_size", "training.global_batch_size", "train_batch_size"),
+    "accumulated": ("gradient_accumulation_steps",),
+    "steps": ("train_iters", "training.steps", "max_steps", "steps"),
+    "samples": ("train_samples",),
+    "epochs": ("num_epochs", "epochs"),
     "devices": ("num_processes",),
 }  # fmt: skip
+_INSIDE = ("", "model.", "trainer.")  # sections that names stand in
+_LABELS = {"sequence": "tokens of a sequence", "batch": "sequences of a step", "steps": "steps",
+           "samples": "sequences in all", "devices": "devices", "micro_batch": "sequences of a micro-batch",
+           "accumulated": "micro-batches of a step"}  # fmt: skip
+# what an optimizer is called -> its recipe; "" is the usual one
+_OPTIMIZERS = (("8bit", "adamw-8bit"), ("adamw8bit", "adamw-8bit"), ("adafactor", "adafactor"), ("muon", "muon"),
+               ("sgd", "sgd"), ("adam", ""))  # fmt: skip
+_RAMPS = ("rampup_batch_size", "step_batch_size_schedule")
+_AXES = ("data", "fsdp", "tensor", "pipeline", "context", "expert", "sequence", "autoregressive")
 _ASSIGNED = re.compile(
     r"(?m)^[ \t]*(?:export[ \t]+)?([A-Z_][A-Z0-9_]{0,60})=\"?(?:\$\{[A-Z0-9_]{1,60}:-)?([\w.+-]{1,60})"
 )
 _ARGUMENT = re.compile(r"--([a-z][a-z0-9_-]{1,60})(?:[ \t=]+\"?(\$?\{?[\w.+][\w.+-]{0,60}))?")
-_SETTING = re.compile(r"(?:^|[ \t])([a-z][a-z0-9_]{2,60})=([\w.+-]{1,60})")
+_SETTING = re.compile(r"(?m)(?:^|[ \t])([a-z][a-z0-9_]{2,60})=([\w.+-]{1,60})")
 
 
 def _tool_of(source: Source) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
@@ -69,10 +90,13 @@ def _tool_of(source: Source) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         ):
             return "", (), ("zero_optimization", "train_batch_size")
         return "DeepSpeed", tuple(found), ()
-    if not source.is_text or source.head_text.lstrip()[:1] == "{":
+    if not source.is_text:
         return "", (), ()
     best: tuple[str, tuple[str, ...], tuple[str, ...]] = ("", (), ("arguments of a trainer",))
+    braces = source.head_text.lstrip()[:1] == "{"  # which GPT-NeoX alone puts around its YAML
     for tool, patterns in _MARKS.items():
+        if braces and tool != "GPT-NeoX":
+            continue
         there = tuple(pattern for pattern in patterns if re.search(pattern, source.head_text))
         if len(there) > len(best[1]):
             best = (tool, there, tuple(pattern for pattern in patterns if pattern not in there))
@@ -96,11 +120,11 @@ def _read(source: Source, asked: Asked) -> Reading:
     if not said:
         raise refused(source, "bad-header", f"{source.name} has no settings of a trainer", "name a whole configuration")
     facts = {role: value for role, names in _NAMES.items() if (value := _count(said, names)) is not None}
-    labels = {"sequence": "tokens of a sequence", "batch": "sequences of a step", "steps": "steps",
-              "samples": "sequences in all",
-              "devices": "devices", "micro_batch": "sequences of a micro-batch"}  # fmt: skip
+    if tool == "MaxText":
+        _of_axes(said, facts)
+    _of_nodes(said, facts)
     for role, value in facts.items():
-        reading.show(labels.get(role, role), value)
+        reading.show(_LABELS.get(role, role), value)
     _job(reading, said, facts, asked, source)
     return reading
 
@@ -125,13 +149,17 @@ def _settings(source: Source, text: str, tool: str, reading: Reading) -> dict[st
         raise refused(source, "bad-config", message, "see that line; or fetch it again") from None
 
 
+def _plain(name: object) -> str:
+    return str(name).replace("-", "_")
+
+
 def _flat(document: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in document.items() if isinstance(document, Mapping) else ():
         if isinstance(value, Mapping):
-            found.update({f"{key}.{inner}": each for inner, each in value.items() if not isinstance(each, list)})
+            found.update({f"{_plain(key)}.{_plain(inner)}": each for inner, each in value.items() if each is not BAD})
         if value is not None and value is not BAD:
-            found[str(key)] = value
+            found[_plain(key)] = value
     return found
 
 
@@ -143,20 +171,56 @@ def _arguments(text: str) -> dict[str, Any]:
     for name, value in [*_SETTING.findall(text), *_ARGUMENT.findall(text)]:
         if value.startswith("$"):
             value = names.get(value.strip("${}"), "")
-        found[name] = value or True
+        found[_plain(name)] = value or True
     return found
+
+
+def _value(said: Mapping[str, Any], name: str) -> Any:
+    """What is said by a name, on top or in one of the usual sections."""
+    return next((said[place + name] for place in _INSIDE if said.get(place + name) is not None), None)
 
 
 def _count(said: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     """A whole number that is given under one of its names; None where it is left to the trainer."""
     for name in names:
+        given = _value(said, name)
         try:
-            value = float(said[name])
-        except (KeyError, TypeError, ValueError, OverflowError):
+            value = float(given)
+        except (TypeError, ValueError, OverflowError):
             continue
-        if 1 <= value <= _MOST_TOKENS and value.is_integer() and not isinstance(said[name], bool):
+        if 1 <= value <= _MOST_TOKENS and value.is_integer() and not isinstance(given, bool):
             return int(value)
     return None
+
+
+def _of_axes(said: Mapping[str, Any], facts: dict[str, int]) -> None:
+    """MaxText's axes: their product is the devices, each of which brings its share of the step's sequences."""
+    sizes = dict.fromkeys(_AXES, 1)
+    for axis in _AXES:
+        for side in ("ici", "dcn"):
+            given = said.get(f"{side}_{axis}_parallelism")
+            count = _count(said, (f"{side}_{axis}_parallelism",))
+            if given is not None and count is None:
+                return  # -1: as many as there are
+            sizes[axis] *= count or 1
+    facts |= {role: sizes[axis] for role, axis in (("tp", "tensor"), ("pp", "pipeline"), ("cp", "context")) if
+              sizes[axis] > 1}  # fmt: skip
+    facts["devices"] = math.prod(sizes.values())
+    each = facts.get("micro_batch")
+    if each and facts["devices"] <= _MOST:
+        facts["batch"] = each * facts["devices"]
+        facts["micro_batch"] = each * sizes["tensor"] * sizes["pipeline"] * sizes["context"]
+
+
+def _of_nodes(said: Mapping[str, Any], facts: dict[str, int]) -> None:
+    """Devices of nodes, and the sequences of a step that follow of them."""
+    nodes, each = _count(said, ("num_nodes", "nnodes")), _count(said, ("devices", "nproc_per_node"))
+    if nodes and each and "devices" not in facts:
+        facts["devices"] = nodes * each
+    ranks = facts.get("devices", _count(said, ("dp_shard_size",)) or 0)
+    if "batch" not in facts and ranks and "micro_batch" in facts and "accumulated" in facts:
+        split = math.prod(facts.get(role, 1) for role in ("tp", "pp", "cp"))
+        facts["batch"] = facts["micro_batch"] * facts["accumulated"] * max(ranks // split, 1)
 
 
 def _job(reading: Reading, said: Mapping[str, Any], facts: Mapping[str, int], asked: Asked, source: Source) -> None:
@@ -167,29 +231,49 @@ def _job(reading: Reading, said: Mapping[str, Any], facts: Mapping[str, int], as
     if named:
         job["model"] = named
     else:
-        missing.append("the model (--model)")
+        alike = _of_shape(said)
+        missing.append("the model (--model" + (f"; its shape is that of {' or '.join(alike[:4])})" if alike else ")"))
     sequence, batch = facts.get("sequence", 0), facts.get("batch", 0)
     if sequence:
         job["sequence_length"] = sequence
     if batch:
         job["global_batch"] = f"{batch} sequences"
+    elif "accumulated" in facts:
+        count = facts["accumulated"]
+        reading.note(f"A step has {count} micro-batches of each device: global_batch follows of how many there are.")
     samples = facts.get("samples") or facts.get("steps", 0) * batch
     if samples and sequence and samples * sequence <= _MOST_TOKENS:
         job["tokens"] = f"{samples * sequence / 1e6:.6f}".rstrip("0").rstrip(".") + "M"
     else:
         missing.append("tokens")
+    if facts.get("epochs", 1) > 1:
+        job["epochs"] = facts["epochs"]
+    missing.append("by when (deadline: 30 days)")
     for key, value in (("precision", _precision(said)), ("sharding", _sharding(said, tool)),
-                       ("recompute", _recompute(said))):  # fmt: skip
+                       ("recompute", _recompute(said)), ("optimizer", _optimizer(said, reading))):  # fmt: skip
         if value:
             job[key] = value
             reading.understood[key] = value
-    layout = {key: facts[key] for key in ("tp", "pp", "cp", "ep", "micro_batch") if 1 <= facts.get(key, 0) <= _MOST}
+    if lora := _lora(said, reading):
+        job["lora"] = lora
+    if offload := _offload(said, reading):
+        job["offload"] = offload
+    layout = {key: facts[key] for key in ("tp", "pp", "vpp", "cp", "ep", "micro_batch")
+              if 1 <= facts.get(key, 0) <= _MOST}  # fmt: skip
     if layout:
         job["layout"] = layout
-    if missing:
-        reading.note(f"The file does not give {' and '.join(missing)}: add that to the job.")
+    if any(_value(said, name) not in (None, False) for name in _RAMPS):
+        reading.note("Not carried over: the batch grows at first; it is planned as the last one from the start on.")
+    if facts.get("devices", 0) > 1:
+        reading.note(f"It runs on {facts['devices']:,} devices; a plan finds how many: limits.max_devices bounds them.")
+    reading.note(f"The file does not give {', '.join(missing[:-1])}{' and ' if missing[1:] else ''}{missing[-1]}: "
+                 "add that to the job.")  # fmt: skip
     if len(job) > 2:
         job = {key: value for key, value in job.items() if value is not None}
+        pinned = " ".join(f"--set training.{job['name']}.{key}=null" for key in ("layout",) if key in job)
+        if pinned:
+            reading.note(f"Solved so, it is the job as it is; what would be better: plan solve SCENARIO {pinned} "
+                         "--out better.plan.json, then plan compare the two plans.")  # fmt: skip
         reading.pieces.append(Piece(what="scenario", name="scenario.yaml", fragment={"training": [job]},
                                     says=f"a job as {tool} runs it today"))  # fmt: skip
 
@@ -200,48 +284,117 @@ def _model(said: Mapping[str, Any]) -> str:
         value = said.get(key)
         if isinstance(value, str) and (preset := preset_of(value[:200])):
             return preset
-    return ""
+    component = str(said.get("model._component_", "")).rsplit(".", 1)[-1].replace("_", "-")  # llama3_1_70b
+    return preset_of(re.sub(r"(\d)-(\d)-", r"\1.\2-", component)[:200]) or ""
+
+
+def _of_shape(said: Mapping[str, Any]) -> list[str]:
+    """Presets with as many layers, of the same widths."""
+    layers, width = _count(said, ("num_layers",)), _count(said, ("hidden_size",))
+    heads, inner = _count(said, ("num_attention_heads",)), _count(said, ("ffn_hidden_size",))
+    if layers is None or width is None:
+        return []
+    found = []
+    for row in preset_summary():
+        config = preset_config(row["name"])
+        alike = (row["layers"], row["hidden_size"]) == (layers, width)
+        alike = alike and heads in (None, *(config.get(key) for key in ("num_attention_heads", "n_head", "n_heads")))
+        if alike and inner in (None, *(config.get(key) for key in ("intermediate_size", "n_inner", "ffn_dim"))):
+            found.append(str(row["name"]))
+    return found
 
 
 def _on(said: Mapping[str, Any], *names: str) -> bool:
-    return any(str(said.get(name)).lower() in ("true", "yes", "1") for name in names)
+    return any(str(_value(said, name)).lower() in ("true", "yes", "1") for name in names)
 
 
 def _precision(said: Mapping[str, Any]) -> str:
-    mixed = str(said.get("mixed_precision", "")).lower()
-    if "fp8-format" in said or _on(said, "fp8") or mixed == "fp8":
+    mixed = " ".join(str(_value(said, name) or "").lower() for name in ("mixed_precision", "precision", "dtype"))
+    if "fp8_format" in said or _on(said, "fp8") or "fp8" in mixed:
         return "fp8"
-    if _on(said, "bf16", "bf16.enabled") or mixed == "bf16" or str(said.get("dtype")) == "bfloat16":
+    if _on(said, "bf16", "bf16.enabled") or "bf16" in mixed or "bfloat16" in mixed:
         return "bf16"
-    return "fp16" if _on(said, "fp16", "fp16.enabled") or mixed == "fp16" else ""
+    return "fp16" if _on(said, "fp16", "fp16.enabled") or re.search(r"fp16|\b16\b", mixed) else ""
 
 
 def _sharding(said: Mapping[str, Any], tool: str) -> str:
-    if tool == "Megatron-LM":
-        return "zero-1" if "use-distributed-optimizer" in said else "none"
-    if tool == "DeepSpeed":
+    if tool in ("Megatron-LM", "NeMo"):
+        named = str(mapping(_value(said, "optim")).get("name"))
+        return "zero-1" if "use_distributed_optimizer" in said or "distributed" in named else "none"
+    if tool in ("DeepSpeed", "GPT-NeoX"):
         stage = _count(said, ("zero_optimization.stage",))
         return f"zero-{stage}" if stage in (1, 2, 3) else "none"
     if tool == "torchtitan":
         return "none" if str(said.get("parallelism.data_parallel_shard_degree")) == "1" else "zero-3"
+    if tool == "MaxText":
+        shared = any(_count(said, (f"{side}_fsdp_parallelism",)) != 1 and f"{side}_fsdp_parallelism" in said
+                     for side in ("ici", "dcn"))  # fmt: skip
+        return "zero-3" if shared else ""
+    if tool == "torchtune":
+        return "zero-3"  # its distributed recipes wrap every layer in FSDP
     strategy = str(said.get("fsdp_config.fsdp_sharding_strategy") or said.get("fsdp_config.sharding_strategy") or "")
+    if not strategy and str(said.get("fsdp_version")) == "2" and "fsdp_config.reshard_after_forward" in said:
+        return "zero-3" if _on(said, "fsdp_config.reshard_after_forward") else "zero-2"
     return {"FULL_SHARD": "zero-3", "1": "zero-3", "SHARD_GRAD_OP": "zero-2", "2": "zero-2", "NO_SHARD": "none",
             "3": "none"}.get(strategy, "")  # fmt: skip
 
 
 def _recompute(said: Mapping[str, Any]) -> str:
-    mode = str(said.get("activation_checkpoint.mode") or said.get("recompute-granularity") or "")
+    mode = str(said.get("activation_checkpoint.mode") or said.get("recompute_granularity")
+               or _value(said, "activations_checkpoint_granularity") or "")  # fmt: skip
     if mode in ("none", "selective", "full"):
         return mode
     if said.get("remat_policy") == "full":
         return "full"
     checkpointed = ("fsdp_config.fsdp_activation_checkpointing", "fsdp_config.activation_checkpointing",
-                    "gradient_checkpointing")  # fmt: skip
+                    "gradient_checkpointing", "enable_activation_checkpointing", "checkpoint_activations")  # fmt: skip
     return "full" if _on(said, *checkpointed) else ""
+
+
+def _optimizer(said: Mapping[str, Any], reading: Reading) -> str:
+    """The recipe that an optimizer's name means; "" for the usual one, and for one that is not planned."""
+    given = _value(said, "optimizer")
+    name = str(
+        given if isinstance(given, str) else mapping(given).get("type") or mapping(given).get("_component_") or ""
+    )
+    plain = name.lower().rsplit(".", 1)[-1]
+    found = next((recipe for mark, recipe in _OPTIMIZERS if mark in plain), None)
+    if plain and found is None:
+        reading.note(f"Not carried over: the optimizer '{plain[:40]}'; the job is planned with adamw.")
+    return found or ""
+
+
+def _lora(said: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+    """Adapters of Axolotl, and of torchtune by the name of its model."""
+    rank = _count(said, ("lora_r", "model.lora_rank"))
+    if not rank or (str(said.get("adapter", "lora")) not in ("lora", "qlora")):
+        return {}
+    base = (
+        "nf4"
+        if _on(said, "load_in_4bit") or said.get("adapter") == "qlora"
+        else "int8"
+        if _on(said, "load_in_8bit")
+        else ""
+    )
+    reading.understood["adapters"] = f"rank {rank}" + (f" on weights in {base}" if base else "")
+    return {"rank": rank, **({"base": base} if base else {})}
+
+
+def _offload(said: Mapping[str, Any], reading: Reading) -> list[str]:
+    """What is kept in host memory; weights there are not planned."""
+    device = [str(mapping(said.get(f"zero_optimization.offload_{part}")).get("device", "none")) for part in
+              ("optimizer", "param")]  # fmt: skip
+    whole = _on(said, "fsdp_config.offload_params", "fsdp_config.fsdp_offload_params", "fsdp_cpu_offload")
+    found = ["optimizer"] if device[0] != "none" or whole else []
+    if _on(said, "activation_offloading", "enable_activation_offloading"):
+        found.append("activations")
+    if device[1] != "none" or whole:
+        reading.note("Not carried over: weights in host memory; the plan keeps them on the devices.")
+    return found
 
 
 KINDS = (
     Kind(name="train-config", title="configuration of a trainer",
-         looks_for="arguments of Megatron or MaxText, torchtitan's TOML, DeepSpeed's JSON, Axolotl or accelerate",
+         looks_for="arguments of Megatron or MaxText, torchtitan's TOML, DeepSpeed's JSON, YAML of other trainers",
          recognise=_match, read=_read),
 )  # fmt: skip

@@ -21,6 +21,7 @@ _REPLACES: Mapping[str, tuple[str, ...]] = {
     ),
     "qpm": ("trace", "users", "qpm", "profile", "histogram"),
 }  # fmt: skip
+_STAYS: Mapping[str, set[str]] = {"hardware": {"allow"}}  # what other workloads go by, too
 _OF_A_MODEL = {"name", "model", "weights", "kv_cache"}  # an item of these alone tells which model it is
 _BESIDE = ("trace", "card", "profile")  # files that a scenario names, written beside it
 _COUNT = re.compile(r"((?:^\s*(?:- )?|[{,]\s*)count:\s*)\d+")
@@ -51,13 +52,20 @@ def write_piece(reading: Reading, out: str) -> str:
     return text
 
 
-def write_into(reading: Reading, scenario: str, asked: Asked) -> list[str]:
+def write_into(reading: Reading, scenario: str, asked: Asked, *, force: bool = False) -> list[str]:
     """Put what was read into a scenario, made when there is none; the files written, the scenario last.
+
+    Parameters
+    ----------
+    force
+        Replace files beside the scenario that hold something else; what is read is never replaced.
 
     Raises
     ------
     InputError
         The scenario would not be read any more, or is written in a way that is not edited; it stays as it is.
+    OutputError
+        A file beside the scenario is there, and holds something else.
     UsageError
         Nothing of what was read goes into a scenario.
     """
@@ -73,10 +81,8 @@ def write_into(reading: Reading, scenario: str, asked: Asked) -> list[str]:
         )
     folder = Path(scenario).parent
     beside = {str(folder / piece.name): piece.text for piece in reading.pieces if piece.text and piece.what in _BESIDE}
-    for name in beside:
-        if Path(name).exists() and _same(name, reading.source):
-            message = f"{name} would be replaced by what was read from it"
-            raise OutputError(Problem(reference="not-written", message=message, hint="--name gives it another name"))
+    for name, content in beside.items():
+        _demand_free(name, content, reading.source, force=force)
     if Path(scenario).exists():
         text = files.read_text(scenario)
         for piece in fragments:
@@ -88,6 +94,32 @@ def write_into(reading: Reading, scenario: str, asked: Asked) -> list[str]:
         files.write_text(name, content)
     files.write_text(scenario, text)
     return [*beside, scenario]
+
+
+def still_wanted(scenario: str) -> list[str]:
+    """What a scenario wants before it can be solved: a sentence each, with what to write."""
+    from planner.scenario.load import load_scenario
+
+    try:
+        load_scenario(scenario)
+    except InputError as error:
+        found = [(problem, problem.places[0].line if problem.places else 0) for problem in error.problems]
+        return [f"{problem.message}, line {line}: {problem.hint}" for problem, line in found]
+    return []
+
+
+def _demand_free(name: str, content: str, source: str, *, force: bool) -> None:
+    """A file may be written: it is not there, or holds the same, or may be replaced; it is never what was read."""
+    if not Path(name).exists():
+        return
+    hint = "--name gives it another name"
+    if _same(name, source):
+        message = f"{name} would be replaced by what was read from it"
+        raise OutputError(Problem(reference="not-written", message=message, hint=hint))
+    data = content.encode()
+    if not force and (Path(name).stat().st_size != len(data) or files.read_bytes(name, limit_bytes=len(data)) != data):
+        message = f"{name} is there already, and holds something else"
+        raise OutputError(Problem(reference="file-exists", message=message, hint=f"{hint}; --force replaces it"))
 
 
 def scenario_text(fragments: Sequence[Piece], name: str) -> str:
@@ -116,13 +148,14 @@ def merged(text: str, fragment: Mapping[str, Any], file: str, name: str = "") ->
     for key, value in fragment.items():
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
             for item in value:
-                text = _with_item(text, key, item, file, name)
+                text = _with_item(text, key, item, file, name, alone=len(value) == 1)
         else:
             text = _with_key(text, key, value, file)
     return text
 
 
-def _with_item(text: str, key: str, item: Mapping[str, Any], file: str, name: str) -> str:
+def _with_item(text: str, key: str, item: Mapping[str, Any], file: str, name: str, *, alone: bool) -> str:
+    """A list with an item put in: over that of its name, over the only one when it comes `alone`, else beside."""
     lines = text.splitlines()
     span = _span(lines, key)
     if span is None:
@@ -132,8 +165,8 @@ def _with_item(text: str, key: str, item: Mapping[str, Any], file: str, name: st
     least = _least(lines, begin, end)
     starts = [n for n in range(begin + 1, end) if re.match(rf"[ ]{{{least}}}- ", lines[n])]
     named = {_name_of(lines, at, stop): (at, stop) for at, stop in zip(starts, [*starts[1:], end])}
-    alone = next(iter(named)) if len(named) == 1 else item["name"]
-    wanted = name or (item["name"] if item["name"] in named else alone)
+    only = next(iter(named)) if len(named) == 1 and alone else item["name"]
+    wanted = (name if alone else "") or (item["name"] if item["name"] in named else only)
     if wanted in named:
         at, stop = named[wanted]
         changed = _changed(lines[at:stop], item, file)
@@ -176,12 +209,13 @@ def _with_key(text: str, key: str, value: Any, file: str) -> str:
     span = _span(lines, key)
     if span is None:
         return "\n".join([*lines, "", *_block(key, value)]) + "\n"
-    if not isinstance(value, Mapping):
-        begin, end = span
-        return "\n".join([*lines[:begin], *_block(key, value), *lines[end:]]) + "\n"
     begin, end = span
+    if not isinstance(value, Mapping):
+        return "\n".join([*lines[:begin], *_block(key, value), *lines[end:]]) + "\n"
     _demand_block(lines, begin, key, file)
     indent = _least(lines, begin, end)
+    have = {match.group(1) for line in lines[begin:end] if (match := re.match(rf"[ ]{{{indent}}}([a-z_]+):", line))}
+    value = {below: content for below, content in value.items() if below not in have & _STAYS.get(key, set())}
     body, kept, dropping = lines[begin + 1 : end], [], False
     owned = value.get("owned")
     if isinstance(owned, list) and (there := _span(body, "owned", indent)):

@@ -32,7 +32,9 @@ def config_of(data: dict[str, Any]) -> Config:
     return Config(data, "config.json", json.dumps(data))
 
 
-# totals of the tensors of the checkpoints on Hugging Face (recalled; gemma-3-27b also stands in tests/published)
+# Looked up on 2026-11-25: `params` of the presets of keras-team/keras-hub (bert, distil_bert, whisper; t5 in an earlier
+# version of it), and mteb's n_parameters of a checkpoint tuned from bge-m3, whose own entry says 568,000,000
+# (embeddings-benchmark/mteb@1f4e077: mteb/models/model_implementations/bge_models.py)
 @pytest.mark.parametrize(
     ("data", "published"),
     [
@@ -54,6 +56,8 @@ GEMMA = {"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "h
          "intermediate_size": 21504, "vocab_size": 262208},
          "vision_config": {"hidden_size": 1152, "image_size": 896, "intermediate_size": 4304, "patch_size": 14,
                            "num_attention_heads": 16, "num_hidden_layers": 27, "vision_use_head": False}}  # fmt: skip
+# gemma-3-27b: tests/published; Qwen3-VL and Qwen2.5-VL: parameters that the hub counts in their checkpoints, as
+# listings of models repeat them (looked up on 2026-11-25)
 QWEN3 = {"model_type": "qwen3_vl_moe", "text_config": {"model_type": "qwen3_vl_moe_text", "hidden_size": 2048,
          "num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
          "moe_intermediate_size": 768, "intermediate_size": 6144, "num_experts": 128, "num_experts_per_tok": 8,

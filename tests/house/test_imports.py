@@ -18,7 +18,7 @@ PLANNER = ROOT / "planner"
 LEVELS = [
     {"carriers"},
     {"errors", "spelling", "brief", "deadline"},
-    {"units", "dimensions", "files"},
+    {"units", "dimensions", "files", "frames"},
     {"yamlfile", "csvtable"},
     {"equations", "architecture", "catalog", "traffic", "scenario"},
     {"estimate"},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import resource
 import time
 from pathlib import Path
 
@@ -12,11 +14,16 @@ from planner.errors import PlanError
 from planner.reading.reading import document_of
 from planner.reading.registry import read
 from planner.reading.source import Source
+from planner.reading.writing import scenario_text
 from planner.report.reading import render_reading
 from tests.reading.writers import SMALL
 from tests.tiers import cases, while_time_lasts
 
 LONGEST_S = 5.0
+MOST_BYTES = 2**30
+SAMPLES = os.environ.get("PLAN_SAMPLES")
+FILES = sorted(path for path in Path(SAMPLES).glob("*/*") if path.is_file()) if SAMPLES else []
+ROUNDS = 50_000
 _INSERTS = (
     b"\x00", b"\xff", b'"', b"{", b"[" * 400, b"}", b"\n", b"\r", b",", b"-", b"1e999", b"9" * 5000, b"NaN", b"null",
     b"-1", b"Infinity", b"\xef\xbb\xbf", b"=" * 3000, b" " * 3000, b"\x1b[31m", b"true", b"[]", b"{}", b'""',
@@ -44,22 +51,39 @@ def mutated(data: bytes, lots: random.Random) -> bytes:
     return data
 
 
+def was_read(data: bytes, path: Path) -> bool:
+    """Whether damaged bytes are read and shown; else they are refused in words. Either way soon."""
+    path.write_bytes(data)
+    begun = time.process_time()
+    try:
+        reading = read(Source(path))
+        render_reading(document_of(reading), "table")
+        fragments = [piece for piece in reading.pieces if piece.fragment]
+        if fragments:
+            scenario_text(fragments, "read")
+    except PlanError:
+        return False
+    finally:
+        assert time.process_time() - begun < LONGEST_S
+    return True
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_no_damage_gives_a_traceback_or_takes_long(name: str, tmp_path: Path) -> None:
     content = SMALL[name][1]()
     data = content if isinstance(content, bytes) else content.encode()
     lots = random.Random(name)
-    path = tmp_path / "damaged"
-    read_whole = 0
-    for _ in while_time_lasts(range(cases(25, 2000))):
-        path.write_bytes(mutated(data, lots))
-        begun = time.process_time()
-        try:
-            reading = read(Source(path))
-        except PlanError:
-            pass  # refused in words
-        else:
-            read_whole += 1
-            render_reading(document_of(reading), "table")
-        assert time.process_time() - begun < LONGEST_S
-    assert read_whole or name.endswith(".json")  # one document: hardly any damage leaves it whole
+    tries = [was_read(mutated(data, lots), tmp_path / "damaged") for _ in while_time_lasts(range(cases(25, 2000)))]
+    assert any(tries) or name.endswith(".json")  # one document: hardly any damage leaves it whole
+
+
+@pytest.mark.campaign
+@pytest.mark.skipif(not FILES, reason="PLAN_SAMPLES names no folder of samples")
+@pytest.mark.parametrize("sample", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_no_damage_of_a_sample_gives_a_traceback_takes_long_or_fills_the_memory(sample: Path, tmp_path: Path) -> None:
+    data, lots = sample.read_bytes(), random.Random(sample.name)
+    tries = [
+        was_read(mutated(data, lots), tmp_path / "damaged") for _ in while_time_lasts(range(-(-ROUNDS // len(FILES))))
+    ]
+    assert tries
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < MOST_BYTES

@@ -205,27 +205,6 @@ def test_from_a_file_to_a_plan_in_two_commands(tmp_path: Path, monkeypatch: pyte
     assert (tmp_path / "log.csv").read_text() == before
 
 
-def test_pandas_is_asked_for_in_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import builtins
-
-    from planner.reading import frames
-
-    real = builtins.__import__
-
-    def without(name: str, *more: object, **named: object) -> object:
-        if name == "pandas":
-            raise ImportError(name)
-        return real(name, *more, **named)  # type: ignore[arg-type]
-
-    frames.pandas.cache_clear()
-    monkeypatch.setattr(builtins, "__import__", without)
-    try:
-        with pytest.raises(UsageError, match="needs pandas"):
-            told(tmp_path, azure(requests()))
-    finally:
-        frames.pandas.cache_clear()
-
-
 def test_stdin_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Pipe:
         buffer = io.BytesIO(azure(requests()).encode())

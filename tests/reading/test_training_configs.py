@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from planner.cli.main import app
 from planner.errors import InputError
 from planner.reading.kinds import Asked
 from planner.reading.reading import Reading
 from planner.reading.registry import read
 from planner.reading.source import Source
 from planner.reading.writing import write_into
+from planner.scenario.training_job import TrainingJob
 from planner.yamlfile import read_yaml
 from tests.reading import writers
 
@@ -45,13 +48,72 @@ def read_of(folder: Path, text: str, model: str = "") -> Reading:
             {"framework": "fsdp", "precision": "bf16", "sharding": "zero-2"}, id="accelerate"),
         pytest.param(writers.maxtext_script(),
             {"framework": "maxtext", "model": "llama-3.1-8b", "sequence_length": 4096, "recompute": "full",
-             "layout": {"tp": 8, "micro_batch": 1}}, id="maxtext"),
+             "global_batch": "16 sequences", "sharding": "zero-3", "layout": {"tp": 8, "micro_batch": 8}},
+            id="maxtext"),
+        pytest.param(writers.nemo_config(),
+            {"framework": "megatron", "sequence_length": 2048, "global_batch": "2048 sequences", "tokens": "419.4304M",
+             "precision": "bf16", "sharding": "zero-1", "layout": {"tp": 4, "pp": 8, "vpp": 6, "micro_batch": 1}},
+            id="nemo"),
+        pytest.param(writers.torchtune_config(),
+            {"framework": "fsdp", "model": "llama-3.1-70b", "sequence_length": 4096, "epochs": 3, "precision": "bf16",
+             "sharding": "zero-3", "recompute": "full", "optimizer": "adamw-8bit",
+             "offload": ["optimizer", "activations"], "layout": {"micro_batch": 2}}, id="torchtune"),
+        pytest.param(writers.neox_config(),
+            {"framework": "deepspeed", "sequence_length": 2048, "precision": "fp16", "sharding": "zero-1",
+             "recompute": "full", "layout": {"tp": 2, "pp": 1, "micro_batch": 4}}, id="gpt-neox"),
     ],
 )  # fmt: skip
 def test_what_is_said_becomes_a_job(text: str, job: dict[str, Any], tmp_path: Path) -> None:
     reading = read_of(tmp_path, text)
     assert reading.pieces[0].fragment == {"training": [{"name": "run", **job}]}
-    assert any("does not give" in note for note in reading.notes) == ("model" not in job or "tokens" not in job)
+    (left,) = [note for note in reading.notes if "does not give" in note]
+    said = {"model": "the model", "tokens": "tokens", "deadline": "deadline"}
+    assert {key for key, words in said.items() if words in left} == {key for key in said if key not in job}
+
+
+ADAPTERS = writers.axolotl() + "adapter: qlora\nlora_r: 16\nload_in_4bit: true\ndp_shard_size: 4\n"
+
+
+def test_adapters_and_what_is_in_host_memory_are_carried_over(tmp_path: Path) -> None:
+    text = ADAPTERS + "gradient_accumulation_steps: 8\nactivation_offloading: true\n"
+    job = read_of(tmp_path, text).pieces[0].fragment["training"][0]
+    assert job["lora"] == {"rank": 16, "base": "nf4"}
+    assert job["offload"] == ["activations"]
+    assert job["global_batch"] == "512 sequences"  # 16 a device, 8 times, on 4 of them
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (writers.megatron_script() + "  --rampup-batch-size 16 16 1000\n", "batch grows at first"),
+        (writers.nemo_config(), "runs on 128 devices"),
+        (writers.torchtune_config(), "weights in host memory"),
+        (writers.axolotl() + "optimizer: lion\n", "the optimizer 'lion'"),
+        (writers.axolotl() + "gradient_accumulation_steps: 4\n", "4 micro-batches of each device"),
+        (writers.neox_config(), "its shape is that of pythia-1.4b"),
+        (writers.megatron_script(), "deadline: 30 days"),
+    ],
+)
+def test_what_is_not_carried_over_or_not_given_is_said(text: str, said: str, tmp_path: Path) -> None:
+    assert any(said in note for note in read_of(tmp_path, text).notes)
+
+
+def test_without_a_deadline_it_is_asked_for_and_then_solved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.sh").write_text(writers.maxtext_script() + "steps=1000\n")
+    first = CliRunner().invoke(app, ["read", "run.sh", "--into", "mine.yaml"])
+    assert first.exit_code == 0, first.output
+    assert "still wanted: 'deadline' is missing" in first.stderr
+    solving = ["solve", "mine.yaml", "--set", "hardware.allow=h100-sxm-80gb"]
+    asked = CliRunner().invoke(app, solving)
+    assert asked.exit_code == 3, asked.output
+    assert 'add "deadline: 30 days"' in asked.stderr
+    text = (tmp_path / "mine.yaml").read_text()
+    (tmp_path / "mine.yaml").write_text(
+        text.replace("    framework: maxtext", "    deadline: 30 days\n    framework: jax")
+    )
+    solved = CliRunner().invoke(app, [*solving, "-o", "json"])
+    assert solved.exit_code == 0, solved.output
 
 
 def test_a_job_is_written_as_a_scenario_that_is_read(tmp_path: Path) -> None:
@@ -80,17 +142,16 @@ def test_a_number_that_readers_of_yaml_take_differently_is_counted_and_left_out(
     assert "sequence_length" not in reading.pieces[0].fragment["training"][0]
 
 
-# GPT-NeoX, NeMo and torchtune are configurations of none of the six
-THEIRS = ("accelerate_", "axolotl_", "deepspeed_", "maxtext_", "megatron_", "torchtitan_")
-
-
 @pytest.mark.campaign
 @pytest.mark.skipif(not SAMPLES, reason="PLAN_SAMPLES names no folder of samples")
-def test_samples_of_six_trainers_are_told_apart() -> None:
-    files = [each for each in sorted(Path(str(SAMPLES), "train_config").iterdir()) if each.name.startswith(THEIRS)]
+def test_samples_of_nine_trainers_are_told_apart() -> None:
+    files = sorted(Path(str(SAMPLES), "train_config").iterdir())
     assert files
     for file in files:
         reading = read(Source(file))
         assert reading.kind == "train-config"
         assert reading.tool.lower().startswith(file.name.split("_")[0])
         assert reading.taken > 0
+        for piece in reading.pieces:
+            job = piece.fragment["training"][0]
+            TrainingJob.model_validate({"model": "llama-3.1-8b", "tokens": "1B", "deadline": "9 days", **job})

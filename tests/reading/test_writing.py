@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from planner.errors import InputError
-from planner.reading.writing import merged
+from planner.errors import InputError, OutputError
+from planner.reading.kinds import Asked
+from planner.reading.reading import Piece, Reading
+from planner.reading.writing import merged, still_wanted, write_into
 
 SCENARIO = """\
 schema: plan/v1
@@ -60,3 +65,45 @@ def test_twice_is_once() -> None:
 def test_what_stands_in_braces_is_refused_with_a_way_out(text: str) -> None:
     with pytest.raises(InputError, match="not edited"):
         merged(text, FLEET, "mine.yaml", "")
+
+
+CONFIG = Reading(kind="", title="", source="in.json", pieces=[
+    Piece(what="card", name="mine.config.json", text="new"),
+    Piece(what="scenario", name="scenario.yaml", fragment={"serving": [{"name": "mine", "model": "llama-3.1-8b"}]}),
+])  # fmt: skip
+
+
+def test_a_file_beside_the_scenario_is_not_replaced_unasked(tmp_path: Path) -> None:
+    beside, scenario = tmp_path / "mine.config.json", tmp_path / "mine.yaml"
+    beside.write_text("old")
+    with pytest.raises(OutputError, match="holds something else") as caught:
+        write_into(CONFIG, str(scenario), Asked())
+    assert "--name" in caught.value.problems[0].hint
+    assert "--force" in caught.value.problems[0].hint
+    assert (beside.read_text(), scenario.exists()) == ("old", False)
+    beside.write_text("new")  # the same again is no loss
+    assert write_into(CONFIG, str(scenario), Asked()) == [str(beside), str(scenario)]
+    beside.write_text("old")
+    write_into(CONFIG, str(scenario), Asked(), force=True)
+    assert beside.read_text() == "new"
+
+
+def test_what_was_read_is_never_replaced(tmp_path: Path) -> None:
+    beside = tmp_path / "mine.config.json"
+    beside.write_text("old")
+    reading = replace(CONFIG, source=str(beside))
+    with pytest.raises(OutputError, match="read from it"):
+        write_into(reading, str(tmp_path / "mine.yaml"), Asked(), force=True)
+    assert beside.read_text() == "old"
+
+
+def test_what_a_scenario_still_wants_is_said_with_its_line(tmp_path: Path) -> None:
+    scenario = tmp_path / "mine.yaml"
+    scenario.write_text(SCENARIO)
+    assert [each.partition(",")[0] for each in still_wanted(str(scenario))] == [
+        "'output_tokens' is missing in serving", "'input_tokens' is missing in serving",
+        "'output_tokens' is missing in serving",
+    ]  # fmt: skip
+    whole = SCENARIO.replace("    qpm: 5\n", "    qpm: 5\n    input_tokens: 9\n    output_tokens: 9\n")
+    scenario.write_text(whole.replace("    slo:", "    output_tokens: 9\n    slo:"))
+    assert still_wanted(str(scenario)) == []

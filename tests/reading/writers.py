@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from tests.reading import deployment_writers
 from tests.reading.cluster_writers import SMALL as CLUSTERS
 from tests.reading.market_writers import SMALL as PRICES
 from tests.reading.trace_writers import SMALL as TRACES
@@ -412,6 +413,31 @@ def maxtext_script() -> str:
             " dcn_fsdp_parallelism=2\n")  # fmt: skip
 
 
+def nemo_config() -> str:
+    """Sections, of which one has what another trainer has on top."""
+    return ("trainer:\n  num_nodes: 16\n  devices: 8\n  precision: bf16\n  max_steps: 100\nmodel:\n"
+            "  micro_batch_size: 1\n  global_batch_size: 2048\n  rampup_batch_size: null\n"
+            "  tensor_model_parallel_size: 4\n  pipeline_model_parallel_size: 8\n"
+            "  virtual_pipeline_model_parallel_size: 6\n  encoder_seq_length: 2048\n"
+            "  optim:\n    name: mcore_distributed_optim\n")  # fmt: skip
+
+
+def torchtune_config() -> str:
+    """Components by their names in code."""
+    return ("model:\n  _component_: torchtune.models.llama3_1.llama3_1_70b\ntokenizer:\n"
+            "  _component_: torchtune.models.llama3.llama3_tokenizer\n  max_seq_len: 4096\nbatch_size: 2\nepochs: 3\n"
+            "optimizer:\n  _component_: bitsandbytes.optim.PagedAdamW8bit\ndtype: bf16\nfsdp_cpu_offload: True\n"
+            "enable_activation_checkpointing: True\nenable_activation_offloading: True\n")  # fmt: skip
+
+
+def neox_config() -> str:
+    """YAML in braces, with dashes and underscores."""
+    return ('# a run\n{\n  "pipe-parallel-size": 1,\n  "model-parallel-size": 2,\n  "num-layers": 24,\n'
+            '  "hidden-size": 2048,\n  "num-attention-heads": 16,\n  "seq-length": 2048,\n'
+            '  "zero_optimization": {"stage": 1},\n  "train_micro_batch_size_per_gpu": 4,\n'
+            '  "fp16": {"enabled": true},\n  "checkpoint-activations": true,\n}\n')  # fmt: skip
+
+
 # name -> kind, and how a file of it is made
 SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "azure.csv": ("requests-table", lambda: azure(requests())),
@@ -453,4 +479,13 @@ SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "axolotl.yaml": ("train-config", axolotl),
     "accelerate.yaml": ("train-config", accelerate),
     "maxtext.sh": ("train-config", maxtext_script),
+    "nemo.yaml": ("train-config", nemo_config),
+    "torchtune.yaml": ("train-config", torchtune_config),
+    "neox.yml": ("train-config", neox_config),
+    "production_stack.yaml": ("deployment", deployment_writers.production_stack),
+    "llm_d.yaml": ("deployment", deployment_writers.llm_d),
+    "kserve.yaml": ("deployment", deployment_writers.kserve),
+    "dynamo.yaml": ("deployment", deployment_writers.dynamo),
+    "compose.yaml": ("deployment", deployment_writers.compose),
+    "kueue.yaml": ("queues", deployment_writers.kueue),
 }

@@ -55,7 +55,7 @@ def candidates_frame(candidates: Candidates, kind: str | None) -> Any:
     ValueError
         There is no such kind.
     """
-    import pandas as pd
+    from planner.frames import pandas
 
     if kind not in (None, *_ONLY):
         raise ValueError(f"kind is 'training', 'serving' or left out, not {kind!r}")
@@ -63,6 +63,7 @@ def candidates_frame(candidates: Candidates, kind: str | None) -> Any:
     rows = [row for row in candidate_rows(candidates) if row["workload"] in names]
     others = {column for other, columns in _ONLY.items() if kind not in (None, other) for column in columns}
     columns = [column for column in _COLUMNS if column not in others]
+    pd = pandas("to_frame")
     frame = pd.DataFrame(rows, columns=columns).replace("", None)  # what a way has not
     numbers = [column for column in columns if column in ("vpp", "micro_batch", "global_batch_sequences")]
     return frame.assign(**{column: pd.to_numeric(frame[column]) for column in numbers})
