@@ -30,12 +30,14 @@ CLOSE = 1e-9  # share of requests
 LAST_PARTS = 0.5  # the last part of a prompt that is cut does share its step; between the two models, by simulation
 
 
-def demand_of(replica: StepTimes, shape: RequestShape, limit: Any, variability: Any, max_batched_tokens: Any) -> Demand:
+def demand_of(
+    replica: StepTimes, shape: RequestShape, limit: Any, variability: Any, max_batched_tokens: Any, think_s: Any = np.inf
+) -> Demand:
     """What requests ask of a replica, of one class or of several."""
-    whole = Demand.of(replica, shape, limit, variability, max_batched_tokens)
+    whole = Demand.of(replica, shape, limit, variability, max_batched_tokens, think_s)
     if shape.mix is None or shape.mix.alike:
         return whole
-    each = Demand.of(replica, shape.mix.classes, limit, variability, max_batched_tokens)
+    each = Demand.of(replica, shape.mix.classes, limit, variability, max_batched_tokens, think_s)
     parts = {field.name: getattr(whole, field.name) for field in fields(Demand)}
     return MixedDemand(**parts, classes=each, shares=shape.mix.share)
 
