@@ -232,9 +232,7 @@ def capacity_within_targets(
     return replicas.recalled(f"capacity {role}", ask, asked, requests, batch)
 
 
-def full_load(
-    ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, role: int = WHOLE
-) -> Values:
+def full_load(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, role: int = WHOLE) -> Values:
     """The load that fills each replica at the confidence asked for, whatever that does to latencies.  [1/s] or users
 
     The target load is one of rates: of users it is those at that share of the rate that fills a replica, over the share.

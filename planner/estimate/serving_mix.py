@@ -31,7 +31,12 @@ LAST_PARTS = 0.5  # the last part of a prompt that is cut does share its step; b
 
 
 def demand_of(
-    replica: StepTimes, shape: RequestShape, limit: Any, variability: Any, max_batched_tokens: Any, think_s: Any = np.inf
+    replica: StepTimes,
+    shape: RequestShape,
+    limit: Any,
+    variability: Any,
+    max_batched_tokens: Any,
+    think_s: Any = np.inf,
 ) -> Demand:
     """What requests ask of a replica, of one class or of several."""
     whole = Demand.of(replica, shape, limit, variability, max_batched_tokens, think_s)

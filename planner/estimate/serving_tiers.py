@@ -110,7 +110,11 @@ def fleet_ask(fleet: ServingFleet) -> FleetAsk:
 def fleet_demand(fleet: ServingFleet) -> dict[str, Any]:
     """What a fleet asks for, in base units."""
     return {
-        **({"users": fleet.traffic.users * fleet.peak_factor, "think_time_s": fleet.traffic.think_s} if fleet.users else {}),
+        **(
+            {"users": fleet.traffic.users * fleet.peak_factor, "think_time_s": fleet.traffic.think_s}
+            if fleet.users
+            else {}
+        ),
         "requests_per_minute": None if fleet.users else fleet.qpm,
         "peak_requests_per_s": None if fleet.users else fleet.traffic.peak_requests_per_s,
         "input_tokens": fleet.input_tokens,

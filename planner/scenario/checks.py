@@ -164,7 +164,16 @@ def _demand(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mista
     """A trace says everything; else a rate, and lengths or a histogram."""
     required = [] if "profile" in fleet else ["model"]
     if "trace" in fleet:
-        for key in ("qpm", "requests", "users", "input_tokens", "output_tokens", "histogram", "profile", "load_profile"):
+        for key in (
+            "qpm",
+            "requests",
+            "users",
+            "input_tokens",
+            "output_tokens",
+            "histogram",
+            "profile",
+            "load_profile",
+        ):
             yield from _exclusive(fleet, i, document, "trace", key, f"leave {key} out: the trace says it")
     else:
         required += [] if fleet.keys() & {"requests", "users", "think_time"} else ["qpm"]
@@ -172,7 +181,9 @@ def _demand(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mista
         required += [] if {"histogram", "profile"} & fleet.keys() else ["input_tokens", "output_tokens"]
         yield from _exclusive(fleet, i, document, "qpm", "requests", "keep one: qpm is a minute's, requests a second's")
         for key in ("qpm", "requests"):
-            yield from _exclusive(fleet, i, document, "users", key, f"keep one: without {key} the rate follows from users")
+            yield from _exclusive(
+                fleet, i, document, "users", key, f"keep one: without {key} the rate follows from users"
+            )
         for key in ("input_tokens", "output_tokens"):
             yield from _exclusive(fleet, i, document, "histogram", key, f"leave {key} out: the histogram says it")
     for key in required:

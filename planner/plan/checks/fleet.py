@@ -13,7 +13,15 @@ from planner.estimate.serving_spares import availability_of, repair_s, time_with
 from planner.scenario.schema import ServingFleet
 
 if TYPE_CHECKING:
-    from planner.plan.model.fleet import ApiPrice, Availability, FleetFigures, Level, ServingAllocation, TokenPrices, UsersOfFleet
+    from planner.plan.model.fleet import (
+        ApiPrice,
+        Availability,
+        FleetFigures,
+        Level,
+        ServingAllocation,
+        TokenPrices,
+        UsersOfFleet,
+    )
 
 
 class LoadCells(TypedDict):

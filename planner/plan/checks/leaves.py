@@ -207,6 +207,7 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("uncertainty.cases.*", RECOMPUTED, "cost_microusd:int? cost_usd:float?"),
     ("uncertainty.cases.*", HELD, "known_beforehand_usd:float? contracts_of_written_usd:float?"),
     ("simulation.*", RECOMPUTED, "workload:str offer:str device:str requests:int requests_per_s:float sequences:float"),
+    ("simulation.*", RECOMPUTED, "users:int"),
     ("simulation.*", HELD, "seed:int"),
     ("simulation.*.ttft_s", RECOMPUTED, "mean:float p50:float p95:float p99:float"),
     ("simulation.*.tpot_s", RECOMPUTED, "mean:float p50:float p95:float p99:float"),

@@ -263,6 +263,10 @@ class OneReplica:
             "max_num_seqs" if batch[0] < _first(memory.max_sequences) else "memory"
         )
         stops, made = _word(most.binding), _first(mixed.output_tokens)
+        capacity = _first(most.requests_per_s)
+        if self.fleet.users:  # who send more than that as often as not
+            users = capacity * (self.fleet.traffic.think_s + _first(most.e2e_s["mean"]))
+            capacity = _first(self._load(mixed, users, batch, confident=False).requests_per_s)
         return {
             **({"users": load} if self.fleet.users else {}),
             "requests_per_s": rate,
@@ -271,7 +275,7 @@ class OneReplica:
             "output_tokens_per_s": rate * made,
             "batch_limit": float(batch[0]),
             "batch_limit_by": limited,
-            "capacity_requests_per_s": _first(most.requests_per_s),
+            "capacity_requests_per_s": capacity,
             "sized_by": limited if stops == "batch" else stops,
             "sequences": _first(median.sequences),
             "prefill_share": _first(median.prefill_share),

@@ -16,6 +16,7 @@ from planner.estimate.serving_tiers import fleet_engine
 from planner.units import format_duration
 
 if TYPE_CHECKING:
+    from planner.scenario.schema import ServingFleet
     from planner.plan.model.fleet import ServingAllocation
     from planner.plan.model.workloads import Workload
 
@@ -37,7 +38,9 @@ def serving_assumptions(question: ServingQuestion) -> Iterator[str]:
         yield f"{fleet.name}: sequences at once and tokens of a step as {rules.name} limits them on each device"
     if limits.memory_fraction is None:
         yield f"{fleet.name}: the engine fills {rules.memory_fraction:.0%} {_FRACTION[rules.fraction]} ({rules.name})"
-    if fleet.variability_given is None and fleet.trace is None:
+    if fleet.users:
+        yield from _users(fleet)
+    elif fleet.variability_given is None and fleet.trace is None:
         yield f"{fleet.name}: arrivals are Poisson"
     if fleet.targets_s:
         yield f"{fleet.name}: latency targets hold at p{100 * fleet.confidence_share:g} of the error bands"
@@ -47,6 +50,15 @@ def serving_assumptions(question: ServingQuestion) -> Iterator[str]:
     if fleet.availability is not None:
         mtbf, gone = format_duration(DEFAULT_MTBF_PER_DEVICE_S), format_duration(repair_s(fleet))
         yield f"{fleet.name}: a device fails every {mtbf}, and its replica is replaced in {gone}"
+
+
+def _users(fleet: ServingFleet) -> Iterator[str]:
+    """How users come to send what they do."""
+    think = format_duration(fleet.traffic.think_s)
+    yield f"{fleet.name}: users think for {think} on average, at random, once they have the whole answer"
+    yield f"{fleet.name}: each user stays with one replica; replicas have users in proportion to what they can serve"
+    if fleet.peak_factor > 1:
+        yield f"{fleet.name}: the mean rate as if answers took as long at all hours as at the peak: it is no less"
 
 
 def published_rates(question: ServingQuestion, workloads: Sequence[Workload]) -> tuple[list[str], bool]:

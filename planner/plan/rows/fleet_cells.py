@@ -11,7 +11,15 @@ from planner.estimate.serving_spares import availability_of, repair_s, time_with
 from planner.scenario.schema import ServingFleet
 
 if TYPE_CHECKING:
-    from planner.plan.model.fleet import ApiPrice, Availability, Bucket, FleetFigures, Level, ServingAllocation, UsersOfFleet
+    from planner.plan.model.fleet import (
+        ApiPrice,
+        Availability,
+        Bucket,
+        FleetFigures,
+        Level,
+        ServingAllocation,
+        UsersOfFleet,
+    )
 
 
 def fleet_cells(

@@ -42,9 +42,7 @@ def serving_rows(
     ]
 
 
-def routed_load(
-    candidates: Candidates, solution: Solution, task: Task, chosen: Sequence[int]
-) -> NDArray[np.float64]:
+def routed_load(candidates: Candidates, solution: Solution, task: Task, chosen: Sequence[int]) -> NDArray[np.float64]:
     """Peak requests of each bucket that go to each chosen column, or users by what they send, (columns, buckets).  [1/s]
 
     Requests of one bucket go to the replicas in proportion to what they can take; so do those of a mix, which each

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -201,8 +201,18 @@ class Point:
         return capacity_within_targets(ask, self.site.replicas, self.requests, batch, self.site.role)
 
     def capacity_per_s(self) -> float:
-        """The largest rate of this mix at which every target is kept; 0 where there is none.  [1/s]"""
-        return _one(self.most.requests_per_s)
+        """The largest rate of this mix at which every target is kept; 0 where there is none.  [1/s]
+
+        Of users what the most of them send as often as not; at the confidence asked for they send less.
+        """
+        if not self.site.fleet.users:
+            return _one(self.most.requests_per_s)
+        return replace(self, load=self.most_users).requests_per_s
+
+    @property
+    def most_users(self) -> float:
+        """The most users with whom every target is kept, by the law of response times; 0 where there are none."""
+        return _one(self.most.requests_per_s * (self.site.fleet.traffic.think_s + self.most.e2e_s["mean"]))
 
     def missed(self) -> float:
         """The most by which a target is missed, as a share of it; not above 0 when all are kept.
