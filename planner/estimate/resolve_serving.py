@@ -161,7 +161,7 @@ def speculation_of(fleet: ServingFleet) -> Speculation | None:
 
 
 def bucket_demands(fleet: ServingFleet) -> tuple[int, ...]:
-    """Peak of each bucket, rounded up: of its rate, or of the users, by what they send.  [micro-requests/s] or [1e-6]"""
+    """Peak of each bucket, rounded up: a rate, or users by what they send.  [micro-requests/s] or [micro-users]"""
     traffic = fleet.traffic
     return tuple(math.ceil(share * traffic.peak_load * MICRO - 1e-6) for share in traffic.share)
 

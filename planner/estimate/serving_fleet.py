@@ -235,7 +235,7 @@ def capacity_within_targets(
 def full_load(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, role: int = WHOLE) -> Values:
     """The load that fills each replica at the confidence asked for, whatever that does to latencies.  [1/s] or users
 
-    The target load is one of rates: of users it is those at that share of the rate that fills a replica, over the share.
+    The target load is one of rates: of users those count who send that share of the rate that fills it, over the share.
     """
     idle = replace(ask, targets_s={}, think_s=np.inf)
     full = _largest_load(idle, replicas, requests, batch, role)

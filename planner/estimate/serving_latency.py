@@ -268,7 +268,7 @@ class Point:
     @property
     def running(self) -> Values:
         """Mean number of requests in slots, of all users of a closed loop."""
-        return self.sequences * (self.sent / self.rate) if self.demand.closed else self.sequences
+        return np.asarray(self.sequences * (self.sent / self.rate)) if self.demand.closed else self.sequences
 
     @property
     def work_dispersion(self) -> Values:
@@ -320,7 +320,7 @@ class Point:
         if not self.demand.closed:
             return self.rate
         more = np.maximum(self.demand.limit - self.sequences, 0.0)
-        return np.maximum(self.rate - more / self.demand.think_s, 0.0)
+        return np.asarray(np.maximum(self.rate - more / self.demand.think_s, 0.0))
 
     @cached_property
     def slot_probability(self) -> Values:

@@ -1,8 +1,9 @@
 """What a replica does at a load, and the largest that keeps its targets.
 
 The load is a rate of arrivals (an open loop) or, where a time to think is given, a number of users each of whom sends a
-request that long after the answer to the last one (a closed loop). Arrays are flat, one element a pair of replica and request shape. Behind a router each replica is a
-queue of its own with its share of the arrivals: no gain from pooling is counted.
+request that long after the answer to the last one (a closed loop). Arrays are flat, one element a pair of replica and
+request shape. Behind a router each replica is a queue of its own with its share of the arrivals, or of the users: no
+gain from pooling is counted.
 """
 
 from __future__ import annotations

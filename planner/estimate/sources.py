@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from planner.equations import (
-    closed_loop,
     activations,
     bands,
     checkpoints,
+    closed_loop,
     communication,
     kv_cache,
     layer_parts,

@@ -101,19 +101,19 @@ def _simulated(one: ReplicaSite, fleet: ServingFleet, row: ServingAllocation, po
         batch_limit=max(int(point["batch_limit"]), 1),
         max_batched_tokens=int(np.asarray(one.replicas.limits.max_batched_tokens).reshape(-1)[0]),
     )
-    return {
+    found: Simulated = {
         "workload": fleet.name,
         "offer": row["offer"],
         "device": row["device"],
         "seed": seed,
         "requests": load.requests,
-        **({"users": users} if users else {}),
         "requests_per_s": load.requests_per_s if users else point["requests_per_s"],
         "sequences": load.sequences,
         "ttft_s": _latency(load.ttft_s),
         "tpot_s": _latency(load.tpot_s),
         "e2e_s": _latency(load.e2e_s),
     }
+    return {**found, "users": users} if users else found
 
 
 def _latency(table: Mapping[str, Any]) -> SimulatedLatency:

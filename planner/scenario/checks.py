@@ -213,7 +213,7 @@ def _users(data: dict[str, Any], fleet: dict[str, Any], i: int, document: Docume
                   "no response time is known of a bare size", "name a preset or a config.json"),
         "estimator": (fleet.get("estimator") in ("rule", "measured"), unknown, "write estimator: analytic"),
         "arrival_variability": ("arrival_variability" in fleet, "users who think send at random", "leave it out"),
-        "integer_slices": (fleet.get("integer_slices") is True, "each user sends requests of every kind", "leave it out"),
+        "integer_slices": (fleet.get("integer_slices") is True, "a user sends requests of all kinds", "leave it out"),
         "disaggregated": (fleet.get("disaggregated", False) not in (False, "false"),
                           "what users send to pools is not worked out", "leave it out"),
     }  # fmt: skip

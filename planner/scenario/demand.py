@@ -1,9 +1,9 @@
 """What a fleet is asked for, from what the scenario says: numbers, files, and which of them win.
 
 A trace says everything. Else there is a rate, qpm or requests, or there are users who think, and lengths are numbers,
-distributions or a histogram. The peak is peak_factor where the user gives it; else the busiest hour of the load profile or
-what the trace shows; else twice the mean rate, or all the users there are. Arrivals are as bursty as arrival_variability says; else as
-the trace shows; else Poisson.
+distributions or a histogram. The peak is peak_factor where the user gives it; else the busiest hour of the load profile
+or what the trace shows; else twice the mean rate, or all the users there are. Arrivals are as bursty as
+arrival_variability says; else as the trace shows; else Poisson.
 """
 
 from __future__ import annotations

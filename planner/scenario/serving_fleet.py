@@ -154,7 +154,7 @@ class ServingFleet(Part):
     requests_per_minute: RequestsPerMinute | None = Field(None, alias="qpm", description="mean requests per minute")
     users: Count | None = Field(
         None,
-        description="people or agents who each wait for an answer, think, and send the next request; in place of a rate",
+        description="people or agents, each of whom waits for an answer, thinks, and sends the next request",
     )
     think_time_s: Duration | None = Field(
         None, alias="think_time", description="mean time from an answer to the next request of the same user"

@@ -56,8 +56,9 @@ def simulate_replica(
 ) -> SimulatedLoad:
     """Simulate a workload, or one that is drawn for a shape at a rate, and measure all but its ends.
 
-    A workload with users is a closed loop: its arrival times are those of each user's first request. The first `warmup_share` of the requests, and the last that share, load the replica without being
-    measured. The same arguments give the same figures.
+    A workload with users is a closed loop: its arrival times are those of each user's first request. The first
+    `warmup_share` of the requests, and the last that share, load the replica without being measured. The same arguments
+    give the same figures.
     """
     if batch_limit < 1 or max_batched_tokens < 1:
         raise ValueError("a replica needs at least one slot and one token a step")

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict, cast
 
-from typing_extensions import NotRequired
-
 from planner.estimate.resolve_serving import fleet_levels
 from planner.estimate.serving_spares import availability_of, repair_s, time_within_spares
 from planner.scenario.schema import ServingFleet
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
         Level,
         ServingAllocation,
         TokenPrices,
-        UsersOfFleet,
+        UsersServed,
     )
 
 
@@ -86,7 +84,7 @@ def fleet_cells(
     requests = mean_requests_per_s(fleet, rows) * horizon_hours * 3600.0
     peak = _peak(fleet, rows)
     made, most = requests * fleet.output_tokens, _most_tokens(rows)
-    return {
+    found: FleetFigures = {
         "buckets": [
             {
                 "name": name,
@@ -97,7 +95,6 @@ def fleet_cells(
             }
             for place, name in enumerate(fleet.traffic.buckets)
         ],
-        **_users(fleet, peak),
         "levels": _levels(fleet, horizon_hours),
         "spare_replicas": spares,
         "availability": _availability(fleet, rows, spares),
@@ -105,6 +102,9 @@ def fleet_cells(
         "usd_per_million_output_tokens_full": 1e6 * cost_usd / most if most else 0.0,
         "api": _api(fleet, cost_usd, requests, horizon_hours * 3600.0),
     }
+    if fleet.users and peak:
+        found["users"] = _users(fleet, peak)
+    return found
 
 
 def _peak(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> float | None:
@@ -119,23 +119,10 @@ def mean_requests_per_s(fleet: ServingFleet, rows: Sequence[ServingAllocation]) 
     return (_peak(fleet, rows) or 0.0) / fleet.peak_factor if fleet.users else fleet.traffic.requests_per_s
 
 
-def _users(fleet: ServingFleet, peak: float | None) -> UsersOfFleet:
+def _users(fleet: ServingFleet, peak: float) -> UsersServed:
     """Little's law of the users at the peak: each cycle is a time to think and a response."""
-    if not fleet.users or not peak:
-        return {}
-    count, think = fleet.users * fleet.peak_factor, fleet.traffic.think_s
-    return {
-        "users": {"users": count, "think_time_s": think, "response_s": count / peak - think, "requests_per_s": peak}
-    }
-
-
-class _OfLoad(TypedDict):
-    users: NotRequired[float]
-    requests_per_s: float | None
-
-
-def _of_load(fleet: ServingFleet, load: float) -> _OfLoad:
-    return {"users": load, "requests_per_s": None} if fleet.users else {"requests_per_s": load}
+    count, think = fleet.traffic.users * fleet.peak_factor, fleet.traffic.think_s
+    return {"users": count, "think_time_s": think, "response_s": count / peak - think, "requests_per_s": peak}
 
 
 def _most_tokens(rows: Sequence[ServingAllocation]) -> float:
@@ -151,15 +138,17 @@ def _most_tokens(rows: Sequence[ServingAllocation]) -> float:
 
 def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Level]:
     found = fleet_levels(fleet, horizon_hours * 3600.0)
-    return [
-        {
-            **_of_load(fleet, float(found.load[step])),
+    told: list[Level] = []
+    for step in range(len(found.hours) if found else 0):
+        assert found is not None
+        load = float(found.load[step])
+        level: Level = {
+            "requests_per_s": None if fleet.users else load,
             "hours": float(found.hours[step]),
             "hours_at_least": float(found.hours_at_least[step]),
         }
-        for step in range(len(found.hours) if found else 0)
-        if found is not None
-    ]
+        told.append({**level, "users": load} if fleet.users else level)
+    return told
 
 
 def _availability(fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int) -> Availability | None:

@@ -267,8 +267,7 @@ class OneReplica:
         if self.fleet.users:  # who send more than that as often as not
             users = capacity * (self.fleet.traffic.think_s + _first(most.e2e_s["mean"]))
             capacity = _first(self._load(mixed, users, batch, confident=False).requests_per_s)
-        return {
-            **({"users": load} if self.fleet.users else {}),
+        found: Point = {
             "requests_per_s": rate,
             "input_tokens": _first(mixed.input_tokens),
             "output_tokens": made,
@@ -291,6 +290,7 @@ class OneReplica:
             "targets": self._targets(median, self._load(mixed, load, batch, confident=True)),
             "classes": self._classes(mixed, load, batch, classes) if classes else [],
         }
+        return {**found, "users": load} if self.fleet.users else found
 
     def _classes(self, mixed: Requests, load: float, batch: Floats, names: Sequence[str]) -> list[ClassServed]:
         """What each class of the mix waits at its own percentiles, and the most that it may."""

@@ -112,7 +112,8 @@ def _sums(fleet: ServingFleet, carried: Carried) -> Iterator[Finding]:
             mine = [sent_load(fleet, row) for row, _ in carried if row["role"] in ("whole", side)]
             sent = math.fsum(routed[bucket] for routed in mine)
             if not math.isclose(sent, asked, rel_tol=1e-6, abs_tol=1.5 / MICRO):
-                text = f"{sent:.9g} {'users' if fleet.users else 'requests/s'} of {traffic.buckets[bucket]} are planned for {side}, not {asked:.9g}"
+                unit = "users" if fleet.users else "requests/s"
+                text = f"{sent:.9g} {unit} of {traffic.buckets[bucket]} are planned for {side}, not {asked:.9g}"
                 yield Finding("wrong-load", f"{fleet.name}: {text}")
 
 

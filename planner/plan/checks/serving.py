@@ -163,15 +163,15 @@ class Copy(NamedTuple):
 
 def _row(check: Copy, scenario: Scenario, row: ServingAllocation, rates: Sequence[float]) -> Iterator[Finding]:
     """Everything wrong with one row."""
-    fleet, facts, load = check.fleet, check.facts, sent_load(check.fleet, row)
+    fleet, facts, here = check.fleet, check.facts, sent_load(check.fleet, row)
     horizon, levels = scenario.horizon_s / 3600.0, fleet_levels(fleet, scenario.horizon_s)
     hours = horizon if levels is None else float(levels.hours_at_least[row["level"]])
     if row["level"] and levels is None:
         yield Finding("wrong-load", f"{fleet.name}: {row['offer']} is scaled, and the fleet is not")
-    sent = [part / max(row["replicas_needed"], 1) for part in load]
+    sent = [part / max(row["replicas_needed"], 1) for part in here]
     users = users_cells(check, row, rates, sent) if fleet.users else None
     yield from _users(fleet, row, users)
-    loads = load_cells(fleet, users.rates if users else rates, users.routed if users else load, row["replicas"])
+    loads = load_cells(fleet, users.rates if users else rates, users.routed if users else here, row["replicas"])
     yield from _memory(fleet, row, check.memory(sent), rates)
     cells = check.cells(sent)
     speed: dict[str, object] = {**cells, **{name: value for name, value in loads.items() if name in _SPEEDS}}

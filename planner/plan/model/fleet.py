@@ -268,13 +268,7 @@ class UsersServed(TypedDict):
     "that follow: users / (think time + response time)"
 
 
-class UsersOfFleet(TypedDict):
-    """Users of a fleet, where it has them and a plan."""
-
-    users: NotRequired[UsersServed]
-
-
-class FleetFigures(TokenPrices, UsersOfFleet):
+class FleetFigures(TokenPrices):
     """A serving fleet: all its rows together."""
 
     buckets: list[Bucket]
@@ -284,5 +278,7 @@ class FleetFigures(TokenPrices, UsersOfFleet):
     "an API's price for the same requests"
     mixes: NotRequired[list[list[float]]]
     "of classes of requests that replicas may serve, of each class the part of what comes of it, the largest 1"
+    users: NotRequired[UsersServed]
+    "where users send the requests, and there is a plan"
     levels: list[Level]
     "of load, least first, that an autoscaled fleet is scaled to; empty: all replicas always run"

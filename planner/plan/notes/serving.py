@@ -16,9 +16,9 @@ from planner.estimate.serving_tiers import fleet_engine
 from planner.units import format_duration
 
 if TYPE_CHECKING:
-    from planner.scenario.schema import ServingFleet
     from planner.plan.model.fleet import ServingAllocation
     from planner.plan.model.workloads import Workload
+    from planner.scenario.schema import ServingFleet
 
 _FRACTION = {
     "of_device": "of a device",

@@ -98,8 +98,9 @@ def _serving_rules(question: ServingQuestion, allocations: Sequence[ServingAlloc
     speed, where = fleet.speed_tokens_per_s_per_user, "given"
     if not speed and allocations and allocations[0]["tpot_s"]:
         speed, where = 1.0 / allocations[0]["tpot_s"], "1/TPOT of the plan"
-    asked = speed and (allocations or not fleet.users)  # without a plan nobody knows what users send
-    return [*checks, *([_sequences_rule(fleet, qpm, speed, where)] if asked else [])]
+    if fleet.users and not allocations:  # without a plan nobody knows what users send
+        return checks
+    return [*checks, *([_sequences_rule(fleet, qpm, speed, where)] if speed else [])]
 
 
 def _best_rate(allocations: Sequence[ServingAllocation]) -> tuple[float, str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         FleetFigures,
         Level,
         ServingAllocation,
-        UsersOfFleet,
+        UsersServed,
     )
 
 
@@ -38,9 +38,8 @@ def fleet_cells(
     seconds = horizon_hours * 3600.0
     mean = mean_requests_per_s(fleet, rows) * seconds * fleet.output_tokens
     full = _full_tokens(rows)
-    return {
+    found: FleetFigures = {
         "buckets": _buckets(fleet, rows),
-        **_users(fleet, rows),
         "levels": _levels(fleet, horizon_hours),
         "spare_replicas": spares,
         "availability": _availability(fleet, rows, spares),
@@ -48,10 +47,12 @@ def fleet_cells(
         "usd_per_million_output_tokens_full": cost / full * 1e6 if full else 0.0,
         "api": _api(fleet, cost, seconds, mean_requests_per_s(fleet, rows)),
     }
+    users = _users(fleet, rows)
+    return {**found, "users": users} if users else found
 
 
 def mean_requests_per_s(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> float:
-    """Mean rate of a fleet; of users as if answers took as long at all hours as at the peak, which is no less.  [1/s]"""
+    """Mean rate of a fleet; of users as if answers took as long at all hours as at the peak: it is no less.  [1/s]"""
     return _peak_requests_per_s(fleet, rows) / fleet.peak_factor if fleet.users else fleet.traffic.requests_per_s
 
 
@@ -59,14 +60,12 @@ def _peak_requests_per_s(fleet: ServingFleet, rows: Sequence[ServingAllocation])
     return sum(row["planned_requests_per_s"] for row in rows) if fleet.users else fleet.traffic.peak_requests_per_s
 
 
-def _users(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> UsersOfFleet:
+def _users(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> UsersServed | None:
     """The users at the peak, and how often they send what, by the law of response times."""
     users, think, sent = fleet.traffic.peak_load, fleet.traffic.think_s, _peak_requests_per_s(fleet, rows)
     if not fleet.users or not sent:
-        return {}
-    return {
-        "users": {"users": users, "think_time_s": think, "response_s": users / sent - think, "requests_per_s": sent}
-    }
+        return None
+    return {"users": users, "think_time_s": think, "response_s": users / sent - think, "requests_per_s": sent}
 
 
 def _full_tokens(rows: Sequence[ServingAllocation]) -> float:
@@ -100,15 +99,10 @@ def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Level]:
     if levels is None:
         return []
     columns = (levels.load, levels.hours, levels.hours_at_least)
-    return [
-        {
-            **({"users": float(load)} if fleet.users else {}),
-            "requests_per_s": None if fleet.users else float(load),
-            "hours": float(hours),
-            "hours_at_least": float(longer),
-        }
-        for load, hours, longer in zip(*columns)
-    ]
+    rows = [(float(load), float(hours), float(longer)) for load, hours, longer in zip(*columns)]
+    if fleet.users:
+        return [{"users": n, "requests_per_s": None, "hours": here, "hours_at_least": at} for n, here, at in rows]
+    return [{"requests_per_s": rate, "hours": here, "hours_at_least": at} for rate, here, at in rows]
 
 
 def _availability(fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int) -> Availability | None:

@@ -43,7 +43,7 @@ def serving_rows(
 
 
 def routed_load(candidates: Candidates, solution: Solution, task: Task, chosen: Sequence[int]) -> NDArray[np.float64]:
-    """Peak requests of each bucket that go to each chosen column, or users by what they send, (columns, buckets).  [1/s]
+    """Peak requests of each bucket that go to each chosen column, (columns, buckets); or users by what they send.
 
     Requests of one bucket go to the replicas in proportion to what they can take; so do those of a mix, which each
     replica takes as the traffic brings them.

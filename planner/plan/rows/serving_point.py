@@ -250,8 +250,7 @@ class Point:
             "max_num_seqs" if _one(memory.batch) < _one(memory.max_sequences) else "memory"
         )
         stops = str(np.asarray(self.most.binding).reshape(-1)[0])
-        return {
-            **({"users": self.load} if self.site.fleet.users else {}),
+        found: told.Point = {
             "requests_per_s": self.requests_per_s,
             "input_tokens": _one(self.requests.input_tokens),
             "output_tokens": made,
@@ -270,6 +269,9 @@ class Point:
             **_latencies(load, self._classes()),
             "targets": self._targets(),
         }
+        if self.site.fleet.users:
+            found["users"] = self.load
+        return found
 
     def _classes(self) -> list[told.ClassServed]:
         """Each class of a histogram at its own percentiles, where replicas take several together."""
