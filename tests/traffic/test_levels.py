@@ -78,7 +78,7 @@ def test_levels_of_a_day() -> None:
     assert levels.hours == pytest.approx([730 * 11.5 / 24, 730 * 12.5 / 24])
     assert levels.hours_at_least == pytest.approx([730.0, 730 * 12.5 / 24])
     # the margin that the user asks for holds at night too
-    assert load_levels(fleet(peak_factor=3, profile=profile), 1800, 730 * 3600).requests_per_s == pytest.approx([6, 18])
+    assert load_levels(fleet(peak_factor=3, profile=profile), 1800, 730 * 3600).load == pytest.approx([6, 18])
 
 
 def test_a_start_up_longer_than_the_profile_needs_the_peak_always() -> None:
