@@ -262,3 +262,41 @@ def crowd_stiffness(elasticity: FloatOrArray, response_s: FloatOrArray, think_s:
     (1.0, 0.75)
     """
     return 1 - as_float(elasticity) + as_float(response_s) / as_float(think_s)
+
+
+@equation("EQ-CLO-8")
+def relieved_share(line_s: FloatOrArray, load: FloatOrArray, outside_s: FloatOrArray) -> FloatOrArray:
+    """What is left of a wait in line when those who stand in it are missing among those who come.
+
+    Parameters
+    ----------
+    line_s
+        Mean work W0 that waits where the line keeps nobody from coming.  [s]
+    load
+        Share rho of the time that the server works, below 1.
+    outside_s
+        Mean time T of a cycle outside the line.  [s]
+
+    Returns
+    -------
+    Wait over W0, at most 1.  [1]
+
+    Notes
+    -----
+    Eq. (1):  f = (sqrt(1 + 4 a) - 1) / (2 a),  a = W0 / ((1 - rho) T). With work V waiting, V / P users stand in line
+    instead of being among the x T outside, so that work comes at the rate rho - (V - W) / T. The mean square of V is
+    steady: E[V (1 - rho(V))] = (1 - rho) W0; for V spread like an exponential that is W + W^2 / ((1 - rho) T) = W0. The line is then a normal cut at 0, whose percentiles lie
+    about sqrt(f) as far above its mean, in means, as those of an exponential.
+
+    References
+    ----------
+    [1] L. Kleinrock, "Queueing Systems," vol. 2, 1976, sec. 2.7 (diffusion of unfinished work); the closed form is the
+        planner's own.
+
+    Examples
+    --------
+    >>> float(relieved_share(1.0, 0.5, 1.0)), round(float(relieved_share(1.0, 0.5, 1e9)), 6)
+    (0.5, 1.0)
+    """
+    pull = as_float(line_s) / (np.maximum(1 - as_float(load), 1e-12) * as_float(outside_s))
+    return np.asarray(2 / (1 + np.sqrt(1 + 4 * np.maximum(pull, 0.0))))

@@ -14,7 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.carriers import dataclass
-from planner.equations.closed_loop import crowd_stiffness, interactive_requests_per_s, users_of_others
+from planner.equations.closed_loop import (
+    crowd_stiffness,
+    interactive_requests_per_s,
+    relieved_share,
+    users_of_others,
+)
 from planner.equations.percentiles import gamma_percentile, wait_percentile_s
 from planner.equations.queueing import mixed_step_s, others_in_window, running_variance, slot_wait_probability
 from planner.equations.registry import as_float
@@ -220,8 +225,23 @@ class Point:
     def before_s(self) -> Values:
         """Time before a first token in which those come whose prompts follow at once: its step, and the line."""
         demand, share = self.demand, self.share
-        seen = as_float(mixed_step_s(self.step_s, self.rate, demand.prefill_s, demand.work_dispersion))
+        seen = as_float(mixed_step_s(self.step_s, self.rate, demand.prefill_s, self.gathered))
         return self.step_s + demand.prefill_s + seen * (share + demand.unshared * (1 - share) / 2)
+
+    @cached_property
+    def gathered(self) -> Values:
+        """Dispersion of the prefill work that comes, less what a line of it keeps from coming in a closed loop."""
+        return np.asarray(self.demand.work_dispersion * self.relief)
+
+    @cached_property
+    def relief(self) -> Values:
+        """What a line of prompts is to that of an open loop: users who stand in it send nothing."""
+        demand = self.demand
+        if not demand.closed:
+            return as_float(1.0)
+        line = self.rate * demand.work_dispersion / (2 * (1 - self.share))
+        outside = demand.think_s + demand.request_s + demand.later * self.token_s / (1 - self.share)
+        return np.asarray(relieved_share(line, self.share, outside))
 
     @cached_property
     def step_s(self) -> Values:
@@ -301,7 +321,7 @@ class Point:
     def gated_s(self) -> Values:
         """That wait where the next step takes in all prompts that came during the last one."""
         demand = self.demand
-        seen = as_float(mixed_step_s(self.step_s * self.busy, self.rate, demand.prefill_s, demand.work_dispersion))
+        seen = as_float(mixed_step_s(self.step_s * self.busy, self.rate, demand.prefill_s, self.gathered))
         return np.asarray(
             seen / 2 + demand.prefill_s * as_float(others_in_window(self.rate * seen, demand.variability))
         )
@@ -362,7 +382,7 @@ class Point:
         others = np.maximum(self.queue_s - boundary / 2, 0.0)
         waiting = np.maximum(1 - (1 - self.share) ** 2, 1e-12)
         late = as_float(wait_percentile_s(waiting, others / waiting, level.share)) - others
-        return boundary * (level.share - 0.5), late
+        return boundary * (level.share - 0.5), late * np.sqrt(self.relief)
 
     def tpot(self, key: str) -> Values:
         """Time per output token of a request: mean or percentile, over requests."""

@@ -194,7 +194,7 @@ class MixedPoint(Point):
     def queue_s(self) -> Values:
         """Mean wait for the step that the prefill starts in; prompts that share no step wait in a line."""
         demand, gated = self.demand, self.gated_s
-        line = self.rate * demand.work_dispersion / (2 * (1 - self.share)) + self.step_s * self.busy / 2
+        line = self.rate * self.gathered / (2 * (1 - self.share)) + self.step_s * self.busy / 2
         return np.asarray(gated + LAST_PARTS * demand.cut_share * (line - gated))
 
     @cached_property
@@ -231,7 +231,7 @@ class MixedPoint(Point):
 
     def waits_at(self, level: Level) -> tuple[Values, ...]:
         """The wait for the step that prefill starts in, over its mean: of steps that hold prompts of all classes."""
-        return (self.steps.wait_s(level.share) - self.queue_s,)
+        return ((self.steps.wait_s(level.share) - self.queue_s) * np.sqrt(self.relief),)
 
     @cached_property
     def steps(self) -> Steps:
