@@ -140,6 +140,7 @@ USERS: Mapping[str, str] = {
     "others": _id(closed_loop.users_of_others),
     "rate": _id(closed_loop.interactive_requests_per_s),
     "crowd": _id(closed_loop.crowd_stiffness),
+    "line": _id(closed_loop.relieved_share),
 }
 
 
