@@ -93,7 +93,7 @@ MAPPINGS = {
     ),
     "ServingFleet": (
         "Serving fleets",
-        "One item a fleet. What it is asked for comes from `qpm` and lengths, a histogram, or a trace; what a "
+        "One item a fleet. What it is asked for comes from `qpm` or `users` and lengths, a histogram, or a trace; what a "
         "replica can do is predicted, or read from the throughput or profile that you measured.",
     ),
     "Lengths": ("Lengths", "A bare number is a mean; a list is a histogram."),

@@ -283,10 +283,12 @@ def relieved_share(line_s: FloatOrArray, load: FloatOrArray, outside_s: FloatOrA
 
     Notes
     -----
-    Eq. (1):  f = (sqrt(1 + 4 a) - 1) / (2 a),  a = W0 / ((1 - rho) T). With work V waiting, V / P users stand in line
-    instead of being among the x T outside, so that work comes at the rate rho - (V - W) / T. The mean square of V is
-    steady: E[V (1 - rho(V))] = (1 - rho) W0; for V spread like an exponential that is W + W^2 / ((1 - rho) T) = W0. The line is then a normal cut at 0, whose percentiles lie
-    about sqrt(f) as far above its mean, in means, as those of an exponential.
+    Eq. (1):  f = (sqrt(1 + 4 a) - 1) / (2 a),  a = W0 / ((1 - rho) T)
+
+    With work V waiting, V / P users stand in line instead of being among the x T outside, so that work comes at
+    rho - (V - W) / T. The mean square of V is steady: E[V (1 - rho(V))] = (1 - rho) W0; for V spread like an
+    exponential that is W + W^2 / ((1 - rho) T) = W0. The line is then a normal cut at 0, whose percentiles lie about
+    sqrt(f) as far above its mean, in means, as those of an exponential.
 
     References
     ----------

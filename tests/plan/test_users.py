@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,7 +125,9 @@ def test_fewer_users_or_longer_thinking_never_cost_more(world: Catalog) -> None:
     costs = [cost(solved(with_settings(asked, [f"serving.chat.users={n}"]), world)) for n in (50, 500, 1000, 2000)]
     assert costs == sorted(costs)
     assert costs[0] < costs[-1]
-    costs = [cost(solved(with_settings(asked, [f"serving.chat.think_time={z}"]), world)) for z in ("2 s", "30 s", "5 min")]
+    costs = [
+        cost(solved(with_settings(asked, [f"serving.chat.think_time={z}"]), world)) for z in ("2 s", "30 s", "5 min")
+    ]
     assert costs == sorted(costs, reverse=True)
     assert costs[0] > costs[-1]
 
@@ -143,18 +146,18 @@ def test_users_who_hardly_ever_ask_are_a_rate(world: Catalog) -> None:
         assert one["point"]["ttft_s"]["p95"] == pytest.approx(other["point"]["ttft_s"]["p95"], rel=1e-3)
 
 
-def test_users_of_every_kind_of_demand(world: Catalog, tmp_path: Any) -> None:
+def test_users_of_every_kind_of_demand(world: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without targets, of several classes, over a day, scaled, with an API beside: planned, and verified."""
     hours = "".join(f"{hour},{2 if 8 <= hour < 20 else 0.5}\n" for hour in range(24))
     (tmp_path / "day.csv").write_text(f"hour,weight\n{hours}")
     (tmp_path / "mix.csv").write_text("input_bucket,output_bucket,fraction\n500,100,0.7\n4000,400,0.3\n")
-    day, mix = str(tmp_path / "day.csv"), str(tmp_path / "mix.csv")
-    several: dict[str, Any] = {"histogram": mix, "input_tokens": None, "output_tokens": None}
+    monkeypatch.chdir(tmp_path)
+    several: dict[str, Any] = {"histogram": "mix.csv", "input_tokens": None, "output_tokens": None}
     for changes in (
         {"slo": None, "min_replicas": 3},
         {**several, "api_price": "$0.20 /1M output tokens"},
         {**several, "slo": None},
-        {"load_profile": day, "autoscaling": {"start_up": "10 min"}, "availability": 0.999},
+        {"load_profile": "day.csv", "autoscaling": {"start_up": "10 min"}, "availability": 0.999},
     ):
         document = solved(fleet(users=600, **changes), world)
         assert document["status"] == "optimal"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from planner.estimate.resolve_serving import requests_of
+from planner.estimate.serving_fleet import request_shape
 from planner.estimate.serving_open import RequestShape, Targets, largest_load, load_at, slo_capacity, users_at
 from planner.simulate import SimulatedLoad, Workload, simulate_replica
-from tests.simulate.engines import Case, Plain, twelve
-from tests.tiers import cases, sampled
+from planner.traffic import LengthMoments, Traffic
+from tests.simulate.engines import Case, Plain, case, twelve
+from tests.tiers import cases, sampled, while_time_lasts
 
 Values = NDArray[np.float64]
 CASES = {one.name: one for one in twelve()}
@@ -156,9 +159,70 @@ def test_shapes_of_loops(name: str, load: float) -> None:
     rate = load * filled_per_s(of)
     think = 2 * float(load_at(of.replica, of.shape, rate, float(of.limit)).e2e_s["mean"])
     users = round(float(users_at(of.replica, of.shape, float(of.limit), rate, think_s=think)))
-    found, seen = load_at(of.replica, of.shape, float(users), float(of.limit), think_s=think), simulated(of, users, think)
+    found, seen = (
+        load_at(of.replica, of.shape, float(users), float(of.limit), think_s=think),
+        simulated(of, users, think),
+    )
     assert float(found.requests_per_s) == pytest.approx(seen.requests_per_s, rel=0.03)
     assert float(found.e2e_s["mean"]) == pytest.approx(seen.e2e_s["mean"], rel=0.09)
     rough = 0.25 if name == CLIFF and load > 0.8 else 0.15
     assert float(found.ttft_s["p95"]) == pytest.approx(seen.ttft_s["p95"], rel=rough)
     assert float(found.prefill_share) == pytest.approx(seen.prefill_share, rel=0.05)
+
+
+ENGINES = [
+    ("llama-3.1-8b", "bf16", "bf16", 1, 1, "h100"), ("llama-3.1-8b", "fp8", "fp8", 1, 1, "l40s"),
+    ("llama-3.1-8b", "bf16", "bf16", 1, 1, "a100"), ("llama-3.1-70b", "fp8", "fp8", 4, 1, "h100"),
+    ("llama-3.1-70b", "fp8", "fp8", 2, 1, "h200"), ("gpt-oss-120b", "mxfp4", "bf16", 4, 1, "h100"),
+    ("deepseek-v3", "fp8", "fp8", 8, 1, "h200"), ("mixtral-8x7b", "bf16", "bf16", 2, 1, "h100"),
+    ("llama-3.1-70b", "fp8", "fp8", 2, 1, "b200"),
+]  # fmt: skip
+
+
+class Compared(NamedTuple):
+    """Formula over simulation, less 1."""
+
+    rate: float
+    late_first_token: float
+    slot_wait_s: float
+
+
+def compared(seed: int) -> Compared:
+    """A random loop: engine, lengths of 50 to 8,000 tokens, their spread, slots, load to 0.9, thinking to ten answers.
+
+    Lengths are those that a fleet with `{mean:, p95:}` has, in its twenty classes.
+    """
+    rng = np.random.default_rng(seed)
+    engine = ENGINES[rng.integers(len(ENGINES))]
+    prompt, prompt_spread = float(np.exp(rng.uniform(np.log(100), np.log(8000)))), rng.uniform(1.1, 2.0)
+    answer, answer_spread = float(np.exp(rng.uniform(np.log(50), np.log(1000)))), rng.uniform(1.1, 2.0)
+    of = case("random", engine, (prompt, prompt_spread, answer, answer_spread), int(rng.choice([48, 64, 128, 256])))
+    lengths = [
+        LengthMoments(mean=mean, second_moment=spread * mean**2, sigma=float(np.sqrt(np.log(spread))))
+        for mean, spread in ((prompt, prompt_spread), (answer, answer_spread))
+    ]
+    traffic = Traffic.of_lengths(*lengths, requests_per_s=1.0)
+    shape, slots = request_shape(requests_of(traffic).mixed(np.asarray(traffic.share))), float(of.limit)
+    rate = rng.uniform(0.1, 0.9) * one(slo_capacity(of.replica, shape, Targets(), slots).requests_per_s)
+    answered = one(load_at(of.replica, shape, rate, slots).e2e_s["mean"])
+    think = answered * float(np.exp(rng.uniform(np.log(0.2), np.log(10))))
+    users = max(int(one(users_at(of.replica, shape, slots, rate, think_s=think))), 1)
+    found, seen = load_at(of.replica, shape, float(users), slots, think_s=think), simulated(of, users, think, seed)
+    return Compared(
+        rate=one(found.requests_per_s) / seen.requests_per_s - 1,
+        late_first_token=one(found.ttft_s["p95"]) / seen.ttft_s["p95"] - 1,
+        slot_wait_s=one(found.slot_wait_s),
+    )
+
+
+def one(value: Any) -> float:
+    return float(np.ravel(value)[0])
+
+
+def test_random_loops() -> None:
+    """Nineteen of twenty within the bar; beyond it rates within 8 %, first tokens within 20 % where slots are free."""
+    loops = [compared(seed) for seed in while_time_lasts(range(100, 100 + cases(4, 140)))]
+    kept = [abs(each.rate) < 0.05 and abs(each.late_first_token) < 0.10 for each in loops]
+    assert sum(kept) >= 0.94 * len(loops)
+    assert max(abs(each.rate) for each in loops) < 0.08
+    assert max(abs(each.late_first_token) for each in loops if each.slot_wait_s < 1e-3) < 0.20
