@@ -182,7 +182,7 @@ def _demand(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mista
         yield from _exclusive(fleet, i, document, "qpm", "requests", "keep one: qpm is a minute's, requests a second's")
         for key in ("qpm", "requests"):
             yield from _exclusive(
-                fleet, i, document, "users", key, f"keep one: without {key} the rate follows from users"
+                fleet, i, document, key, "users", f"keep one: without {key} the rate follows from users"
             )
         for key in ("input_tokens", "output_tokens"):
             yield from _exclusive(fleet, i, document, "histogram", key, f"leave {key} out: the histogram says it")
