@@ -217,9 +217,10 @@ class Point:
 
     @cached_property
     def held_s(self) -> Values:
-        """Prefill of those who come before a request's first token and hold up what follows it."""
+        """Prefill of those who come before a request's first token and hold up what follows it, if anything does."""
         demand = self.demand
-        return demand.prefill_s * as_float(others_in_window(self.rate * self.before_s, demand.variability))
+        others = as_float(others_in_window(self.rate * self.before_s, demand.variability))
+        return demand.prefill_s * others * np.minimum(demand.later, 1.0)
 
     @cached_property
     def before_s(self) -> Values:
