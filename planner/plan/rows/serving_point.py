@@ -266,9 +266,14 @@ class Point:
             "decode_step_s": sum(terms.values()),
             "decode_terms_s": terms,
             "binds": max(terms, key=lambda name: terms[name]),
-            **_latencies(load, self._classes()),
+            "ttft_s": _percentiles(load.ttft_s),
+            "tpot_s": _percentiles(load.tpot_s),
+            "e2e_s": _percentiles(load.e2e_s),
+            "itl_p99_s": finite(_one(load.itl_p99_s)),
             "targets": self._targets(),
         }
+        if classes := self._classes():
+            found["classes"] = classes
         if self.site.fleet.users:
             found["users"] = self.load
         return found
@@ -330,18 +335,6 @@ def tier_cells(site: ReplicaSite) -> told.ServingTier:
         "ttft": quantiles(tier.ttft, float(margins.engine) * float(margins.first_token)),
         "throughput": quantiles(tier.throughput, 1.0 / float(margins.engine)),
     }
-
-
-def _latencies(load: OpenLoad, classes: list[told.ClassServed]) -> told.Latencies:
-    found: told.Latencies = {
-        "ttft_s": _percentiles(load.ttft_s),
-        "tpot_s": _percentiles(load.tpot_s),
-        "e2e_s": _percentiles(load.e2e_s),
-        "itl_p99_s": finite(_one(load.itl_p99_s)),
-    }
-    if classes:
-        found["classes"] = classes
-    return found
 
 
 def _percentiles(table: Mapping[str, Any]) -> told.Percentiles:
