@@ -83,20 +83,21 @@ def test_the_plan_is_verified_and_follows_the_schema(plan: Document, world: Cata
     follow_schema(plan)
 
 
-FORGERIES: dict[str, Callable[[Document], None]] = {
-    "more users than there are": lambda row: row.update(users=row["users"] * 1.1),
-    "a replica that holds more": lambda row: row.update(replica_users=row["replica_users"] * 1.1),
-    "a higher rate": lambda row: row.update(routed_requests_per_s=[2 * row["routed_requests_per_s"][0]]),
-    "fewer users at the point": lambda row: row["point"].update(users=row["point"]["users"] / 2),
-    "no users": lambda row: row.pop("users"),
+FORGERIES: dict[str, Callable[[Document], None]] = {  # by what is said of them
+    "users of all are planned": lambda row: row.update(users=row["users"] * 1.1),
+    "replica_users is": lambda row: row.update(replica_users=row["replica_users"] * 1.1),
+    "routed_requests_per_s": lambda row: row.update(routed_requests_per_s=[2 * row["routed_requests_per_s"][0]]),
+    "users is": lambda row: row["point"].update(users=row["point"]["users"] / 2),
+    "0 users of all are planned": lambda row: row.pop("users"),
 }
 
 
-@pytest.mark.parametrize("name", FORGERIES)
-def test_forged_users_are_found(name: str, plan: Document, world: Catalog) -> None:
+@pytest.mark.parametrize("said", FORGERIES)
+def test_forged_users_are_found(said: str, plan: Document, world: Catalog) -> None:
     forged = copy.deepcopy(plan)
-    FORGERIES[name](forged["workloads"][0]["allocations"][0])
-    assert errors(resealed(forged), world)
+    FORGERIES[said](forged["workloads"][0]["allocations"][0])
+    found = [str(problem) for problem in errors(resealed(forged), world)]
+    assert any(said in text for text in found), found
 
 
 def test_forged_figures_of_the_fleet_are_found(plan: Document, world: Catalog) -> None:
@@ -118,6 +119,18 @@ def test_users_on_a_fleet_with_a_rate_are_found(world: Catalog) -> None:
         forged = copy.deepcopy(document)
         forge(forged["workloads"][0])
         assert errors(resealed(forged), world)
+
+
+def test_users_in_step_are_warned_of(world: Catalog) -> None:
+    """Answers all alike and hardly any thinking: the simulation shows first tokens far later than predicted."""
+
+    def warned(**changes: Any) -> bool:
+        document = solved(fleet(**{"users": 200, "slo": None, **changes}), world)
+        return any("in step with each other" in text for text in document["warnings"])
+
+    assert warned(think_time="1 s")
+    assert not warned(think_time="5 min")
+    assert not warned(think_time="1 s", output_tokens={"mean": 300, "p95": 600})
 
 
 def test_fewer_users_or_longer_thinking_never_cost_more(world: Catalog) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,12 @@ from planner.estimate.resolve_serving import LONGEST_SPREADS
 from planner.estimate.serving_constants import uncovered
 from planner.estimate.serving_spares import repair_s
 from planner.estimate.serving_tiers import fleet_engine
+from planner.traffic.lengths import ALIKE
 from planner.units import format_duration
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import ServingAllocation
-    from planner.plan.model.workloads import Workload
+    from planner.plan.model.workloads import Allocation, Workload
     from planner.scenario.schema import ServingFleet
 
 _FRACTION = {
@@ -91,9 +93,24 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
         yield f"{fleet.name}: the engine '{fleet.engine}' is not known ({known}), {DEFAULT_ENGINE} is assumed"
     if fleet.targets_s and question.tier != "analytic":
         yield f"{fleet.name}: its latency targets are not checked: the {question.tier} tier predicts no latency"
+    if fleet.users and _in_step(question, rows):
+        yield (
+            f"{fleet.name}: answers of one length and less thinking than waiting keep users in step with each other: "
+            "first tokens may come more than twice as late as predicted. --simulate shows it; lengths with a spread, "
+            "{mean:, p95:}, are predicted better"
+        )
     for row in rows:
         if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
             yield _not_measured(question, row)
+
+
+def _in_step(question: ServingQuestion, rows: Sequence[Allocation]) -> bool:
+    """Whether some users get answers all alike and think for less time than those take."""
+    thinks, points = question.fleet.traffic.think_s, [row["point"] for row in rows if "point" in row]
+    alike = len(question.requests.output_tokens) == 1 and bool(
+        question.requests.output_second_moment[0] <= question.requests.output_tokens[0] ** 2 * (1 + ALIKE)
+    )
+    return alike and any(thinks < (point["e2e_s"]["mean"] or math.inf) for point in points if point)
 
 
 def _not_measured(question: ServingQuestion, row: ServingAllocation) -> str:
