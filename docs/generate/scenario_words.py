@@ -93,8 +93,8 @@ MAPPINGS = {
     ),
     "ServingFleet": (
         "Serving fleets",
-        "One item a fleet. What it is asked for comes from `qpm` and lengths, a histogram, or a trace; what a "
-        "replica can do is predicted, or read from the throughput or profile that you measured.",
+        "One item a fleet. What it is asked for comes from `qpm` or `users` and lengths, a histogram, or a trace; what "
+        "a replica can do is predicted, or read from the throughput or profile that you measured.",
     ),
     "Lengths": ("Lengths", "A bare number is a mean; a list is a histogram."),
     "Bucket": ("Classes of lengths", "One class of a histogram."),

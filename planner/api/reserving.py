@@ -206,6 +206,8 @@ def _rates(scenario: Scenario) -> dict[str, Any] | None:
         path = f"serving.{fleet.name}"
         if fleet.requests_per_s is not None:
             found[f"{path}.requests"] = f"{fleet.requests_per_s * (1 - FALL):.17g} /s"
+        elif fleet.users is not None:
+            found[f"{path}.users"] = max(round(fleet.users * (1 - FALL)), 1)
         elif fleet.requests_per_minute is not None:
             found[f"{path}.qpm"] = fleet.requests_per_minute * (1 - FALL)
         else:

@@ -25,10 +25,10 @@ from planner.estimate.serving import ServingMemory
 from planner.estimate.serving_fleet import (
     FleetAsk,
     Replicas,
-    full_requests_per_s,
+    full_load,
     keeps_targets,
     keeps_targets_idle,
-    rate_within_targets,
+    load_within_targets,
 )
 
 Rows = NDArray[np.int64]
@@ -83,10 +83,10 @@ class Blend:
         one, each = requests.classes is None, _repeated(requests, len(able))
         some, slots = replicas.take(able), batch[able]
         full = np.zeros(len(batch))
-        full[able] = _rates(full_requests_per_s(ask, some, each, slots), len(able))
+        full[able] = _rates(full_load(ask, some, each, slots), len(able))
         bound[able] = full[able]
         if one:
-            bound[able] = _rates(rate_within_targets(ask, some, each, slots), len(able))
+            bound[able] = _rates(load_within_targets(ask, some, each, slots), len(able))
         exact[able[full[able] > 0]] = one
         return cls(
             ask=ask,
@@ -110,7 +110,7 @@ class Blend:
         """Rates of some layouts within the targets by the moments of the mix alone: a guess, no bound.  [1/s]"""
         open_rows = rows[~self.exact[rows]]
         each = replace(_repeated(self.requests, len(open_rows)), classes=None, share=None)
-        found = rate_within_targets(self.ask, self.replicas.take(open_rows), each, self.batch[open_rows])
+        found = load_within_targets(self.ask, self.replicas.take(open_rows), each, self.batch[open_rows])
         rates = np.where(self.exact, self.bound, 0.0)
         rates[open_rows] = _rates(found, len(open_rows))
         return np.asarray(rates[rows])
@@ -198,7 +198,7 @@ class Blend:
         for row in rows:
             if not exact[row]:
                 one = self.replicas.take(np.array([row]))
-                found = rate_within_targets(self.ask, one, self.requests, self.batch[[row]])
+                found = load_within_targets(self.ask, one, self.requests, self.batch[[row]])
                 bound[row] = carried[row] = _rates(found, 1)[0]
                 exact[row] = True
         return replace(self, bound=bound, exact=exact, carried=carried)

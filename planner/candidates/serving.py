@@ -36,7 +36,11 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ServingTable:
-    """The columns of one fleet: row i adds units of `nodes[i]` shapes of `sites[i]`."""
+    """The columns of one fleet: row i adds units of `nodes[i]` shapes of `sites[i]`.
+
+    Where users send what they are answered in time for (`of_users`), every rate and demand here is a number of users:
+    how many a replica holds depends on it alone, what they send on all of them. In micro-requests/s read millionths.
+    """
 
     sites: tuple[Site, ...]
     evaluated: Evaluated | None
@@ -59,6 +63,7 @@ class ServingTable:
     mix: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # (n,) of `ServingQuestion.mixes`
     level_hours: tuple[float, ...] = ()  # at each level or above; left out: the horizon
     level_demands: tuple[tuple[int, ...], ...] = ()  # of each bucket; left out: the peak all the time
+    of_users: bool = False
     alone_microusd: tuple[int, ...] = ()  # of a fleet on one row alone; left out: its units at their cost
 
     def __post_init__(self) -> None:
@@ -394,6 +399,7 @@ def _priced(
         max_units=none,
         unit_caps=caps[base],
         demands_micro_per_s=question.demands_micro_per_s,
+        of_users=bool(question.fleet.users),
         horizon_hours=hours,
     )
     return _rated(question, table)

@@ -117,7 +117,7 @@ class ServingQuestion:
     def equations(self) -> list[str]:
         """Ids of the equations behind the numbers."""
         given = self.fleet.throughput_tokens_per_s_per_device is not None
-        return serving_equations(self.tier, given_throughput=given)
+        return serving_equations(self.tier, given_throughput=given, users=bool(self.fleet.users))
 
 
 def resolve_serving(

@@ -49,8 +49,8 @@ from planner.estimate.serving_fleet import (
     Replicas,
     capacity_within_targets,
     fleet_memory,
-    full_requests_per_s,
-    rate_within_targets,
+    full_load,
+    load_within_targets,
 )
 from planner.estimate.serving_step import Replica, ServingWork
 from planner.estimate.serving_tiers import fleet_engine
@@ -290,10 +290,10 @@ class _Evaluation:
                 continue
             requests = self.question.requests.take(bucket[asked])
             some = (everyone if role == WHOLE else self._replicas(role)).take(row[asked])
-            found = _flat(rate_within_targets(ask, some, requests, batch[asked], role), len(asked))
+            found = _flat(load_within_targets(ask, some, requests, batch[asked], role), len(asked))
             rates[role, asked] = full[role, asked] = np.where(np.isfinite(found), found, 0.0)
             if targeted:
-                found = _flat(full_requests_per_s(ask, some, requests, batch[asked], role), len(asked))
+                found = _flat(full_load(ask, some, requests, batch[asked], role), len(asked))
                 full[role, asked] = np.where(np.isfinite(found), found, 0.0)
             if role == WHOLE:
                 self._note_targets(asked, row, bucket, batch, rates[role])

@@ -1,4 +1,4 @@
-"""Benchmarks of one replica: a fixed number of clients, a pile of requests, a static batch."""
+"""Closed loops: benchmarks of one replica with a fixed number of clients, and users who think between requests."""
 
 from __future__ import annotations
 
@@ -157,3 +157,148 @@ def prompts_per_step(
     ended = as_float(sequences) / np.maximum(as_float(output_tokens), 1)
     room = as_float(step_tokens) / np.maximum(as_float(input_tokens), 1)
     return np.maximum(np.minimum(ended, room), 1.0)
+
+
+@equation("EQ-CLO-5")
+def users_of_others(others_per_s: FloatOrArray, response_s: FloatOrArray, think_s: FloatOrArray) -> FloatOrArray:
+    """Users of a closed loop, one of whom sees the others send at a rate.
+
+    Parameters
+    ----------
+    others_per_s
+        Rate y at which the requests of the others come.  [1/s]
+    response_s
+        Mean time R from a request to its last token beside them.  [s]
+    think_s
+        Mean time Z from an answer to the next request of the same user.  [s]
+
+    Returns
+    -------
+    Users n.  [count]
+
+    Notes
+    -----
+    Eq. (1):  n = 1 + y (Z + R): an arrival sees the loop as it is without its own user (arrival theorem), and those
+    n - 1 follow the response-time law, R at one user more standing for theirs.
+
+    References
+    ----------
+    [1] M. Reiser and S. S. Lavenberg, "Mean-Value Analysis of Closed Multichain Queuing Networks," J. ACM 27(2), 1980.
+    [2] P. J. Schweitzer, "Approximate analysis of multiclass closed networks of queues," 1979 (the last clause).
+
+    Examples
+    --------
+    >>> float(users_of_others(0.0, 4.0, 30.0)), float(users_of_others(2.0, 4.0, 30.0))
+    (1.0, 69.0)
+    """
+    return 1 + as_float(others_per_s) * (as_float(think_s) + as_float(response_s))
+
+
+@equation("EQ-CLO-6")
+def interactive_requests_per_s(users: FloatOrArray, response_s: FloatOrArray, think_s: FloatOrArray) -> FloatOrArray:
+    """Rate of the requests of users who each wait for the answer, think, and send the next: response-time law.
+
+    Parameters
+    ----------
+    users
+        Users N, at least 0; a mean where replicas have not all as many.  [count]
+    response_s
+        Mean time R from a request to its last token.  [s]
+    think_s
+        Mean time Z from an answer to the next request of the same user.  [s]
+
+    Returns
+    -------
+    Rate X.  [1/s]
+
+    Notes
+    -----
+    Eq. (1):  X = N / (Z + R): Little's law of the users, over a cycle.
+
+    References
+    ----------
+    [1] J. D. C. Little, "A Proof for the Queuing Formula L = lambda W," Operations Research 9(3), 1961.
+    [2] P. J. Denning and J. P. Buzen, "The Operational Analysis of Queueing Network Models," ACM Computing
+        Surveys 10(3), 1978, sec. 5 (interactive response time formula).
+
+    Examples
+    --------
+    >>> float(interactive_requests_per_s(340, 4.0, 30.0))
+    10.0
+    """
+    return as_float(users) / (as_float(think_s) + as_float(response_s))
+
+
+@equation("EQ-CLO-7")
+def crowd_stiffness(elasticity: FloatOrArray, response_s: FloatOrArray, think_s: FloatOrArray) -> FloatOrArray:
+    """How fast a crowd in a replica dissolves, over how fast it would if each were served alone and others kept coming.
+
+    Parameters
+    ----------
+    elasticity
+        Relative rise of the time per token for a relative rise of the batch e, below 1.
+    response_s
+        Mean time T in the replica.  [s]
+    think_s
+        Mean time Z from an answer to the next request of the same user; infinite = an open loop.  [s]
+
+    Returns
+    -------
+    Ratio by which the variance of the number running is divided.  [1]
+
+    Notes
+    -----
+    Eq. (1):  k = 1 - e + T / Z: the normal curve of the birth-death chain with arrivals (n - m) / Z and departures
+    m / T(m) around its mode has the variance v = x / (mu'(b) - lambda'(b)) = b / k. Without slowing that is the
+    binomial b Z / (Z + T).
+
+    References
+    ----------
+    [1] F. P. Kelly, "Reversibility and Stochastic Networks," 1979, sec. 3.3 (as for EQ-QUE-5).
+
+    Examples
+    --------
+    >>> float(crowd_stiffness(0.25, 4.0, 16.0)), float(crowd_stiffness(0.25, 4.0, float("inf")))
+    (1.0, 0.75)
+    """
+    return 1 - as_float(elasticity) + as_float(response_s) / as_float(think_s)
+
+
+@equation("EQ-CLO-8")
+def relieved_share(line_s: FloatOrArray, load: FloatOrArray, outside_s: FloatOrArray) -> FloatOrArray:
+    """What is left of a wait in line when those who stand in it are missing among those who come.
+
+    Parameters
+    ----------
+    line_s
+        Mean work W0 that waits where the line keeps nobody from coming.  [s]
+    load
+        Share rho of the time that the server works, below 1.
+    outside_s
+        Mean time T of a cycle outside the line.  [s]
+
+    Returns
+    -------
+    Wait over W0, at most 1.  [1]
+
+    Notes
+    -----
+    Eq. (1):  f = (sqrt(1 + 4 a) - 1) / (2 a),  a = W0 / ((1 - rho) T)
+
+    With work V waiting, V / P users stand in line instead of being among the x T outside, so that work comes at
+    rho - (V - W) / T. The mean square of V is steady: E[V (1 - rho(V))] = (1 - rho) W0; for V spread like an
+    exponential that is W + W^2 / ((1 - rho) T) = W0. The line is then a normal cut at 0, whose percentiles lie about
+    sqrt(f) as far above its mean, in means, as those of an exponential.
+
+    References
+    ----------
+    [1] L. Kleinrock, "Queueing Systems," vol. 2, 1976, sec. 2.7 (diffusion of unfinished work); the closed form is the
+        planner's own.
+
+    Examples
+    --------
+    >>> float(relieved_share(1.0, 0.5, 1.0)), round(float(relieved_share(1.0, 0.5, 1e9)), 6)
+    (0.5, 1.0)
+    """
+    pull = as_float(line_s) / (np.maximum(1 - as_float(load), 1e-12) * as_float(outside_s))
+    return np.asarray(2 / (1 + np.sqrt(1 + 4 * np.maximum(pull, 0.0))))

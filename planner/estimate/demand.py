@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NotRequired
+
 from typing_extensions import TypedDict
 
 
@@ -23,9 +25,13 @@ class TrainingDemand(TypedDict):
 class ServingDemand(TypedDict):
     """What a serving fleet asks for."""
 
-    requests_per_minute: float
-    "mean"
-    peak_requests_per_s: float
+    users: NotRequired[float]
+    "at the peak; of a fleet whose users wait for each answer"
+    think_time_s: NotRequired[float]
+    "from an answer to the next request of the same user"
+    requests_per_minute: float | None
+    "mean; null: it follows from the users and from what serves them"
+    peak_requests_per_s: float | None
     input_tokens: float | None
     "mean; null: not given"
     output_tokens: float | None

@@ -35,6 +35,8 @@ def unpublished(fleet: ServingFleet, arch: Architecture, device: Device, devices
         return f"{device.id}: of {arch.name} in {fleet.weights} no rate is published{says}. {_MEASURE}"
     if devices_per_shape != found.devices:
         return f"{device.id}: the rate of {arch.name} is published of {found.devices} in one machine. {_MEASURE}"
+    if fleet.users:
+        return f"{device.id}: no response time is published, and what users send follows from that. Give a rate: qpm"
     if fleet.targets_s or fleet.disaggregated != "false":
         return f"{device.id}: no time to a first token is published, so that no target can be kept. {_MEASURE}"
     return ""

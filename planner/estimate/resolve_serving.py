@@ -161,9 +161,9 @@ def speculation_of(fleet: ServingFleet) -> Speculation | None:
 
 
 def bucket_demands(fleet: ServingFleet) -> tuple[int, ...]:
-    """Peak request rate of each bucket, rounded up.  [micro-requests/s]"""
+    """Peak of each bucket, rounded up: a rate, or users by what they send.  [micro-requests/s] or [micro-users]"""
     traffic = fleet.traffic
-    return tuple(math.ceil(share * traffic.peak_requests_per_s * MICRO - 1e-6) for share in traffic.share)
+    return tuple(math.ceil(share * traffic.peak_load * MICRO - 1e-6) for share in traffic.share)
 
 
 def mixes_of(traffic: Traffic, more: Sequence[Sequence[float]] = ()) -> Values:
@@ -174,7 +174,7 @@ def mixes_of(traffic: Traffic, more: Sequence[Sequence[float]] = ()) -> Values:
     """
     asked = np.asarray(traffic.share) > 0
     alone = np.eye(len(asked))[asked]
-    apart = traffic.classes and len(alone) <= MOST_CLASSES
+    apart = traffic.classes and len(alone) <= MOST_CLASSES and not traffic.users  # who send requests of all classes
     known = [asked[None, :].astype(float), alone if apart else alone[:0]]
     return np.concatenate([*known, np.array(more, dtype=np.float64)] if more else known)
 
@@ -192,7 +192,7 @@ def level_demands(fleet: ServingFleet, levels: LoadLevels | None) -> tuple[tuple
     if levels is None:
         return ()
     shares = fleet.traffic.share
-    below = [tuple(math.ceil(s * rate * MICRO - 1e-6) for s in shares) for rate in levels.requests_per_s[:-1]]
+    below = [tuple(math.ceil(s * rate * MICRO - 1e-6) for s in shares) for rate in levels.load[:-1]]
     return (*below, bucket_demands(fleet))
 
 

@@ -29,10 +29,11 @@ from planner.estimate.serving_open import (
     idle_at,
     keeps,
     keeps_idle,
-    largest_rate,
+    largest_load,
     load_at,
     of_classes,
     slo_capacity,
+    users_at,
 )
 from planner.estimate.serving_pools import decode_pool_capacity, prefill_pool_capacity
 from planner.estimate.serving_requests import Mix
@@ -100,6 +101,13 @@ class FleetAsk:
     targets_s: Mapping[str, float]  # "ttft_p95" -> seconds
     arrival_variability: float = 1.0
     spread: float = np.inf  # no class of requests is served worse than so many times a target
+    think_s: float = np.inf  # of users who wait for each answer; then loads are users, not requests/s
+    target_load: float = 1.0  # of users: share of the rate that fills a replica at which those who fill it are counted
+
+    @property
+    def closed(self) -> bool:
+        """Whether the load is users."""
+        return bool(np.isfinite(self.think_s))
 
     def targets(self, margins: Margins) -> Targets:
         """The targets as predictions must keep them, less what the first token may take beyond the engine."""
@@ -144,7 +152,7 @@ class Replicas:
             texts=True,
         )
         targets = tuple(sorted(ask.targets_s.items()))
-        told = (ask.weights, ask.kv_cache, targets, ask.arrival_variability, ask.spread)
+        told = (ask.weights, ask.kv_cache, targets, ask.arrival_variability, ask.spread, ask.think_s, ask.target_load)
         return self.recall.of((what, told, self.arch, asked), work)
 
 
@@ -191,6 +199,7 @@ def _open_loop(ask: FleetAsk, replicas: Replicas, requests: Requests, *, at_conf
         "shape": request_shape(requests),
         "arrival_variability": ask.arrival_variability,
         "max_batched_tokens": replicas.limits.max_batched_tokens,
+        "think_s": ask.think_s,
     }
 
 
@@ -223,58 +232,79 @@ def capacity_within_targets(
     return replicas.recalled(f"capacity {role}", ask, asked, requests, batch)
 
 
-def full_requests_per_s(
-    ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, role: int = WHOLE
-) -> Values:
-    """The rate that fills each replica at the confidence asked for, whatever that does to latencies.  [1/s]"""
-    return rate_within_targets(replace(ask, targets_s={}), replicas, requests, batch, role)
+def full_load(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, role: int = WHOLE) -> Values:
+    """The load that fills each replica at the confidence asked for, whatever that does to latencies.  [1/s] or users
+
+    The target load is one of rates: of users those count who send that share of the rate that fills it, over the share.
+    """
+    idle = replace(ask, targets_s={}, think_s=np.inf)
+    full = _largest_load(idle, replicas, requests, batch, role)
+    return _users_of(ask, replicas, requests, batch, full * ask.target_load) / ask.target_load if ask.closed else full
 
 
-def rate_within_targets(
+def load_within_targets(
     ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, role: int = WHOLE
 ) -> Values:
-    """The rate of `capacity_within_targets` alone.  [1/s]"""
+    """The load at the rate of `capacity_within_targets`, and no more than fills a replica.  [1/s] or users"""
+    found = _largest_load(ask, replicas, requests, batch, role)
+    return np.fmin(found, full_load(ask, replicas, requests, batch, role)) if ask.closed else found
+
+
+def _largest_load(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, role: int) -> Values:
     if role != WHOLE:
         return capacity_within_targets(ask, replicas, requests, batch, role).requests_per_s
 
     def asked() -> Values:
         targets = ask.targets(replicas.margins)
-        return largest_rate(targets=targets, batch_limit=batch, **_open_loop(ask, replicas, requests))
+        return largest_load(targets=targets, batch_limit=batch, **_open_loop(ask, replicas, requests))
 
-    return replicas.recalled("rate", ask, asked, requests, batch)
+    return replicas.recalled("load", ask, asked, requests, batch)
+
+
+def _users_of(
+    ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, requests_per_s: FloatOrArray
+) -> Values:
+    """Users who send so many requests, at the confidence asked for; 0 where there are none."""
+
+    def asked() -> Values:
+        sent: dict[str, Any] = {"requests_per_s": requests_per_s, "batch_limit": batch}
+        found = users_at(**sent, **_open_loop(ask, replicas, requests))
+        return np.where(as_float(requests_per_s) > 0, found, 0.0)
+
+    return replicas.recalled("users", ask, asked, requests, batch, requests_per_s)
 
 
 def load_of(
     ask: FleetAsk,
     replicas: Replicas,
     requests: Requests,
-    requests_per_s: FloatOrArray,
+    load: FloatOrArray,
     batch: FloatOrArray,
     *,
     at_confidence: bool,
     role: int = WHOLE,
 ) -> OpenLoad:
-    """What each replica does at a rate: as predicted, or at the confidence asked for (first token apart)."""
+    """What each replica does at a load: as predicted, or at the confidence asked for (first token apart)."""
 
     def asked() -> OpenLoad:
         if role != WHOLE:
-            return _pool(ask, replicas, requests, batch, role, requests_per_s, at_confidence=at_confidence)
+            return _pool(ask, replicas, requests, batch, role, load, at_confidence=at_confidence)
         asked_of = _open_loop(ask, replicas, requests, at_confidence=at_confidence)
-        return load_at(requests_per_s=requests_per_s, batch_limit=batch, **asked_of)
+        return load_at(load=load, batch_limit=batch, **asked_of)
 
-    return replicas.recalled(f"load {role} {at_confidence}", ask, asked, requests, batch, requests_per_s)
+    return replicas.recalled(f"load {role} {at_confidence}", ask, asked, requests, batch, load)
 
 
 def keeps_targets(
-    ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, requests_per_s: FloatOrArray
+    ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, load: FloatOrArray
 ) -> NDArray[np.bool_]:
-    """Whether each replica keeps every target at a rate at the confidence asked for; see `serving_open.keeps`."""
+    """Whether each replica keeps every target at a load at the confidence asked for; see `serving_open.keeps`."""
 
     def asked() -> NDArray[np.bool_]:
-        sent: dict[str, Any] = {"requests_per_s": requests_per_s, "batch_limit": batch}
+        sent: dict[str, Any] = {"load": load, "batch_limit": batch}
         return keeps(targets=ask.targets(replicas.margins), **sent, **_open_loop(ask, replicas, requests))
 
-    return replicas.recalled("keeps", ask, asked, requests, batch, requests_per_s)
+    return replicas.recalled("keeps", ask, asked, requests, batch, load)
 
 
 def keeps_targets_idle(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray) -> NDArray[np.bool_]:
@@ -291,10 +321,10 @@ def idle_latencies_s(ask: FleetAsk, replicas: Replicas, requests: Requests, batc
 
 
 def class_latencies_s(
-    ask: FleetAsk, replicas: Replicas, requests: Requests, requests_per_s: FloatOrArray, batch: FloatOrArray
+    ask: FleetAsk, replicas: Replicas, requests: Requests, load: FloatOrArray, batch: FloatOrArray
 ) -> dict[str, Values]:
-    """Of each target the latency of each class of a mix at a rate, at the confidence asked for: (classes, n).  [s]"""
-    asked: dict[str, Any] = {"names": ask.targets_s, "requests_per_s": requests_per_s, "batch_limit": batch}
+    """Of each target the latency of each class of a mix at a load, at the confidence asked for: (classes, n).  [s]"""
+    asked: dict[str, Any] = {"names": ask.targets_s, "load": load, "batch_limit": batch}
     found = of_classes(**asked, **_open_loop(ask, replicas, requests))
     first = as_float(replicas.margins.first_token)
     return {name: value * (first if name.startswith("ttft") else 1.0) for name, value in found.items()}

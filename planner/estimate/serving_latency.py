@@ -14,6 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.carriers import dataclass
+from planner.equations.closed_loop import (
+    crowd_stiffness,
+    interactive_requests_per_s,
+    relieved_share,
+    users_of_others,
+)
 from planner.equations.percentiles import gamma_percentile, wait_percentile_s
 from planner.equations.queueing import mixed_step_s, others_in_window, running_variance, slot_wait_probability
 from planner.equations.registry import as_float
@@ -49,10 +55,17 @@ class Demand:
     tokens_of_step: Values  # tokens that a step gives one sequence: above 1 with speculation
     transfer_s: Any = 0.0  # of the cache, after the first token
     elsewhere_s: Any = 0.0  # before the first step here
+    think_s: Any = np.inf  # from an answer to the next request of the same user; infinite: requests come by themselves
 
     @classmethod
     def of(
-        cls, replica: StepTimes, shape: RequestShape, limit: Any, variability: Any, max_batched_tokens: Any
+        cls,
+        replica: StepTimes,
+        shape: RequestShape,
+        limit: Any,
+        variability: Any,
+        max_batched_tokens: Any,
+        think_s: Any = np.inf,
     ) -> Demand:
         """Work out everything that does not depend on the load."""
         context, cached = shape.context_tokens, as_float(shape.cached_tokens)
@@ -79,7 +92,13 @@ class Demand:
             first_token_s=alone,
             full_token_s=as_float(replica.token_s(np.maximum(slots, 1.0), context)),
             tokens_of_step=as_float(replica.step_s(1.0, context)) / alone,
+            think_s=as_float(think_s),
         )
+
+    @property
+    def closed(self) -> bool:
+        """Whether requests are those of users who wait for each answer."""
+        return bool(np.isfinite(self.think_s).all())
 
     @cached_property
     def prefill_s(self) -> Values:
@@ -155,7 +174,10 @@ class Demand:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A replica whose sequences see a batch of a given size."""
+    """A replica whose sequences see a batch of a given size.
+
+    In a closed loop a request sees those of the other users: `rate`, and what follows from it, is theirs.
+    """
 
     demand: Demand
     token_s: Values  # without prefill in between
@@ -195,16 +217,32 @@ class Point:
 
     @cached_property
     def held_s(self) -> Values:
-        """Prefill of those who come before a request's first token and hold up what follows it."""
+        """Prefill of those who come before a request's first token and hold up what follows it, if anything does."""
         demand = self.demand
-        return demand.prefill_s * as_float(others_in_window(self.rate * self.before_s, demand.variability))
+        others = as_float(others_in_window(self.rate * self.before_s, demand.variability))
+        return demand.prefill_s * others * np.minimum(demand.later, 1.0)
 
     @cached_property
     def before_s(self) -> Values:
         """Time before a first token in which those come whose prompts follow at once: its step, and the line."""
         demand, share = self.demand, self.share
-        seen = as_float(mixed_step_s(self.step_s, self.rate, demand.prefill_s, demand.work_dispersion))
+        seen = as_float(mixed_step_s(self.step_s, self.rate, demand.prefill_s, self.gathered))
         return self.step_s + demand.prefill_s + seen * (share + demand.unshared * (1 - share) / 2)
+
+    @cached_property
+    def gathered(self) -> Values:
+        """Dispersion of the prefill work that comes, less what a line of it keeps from coming in a closed loop."""
+        return np.asarray(self.demand.work_dispersion * self.relief)
+
+    @cached_property
+    def relief(self) -> Values:
+        """What a line of prompts is to that of an open loop: users who stand in it send nothing."""
+        demand = self.demand
+        if not demand.closed:
+            return as_float(1.0)
+        line = self.rate * demand.work_dispersion / (2 * (1 - self.share))
+        outside = demand.think_s + demand.request_s + demand.later * self.token_s / (1 - self.share)
+        return np.asarray(relieved_share(line, self.share, outside))
 
     @cached_property
     def step_s(self) -> Values:
@@ -222,7 +260,36 @@ class Point:
         demand, backlog = self.demand, self.clock_rate * self.demand.prefill_s
         clump = 2 * backlog + self.clock_rate**2 * demand.prefill_second_moment
         peak = np.maximum(demand.fewest + demand.variability * clump / demand.output_spread, 0.05)
+        if demand.closed:
+            return np.asarray(self.decoding * peak / crowd_stiffness(self.elasticity, self.inside_s, demand.think_s))
         return np.asarray(running_variance(self.decoding, self.elasticity, peak))
+
+    @cached_property
+    def inside_s(self) -> Values:
+        """Mean time from a request to its last token where a slot is free."""
+        return self.unblocked_s + self.demand.later * self.tpot_s
+
+    @cached_property
+    def users(self) -> Values:
+        """Users of a closed loop, of whom one sees the others so."""
+        return np.asarray(users_of_others(self.rate, self.e2e("mean"), self.demand.think_s))
+
+    @cached_property
+    def sent(self) -> Values:
+        """Requests of all users of a closed loop, or of an open one.  [1/s]"""
+        if not self.demand.closed:
+            return self.rate
+        return np.asarray(interactive_requests_per_s(self.users, self.e2e("mean"), self.demand.think_s))
+
+    @property
+    def load(self) -> Values:
+        """What the replica carries: users of a closed loop, else requests.  [count] or [1/s]"""
+        return self.users if self.demand.closed else self.rate
+
+    @property
+    def running(self) -> Values:
+        """Mean number of requests in slots, of all users of a closed loop."""
+        return np.asarray(self.sequences * (self.sent / self.rate)) if self.demand.closed else self.sequences
 
     @property
     def work_dispersion(self) -> Values:
@@ -255,7 +322,7 @@ class Point:
     def gated_s(self) -> Values:
         """That wait where the next step takes in all prompts that came during the last one."""
         demand = self.demand
-        seen = as_float(mixed_step_s(self.step_s * self.busy, self.rate, demand.prefill_s, demand.work_dispersion))
+        seen = as_float(mixed_step_s(self.step_s * self.busy, self.rate, demand.prefill_s, self.gathered))
         return np.asarray(
             seen / 2 + demand.prefill_s * as_float(others_in_window(self.rate * seen, demand.variability))
         )
@@ -268,16 +335,24 @@ class Point:
         decoding = (demand.later * token + self.held_s) / (1 - self.share)
         return demand.limit / (decoding + self.first_s)
 
+    @property
+    def late_rate(self) -> Values:
+        """Arrivals while all slots are taken: in a closed loop those who fill them send nothing.  [1/s]"""
+        if not self.demand.closed:
+            return self.rate
+        more = np.maximum(self.demand.limit - self.sequences, 0.0)
+        return np.asarray(np.maximum(self.rate - more / self.demand.think_s, 0.0))
+
     @cached_property
     def slot_probability(self) -> Values:
         """Probability that an arrival finds all slots taken."""
-        load = self.rate / self.full_rate
+        load = self.late_rate / self.full_rate
         return np.asarray(slot_wait_probability(self.demand.limit, self.sequences, self.variance, load))
 
     @cached_property
     def slot_mean_s(self) -> Values:
         """Mean wait for a slot of those who wait."""
-        free = self.full_rate - self.rate
+        free = self.full_rate - self.late_rate
         burst = (1 + self.demand.variability) / 2
         return np.where(free > 0, burst / np.where(free > 0, free, 1.0), np.inf)
 
@@ -308,7 +383,7 @@ class Point:
         others = np.maximum(self.queue_s - boundary / 2, 0.0)
         waiting = np.maximum(1 - (1 - self.share) ** 2, 1e-12)
         late = as_float(wait_percentile_s(waiting, others / waiting, level.share)) - others
-        return boundary * (level.share - 0.5), late
+        return boundary * (level.share - 0.5), late * np.sqrt(self.relief)
 
     def tpot(self, key: str) -> Values:
         """Time per output token of a request: mean or percentile, over requests."""

@@ -30,12 +30,19 @@ CLOSE = 1e-9  # share of requests
 LAST_PARTS = 0.5  # the last part of a prompt that is cut does share its step; between the two models, by simulation
 
 
-def demand_of(replica: StepTimes, shape: RequestShape, limit: Any, variability: Any, max_batched_tokens: Any) -> Demand:
+def demand_of(
+    replica: StepTimes,
+    shape: RequestShape,
+    limit: Any,
+    variability: Any,
+    max_batched_tokens: Any,
+    think_s: Any = np.inf,
+) -> Demand:
     """What requests ask of a replica, of one class or of several."""
-    whole = Demand.of(replica, shape, limit, variability, max_batched_tokens)
+    whole = Demand.of(replica, shape, limit, variability, max_batched_tokens, think_s)
     if shape.mix is None or shape.mix.alike:
         return whole
-    each = Demand.of(replica, shape.mix.classes, limit, variability, max_batched_tokens)
+    each = Demand.of(replica, shape.mix.classes, limit, variability, max_batched_tokens, think_s)
     parts = {field.name: getattr(whole, field.name) for field in fields(Demand)}
     return MixedDemand(**parts, classes=each, shares=shape.mix.share)
 
@@ -187,7 +194,7 @@ class MixedPoint(Point):
     def queue_s(self) -> Values:
         """Mean wait for the step that the prefill starts in; prompts that share no step wait in a line."""
         demand, gated = self.demand, self.gated_s
-        line = self.rate * demand.work_dispersion / (2 * (1 - self.share)) + self.step_s * self.busy / 2
+        line = self.rate * self.gathered / (2 * (1 - self.share)) + self.step_s * self.busy / 2
         return np.asarray(gated + LAST_PARTS * demand.cut_share * (line - gated))
 
     @cached_property
@@ -224,7 +231,7 @@ class MixedPoint(Point):
 
     def waits_at(self, level: Level) -> tuple[Values, ...]:
         """The wait for the step that prefill starts in, over its mean: of steps that hold prompts of all classes."""
-        return (self.steps.wait_s(level.share) - self.queue_s,)
+        return ((self.steps.wait_s(level.share) - self.queue_s) * np.sqrt(self.relief),)
 
     @cached_property
     def steps(self) -> Steps:

@@ -1,7 +1,9 @@
-"""Open loop: what a replica does at a rate of arrivals, and the largest rate that keeps its targets.
+"""What a replica does at a load, and the largest that keeps its targets.
 
-Arrays are flat, one element a pair of replica and request shape. Behind a router each replica is a
-queue of its own with its share of the arrivals: no gain from pooling is counted.
+The load is a rate of arrivals (an open loop) or, where a time to think is given, a number of users each of whom sends a
+request that long after the answer to the last one (a closed loop). Arrays are flat, one element a pair of replica and
+request shape. Behind a router each replica is a queue of its own with its share of the arrivals, or of the users: no
+gain from pooling is counted.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.equations.closed_loop import interactive_requests_per_s
 from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.serving_latency import Demand, Point
 from planner.estimate.serving_levels import SHARE
@@ -21,8 +24,8 @@ from planner.estimate.serving_requests import EACH, OpenLoad, RequestShape, Targ
 from planner.estimate.serving_root import Function, crossing, crossing_of_rows
 from planner.estimate.serving_step import StepTimes
 
-__all__ = ["OpenLoad", "RequestShape", "Targets", "idle_at", "keeps", "keeps_idle", "largest_rate", "load_at",
-           "of_classes", "slo_capacity"]  # fmt: skip
+__all__ = ["OpenLoad", "RequestShape", "Targets", "idle_at", "keeps", "keeps_idle", "largest_load", "load_at",
+           "of_classes", "slo_capacity", "users_at"]  # fmt: skip
 
 Values = NDArray[np.float64]
 Bounds = tuple[Values, Values, Values, Values]  # where a function is below zero, its value, above zero, its value
@@ -33,25 +36,28 @@ NEAR = 1.3  # first step away from where the moments of a mix cross
 FEWEST = 1e-6  # share of requests that are late, as far as it is told
 CLOSE = 1e-6  # relative, of what is above a target
 FOLLOWED = 1e-3  # relative, of a rate: roots are that good, and rates that cannot be followed are farther away
+GIVEN = {"load", "rate"}  # goals that are no targets
 MOST = 1.0  # cap on how far a point is above a target, so that a steep queue does not hide the crossing
 
 
 def load_at(
     replica: StepTimes,
     shape: RequestShape,
-    requests_per_s: FloatOrArray,
+    load: FloatOrArray,
     batch_limit: FloatOrArray,
     *,
     arrival_variability: FloatOrArray = 1.0,
     max_batched_tokens: FloatOrArray = 8192,
+    think_s: FloatOrArray = np.inf,
 ) -> OpenLoad:
-    """Latencies of replicas at given rates; infinite waits where a replica cannot follow.
+    """Latencies of replicas at given loads; infinite waits where a replica cannot follow.
 
+    A load is a rate  [1/s], or a number of users where they think for a finite time.
     `batch_limit` is the number of sequences that may run at once, `arrival_variability` the squared
     coefficient of variation of the times between arrivals, `max_batched_tokens` the tokens of a step.
     """
-    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
-    return solved(kind_of(demand), demand, {}, as_float(requests_per_s))
+    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
+    return solved(kind_of(demand), demand, {}, as_float(load))
 
 
 def slo_capacity(
@@ -62,13 +68,14 @@ def slo_capacity(
     *,
     arrival_variability: FloatOrArray = 1.0,
     max_batched_tokens: FloatOrArray = 8192,
+    think_s: FloatOrArray = np.inf,
 ) -> OpenLoad:
     """The largest rate at which a replica keeps every target, and its latencies there; 0 where there is none.
 
     `binding` names what stops a higher rate: a target, or `batch` where the limit on sequences does.
     A replica that knows how to `take` rows is worked on in blocks that stay in the processor's cache.
     """
-    limits = (batch_limit, arrival_variability, max_batched_tokens)
+    limits = (batch_limit, arrival_variability, max_batched_tokens, think_s)
     count = np.broadcast(shape.context_tokens, *map(np.asarray, limits)).size
     if count <= BLOCK or not hasattr(replica, "take"):
         demand = demand_of(replica, shape, *limits)
@@ -85,17 +92,18 @@ def slo_capacity(
     return OpenLoad.joined(parts)
 
 
-def solved(kind: type[Point], demand: Demand, asked: Mapping[str, Values], requests_per_s: Values | None) -> OpenLoad:
-    """The load at given rates, or at the largest that keep the asked targets."""
+def solved(kind: type[Point], demand: Demand, asked: Mapping[str, Values], load: Values | None) -> OpenLoad:
+    """What replicas do at given loads, or at the largest that keep the asked targets."""
     with np.errstate(all="ignore"):
-        if requests_per_s is not None:
-            point, low = _point(kind, demand, {"rate": requests_per_s})
-            return _load(point, np.ones(low.shape) * requests_per_s, np.full(low.shape, ""))
+        if load is not None:
+            point, low = _point(kind, demand, {"load": load})
+            sent = interactive_requests_per_s(load, point.e2e("mean"), demand.think_s) if demand.closed else load
+            return _load(point, np.ones(low.shape) * sent, np.full(low.shape, ""))
         point, low = _point(kind, demand, asked)
-        return _load(point, np.where(low <= 0, point.rate, 0.0), _binding(point, asked))
+        return _load(point, np.where(low <= 0, point.sent, 0.0), _binding(point, asked))
 
 
-def largest_rate(
+def largest_load(
     replica: StepTimes,
     shape: RequestShape,
     targets: Targets,
@@ -103,12 +111,30 @@ def largest_rate(
     *,
     arrival_variability: FloatOrArray = 1.0,
     max_batched_tokens: FloatOrArray = 8192,
+    think_s: FloatOrArray = np.inf,
 ) -> Values:
-    """The rate of `slo_capacity` alone; without targets that at which all slots are taken.  [1/s]"""
-    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
+    """The load at the rate of `slo_capacity`; without targets that at which all slots are taken.  [1/s] or users"""
+    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
     with np.errstate(all="ignore"):
         point, low = _point(kind_of(demand), demand, targets.goals)
-        return np.asarray(np.where(low <= 0, point.rate, 0.0))
+        return np.asarray(np.where(low <= 0, point.load, 0.0))
+
+
+def users_at(
+    replica: StepTimes,
+    shape: RequestShape,
+    batch_limit: FloatOrArray,
+    requests_per_s: FloatOrArray,
+    *,
+    think_s: FloatOrArray,
+    max_batched_tokens: FloatOrArray = 8192,
+    arrival_variability: FloatOrArray = 1.0,
+) -> Values:
+    """Users of each replica who send so many requests; at least the one who sends them."""
+    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
+    with np.errstate(all="ignore"):
+        point, _ = _point(kind_of(demand), demand, {"rate": as_float(requests_per_s)})
+        return np.asarray(point.users)
 
 
 def keeps(
@@ -116,17 +142,18 @@ def keeps(
     shape: RequestShape,
     targets: Targets,
     batch_limit: FloatOrArray,
-    requests_per_s: FloatOrArray,
+    load: FloatOrArray,
     *,
     arrival_variability: FloatOrArray = 1.0,
     max_batched_tokens: FloatOrArray = 8192,
+    think_s: FloatOrArray = np.inf,
 ) -> NDArray[np.bool_]:
-    """Whether each replica can follow a rate, and keeps every target there, those of each class of a mix too."""
-    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
-    rate = as_float(requests_per_s)
+    """Whether each replica can follow a load, and keeps every target there, those of each class of a mix too."""
+    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
+    asked = as_float(load)
     with np.errstate(all="ignore"):
-        point, _ = _point(kind_of(demand), demand, {"rate": rate})
-        return np.asarray((point.rate >= rate * (1 - FOLLOWED)) & (_over(point, targets.goals) <= CLOSE))
+        point, _ = _point(kind_of(demand), demand, {"load": asked})
+        return np.asarray((point.load >= asked * (1 - FOLLOWED)) & (_over(point, targets.goals) <= CLOSE))
 
 
 def keeps_idle(
@@ -137,9 +164,10 @@ def keeps_idle(
     *,
     arrival_variability: FloatOrArray = 1.0,
     max_batched_tokens: FloatOrArray = 8192,
+    think_s: FloatOrArray = np.inf,
 ) -> NDArray[np.bool_]:
     """Whether each replica keeps every target at any rate: at the least load, where the search for a rate begins."""
-    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
+    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
     goals = targets.goals
     with np.errstate(all="ignore"):
         return np.asarray(_over(kind_of(demand).at(demand, _least(demand, goals)), goals) <= 0)
@@ -152,9 +180,10 @@ def idle_at(
     *,
     arrival_variability: FloatOrArray = 1.0,
     max_batched_tokens: FloatOrArray = 8192,
+    think_s: FloatOrArray = np.inf,
 ) -> OpenLoad:
     """Latencies of replicas at the least load: no rate has lower ones."""
-    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
+    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
     with np.errstate(all="ignore"):
         least = _least(demand, {})
         return _load(kind_of(demand).at(demand, least), 0 * least, np.full(least.shape, ""))
@@ -164,19 +193,20 @@ def of_classes(
     replica: StepTimes,
     shape: RequestShape,
     names: Iterable[str],
-    requests_per_s: FloatOrArray,
+    load: FloatOrArray,
     batch_limit: FloatOrArray,
     *,
     arrival_variability: FloatOrArray = 1.0,
     max_batched_tokens: FloatOrArray = 8192,
+    think_s: FloatOrArray = np.inf,
 ) -> dict[str, Values]:
-    """Latencies of each class of a mix at given rates, by a target's name, such as `ttft_p95`: (classes, n).  [s]
+    """Latencies of each class of a mix at given loads, by a target's name, such as `ttft_p95`: (classes, n).  [s]
 
     One row, (1, n), where there are no classes or all are alike.
     """
-    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens)
+    demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
     with np.errstate(all="ignore"):
-        point, _ = _point(kind_of(demand), demand, {"rate": as_float(requests_per_s)})
+        point, _ = _point(kind_of(demand), demand, {"load": as_float(load)})
         each = point.each if isinstance(point, MixedPoint) else point
         parts = {name: name.split("_") for name in names}
         return {name: np.atleast_2d(getattr(each, metric)(key)) for name, (metric, key) in parts.items()}
@@ -197,7 +227,7 @@ def _point(kind: type[Point], demand: Demand, goals: Mapping[str, Values]) -> tu
     (open_rows,) = np.nonzero(np.atleast_1d((low <= 0) & (high > 0)))
     if len(open_rows):
         bounds = (np.log(least), low, np.log(most), high)
-        if kind is MixedPoint and ones.size == 1 and "rate" not in goals:
+        if kind is MixedPoint and ones.size == 1 and not GIVEN & goals.keys():
             bounds = _narrowed(demand, goals, bounds)
         decoding = _between(kind, demand, goals, bounds, open_rows, decoding)
     return kind.at(demand, decoding), low
@@ -255,10 +285,12 @@ def _between(
 
 def _over(point: Point, goals: Mapping[str, Values]) -> Values:
     """How far a point is above its tightest goal, as a logarithm; not above 0 where it keeps all."""
-    if "rate" in goals:
-        over = np.log(point.rate / goals["rate"])
+    if "load" in goals:
+        over = np.log(point.load / goals["load"])
+    elif "rate" in goals:
+        over = np.log(point.sent / goals["rate"])
     else:
-        over = np.log(np.where(point.demand.limit >= 1, point.sequences / point.demand.limit, np.inf))
+        over = np.log(np.where(point.demand.limit >= 1, point.running / point.demand.limit, np.inf))
         for name, goal in goals.items():
             if (over >= MOST).all():
                 break  # no other goal brings it lower
@@ -275,7 +307,7 @@ def _over(point: Point, goals: Mapping[str, Values]) -> Values:
 def _binding(point: Point, goals: Mapping[str, Values]) -> NDArray[np.str_]:
     """The target with the least margin, or the batch where the sequences fill their slots first."""
     names = np.array(["batch", *(name.removesuffix(f"_{EACH}") for name in goals)])
-    used = [point.sequences / point.demand.limit]
+    used = [point.running / point.demand.limit]
     for name, goal in goals.items():
         metric, key, *each = name.split("_")
         if each and isinstance(point, MixedPoint):
@@ -302,8 +334,8 @@ def _load(point: Point, rate: Values, binding: Any) -> OpenLoad:
     }
     return OpenLoad(
         requests_per_s=whole(rate),
-        sequences=whole(np.minimum(point.sequences, point.demand.limit)),
-        prefill_share=whole(point.share),
+        sequences=whole(np.minimum(point.running, point.demand.limit)),
+        prefill_share=whole(point.sent * point.demand.prefill_s if point.demand.closed else point.share),
         slot_wait_s=whole(point.slot_probability * point.slot_mean_s),
         ttft_s=tables["ttft"],
         tpot_s=tables["tpot"],

@@ -63,7 +63,8 @@ def blended(fleet: ServingFleet, arch: Architecture) -> bool:
     """
     several = sum(share > 0 for share in fleet.traffic.share) > 1
     apart = fleet.integer_slices or fleet.disaggregated != "false" or fleet.rates is not None
-    return several and bool(fleet.targets_s) and not apart and fleet_tier(fleet, arch) == "analytic"
+    together = bool(fleet.targets_s or fleet.users) and not apart
+    return several and together and fleet_tier(fleet, arch) == "analytic"
 
 
 def tier_on(fleet: ServingFleet, arch: Architecture, device: Device, catalog: Catalog, layout: str = "") -> ServingTier:
@@ -101,14 +102,21 @@ def fleet_ask(fleet: ServingFleet) -> FleetAsk:
         targets_s=fleet.targets_s,
         arrival_variability=fleet.arrival_variability,
         spread=fleet.spread,
+        think_s=fleet.traffic.think_s,
+        target_load=fleet.target_load if fleet.users else 1.0,
     )
 
 
 def fleet_demand(fleet: ServingFleet) -> dict[str, Any]:
     """What a fleet asks for, in base units."""
     return {
-        "requests_per_minute": fleet.qpm,
-        "peak_requests_per_s": fleet.traffic.peak_requests_per_s,
+        **(
+            {"users": fleet.traffic.users * fleet.peak_factor, "think_time_s": fleet.traffic.think_s}
+            if fleet.users
+            else {}
+        ),
+        "requests_per_minute": None if fleet.users else fleet.qpm,
+        "peak_requests_per_s": None if fleet.users else fleet.traffic.peak_requests_per_s,
         "input_tokens": fleet.input_tokens,
         "output_tokens": fleet.output_tokens,
         "target_load": fleet.target_load,

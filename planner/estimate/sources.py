@@ -9,6 +9,7 @@ from planner.equations import (
     activations,
     bands,
     checkpoints,
+    closed_loop,
     communication,
     kv_cache,
     layer_parts,
@@ -135,9 +136,17 @@ def training_equations(tier: str, *, mixed: bool = False) -> list[str]:
     return list(dict.fromkeys([*TRAINING_MEMORY.values(), *time_equations(tier).values(), BAND, *more]))
 
 
-def serving_equations(tier: str, *, given_throughput: bool) -> list[str]:
-    """Ids behind a serving estimate by a tier, each once."""
+USERS: Mapping[str, str] = {
+    "others": _id(closed_loop.users_of_others),
+    "rate": _id(closed_loop.interactive_requests_per_s),
+    "crowd": _id(closed_loop.crowd_stiffness),
+    "line": _id(closed_loop.relieved_share),
+}
+
+
+def serving_equations(tier: str, *, given_throughput: bool, users: bool = False) -> list[str]:
+    """Ids behind a serving estimate by a tier, each once; `users`: of a fleet whose users wait for each answer."""
     speed = [_id(rules.serving_devices)] if given_throughput else list(SERVING_SPEED.values())
     if tier == "analytic":
-        speed = [*SERVING_STEP.values(), *SERVING_LATENCY.values(), BAND]
+        speed = [*SERVING_STEP.values(), *SERVING_LATENCY.values(), *(USERS.values() if users else ()), BAND]
     return list(dict.fromkeys([*SERVING_MEMORY.values(), *speed]))

@@ -69,13 +69,13 @@ def serving_fields(
 
 def _buckets(buckets: list[BucketTold], routed: list[float]) -> tuple[Bucket, ...]:
     """Kinds of requests, with what comes of each; without a routing all of them come."""
-    rates = routed or [bucket["peak_requests_per_s"] for bucket in buckets]
+    rates = routed or [bucket["peak_requests_per_s"] or 0.0 for bucket in buckets]
     return tuple(
         Bucket(
             name=bucket["name"],
             input_tokens=if_any(bucket["input_tokens"]),
             output_tokens=if_any(bucket["output_tokens"]),
-            peak_requests_per_s=real(bucket["peak_requests_per_s"]),
+            peak_requests_per_s=real(bucket["peak_requests_per_s"] or 0.0),
             routed_requests_per_s=real(rate),
         )
         for bucket, rate in zip(buckets, rates, strict=True)

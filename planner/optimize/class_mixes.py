@@ -36,7 +36,7 @@ from planner.candidates.serving_question import Mixes, ServingQuestion
 from planner.carriers import dataclass
 from planner.equations.registry import as_float
 from planner.estimate.resolve_serving import Requests, mixes_of
-from planner.estimate.serving_fleet import Replicas, full_requests_per_s, rate_within_targets, replica_memory
+from planner.estimate.serving_fleet import Replicas, full_load, load_within_targets, replica_memory
 from planner.optimize import highs
 from planner.optimize.highs import Lines
 from planner.optimize.solve import Solution
@@ -204,9 +204,9 @@ class _Search:
         memory = replica_memory(ask, some, requests)
         batch = np.broadcast_to(as_float(memory.batch), (len(places),))
         fits = np.broadcast_to(as_float(memory.missing_bytes), (len(places),)) <= 0
-        found = as_float(full_requests_per_s(ask, some, requests, batch)) * self.question.fleet.target_load
+        found = as_float(full_load(ask, some, requests, batch)) * self.question.fleet.target_load
         if not full:
-            found = np.minimum(found, as_float(rate_within_targets(ask, some, requests, batch)))
+            found = np.minimum(found, as_float(load_within_targets(ask, some, requests, batch)))
         return np.where(fits & np.isfinite(found), found, 0.0)
 
     def _units(self, rates: Values, paid: float) -> Rows | None:

@@ -1,7 +1,7 @@
 """The chosen replicas in a seeded simulation, beside what the formulas say of them: a check that is asked for.
 
-Requests of every class come at random at the rate that the plan sends to one replica, at the median of the error
-bands. Pools of prefill and decode are not simulated.
+Requests of every class come at random at the rate that the plan sends to one replica, or from its users, each of whom
+thinks after every answer; at the median of the error bands. Pools of prefill and decode are not simulated.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
 
 REQUESTS = 20_000
+CYCLES = 30  # requests of each user, where there are users
 AGREES = 1e-6  # relative
 
 
@@ -93,25 +94,26 @@ def _pairs(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[s
 
 
 def _simulated(one: ReplicaSite, fleet: ServingFleet, row: ServingAllocation, point: Point, seed: int) -> Simulated:
-    rate = point["requests_per_s"]
+    users = max(round(point["users"]), 1) if "users" in point else 0
     load = simulate_replica(
         one.replicas.replica,
-        _requests(fleet, row, rate, seed),
+        _requests(fleet, row, point["requests_per_s"], seed, users),
         batch_limit=max(int(point["batch_limit"]), 1),
         max_batched_tokens=int(np.asarray(one.replicas.limits.max_batched_tokens).reshape(-1)[0]),
     )
-    return {
+    found: Simulated = {
         "workload": fleet.name,
         "offer": row["offer"],
         "device": row["device"],
         "seed": seed,
         "requests": load.requests,
-        "requests_per_s": rate,
+        "requests_per_s": load.requests_per_s if users else point["requests_per_s"],
         "sequences": load.sequences,
         "ttft_s": _latency(load.ttft_s),
         "tpot_s": _latency(load.tpot_s),
         "e2e_s": _latency(load.e2e_s),
     }
+    return {**found, "users": users} if users else found
 
 
 def _latency(table: Mapping[str, Any]) -> SimulatedLatency:
@@ -119,13 +121,22 @@ def _latency(table: Mapping[str, Any]) -> SimulatedLatency:
     return {"mean": mean, "p50": p50, "p95": p95, "p99": p99}
 
 
-def _requests(fleet: ServingFleet, row: ServingAllocation, rate: float, seed: int) -> Workload:
-    """Requests of all classes in one stream, in the proportions in which the row is sent them."""
+def _requests(fleet: ServingFleet, row: ServingAllocation, rate: float, seed: int, users: int) -> Workload:
+    """Requests of all classes in one stream, in the proportions in which the row is sent them.
+
+    Users, where there are any, think for exponential times, and begin so.
+    """
     rng, traffic = np.random.default_rng(seed), fleet.traffic
     sent = np.asarray(row["routed_requests_per_s"])
-    kind = rng.choice(len(sent), size=REQUESTS, p=sent / sent.sum())
+    count = max(REQUESTS, CYCLES * users)
+    kind = rng.choice(len(sent), size=count, p=sent / sent.sum())
     variability = max(fleet.arrival_variability, 1e-9)
-    gaps = rng.gamma(1 / variability, variability / rate, REQUESTS)
+    think = rng.exponential(fleet.traffic.think_s, count) if users else None
+    begin = (
+        rng.exponential(fleet.traffic.think_s, users)
+        if users
+        else rng.gamma(1 / variability, variability / rate, count)
+    )
     given, made = (
         _lengths(rng, mean[kind], second[kind])
         for mean, second in (
@@ -134,7 +145,8 @@ def _requests(fleet: ServingFleet, row: ServingAllocation, rate: float, seed: in
         )
     )
     cached = given * (fleet.prefix_cached or 0.0)
-    return Workload(arrival_s=np.cumsum(gaps), input_tokens=given, output_tokens=made, cached_tokens=cached)
+    arrival = np.sort(begin) if users else np.cumsum(begin)
+    return Workload(arrival_s=arrival, input_tokens=given, output_tokens=made, cached_tokens=cached, think_s=think)
 
 
 def _lengths(rng: np.random.Generator, mean: Any, second: Any) -> Any:

@@ -21,7 +21,7 @@ from planner.deadline import Deadline, TimeIsUp, is_up
 from planner.estimate.serving_spares import spares_for
 from planner.optimize.solve import Solution, noting_bounds
 from planner.optimize.status import RATES_ENDED, Status, uninterrupted
-from planner.plan.rows.serving import replica_site, routed_requests_per_s
+from planner.plan.rows.serving import replica_site, routed_load
 from planner.plan.rows.serving_point import Point
 
 ROUNDS = 16  # a handful is enough, save where hardly anything keeps the targets
@@ -201,7 +201,7 @@ def _missing(
     table = candidates.tables[task.name]
     assert isinstance(table, ServingTable)
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
-    routed = routed_requests_per_s(candidates, solution, task, chosen)
+    routed = routed_load(candidates, solution, task, chosen)
     for sent, column in zip(routed, chosen):
         row = int(candidates.rows[column])
         replicas = int(solution.units[column]) * int(candidates.program.replicas[column])
@@ -209,7 +209,7 @@ def _missing(
         role = int(table.role[row])
         one = replica_site(question, table.sites[row], table.layout_row(row), role)
         point = one.point(sent / max(needed, 1))
-        if point.requests_per_s > 0 and point.missed() > 0:
+        if point.load > 0 and point.missed() > 0:
             place = (int(table.places[row]), int(table.part[row]))
             with np.errstate(divide="ignore"):
                 used = np.divide(sent, table.bucket_requests_per_s[row], out=np.zeros(len(sent)), where=sent > 0)

@@ -16,10 +16,10 @@ from planner.yamlfile.writing import flow_text
 # what a key of a fleet says already, so that the other ways to say it have to go
 _REPLACES: Mapping[str, tuple[str, ...]] = {
     "trace": (
-        "qpm", "users", "input_tokens", "output_tokens", "peak_factor", "arrival_variability", "profile", "histogram",
-        "load_profile", "trace",
+        "qpm", "users", "think_time", "input_tokens", "output_tokens", "peak_factor", "arrival_variability", "profile",
+        "histogram", "load_profile", "trace",
     ),
-    "qpm": ("trace", "users", "qpm", "profile", "histogram"),
+    "qpm": ("trace", "users", "think_time", "qpm", "profile", "histogram"),
 }  # fmt: skip
 _STAYS: Mapping[str, set[str]] = {"hardware": {"allow"}}  # what other workloads go by, too
 _OF_A_MODEL = {"name", "model", "weights", "kv_cache"}  # an item of these alone tells which model it is

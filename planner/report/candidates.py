@@ -42,7 +42,7 @@ def _layout(row: Mapping[str, Any]) -> str:
 
 def _load(row: Mapping[str, Any]) -> str:
     if row["replicas"]:
-        return f"{row['requests_per_s']:.3g} req/s"
+        return f"{row['users']:.3g} users" if row.get("users") else f"{row['requests_per_s']:.3g} req/s"
     late = row.get("hours_p90")
     return f"{row['hours']:,.1f} h" + (f" ({late:,.1f} at p90)" if late and late != row["hours"] else "")
 

@@ -48,6 +48,9 @@ def _load(row: ServingAllocation, point: Point) -> Block:
         ["prefill", f"{100 * point['prefill_share']:.3g} %",
          f"of the engine's time; {_small(point['prefill_s'])} each"],
     ]  # fmt: skip
+    if "users" in point:
+        most = f"of {row['replica_users']:,.4g} that it may serve; what they send as often as not:"
+        rows.insert(0, ["users", f"{point['users']:,.4g}", most])
     return Grid(columns=columns("One replica at peak", ">", ""), rows=rows)
 
 

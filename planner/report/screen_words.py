@@ -287,7 +287,9 @@ def _served(workload: ServingWorkload) -> str:
     spare -= needed
     replicas = counted(needed, "replica") + (f" and {spare} spare" if spare > 0 else "")
     splits = more_of([split_in_words(row) for row in rows])
-    return f"{replicas} · {splits} · {in_short(workload)}"
+    served = workload["fleet"].get("users")
+    users = f"{served['users']:,.6g} users, {served['requests_per_s']:.3g} requests/s · " if served else ""
+    return f"{users}{replicas} · {splits} · {in_short(workload)}"
 
 
 def _latency(workload: ServingWorkload) -> str:

@@ -118,6 +118,12 @@ def simulation_block(document: PlanDocument) -> Block:
         for one in document.get("simulation") or ()
         for metric, key in _SIMULATED
     ]  # fmt: skip
+    rows += [
+        [one["workload"], one["device"], f"requests/s of {one['users']:,} users", f"{one['requests_per_s']:.4g}",
+         f"{stated[one['workload'], one['offer']]['requests_per_s']:.4g}"]
+        for one in document.get("simulation") or ()
+        if "users" in one
+    ]  # fmt: skip
     heads = columns("Simulated", "Device", "", ">simulation", ">formulas")
     lines = [list(line) for line in dict.fromkeys(tuple(row) for row in rows)]
     return Grid(columns=heads, rows=lines, grouped=True)
@@ -133,6 +139,12 @@ def price_lines(document: PlanDocument, workload: ServingWorkload) -> Iterator[s
         return
     if any(row.get("funding") == "reserved" for row in workload["allocations"]):
         return  # what its nodes cost stands under the contracts
+    if users := fleet.get("users"):
+        yield (
+            f" Users  {workload['name']} {users['users']:,.6g} at the peak, who think for "
+            f"{units.format_duration(users['think_time_s'])} and are answered in {seconds(users['response_s'])} on "
+            f"average: {users['requests_per_s']:.4g} requests/s"
+        )
     yield f" $ per 1M output tokens  {workload['name']} {mean:,.2f} at mean load, {full:,.2f} at full load"
     api = fleet["api"]
     if not api:

@@ -29,6 +29,7 @@ def cross_checks(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
     for i, fleet in _mappings(data, "serving"):
         yield from _demand(fleet, i, document)
         yield from _throughput(fleet, i, document)
+        yield from _users(data, fleet, i, document)
     yield from _spot(data, document)
     yield from _owned(data, document)
     yield from _names(data, document)
@@ -163,13 +164,26 @@ def _demand(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mista
     """A trace says everything; else a rate, and lengths or a histogram."""
     required = [] if "profile" in fleet else ["model"]
     if "trace" in fleet:
-        for key in ("qpm", "requests", "input_tokens", "output_tokens", "histogram", "profile", "load_profile"):
+        for key in (
+            "qpm",
+            "requests",
+            "users",
+            "input_tokens",
+            "output_tokens",
+            "histogram",
+            "profile",
+            "load_profile",
+        ):
             yield from _exclusive(fleet, i, document, "trace", key, f"leave {key} out: the trace says it")
     else:
-        required += [] if "requests" in fleet else ["qpm"]
+        required += [] if fleet.keys() & {"requests", "users", "think_time"} else ["qpm"]
         required += ["histogram"] if "profile" in fleet else []
         required += [] if {"histogram", "profile"} & fleet.keys() else ["input_tokens", "output_tokens"]
         yield from _exclusive(fleet, i, document, "qpm", "requests", "keep one: qpm is a minute's, requests a second's")
+        for key in ("qpm", "requests"):
+            yield from _exclusive(
+                fleet, i, document, key, "users", f"keep one: without {key} the rate follows from users"
+            )
         for key in ("input_tokens", "output_tokens"):
             yield from _exclusive(fleet, i, document, "histogram", key, f"leave {key} out: the histogram says it")
     for key in required:
@@ -180,6 +194,36 @@ def _demand(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mista
 
 _DEMAND_EXAMPLES = {"model": "llama-3.1-70b", "qpm": 600, "input_tokens": 1500, "output_tokens": 400,
                     "histogram": "workload.csv"}  # fmt: skip
+
+
+def _users(data: dict[str, Any], fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mistake]:
+    """Users send what the replicas' response times let them: both must be known, of whole requests taken together."""
+    for key, other, example in (("users", "think_time", "30 s"), ("think_time", "users", "2000")):
+        if key in fleet and other not in fleet:
+            yield mistake(document, ("serving", i), "missing-field", f"'{other}' is missing in serving: users and "
+                          "think_time go together", f'add "{other}: {example}"', missing=(other,))  # fmt: skip
+    if "users" not in fleet:
+        return
+    path: Steps = ("serving", i)
+    unknown = "no response time is known with it, and what users send follows from that"
+    given = {
+        "throughput": ("throughput" in fleet, unknown, "leave it out"),
+        "profile": ("profile" in fleet, unknown, "name a model in place of it"),
+        "model": (isinstance(fleet.get("model"), dict) and "parameters" in fleet["model"],
+                  "no response time is known of a bare size", "name a preset or a config.json"),
+        "estimator": (fleet.get("estimator") in ("rule", "measured"), unknown, "write estimator: analytic"),
+        "arrival_variability": ("arrival_variability" in fleet, "users who think send at random", "leave it out"),
+        "integer_slices": (fleet.get("integer_slices") is True, "a user sends requests of all kinds", "leave it out"),
+        "disaggregated": (fleet.get("disaggregated", False) not in (False, "false"),
+                          "what users send to pools is not worked out", "leave it out"),
+    }  # fmt: skip
+    for key, (wrong, why, hint) in given.items():
+        if wrong:
+            yield mistake(document, (*path, key), "conflict", f"'{key}' does not go with users: {why}",
+                          f"{hint}, or give a rate: qpm")  # fmt: skip
+    if data.get("estimator") in ("rule", "measured") and "estimator" not in fleet:
+        yield mistake(document, ("estimator",), "conflict", f"'estimator' does not go with the users of serving[{i}]: "
+                      f"{unknown}", "write estimator: analytic in the fleet, or give a rate: qpm")  # fmt: skip
 
 
 def _exclusive(fleet: dict[str, Any], i: int, document: Document, one: str, other: str, hint: str) -> Iterator[Mistake]:

@@ -1,13 +1,14 @@
 """What a fleet is asked for, from what the scenario says: numbers, files, and which of them win.
 
-A trace says everything. Else the rate is qpm or requests, and lengths are numbers, distributions or a
-histogram. The peak is peak_factor where the user gives it; else the busiest hour of the load profile or
-what the trace shows; else twice the mean. Arrivals are as bursty as arrival_variability says; else as
-the trace shows; else Poisson.
+A trace says everything. Else there is a rate, qpm or requests, or there are users who think, and lengths are numbers,
+distributions or a histogram. The peak is peak_factor where the user gives it; else the busiest hour of the load profile
+or what the trace shows; else twice the mean rate, or all the users there are. Arrivals are as bursty as
+arrival_variability says; else as the trace shows; else Poisson.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -100,8 +101,10 @@ def _described(fleet: ServingFleet, demand: Demand) -> Traffic | None:
     lengths = _of_histogram(histogram) if histogram else _of_numbers(fleet)
     traffic = replace(
         lengths,
-        requests_per_s=fleet.requests_per_s or (fleet.requests_per_minute or 0.0) / 60,
-        peak_factor=max(profile.weights) if profile else DEFAULT_PEAK_FACTOR,
+        requests_per_s=math.nan if fleet.users else fleet.requests_per_s or (fleet.requests_per_minute or 0.0) / 60,
+        users=float(fleet.users or 0),
+        think_s=math.inf if fleet.think_time_s is None else fleet.think_time_s,
+        peak_factor=max(profile.weights) if profile else 1.0 if fleet.users else DEFAULT_PEAK_FACTOR,
         arrival_variability=POISSON,
         profile=profile.weights if profile else (),
         files=lengths.files + (((profile.file, profile.sha256),) if profile else ()),

@@ -25,6 +25,8 @@ _EXAMPLES = {
     "tokens": "tokens: 200B",
     "deadline": "deadline: 30 days",
     "qpm": "qpm: 600",
+    "users": "users: 2000",
+    "think_time": "think_time: 30 s",
     "input_tokens": "input_tokens: 1500",
     "output_tokens": "output_tokens: 400",
     "min": "min: 1M tokens",

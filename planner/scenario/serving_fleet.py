@@ -152,8 +152,17 @@ class ServingFleet(Part):
     )
     kv_cache: Format = Field("bf16", description="storage format of keys and values")
     requests_per_minute: RequestsPerMinute | None = Field(None, alias="qpm", description="mean requests per minute")
+    users: Count | None = Field(
+        None,
+        description="people or agents, each of whom waits for an answer, thinks, and sends the next request",
+    )
+    think_time_s: Duration | None = Field(
+        None, alias="think_time", description="mean time from an answer to the next request of the same user"
+    )
     peak_factor_given: Factor | None = Field(
-        None, alias="peak_factor", description="peak over mean; default 2, with a profile or trace what that shows"
+        None,
+        alias="peak_factor",
+        description="peak over mean; default 2, of users 1, with a profile or trace what that shows",
     )
     target_load: Share = Field(
         0.8, description="share of the load that fills a replica that may be planned; targets hold at what is planned"
@@ -291,7 +300,7 @@ class ServingFleet(Part):
 
     @property
     def qpm(self) -> float:
-        """Mean requests per minute."""
+        """Mean requests per minute; nan where users send them: it follows from what serves them."""
         return self.requests_per_minute if self.requests_per_minute is not None else self.traffic.requests_per_s * 60
 
     @property

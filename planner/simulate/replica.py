@@ -1,5 +1,7 @@
 """Discrete-event simulation of one replica: first come first served, chunked prefill, continuous batching.
 
+Requests come at given times, or each user sends one some time after the answer to the last (a closed loop).
+
 Each step of the engine decodes one step of every running sequence and fills what is left of
 `max_batched_tokens` with prompts in the order of their arrival, the last of them cut where the step is
 full. Steps in which nothing arrives, ends or prefills are taken in one stride.
@@ -54,8 +56,9 @@ def simulate_replica(
 ) -> SimulatedLoad:
     """Simulate a workload, or one that is drawn for a shape at a rate, and measure all but its ends.
 
-    The first `warmup_share` of the requests, and the last that share, load the replica without being
-    measured. The same arguments give the same figures.
+    A workload with users is a closed loop: its arrival times are those of each user's first request. The first
+    `warmup_share` of the requests, and the last that share, load the replica without being measured. The same arguments
+    give the same figures.
     """
     if batch_limit < 1 or max_batched_tokens < 1:
         raise ValueError("a replica needs at least one slot and one token a step")
@@ -81,6 +84,8 @@ class _Engine:
     budget: int
     now_s: float = 0.0
     step: int = 0
+    arrival_s: list[float] = field(default_factory=list)  # of the requests that came
+    coming: list[float] = field(default_factory=list)  # heap of the times at which further ones come
     context: float = 0.0  # tokens of all decoding sequences
     running: list[tuple[int, int]] = field(default_factory=list)  # heap of (last step, request)
     line: deque[int] = field(default_factory=deque)  # arrived, prefill not complete
@@ -93,19 +98,29 @@ class _Engine:
 
     def run(self) -> None:
         """Until every request has its last token."""
-        arrivals = [*self.work.arrival_s.tolist(), float("inf")]
-        count, arrived = len(arrivals) - 1, 0
+        count = self.work.requests
+        self.coming = self.work.arrival_s.tolist()  # sorted, which is a heap
         self.first_s, self.last_s = [0.0] * count, [0.0] * count
-        while arrived < count or self.line or self.running:
-            while arrivals[arrived] <= self.now_s:
-                self.line.append(arrived)
-                arrived += 1
+        while self.coming or self.line or self.running:
+            while self.coming and self.coming[0] <= self.now_s:
+                self._arrive(heappop(self.coming))
             if self.line and (self.begun or len(self.running) < self.limit):
                 self._mixed_step()
             elif self.running:
-                self._stride(arrivals[arrived] if not self.line else float("inf"))
-            else:
-                self.now_s = arrivals[arrived]
+                self._stride(self.coming[0] if self.coming and not self.line else float("inf"))
+            elif self.coming:
+                self.now_s = self.coming[0]
+
+    def _arrive(self, time_s: float) -> None:
+        self.line.append(len(self.arrival_s))
+        self.arrival_s.append(time_s)
+        if len(self.arrival_s) == self.work.requests:  # the users of a closed loop send no more
+            self.coming = []
+
+    def _answered(self, request: int) -> None:
+        """The user of a closed loop thinks, and sends the next request."""
+        if self.work.think_s is not None and len(self.arrival_s) < self.work.requests:
+            heappush(self.coming, self.last_s[request] + self.table.request_s + float(self.work.think_s[request]))
 
     def _decode_s(self, ahead: float) -> float:
         """Decoding part of a step of the running batch, some steps ahead."""
@@ -139,6 +154,7 @@ class _Engine:
         self.context -= float(self.work.input_tokens[request] + self.work.output_tokens[request])
         if not self.running:
             self.context = 0.0
+        self._answered(request)
 
     def _mixed_step(self) -> None:
         """One step with prompts: as many as the tokens of a step and the slots allow."""
@@ -178,6 +194,7 @@ class _Engine:
         output = float(self.work.output_tokens[request])
         if output <= 1:
             self.last_s[request] = self.first_s[request]
+            self._answered(request)
             return
         steps = max(round((output - 1) / self.table.tokens_of_step), 1)
         heappush(self.running, (self.step + steps, request))
@@ -189,7 +206,7 @@ class _Engine:
         work, outside = self.work, self.table.request_s
         skipped = min(int(work.requests * warmup_share), (work.requests - 1) // 2)
         kept = slice(skipped, work.requests - skipped)
-        arrival = work.arrival_s[kept]
+        arrival = np.array(self.arrival_s)[kept]
         first, last = np.array(self.first_s)[kept], np.array(self.last_s)[kept]
         later = work.output_tokens[kept] - 1
         decoded = later > 0

@@ -14,12 +14,17 @@ LENGTHS = ("lognormal", "geometric")  # of outputs; one length for all where the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Requests in the order of their arrival; arrays of one length."""
+    """Requests in the order of their arrival; arrays of one length.
+
+    In a closed loop `arrival_s` is when each user sends its first, (users,), and `think_s` the time between the answer
+    to a request and the next one of its user.
+    """
 
     arrival_s: Values
     input_tokens: Values
     output_tokens: Values
     cached_tokens: Values
+    think_s: Values | None = None
 
     @classmethod
     def drawn(
@@ -56,7 +61,7 @@ class Workload:
     @property
     def requests(self) -> int:
         """How many requests there are."""
-        return len(self.arrival_s)
+        return len(self.input_tokens)
 
 
 def _lognormal(rng: np.random.Generator, mean: float, spread: float, count: int) -> Values:

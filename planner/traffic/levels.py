@@ -16,7 +16,7 @@ MOST_LEVELS = 6
 class LoadLevels:
     """Levels of load, least first; the last is the peak. Replicas of level i run while the load is at i or above."""
 
-    requests_per_s: Array  # (levels,) that replicas must carry, all buckets together  [1/s]
+    load: Array  # (levels,) that replicas must carry, all buckets together: a rate, or users  [1/s] or [count]
     hours: Array  # (levels,) of the horizon at exactly this level  [h]
 
     @property
@@ -124,6 +124,6 @@ def load_levels(traffic: Traffic, start_up_s: float, horizon_s: float, most: int
     load, shares = look_ahead(weights, start_up_s / traffic.slot_s)
     levels, portions = nested_levels(load, shares, most)
     return LoadLevels(
-        requests_per_s=levels * (traffic.peak_requests_per_s / weights.max()),
+        load=levels * (traffic.peak_load / weights.max()),
         hours=portions * (horizon_s / 3600.0),
     )

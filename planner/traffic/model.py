@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import fields
 
@@ -20,7 +21,7 @@ OUTPUT_QUANTILES = (0.4, 0.7, 0.9, 1.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Traffic:
-    """Requests by bucket of lengths, their mean rate, burstiness and profile.
+    """Requests by bucket of lengths, their mean rate or the users who send them, burstiness and profile.
 
     Lengths are nan where the buckets are names without lengths (a histogram that is joined with
     measured rates).
@@ -32,12 +33,14 @@ class Traffic:
     input_second_moment: Array  # (b,)  [tokens^2]
     output_second_moment: Array  # (b,)  [tokens^2]
     share: Array  # (b,) of the requests, sums to 1
-    requests_per_s: float  # mean over the profile  [1/s]
+    requests_per_s: float  # mean over the profile; nan where users send them: it follows from what serves them  [1/s]
     peak_factor: float = 1.0  # planned peak over the mean
     arrival_variability: float = 1.0  # c_a^2, squared variation of the gaps between arrivals; 1 = Poisson
     profile: tuple[float, ...] = ()  # weights of equal slots that fill a day or a week, mean 1; () = flat
     slot_s: float = 3600.0  # length of a slot of the profile  [s]
     files: tuple[tuple[str, str], ...] = ()  # what was read: name, sha256
+    users: float = 0.0  # mean number of users who each wait for an answer, think, and send the next request; 0 = none
+    think_s: float = math.inf  # mean time from an answer to the next request of the same user  [s]
     classes: bool = False  # buckets are kinds of requests that somebody told apart, not samples of one kind
 
     def __post_init__(self) -> None:
@@ -114,6 +117,11 @@ class Traffic:
     def peak_requests_per_s(self) -> float:
         """Rate that replicas are planned for.  [1/s]"""
         return self.requests_per_s * self.peak_factor
+
+    @property
+    def peak_load(self) -> float:
+        """What replicas are planned for: users, or where requests come by themselves their rate.  [count] or [1/s]"""
+        return self.users * self.peak_factor if self.users else self.peak_requests_per_s
 
     @property
     def bucket_requests_per_s(self) -> Array:

@@ -44,6 +44,14 @@ def test_a_fleet_takes_the_trace_and_loses_what_it_replaces() -> None:
     assert other.endswith(SCENARIO.split("  - name: other")[1])
 
 
+def test_a_fleet_of_users_has_a_rate_from_now_on() -> None:
+    users = SCENARIO.replace("qpm: 600", "users: 200\n    think_time: 30 s")
+    for read in (FLEET, {"serving": [{"name": "chat", "qpm": 60.0}]}):
+        chat = merged(users, read, "mine.yaml").split("  - name: other")[0]
+        assert "users" not in chat
+        assert "think_time" not in chat
+
+
 def test_a_fleet_of_another_name_is_added() -> None:
     text = merged(SCENARIO, {"serving": [{**FLEET["serving"][0], "name": "third"}]}, "mine.yaml")
     assert text.count("- name:") == 3

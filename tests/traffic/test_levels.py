@@ -67,27 +67,27 @@ def fleet(**given: object) -> Traffic:
 
 def test_a_flat_fleet_has_one_level() -> None:
     levels = load_levels(fleet(peak_factor=1.5), 600, 730 * 3600)
-    assert levels.requests_per_s == pytest.approx([9.0])
+    assert levels.load == pytest.approx([9.0])
     assert levels.hours == pytest.approx([730.0])
 
 
 def test_levels_of_a_day() -> None:
     profile = (0.5,) * 12 + (1.5,) * 12
     levels = load_levels(fleet(peak_factor=1.5, profile=profile), 1800, 730 * 3600)
-    assert levels.requests_per_s == pytest.approx([3.0, 9.0])
+    assert levels.load == pytest.approx([3.0, 9.0])
     assert levels.hours == pytest.approx([730 * 11.5 / 24, 730 * 12.5 / 24])
     assert levels.hours_at_least == pytest.approx([730.0, 730 * 12.5 / 24])
     # the margin that the user asks for holds at night too
-    assert load_levels(fleet(peak_factor=3, profile=profile), 1800, 730 * 3600).requests_per_s == pytest.approx([6, 18])
+    assert load_levels(fleet(peak_factor=3, profile=profile), 1800, 730 * 3600).load == pytest.approx([6, 18])
 
 
 def test_a_start_up_longer_than_the_profile_needs_the_peak_always() -> None:
     levels = load_levels(fleet(peak_factor=1.5, profile=(0.5,) * 12 + (1.5,) * 12), 2 * 86400, 3600)
-    assert levels.requests_per_s == pytest.approx([9.0])
+    assert levels.load == pytest.approx([9.0])
 
 
 def test_the_hours_of_a_week_are_levels_at_once() -> None:
     week = np.abs(np.random.default_rng(0).normal(1, 0.4, 168))
     levels = load_levels(fleet(peak_factor=2, profile=tuple(week / week.mean())), 420, 1e6)
-    assert levels.requests_per_s.size == 6
+    assert levels.load.size == 6
     assert levels.hours.sum() == pytest.approx(1e6 / 3600)

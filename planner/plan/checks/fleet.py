@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict, cast
 
@@ -10,7 +11,15 @@ from planner.estimate.serving_spares import availability_of, repair_s, time_with
 from planner.scenario.schema import ServingFleet
 
 if TYPE_CHECKING:
-    from planner.plan.model.fleet import ApiPrice, Availability, FleetFigures, Level, ServingAllocation, TokenPrices
+    from planner.plan.model.fleet import (
+        ApiPrice,
+        Availability,
+        FleetFigures,
+        Level,
+        ServingAllocation,
+        TokenPrices,
+        UsersServed,
+    )
 
 
 class LoadCells(TypedDict):
@@ -72,16 +81,17 @@ def fleet_cells(
 ) -> FleetFigures:
     """The figures of a fleet over all its rows; `spares`: replicas that may be lost."""
     cost_usd = sum(row["cost_microusd"] for row in rows) / 1e6
-    requests = fleet.traffic.requests_per_s * horizon_hours * 3600.0
+    requests = mean_requests_per_s(fleet, rows) * horizon_hours * 3600.0
+    peak = _peak(fleet, rows)
     made, most = requests * fleet.output_tokens, _most_tokens(rows)
-    return {
+    found: FleetFigures = {
         "buckets": [
             {
                 "name": name,
                 "input_tokens": float(fleet.traffic.input_tokens[place]),
                 "output_tokens": float(fleet.traffic.output_tokens[place]),
                 "share": float(fleet.traffic.share[place]),
-                "peak_requests_per_s": fleet.traffic.peak_requests_per_s * float(fleet.traffic.share[place]),
+                "peak_requests_per_s": None if peak is None else peak * float(fleet.traffic.share[place]),
             }
             for place, name in enumerate(fleet.traffic.buckets)
         ],
@@ -92,6 +102,27 @@ def fleet_cells(
         "usd_per_million_output_tokens_full": 1e6 * cost_usd / most if most else 0.0,
         "api": _api(fleet, cost_usd, requests, horizon_hours * 3600.0),
     }
+    if fleet.users and peak:
+        found["users"] = _users(fleet, peak)
+    return found
+
+
+def _peak(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> float | None:
+    """Rate of the peak; of users what the rows are sent, None where there are none.  [requests/s]"""
+    if not fleet.users:
+        return fleet.traffic.peak_requests_per_s
+    return math.fsum(sum(row["routed_requests_per_s"]) for row in rows) if rows else None
+
+
+def mean_requests_per_s(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> float:
+    """Rate over the day; of users as if they were answered as slowly all day as at the peak."""
+    return (_peak(fleet, rows) or 0.0) / fleet.peak_factor if fleet.users else fleet.traffic.requests_per_s
+
+
+def _users(fleet: ServingFleet, peak: float) -> UsersServed:
+    """Little's law of the users at the peak: each cycle is a time to think and a response."""
+    count, think = fleet.traffic.users * fleet.peak_factor, fleet.traffic.think_s
+    return {"users": count, "think_time_s": think, "response_s": count / peak - think, "requests_per_s": peak}
 
 
 def _most_tokens(rows: Sequence[ServingAllocation]) -> float:
@@ -107,15 +138,17 @@ def _most_tokens(rows: Sequence[ServingAllocation]) -> float:
 
 def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Level]:
     found = fleet_levels(fleet, horizon_hours * 3600.0)
-    return [
-        {
-            "requests_per_s": float(found.requests_per_s[step]),
+    told: list[Level] = []
+    for step in range(len(found.hours) if found else 0):
+        assert found is not None
+        load = float(found.load[step])
+        level: Level = {
+            "requests_per_s": None if fleet.users else load,
             "hours": float(found.hours[step]),
             "hours_at_least": float(found.hours_at_least[step]),
         }
-        for step in range(len(found.hours) if found else 0)
-        if found is not None
-    ]
+        told.append({**level, "users": load} if fleet.users else level)
+    return told
 
 
 def _availability(fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int) -> Availability | None:

@@ -35,9 +35,9 @@ from planner.estimate.serving_fleet import (
     Replicas,
     capacity_within_targets,
     class_latencies_s,
-    full_requests_per_s,
+    full_load,
     load_of,
-    rate_within_targets,
+    load_within_targets,
     replica_memory,
 )
 from planner.estimate.serving_open import OpenLoad
@@ -129,7 +129,7 @@ class OneReplica:
         if not len(fitting):
             return Rates([0.0] * count, [0.0] * count)
         some = (self.engine, requests if len(fitting) == count else requests.take(fitting), batch[fitting], self.role)
-        carried = [rate_within_targets(ask, *some), full_requests_per_s(ask, *some)]
+        carried = [load_within_targets(ask, *some), full_load(ask, *some)]
         rates = np.zeros((2, count))
         rates[:, fitting] = [np.resize(one, len(fitting)) for one in carried]
         return Rates(*np.where(np.isfinite(rates), rates, 0.0).tolist())
@@ -162,6 +162,12 @@ class OneReplica:
     def _asked_mix(self) -> Requests:
         return self.requests.mixed(np.asarray(self.fleet.traffic.share))
 
+    def users_send(self, users: Sequence[float]) -> float:
+        """What users of this replica send, by the bucket that they are counted at, as often as not.  [1/s]"""
+        mixed = self.mix(users)
+        batch = np.array([_first(self.memory(mixed).batch)])
+        return _first(self._load(mixed, float(sum(users)), batch, confident=False).requests_per_s)
+
     def mix(self, sent: Sequence[float]) -> Requests:
         """The buckets in the proportions in which they are sent; of an idle replica those that it could serve."""
         return self.requests.mixed(self._weights(sent))
@@ -181,7 +187,7 @@ class OneReplica:
         return able if able.sum() > 0 else share
 
     def cells(self, sent: Sequence[float]) -> ReplicaCells:
-        """What a row says of one replica that is sent so many requests of each bucket.  [1/s]"""
+        """What a row says of one replica that is sent so many requests of each bucket, or serves so many users."""
         mixed = self.mix(sent)
         memory = self.memory(mixed)
         batch = _first(memory.batch)
@@ -246,24 +252,29 @@ class OneReplica:
             "throughput": _band(tier.throughput, 1.0 / engine),
         }
 
-    def _point(self, mixed: Requests, memory: ServingMemory, rate: float, classes: Sequence[str]) -> Point:
-        """Latencies, terms and targets at a rate of this mix."""
+    def _point(self, mixed: Requests, memory: ServingMemory, load: float, classes: Sequence[str]) -> Point:
+        """Latencies, terms and targets at a rate of this mix, or with so many users who send it."""
         ask, batch = fleet_ask(self.fleet), np.array([_first(memory.batch)])
-        median = self._load(mixed, rate, batch, confident=False)
+        median = self._load(mixed, load, batch, confident=False)
+        rate = _first(median.requests_per_s) if self.fleet.users else load
         most = capacity_within_targets(ask, self.engine, mixed, batch, self.role)
         terms = self._step_terms(mixed, max(_first(median.sequences), 1.0))
         limited: Literal["memory", "max_num_seqs"] = (
             "max_num_seqs" if batch[0] < _first(memory.max_sequences) else "memory"
         )
         stops, made = _word(most.binding), _first(mixed.output_tokens)
-        return {
+        capacity = _first(most.requests_per_s)
+        if self.fleet.users:  # who send more than that as often as not
+            users = capacity * (self.fleet.traffic.think_s + _first(most.e2e_s["mean"]))
+            capacity = _first(self._load(mixed, users, batch, confident=False).requests_per_s)
+        found: Point = {
             "requests_per_s": rate,
             "input_tokens": _first(mixed.input_tokens),
             "output_tokens": made,
             "output_tokens_per_s": rate * made,
             "batch_limit": float(batch[0]),
             "batch_limit_by": limited,
-            "capacity_requests_per_s": _first(most.requests_per_s),
+            "capacity_requests_per_s": capacity,
             "sized_by": limited if stops == "batch" else stops,
             "sequences": _first(median.sequences),
             "prefill_share": _first(median.prefill_share),
@@ -276,13 +287,14 @@ class OneReplica:
             "tpot_s": _percentiles(median.tpot_s),
             "e2e_s": _percentiles(median.e2e_s),
             "itl_p99_s": _known(_first(median.itl_p99_s)),
-            "targets": self._targets(median, self._load(mixed, rate, batch, confident=True)),
-            "classes": self._classes(mixed, rate, batch, classes) if classes else [],
+            "targets": self._targets(median, self._load(mixed, load, batch, confident=True)),
+            "classes": self._classes(mixed, load, batch, classes) if classes else [],
         }
+        return {**found, "users": load} if self.fleet.users else found
 
-    def _classes(self, mixed: Requests, rate: float, batch: Floats, names: Sequence[str]) -> list[ClassServed]:
+    def _classes(self, mixed: Requests, load: float, batch: Floats, names: Sequence[str]) -> list[ClassServed]:
         """What each class of the mix waits at its own percentiles, and the most that it may."""
-        late = class_latencies_s(fleet_ask(self.fleet), self.engine, mixed, np.array([rate]), batch)
+        late = class_latencies_s(fleet_ask(self.fleet), self.engine, mixed, np.array([load]), batch)
         limits = {name: self.fleet.spread * limit for name, limit in self.fleet.targets_s.items()}
         rows: list[ClassServed] = []
         for place, bucket in enumerate(names):
@@ -294,9 +306,9 @@ class OneReplica:
             rows.append({"name": bucket, "targets": targets})
         return rows
 
-    def _load(self, mixed: Requests, rate: float, batch: Floats, *, confident: bool) -> OpenLoad:
+    def _load(self, mixed: Requests, load: float, batch: Floats, *, confident: bool) -> OpenLoad:
         ask = fleet_ask(self.fleet)
-        return load_of(ask, self.engine, mixed, np.array([rate]), batch, at_confidence=confident, role=self.role)
+        return load_of(ask, self.engine, mixed, np.array([load]), batch, at_confidence=confident, role=self.role)
 
     def _step_terms(self, mixed: Requests, sequences: float) -> dict[str, float]:
         """Of one decode step; of replicas that only prefill, of the first token."""

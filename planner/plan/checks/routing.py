@@ -67,6 +67,13 @@ def routing_findings(
             yield from _losses(fleet, wanted, running, spares)
 
 
+def sent_load(fleet: ServingFleet, row: ServingAllocation) -> list[float]:
+    """What a row says that it is sent of each bucket: requests, or users by what they send.  [1/s] or [count]"""
+    if not fleet.users:
+        return row["routed_requests_per_s"]
+    return [row.get("users", 0.0) * float(share) for share in fleet.traffic.share]
+
+
 def _parts(fleet: ServingFleet) -> list[float]:
     """Share of the traffic of each bucket that replicas of its own may serve; of all of it where there are many."""
     return [float(share) for share in fleet.traffic.share] if len(mixes_of(fleet.traffic)) > 1 else [1.0]
@@ -100,19 +107,20 @@ def _sums(fleet: ServingFleet, carried: Carried) -> Iterator[Finding]:
     """Together the rows are sent the peak of every bucket."""
     traffic = fleet.traffic
     for bucket, share in enumerate(traffic.share):
-        asked = float(share) * traffic.peak_requests_per_s
+        asked = float(share) * traffic.peak_load
         for side in ("prefill", "decode"):
-            mine = [row["routed_requests_per_s"] for row, _ in carried if row["role"] in ("whole", side)]
+            mine = [sent_load(fleet, row) for row, _ in carried if row["role"] in ("whole", side)]
             sent = math.fsum(routed[bucket] for routed in mine)
             if not math.isclose(sent, asked, rel_tol=1e-6, abs_tol=1.5 / MICRO):
-                text = f"{sent:.9g} requests/s of {traffic.buckets[bucket]} are planned for {side}, not {asked:.9g}"
+                unit = "users" if fleet.users else "requests/s"
+                text = f"{sent:.9g} {unit} of {traffic.buckets[bucket]} are planned for {side}, not {asked:.9g}"
                 yield Finding("wrong-load", f"{fleet.name}: {text}")
 
 
 def _loads(fleet: ServingFleet, carried: Carried) -> Iterator[Finding]:
     """No row is sent what it cannot serve, nor more than its replicas carry."""
     for row, planned in carried:
-        routed = row["routed_requests_per_s"]
+        routed = sent_load(fleet, row)
         if len(routed) != len(planned) or any(part < 0 for part in routed):
             yield Finding("wrong-load", f"{fleet.name}: the routing of {row['offer']} does not fit the buckets")
             continue

@@ -14,6 +14,7 @@ from planner.estimate.layout import Layout
 from planner.estimate.resolve import sequence_length_of, training_spec
 from planner.estimate.training import training_memory
 from planner.plan.checks.findings import Finding, cell_findings
+from planner.plan.checks.fleet import mean_requests_per_s
 from planner.scenario.schema import ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
@@ -74,9 +75,10 @@ def _serving(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> Iterator
     if first is not None:
         rate = rate or cast("float", first["output_tokens_per_s_per_replica"]) / first["devices_per_replica"]
         speed = speed or (1.0 / first["tpot_s"] if first["tpot_s"] else 0.0)
+    qpm = 60.0 * mean_requests_per_s(fleet, rows) if fleet.users else fleet.qpm
     if rate:
-        devices = float(rules.serving_devices(fleet.output_tokens, rate, fleet.qpm))
+        devices = float(rules.serving_devices(fleet.output_tokens, rate, qpm))
         yield _rule(rules.serving_devices, "output_tokens / throughput · QPM / 60", devices, "devices")
-    if speed:
-        count = float(rules.serving_concurrency(fleet.output_tokens, speed, fleet.qpm))
+    if speed and (rows or not fleet.users):
+        count = float(rules.serving_concurrency(fleet.output_tokens, speed, qpm))
         yield _rule(rules.serving_concurrency, "the same with the speed of one user", count, "sequences")

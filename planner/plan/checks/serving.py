@@ -27,7 +27,7 @@ from planner.plan.checks.findings import TOLERANCE, Finding, Memo, cell_findings
 from planner.plan.checks.fleet import fleet_cells, load_cells, price_cells
 from planner.plan.checks.layout import serving_layout_findings
 from planner.plan.checks.replica import OneReplica, Rates, ReplicaCells, one_replica
-from planner.plan.checks.routing import routing_findings
+from planner.plan.checks.routing import routing_findings, sent_load
 from planner.scenario.schema import Scenario, ServingFleet
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def serving_findings(
     yield from _spares(fleet, stated)
     cells = fleet_cells(fleet, known, spares, scenario.horizon_s / 3600.0)
     yield from cell_findings("wrong-fleet", fleet.name, stated, cells)
+    if ("users" in stated) != ("users" in cells):
+        yield Finding("wrong-fleet", f"{fleet.name}: users are told of a fleet with a rate, or not of one with users")
 
 
 def planned_micro_per_s(fleet: ServingFleet, rates: Rates) -> list[int]:
@@ -161,13 +163,15 @@ class Copy(NamedTuple):
 
 def _row(check: Copy, scenario: Scenario, row: ServingAllocation, rates: Sequence[float]) -> Iterator[Finding]:
     """Everything wrong with one row."""
-    fleet, facts, routed = check.fleet, check.facts, row["routed_requests_per_s"]
+    fleet, facts, here = check.fleet, check.facts, sent_load(check.fleet, row)
     horizon, levels = scenario.horizon_s / 3600.0, fleet_levels(fleet, scenario.horizon_s)
     hours = horizon if levels is None else float(levels.hours_at_least[row["level"]])
     if row["level"] and levels is None:
         yield Finding("wrong-load", f"{fleet.name}: {row['offer']} is scaled, and the fleet is not")
-    loads = load_cells(fleet, rates, routed, row["replicas"])
-    sent = [part / max(row["replicas_needed"], 1) for part in routed]
+    sent = [part / max(row["replicas_needed"], 1) for part in here]
+    users = users_cells(check, row, rates, sent) if fleet.users else None
+    yield from _users(fleet, row, users)
+    loads = load_cells(fleet, users.rates if users else rates, users.routed if users else here, row["replicas"])
     yield from _memory(fleet, row, check.memory(sent), rates)
     cells = check.cells(sent)
     speed: dict[str, object] = {**cells, **{name: value for name, value in loads.items() if name in _SPEEDS}}
@@ -188,6 +192,32 @@ def _row(check: Copy, scenario: Scenario, row: ServingAllocation, rates: Sequenc
     carried = {name: value for name, value in loads.items() if name not in _SPEEDS}
     load: Mapping[str, object] = {"hours": hours, "device_hours": row["devices"] * hours, **carried, **prices}
     yield from cell_findings("wrong-load", fleet.name, row, load)
+
+
+class UsersCells(NamedTuple):
+    """What users of a row send.  [1/s]"""
+
+    most: float  # of one replica, users
+    rates: list[float]  # what they send it, of each bucket
+    routed: list[float]  # what those send that are there, to the whole row
+
+
+def users_cells(check: Copy, row: ServingAllocation, most: Sequence[float], sent: Sequence[float]) -> UsersCells:
+    """By the law of response times; `sent` are the users of one replica by bucket, `most` those that it serves."""
+    share = [float(part) for part in check.fleet.traffic.share]
+    full, each = check.one.users_send([max(most) * part for part in share]), check.one.users_send(sent)
+    return UsersCells(max(most), [full] * len(share), [each * max(row["replicas_needed"], 1) * part for part in share])
+
+
+def _users(fleet: ServingFleet, row: ServingAllocation, found: UsersCells | None) -> Iterator[Finding]:
+    """Users stand where a fleet has some, and nowhere else."""
+    if found is None:
+        if {"users", "replica_users"} & row.keys() or "users" in (row["point"] or {}):
+            yield Finding("wrong-load", f"{fleet.name}: {row['offer']} is sent users, and the fleet has a rate")
+        return
+    told: Mapping[str, object] = {"users": row.get("users"), "replica_users": row.get("replica_users"), **row}
+    yield from cell_findings("wrong-speed", fleet.name, told, {"replica_users": found.most})
+    yield from cell_findings("wrong-load", fleet.name, told, {"routed_requests_per_s": found.routed})
 
 
 def _legal(fleet: ServingFleet, arch: Architecture, row: ServingAllocation, facts: OfferFacts) -> Iterator[Finding]:

@@ -52,7 +52,7 @@ def _named(
     tier, given_rate = fleet_tier(asked, arch), asked.throughput_tokens_per_s_per_device is not None
     words = f"{tier} (given throughput)" if given_rate else "rule (roofline T1)" if tier == "rule" else tier
     step = {} if given_rate else named.SERVING_STEP
-    equations = named.serving_equations(tier, given_throughput=given_rate)
+    equations = named.serving_equations(tier, given_throughput=given_rate, users=bool(asked.users))
     return words, equations, {"memory": named.SERVING_MEMORY, "time": step}
 
 

@@ -93,6 +93,8 @@ class Latencies(TypedDict):
 class Point(Latencies):
     """One replica at the peak that is planned for it, spares lost."""
 
+    users: NotRequired[float]
+    "of one replica"
     requests_per_s: float
     "of one replica"
     input_tokens: float
@@ -131,6 +133,15 @@ class Loads(TypedDict):
     output_tokens_per_s_per_replica: float | None
     mean_output_tokens: float | None
     "of the requests that are sent here"
+
+
+class Users(TypedDict):
+    """Users of a row, where they wait for each answer, think, and send the next request."""
+
+    users: NotRequired[float]
+    "at the peak, whose requests are sent here"
+    replica_users: NotRequired[float]
+    "most that one replica serves within the latency targets"
 
 
 class TokenPrices(TypedDict):
@@ -176,7 +187,7 @@ class OnShared(TypedDict):
     )
 
 
-class ServingCells(Loads, TokenPrices, Predicted, Energy, OwnMix, OnShared):
+class ServingCells(Loads, Users, TokenPrices, Predicted, Energy, OwnMix, OnShared):
     """What a row of a fleet tells beside where and when."""
 
     layout: ServingLayout
@@ -210,7 +221,8 @@ class Bucket(TypedDict):
     input_tokens: float | None
     output_tokens: float | None
     share: float
-    peak_requests_per_s: float
+    peak_requests_per_s: float | None
+    "null: users send them, and there is no plan that says how fast they are answered"
 
 
 class Availability(TypedDict):
@@ -237,9 +249,23 @@ class ApiPrice(TypedDict):
 class Level(TypedDict):
     """A level of load."""
 
-    requests_per_s: float
+    users: NotRequired[float]
+    requests_per_s: float | None
+    "null: users send them"
     hours: float
     hours_at_least: float
+
+
+class UsersServed(TypedDict):
+    """Users of a fleet at its peak."""
+
+    users: float
+    think_time_s: float
+    "mean, from an answer to the next request of the same user"
+    response_s: float
+    "mean, from a request to its last token, as predicted"
+    requests_per_s: float
+    "that follow: users / (think time + response time)"
 
 
 class FleetFigures(TokenPrices):
@@ -252,5 +278,7 @@ class FleetFigures(TokenPrices):
     "an API's price for the same requests"
     mixes: NotRequired[list[list[float]]]
     "of classes of requests that replicas may serve, of each class the part of what comes of it, the largest 1"
+    users: NotRequired[UsersServed]
+    "where users send the requests, and there is a plan"
     levels: list[Level]
     "of load, least first, that an autoscaled fleet is scaled to; empty: all replicas always run"

@@ -347,7 +347,10 @@ class Simulated(TypedDict):
     device: str
     seed: int
     requests: Count
+    users: NotRequired[Count]
+    "of the replica, in whole numbers"
     requests_per_s: float
+    "that are sent to it; of users what they did send"
     sequences: float
     ttft_s: SimulatedLatency
     tpot_s: SimulatedLatency

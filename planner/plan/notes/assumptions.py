@@ -75,8 +75,11 @@ def _serving(question: ServingQuestion, workloads: Sequence[Workload], apart: bo
         yield from given_assumptions(question)
         return
     fleet, given = question.fleet, question.fleet.model_fields_set
-    if fleet.peak_factor_given is None:
-        yield f"{fleet.name}: peak {fleet.peak_factor:g} × the mean rate"
+    if fleet.users and fleet.peak_factor == 1:
+        yield f"{fleet.name}: as many users at every hour"
+    elif fleet.peak_factor_given is None:
+        mean = "number of users" if fleet.users else "rate"
+        yield f"{fleet.name}: peak {fleet.peak_factor:g} × the mean {mean}"
     if "target_load" not in given:
         yield f"{fleet.name}: replicas planned to {fleet.target_load:.0%} of what they can"
     if "weights" not in given:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,13 @@ from planner.estimate.resolve_serving import LONGEST_SPREADS
 from planner.estimate.serving_constants import uncovered
 from planner.estimate.serving_spares import repair_s
 from planner.estimate.serving_tiers import fleet_engine
+from planner.traffic.lengths import ALIKE
 from planner.units import format_duration
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import ServingAllocation
-    from planner.plan.model.workloads import Workload
+    from planner.plan.model.workloads import Allocation, Workload
+    from planner.scenario.schema import ServingFleet
 
 _FRACTION = {
     "of_device": "of a device",
@@ -37,7 +40,9 @@ def serving_assumptions(question: ServingQuestion) -> Iterator[str]:
         yield f"{fleet.name}: sequences at once and tokens of a step as {rules.name} limits them on each device"
     if limits.memory_fraction is None:
         yield f"{fleet.name}: the engine fills {rules.memory_fraction:.0%} {_FRACTION[rules.fraction]} ({rules.name})"
-    if fleet.variability_given is None and fleet.trace is None:
+    if fleet.users:
+        yield from _users(fleet)
+    elif fleet.variability_given is None and fleet.trace is None:
         yield f"{fleet.name}: arrivals are Poisson"
     if fleet.targets_s:
         yield f"{fleet.name}: latency targets hold at p{100 * fleet.confidence_share:g} of the error bands"
@@ -47,6 +52,15 @@ def serving_assumptions(question: ServingQuestion) -> Iterator[str]:
     if fleet.availability is not None:
         mtbf, gone = format_duration(DEFAULT_MTBF_PER_DEVICE_S), format_duration(repair_s(fleet))
         yield f"{fleet.name}: a device fails every {mtbf}, and its replica is replaced in {gone}"
+
+
+def _users(fleet: ServingFleet) -> Iterator[str]:
+    """How users come to send what they do."""
+    think = format_duration(fleet.traffic.think_s)
+    yield f"{fleet.name}: users think for {think} on average, at random, once they have the whole answer"
+    yield f"{fleet.name}: each user stays with one replica; replicas have users in proportion to what they can serve"
+    if fleet.peak_factor > 1:
+        yield f"{fleet.name}: the mean rate as if answers took as long at all hours as at the peak: it is no less"
 
 
 def published_rates(question: ServingQuestion, workloads: Sequence[Workload]) -> tuple[list[str], bool]:
@@ -79,9 +93,24 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
         yield f"{fleet.name}: the engine '{fleet.engine}' is not known ({known}), {DEFAULT_ENGINE} is assumed"
     if fleet.targets_s and question.tier != "analytic":
         yield f"{fleet.name}: its latency targets are not checked: the {question.tier} tier predicts no latency"
+    if fleet.users and _in_step(question, rows):
+        yield (
+            f"{fleet.name}: answers of one length and less thinking than waiting keep users in step with each other: "
+            "first tokens may come more than twice as late as predicted. --simulate shows it; lengths with a spread, "
+            "{mean:, p95:}, are predicted better"
+        )
     for row in rows:
         if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
             yield _not_measured(question, row)
+
+
+def _in_step(question: ServingQuestion, rows: Sequence[Allocation]) -> bool:
+    """Whether some users get answers all alike and think for less time than those take."""
+    thinks, points = question.fleet.traffic.think_s, [row["point"] for row in rows if "point" in row]
+    alike = len(question.requests.output_tokens) == 1 and bool(
+        question.requests.output_second_moment[0] <= question.requests.output_tokens[0] ** 2 * (1 + ALIKE)
+    )
+    return alike and any(thinks < (point["e2e_s"]["mean"] or math.inf) for point in points if point)
 
 
 def _not_measured(question: ServingQuestion, row: ServingAllocation) -> str:

@@ -64,6 +64,7 @@ def candidates_frame(candidates: Candidates, kind: str | None) -> Any:
     others = {column for other, columns in _ONLY.items() if kind not in (None, other) for column in columns}
     columns = [column for column in _COLUMNS if column not in others]
     pd = pandas("to_frame")
+    columns += ["users"] if any("users" in row for row in rows) else []
     frame = pd.DataFrame(rows, columns=columns).replace("", None)  # what a way has not
     numbers = [column for column in columns if column in ("vpp", "micro_batch", "global_batch_sequences")]
     return frame.assign(**{column: pd.to_numeric(frame[column]) for column in numbers})
@@ -129,7 +130,7 @@ def _serving(table: ServingTable) -> list[Cells]:
                 "hours_p10": None,
                 "hours_p90": None,
                 "replicas": int(table.replicas[index]),
-                "requests_per_s": float(table.requests_per_s[index]),
+                **_load(table, index),
                 "needed_bytes": sum(terms.values()),
                 "usable_bytes": usable,
                 **_cost(table.cost_microusd[index]),
@@ -137,6 +138,12 @@ def _serving(table: ServingTable) -> list[Cells]:
             }
         )
     return rows
+
+
+def _load(table: ServingTable, index: int) -> Cells:
+    """What a replica serves at most within the latency targets: requests, or users."""
+    load = float(table.requests_per_s[index])
+    return {"requests_per_s": None, "users": load} if table.of_users else {"requests_per_s": load}
 
 
 def _cost(microusd: int) -> Cells:

@@ -15,6 +15,8 @@ from planner.equations.activations import founding_activation_values, full_recom
 from planner.equations.memory import adam_mixed_precision_state_bytes
 from planner.estimate.layout import Layout
 from planner.estimate.training import training_memory
+from planner.plan.rows.fleet_cells import mean_requests_per_s
+from planner.scenario.schema import ServingFleet
 from planner.units import format_bytes
 
 if TYPE_CHECKING:
@@ -91,11 +93,14 @@ def _serving_rules(question: ServingQuestion, allocations: Sequence[ServingAlloc
     fleet = question.fleet
     given = fleet.throughput_tokens_per_s_per_device
     rate, source = (given, "given") if given else _best_rate(allocations)
-    checks = [_devices_rule(question, rate, source)] if rate else []  # without a plan there is no rate to go by
+    qpm = mean_requests_per_s(fleet, allocations) * 60.0 if fleet.users else fleet.qpm
+    checks = [_devices_rule(fleet, qpm, rate, source)] if rate else []  # without a plan there is no rate to go by
     speed, where = fleet.speed_tokens_per_s_per_user, "given"
     if not speed and allocations and allocations[0]["tpot_s"]:
         speed, where = 1.0 / allocations[0]["tpot_s"], "1/TPOT of the plan"
-    return [*checks, *([_sequences_rule(question, speed, where)] if speed else [])]
+    if fleet.users and not allocations:  # without a plan nobody knows what users send
+        return checks
+    return [*checks, *([_sequences_rule(fleet, qpm, speed, where)] if speed else [])]
 
 
 def _best_rate(allocations: Sequence[ServingAllocation]) -> tuple[float, str]:
@@ -107,21 +112,19 @@ def _best_rate(allocations: Sequence[ServingAllocation]) -> tuple[float, str]:
     return each / row["devices_per_replica"], f"of the plan on {row['device']}"
 
 
-def _devices_rule(question: ServingQuestion, rate: float, where: str) -> CrossCheck:
-    fleet = question.fleet
-    devices = float(rules.serving_devices(fleet.output_tokens, rate, fleet.qpm))
+def _devices_rule(fleet: ServingFleet, qpm: float, rate: float, where: str) -> CrossCheck:
+    devices = float(rules.serving_devices(fleet.output_tokens, rate, qpm))
     text = (
-        f"{fleet.output_tokens:g} tokens / {rate:.4g} tokens/s per device ({where}) · {fleet.qpm:g} QPM / 60 "
+        f"{fleet.output_tokens:g} tokens / {rate:.4g} tokens/s per device ({where}) · {qpm:g} QPM / 60 "
         f"= {devices:.3g} devices, without peaks, spares or whole replicas"
     )
     return _check(rules.serving_devices, "output_tokens / throughput · QPM / 60", devices, "devices", text)
 
 
-def _sequences_rule(question: ServingQuestion, speed: float, where: str) -> CrossCheck:
-    fleet = question.fleet
-    count = float(rules.serving_concurrency(fleet.output_tokens, speed, fleet.qpm))
+def _sequences_rule(fleet: ServingFleet, qpm: float, speed: float, where: str) -> CrossCheck:
+    count = float(rules.serving_concurrency(fleet.output_tokens, speed, qpm))
     text = (
-        f"{fleet.output_tokens:g} tokens / {speed:.4g} tokens/s per user ({where}) · {fleet.qpm:g} QPM / 60 "
+        f"{fleet.output_tokens:g} tokens / {speed:.4g} tokens/s per user ({where}) · {qpm:g} QPM / 60 "
         f"= {count:.3g} sequences in flight (Little's law), not devices"
     )
     return _check(rules.serving_concurrency, "the same with the speed of one user", count, "sequences", text)

@@ -11,7 +11,15 @@ from planner.estimate.serving_spares import availability_of, repair_s, time_with
 from planner.scenario.schema import ServingFleet
 
 if TYPE_CHECKING:
-    from planner.plan.model.fleet import ApiPrice, Availability, Bucket, FleetFigures, Level, ServingAllocation
+    from planner.plan.model.fleet import (
+        ApiPrice,
+        Availability,
+        Bucket,
+        FleetFigures,
+        Level,
+        ServingAllocation,
+        UsersServed,
+    )
 
 
 def fleet_cells(
@@ -27,18 +35,37 @@ def fleet_cells(
         Replicas that may be lost.
     """
     cost = sum(row["cost_microusd"] for row in rows) / 1e6
-    seconds, traffic = horizon_hours * 3600.0, fleet.traffic
-    mean = traffic.requests_per_s * seconds * fleet.output_tokens
+    seconds = horizon_hours * 3600.0
+    mean = mean_requests_per_s(fleet, rows) * seconds * fleet.output_tokens
     full = _full_tokens(rows)
-    return {
-        "buckets": _buckets(fleet),
+    found: FleetFigures = {
+        "buckets": _buckets(fleet, rows),
         "levels": _levels(fleet, horizon_hours),
         "spare_replicas": spares,
         "availability": _availability(fleet, rows, spares),
         "usd_per_million_output_tokens_mean": cost / mean * 1e6 if mean else 0.0,
         "usd_per_million_output_tokens_full": cost / full * 1e6 if full else 0.0,
-        "api": _api(fleet, cost, seconds),
+        "api": _api(fleet, cost, seconds, mean_requests_per_s(fleet, rows)),
     }
+    users = _users(fleet, rows)
+    return {**found, "users": users} if users else found
+
+
+def mean_requests_per_s(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> float:
+    """Mean rate of a fleet; of users as if answers took as long at all hours as at the peak: it is no less.  [1/s]"""
+    return _peak_requests_per_s(fleet, rows) / fleet.peak_factor if fleet.users else fleet.traffic.requests_per_s
+
+
+def _peak_requests_per_s(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> float:
+    return sum(row["planned_requests_per_s"] for row in rows) if fleet.users else fleet.traffic.peak_requests_per_s
+
+
+def _users(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> UsersServed | None:
+    """The users at the peak, and how often they send what, by the law of response times."""
+    users, think, sent = fleet.traffic.peak_load, fleet.traffic.think_s, _peak_requests_per_s(fleet, rows)
+    if not fleet.users or not sent:
+        return None
+    return {"users": users, "think_time_s": think, "response_s": users / sent - think, "requests_per_s": sent}
 
 
 def _full_tokens(rows: Sequence[ServingAllocation]) -> float:
@@ -50,8 +77,9 @@ def _full_tokens(rows: Sequence[ServingAllocation]) -> float:
     return by_role["whole"] + min(by_role["prefill"], by_role["decode"])
 
 
-def _buckets(fleet: ServingFleet) -> list[Bucket]:
-    traffic = fleet.traffic
+def _buckets(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> list[Bucket]:
+    traffic, peak = fleet.traffic, _peak_requests_per_s(fleet, rows)
+    known = rows or not fleet.users
     columns = (traffic.buckets, traffic.input_tokens, traffic.output_tokens, traffic.share)
     return [
         {
@@ -59,7 +87,7 @@ def _buckets(fleet: ServingFleet) -> list[Bucket]:
             "input_tokens": float(given),
             "output_tokens": float(made),
             "share": float(share),
-            "peak_requests_per_s": float(share) * traffic.peak_requests_per_s,
+            "peak_requests_per_s": float(share) * peak if known else None,
         }
         for name, given, made, share in zip(*columns)
     ]
@@ -70,11 +98,11 @@ def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Level]:
     levels = fleet_levels(fleet, horizon_hours * 3600.0)
     if levels is None:
         return []
-    columns = (levels.requests_per_s, levels.hours, levels.hours_at_least)
-    return [
-        {"requests_per_s": float(rate), "hours": float(hours), "hours_at_least": float(longer)}
-        for rate, hours, longer in zip(*columns)
-    ]
+    columns = (levels.load, levels.hours, levels.hours_at_least)
+    rows = [(float(load), float(hours), float(longer)) for load, hours, longer in zip(*columns)]
+    if fleet.users:
+        return [{"users": n, "requests_per_s": None, "hours": here, "hours_at_least": at} for n, here, at in rows]
+    return [{"requests_per_s": rate, "hours": here, "hours_at_least": at} for rate, here, at in rows]
 
 
 def _availability(fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int) -> Availability | None:
@@ -90,7 +118,7 @@ def _availability(fleet: ServingFleet, rows: Sequence[ServingAllocation], spares
     }
 
 
-def _api(fleet: ServingFleet, cost_usd: float, seconds: float) -> ApiPrice | None:
+def _api(fleet: ServingFleet, cost_usd: float, seconds: float, mean_per_s: float) -> ApiPrice | None:
     """The price of an API for the same requests; above the break-even load the fleet is cheaper."""
     price = fleet.api_usd_per_token
     if price is None:
@@ -98,7 +126,7 @@ def _api(fleet: ServingFleet, cost_usd: float, seconds: float) -> ApiPrice | Non
     usd, kind = price
     counted = {"input": fleet.input_tokens, "output": fleet.output_tokens}
     tokens = counted.get(kind, fleet.input_tokens + fleet.output_tokens)
-    each, requests = usd * tokens, fleet.traffic.requests_per_s * seconds
+    each, requests = usd * tokens, mean_per_s * seconds
     return {
         "price": fleet.api_price or "",
         "usd_per_request": each,

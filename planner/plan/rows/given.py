@@ -15,7 +15,7 @@ from planner.optimize.solve import Solution
 from planner.plan.rows.calendar import timing_of
 from planner.plan.rows.fleet_cells import fleet_cells
 from planner.plan.rows.place import place_document, usd
-from planner.plan.rows.serving import routed_requests_per_s
+from planner.plan.rows.serving import routed_load
 from planner.plan.rows.serving_cells import load_cells, price_cells
 from planner.scenario.schema import ServingFleet
 
@@ -83,7 +83,7 @@ def given_rows(candidates: Candidates, solution: Solution, task: Task, table: Ra
     question = candidates.questions[task.name]
     assert isinstance(question, RatesQuestion)
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
-    routed = routed_requests_per_s(candidates, solution, task, chosen)
+    routed = routed_load(candidates, solution, task, chosen)
     rows: list[ServingAllocation] = []
     for place, column in enumerate(chosen):
         row, units = int(candidates.rows[column]), int(solution.units[column])

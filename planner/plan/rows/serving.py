@@ -17,7 +17,7 @@ from planner.estimate.serving_fleet import DECODE, PREFILL, ROLES, WHOLE
 from planner.optimize.solve import Solution
 from planner.plan.rows.calendar import timing_of
 from planner.plan.rows.place import energy_document, memory_document, place_document, usd
-from planner.plan.rows.serving_cells import load_cells, price_cells, speed_cells
+from planner.plan.rows.serving_cells import load_cells, price_cells, speed_cells, users_cells
 from planner.plan.rows.serving_point import ReplicaSite
 from planner.plan.rows.shared import Stand, stands_of
 
@@ -34,7 +34,7 @@ def serving_rows(
 ) -> list[ServingAllocation]:
     """The chosen columns of a fleet as rows of the plan document."""
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
-    routed = routed_requests_per_s(candidates, solution, task, chosen)
+    routed = routed_load(candidates, solution, task, chosen)
     stands = stands_of(candidates, solution)
     return [
         _row(candidates, solution, task, table, column, routed[place], len(chosen), stands.get(column))
@@ -42,10 +42,8 @@ def serving_rows(
     ]
 
 
-def routed_requests_per_s(
-    candidates: Candidates, solution: Solution, task: Task, chosen: Sequence[int]
-) -> NDArray[np.float64]:
-    """Peak requests of each bucket that go to each chosen column, (columns, buckets).  [1/s]
+def routed_load(candidates: Candidates, solution: Solution, task: Task, chosen: Sequence[int]) -> NDArray[np.float64]:
+    """Peak requests of each bucket that go to each chosen column, (columns, buckets); or users by what they send.
 
     Requests of one bucket go to the replicas in proportion to what they can take; so do those of a mix, which each
     replica takes as the traffic brings them.
@@ -58,7 +56,7 @@ def routed_requests_per_s(
         assert isinstance(table, ServingTable)
         capacity = program.capacity_micro_per_s[columns, : len(demands)] * solution.units[columns, None].astype(float)
         traffic = question.fleet.traffic
-        peak = np.asarray(traffic.share) * traffic.peak_requests_per_s
+        peak = np.asarray(traffic.share) * traffic.peak_load
         mix = table.mix[candidates.rows[columns]]
         if (mix >= question.listed_mixes).any():
             return _as_they_can(capacity, demands) * peak
@@ -182,9 +180,10 @@ def _row(
     role = int(table.role[row])
     one = replica_site(question, site, split, role)
     alone = np.broadcast_to(table.bucket_requests_per_s[row], (len(question.fleet.traffic.share),))
-    rates = [float(rate) for rate in alone]
-    loads = load_cells(question.fleet, rates, [float(rate) for rate in routed], replicas)
-    speed = speed_cells(one, loads["routed_requests_per_s"], needed)
+    sent = [float(part) for part in routed]
+    rates, requests, users = users_cells(one, [float(rate) for rate in alone], sent, needed)
+    loads = load_cells(question.fleet, rates, requests, replicas)
+    speed = speed_cells(one, sent, needed)
     terms = {name: _known(value) for name, value in speed.terms_bytes.items()}
     tokens = price_cells(question.fleet, cost, loads, replicas, hours, table.horizon_hours)
     return {
@@ -201,6 +200,7 @@ def _row(
         "cost_usd": usd(cost),
         "device_hours": place["devices"] * hours,
         **loads,
+        **users,
         "tier": speed.tier,
         "batch": speed.batch,
         **speed.predicted,

@@ -12,7 +12,7 @@ from planner.plan.rows.serving_point import Point, ReplicaSite, finite, tier_cel
 from planner.scenario.schema import ServingFleet
 
 if TYPE_CHECKING:
-    from planner.plan.model.fleet import Loads, Predicted, ServingTier, TokenPrices
+    from planner.plan.model.fleet import Loads, Predicted, ServingTier, TokenPrices, Users
 
 
 class SpeedCells(NamedTuple):
@@ -23,6 +23,25 @@ class SpeedCells(NamedTuple):
     predicted: Predicted
     terms_bytes: dict[str, float]
     usable_bytes: float
+
+
+def users_cells(
+    one: ReplicaSite, rates: Sequence[float], routed: Sequence[float], replicas_needed: int
+) -> tuple[Sequence[float], Sequence[float], Users]:
+    """Rates of one replica and of what is sent to a row; where those are users, what they send, and the users beside.
+
+    Parameters
+    ----------
+    rates, routed
+        As `load_cells` takes them, or users.
+    """
+    if not one.fleet.users:
+        return rates, routed, {}
+    most, here = max(rates), sum(routed)
+    full = one.point([most * share for share in one.fleet.traffic.share]).requests_per_s
+    each = one.point([part / max(replicas_needed, 1) for part in routed]).requests_per_s
+    sent = [each * max(replicas_needed, 1) * (part / here if here else 0.0) for part in routed]
+    return [full] * len(rates), sent, {"users": here, "replica_users": most}
 
 
 def load_cells(fleet: ServingFleet, rates: Sequence[float], routed: Sequence[float], replicas: int) -> Loads:

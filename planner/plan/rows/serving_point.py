@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -139,13 +139,13 @@ class ReplicaSite:
         served = share * (self.bucket_rates() > 0) if apart else share
         return served if served.sum() > 0 else share
 
-    def point(self, bucket_requests_per_s: Sequence[float]) -> Point:
-        """The replica under a mix of requests."""
-        rates = np.asarray(bucket_requests_per_s, dtype=np.float64)
+    def point(self, load: Sequence[float]) -> Point:
+        """The replica under a mix of requests: their rate by bucket, or users by what they send."""
+        rates = np.asarray(load, dtype=np.float64)
         sent = rates if rates.sum() > 0 else self._could_be_sent()
         served = tuple(np.array(self.fleet.traffic.buckets)[sent > 0].tolist())
         mixed = self.requests.mixed(sent)
-        return Point(site=self, requests=mixed, served=served, requests_per_s=float(rates.sum()))
+        return Point(site=self, requests=mixed, served=served, load=float(rates.sum()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,20 +155,25 @@ class Point:
     site: ReplicaSite
     requests: Requests  # one row: all buckets mixed
     served: tuple[str, ...]  # names of these buckets
-    requests_per_s: float
+    load: float  # requests, or users  [1/s] or [count]
+
+    @cached_property
+    def requests_per_s(self) -> float:
+        """What is sent to the replica, of users as often as not.  [1/s]"""
+        return _one(self.predicted.requests_per_s) if self.site.fleet.users else self.load
 
     @cached_property
     def memory(self) -> ServingMemory:
         """Memory with this mix of requests."""
         return self.site.memory(self.requests)
 
-    def load(self, *, at_confidence: bool) -> OpenLoad:
+    def under_load(self, *, at_confidence: bool) -> OpenLoad:
         """What the replica does, as predicted or at the confidence asked for."""
         return load_of(
             fleet_ask(self.site.fleet),
             self.site.replicas,
             self.requests,
-            np.array([self.requests_per_s]),
+            np.array([self.load]),
             as_float(self.memory.batch),
             at_confidence=at_confidence,
             role=self.site.role,
@@ -177,12 +182,12 @@ class Point:
     @cached_property
     def predicted(self) -> OpenLoad:
         """What the replica does as often as not."""
-        return self.load(at_confidence=False)
+        return self.under_load(at_confidence=False)
 
     @cached_property
     def confident(self) -> OpenLoad:
         """What the replica does at the confidence asked for, the first token apart."""
-        return self.load(at_confidence=True)
+        return self.under_load(at_confidence=True)
 
     def latency_s(self, name: str) -> float:
         """A latency at the confidence asked for, by its target's name.  [s]"""
@@ -196,8 +201,18 @@ class Point:
         return capacity_within_targets(ask, self.site.replicas, self.requests, batch, self.site.role)
 
     def capacity_per_s(self) -> float:
-        """The largest rate of this mix at which every target is kept; 0 where there is none.  [1/s]"""
-        return _one(self.most.requests_per_s)
+        """The largest rate of this mix at which every target is kept; 0 where there is none.  [1/s]
+
+        Of users what the most of them send as often as not; at the confidence asked for they send less.
+        """
+        if not self.site.fleet.users:
+            return _one(self.most.requests_per_s)
+        return replace(self, load=self.most_users).requests_per_s
+
+    @property
+    def most_users(self) -> float:
+        """The most users with whom every target is kept, by the law of response times; 0 where there are none."""
+        return _one(self.most.requests_per_s * (self.site.fleet.traffic.think_s + self.most.e2e_s["mean"]))
 
     def missed(self) -> float:
         """The most by which a target is missed, as a share of it; not above 0 when all are kept.
@@ -210,8 +225,8 @@ class Point:
     @cached_property
     def kept(self) -> bool:
         """Whether every target is kept, those of each class of requests too."""
-        ask, batch, rate = fleet_ask(self.site.fleet), as_float(self.memory.batch), np.array([self.requests_per_s])
-        return bool(keeps_targets(ask, self.site.replicas, self.requests, batch, rate).all())
+        ask, batch, load = fleet_ask(self.site.fleet), as_float(self.memory.batch), np.array([self.load])
+        return bool(keeps_targets(ask, self.site.replicas, self.requests, batch, load).all())
 
     @property
     def targets_s(self) -> Mapping[str, float]:
@@ -235,7 +250,7 @@ class Point:
             "max_num_seqs" if _one(memory.batch) < _one(memory.max_sequences) else "memory"
         )
         stops = str(np.asarray(self.most.binding).reshape(-1)[0])
-        return {
+        found: told.Point = {
             "requests_per_s": self.requests_per_s,
             "input_tokens": _one(self.requests.input_tokens),
             "output_tokens": made,
@@ -251,9 +266,17 @@ class Point:
             "decode_step_s": sum(terms.values()),
             "decode_terms_s": terms,
             "binds": max(terms, key=lambda name: terms[name]),
-            **_latencies(load, self._classes()),
+            "ttft_s": _percentiles(load.ttft_s),
+            "tpot_s": _percentiles(load.tpot_s),
+            "e2e_s": _percentiles(load.e2e_s),
+            "itl_p99_s": finite(_one(load.itl_p99_s)),
             "targets": self._targets(),
         }
+        if classes := self._classes():
+            found["classes"] = classes
+        if self.site.fleet.users:
+            found["users"] = self.load
+        return found
 
     def _classes(self) -> list[told.ClassServed]:
         """Each class of a histogram at its own percentiles, where replicas take several together."""
@@ -261,7 +284,7 @@ class Point:
         told_apart = fleet.traffic.classes and blended(fleet, self.site.arch) and self.site.role == WHOLE
         if not told_apart or not ask.targets_s:
             return []
-        at = (np.array([self.requests_per_s]), as_float(self.memory.batch))
+        at = (np.array([self.load]), as_float(self.memory.batch))
         found = class_latencies_s(ask, self.site.replicas, self.requests, *at)
         each = {name: np.broadcast_to(value[:, 0], len(self.served)) for name, value in found.items()}
         return [
@@ -312,18 +335,6 @@ def tier_cells(site: ReplicaSite) -> told.ServingTier:
         "ttft": quantiles(tier.ttft, float(margins.engine) * float(margins.first_token)),
         "throughput": quantiles(tier.throughput, 1.0 / float(margins.engine)),
     }
-
-
-def _latencies(load: OpenLoad, classes: list[told.ClassServed]) -> told.Latencies:
-    found: told.Latencies = {
-        "ttft_s": _percentiles(load.ttft_s),
-        "tpot_s": _percentiles(load.tpot_s),
-        "e2e_s": _percentiles(load.e2e_s),
-        "itl_p99_s": finite(_one(load.itl_p99_s)),
-    }
-    if classes:
-        found["classes"] = classes
-    return found
 
 
 def _percentiles(table: Mapping[str, Any]) -> told.Percentiles:

@@ -262,8 +262,9 @@ def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task
 
 def _load_reason(candidates: Candidates, task: Task, row: ServingAllocation) -> str:
     spare = f" + {row['replicas'] - row['replicas_needed']} spare" if row["replicas"] > row["replicas_needed"] else ""
+    users = f"{row['users']:,.6g} users, " if "users" in row else ""
     carried = (
-        f"{row['replicas_needed']}{spare} replicas of {row['devices_per_replica']} × {row['device']} carry "
+        f"{row['replicas_needed']}{spare} replicas of {row['devices_per_replica']} × {row['device']} carry {users}"
         f"{row['planned_requests_per_s']:.3g} requests/s at peak, {row['load_at_peak']:.0%} of what they can"
     )
     if row["point"] is None:
