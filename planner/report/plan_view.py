@@ -232,7 +232,7 @@ def because_items(document: PlanDocument) -> Block:
     return Items(title="Because", items=tuple(words.because_lines(document)))
 
 
-def named_grid(document: PlanDocument) -> Block:
+def named_grid(document: PlanDocument) -> Grid:
     """What becomes of machines that are owned, and of devices and providers that the scenario names."""
     rows = [[one["name"], one["text"]] for one in document.get("named", ())]
     return Grid(columns=columns("Named in the scenario", "What becomes of it"), rows=rows)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from planner.report import json, markdown, text
 from planner.report import plan_words as words
+from planner.report import screen_words as said
 from planner.report.blocks import Block, Items, Lines
 from planner.report.budget_csv import render_budget
 from planner.report.budget_view import budget_blocks
-from planner.report.html.opening import decision
 from planner.report.model import ReportDocument
 from planner.report.plan_view import (
     allocation_grid,
@@ -57,7 +57,7 @@ def report_blocks(report: ReportDocument, *, full: bool = False) -> list[Block]:
 def terminal_blocks(report: ReportDocument, *, full: bool = False) -> list[Block]:
     """The decision and its money; prices, assumptions and what was not considered are those of `plan explain`."""
     plan = report["plan"]
-    blocks: list[Block] = [plan_header(plan), headline(plan, None), Lines(lines=(decision(plan),))]
+    blocks: list[Block] = [plan_header(plan), headline(plan, None), Lines(lines=(said.decided(plan),))]
     if plan["infeasible"]:
         blocks += infeasible_blocks(plan, plan["infeasible"])
     if report["budget"] is not None:

@@ -56,13 +56,13 @@ def screen_blocks(
     if document["infeasible"]:
         blocks += [
             Lines(lines=(said.decided(document),), strong_first=True),
-            *_ways_out(document, document["infeasible"]),
+            *ways_out_said(document, document["infeasible"]),
         ]
         return [*blocks, _last(document, saved, launch)]
     answer = [said.decided(document), said.money_line(document), said.sure_line(document, elapsed_s)]
     blocks.append(Lines(lines=tuple(filter(None, answer)), strong_first=True))
     blocks += [
-        _workloads(document),
+        workload_cards(document),
         _shared(document),
         *_asked_for(document),
         _remarks(document, warnings),
@@ -100,7 +100,8 @@ def render_screen(
     return drawn
 
 
-def _workloads(document: PlanDocument) -> Block:
+def workload_cards(document: PlanDocument) -> Cards:
+    """What each workload runs on, where, when and for how much; a line each where there are many."""
     found = [workload for workload in document["workloads"] if rows_of(workload)]
     whole = len(found) <= _IN_FULL
     rows = []
@@ -146,7 +147,7 @@ def advised(advice: Sequence[Advice]) -> Block:
     return Said(mark=">", rows=list(advice), tone="good", most_lines=1)
 
 
-def _ways_out(document: PlanDocument, facts: Infeasible) -> list[Block]:
+def ways_out_said(document: PlanDocument, facts: Infeasible) -> list[Block]:
     """The cheapest change that is enough, then the others, then what is in conflict."""
     alone = sorted(
         (way for way in facts["ways_out"] if way["to"] is not None),

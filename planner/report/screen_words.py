@@ -134,13 +134,19 @@ def _many(document: PlanDocument, rows: Sequence[tuple[Workload, Allocation]]) -
 
 def money_line(document: PlanDocument) -> str:
     """Total, its range, and what of it recurs."""
-    summary = document["summary"]
-    if summary["cost_microusd"] is None:
-        return ""
-    total, split = words.money(document, summary["cost_microusd"]), list(_split(document))
-    if split and split[0].startswith(("once", "a month", "for ")):  # of all of it: "$7,264 a month"
+    total, *split = money_parts(document)
+    return " · ".join([total + likely(document, "   likely "), *split]) if total else ""
+
+
+def money_parts(document: PlanDocument) -> list[str]:
+    """The total with the time that all of it is for: "$7,264 a month"; then what of it recurs; "" without a plan."""
+    cost = document["summary"]["cost_microusd"]
+    if cost is None:
+        return [""]
+    total, split = words.money(document, cost), list(_split(document))
+    if split and split[0].startswith(("once", "a month", "for ")):
         total = f"{total} {split.pop(0)}"
-    return " · ".join([total + likely(document, "   likely "), *split])
+    return [total, *split]
 
 
 def likely(document: PlanDocument, head: str = "likely ", tail: str = "") -> str:

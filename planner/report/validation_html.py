@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from planner.files import read_package_text
 from planner.report import validation as views
-from planner.report.blocks import Grid
-from planner.report.escape import html, terminal
+from planner.report.blocks import Block, Grid, Lines
+from planner.report.chart.model import Chart, Dot, Panel, Series, chart
+from planner.report.chart.scale import logarithmic
+from planner.report.html.page import render_sheet
 from planner.validate.model import Quantity
 from planner.validate.result import Validation, devices_of
 from planner.validate.summary import Shown
 
-TEMPLATE = "report/templates/validation.html"
 _SCALES: dict[Quantity, tuple[float, str]] = {
     "step_time_s": (1.0, "s"),
     "tpot_s": (1e-3, "ms"),
@@ -24,80 +23,62 @@ _SCALES: dict[Quantity, tuple[float, str]] = {
     "peak_memory_bytes": (1e9, "GB"),
     "device_hours": (1.0, "h"),
 }
-_MARKS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "pentagon", "hexagram", "bowtie")
+_LOOKS = ("circle", "square", "diamond", "triangle", "star")
+_HEIGHT = 460  # [px]
 
 
 def render_page(result: Validation) -> str:
-    """The page, with the script of its figures inside."""
-    from jinja2 import Environment
-    from plotly.offline import get_plotlyjs
-
-    template = Environment(autoescape=True).from_string(read_package_text(TEMPLATE))
+    """The page: figures first, then errors by group, what was not predicted, and how to read it."""
     quantities = [name for name in _SCALES if any(quantity == name for quantity, _ in result.targets)]
-    blocks = views.validation_blocks(result, wide=True)
-    page: str = template.render(
-        title=f"Predicted against measured: {result.kind}",
-        lines=[terminal(line) for line in blocks[0].lines[1:]],  # type: ignore[union-attr]
-        figures=[_figure(result, name) for name in quantities],
-        grids=[_cleaned(block) for block in blocks if isinstance(block, Grid) and block.rows],
-        refusals=[terminal(item) for items in views.refusal_items(result) for item in items.items],
-        notes=views.reading_notes(result),
-        script=get_plotlyjs() if quantities else "",
-    )
-    return page + "\n"
+    first, *blocks = views.validation_blocks(result, wide=True)
+    told = [Lines(lines=first.lines[1:])] if isinstance(first, Lines) else []
+    figures = [part for name in quantities for part in (_figure(result, name), _table(blocks, views.NAMES[name]))]
+    others = [block for block in blocks if block not in figures]
+    return render_sheet(f"Predicted against measured: {result.kind}", [*told, *figures, *others])
 
 
-def _cleaned(grid: Grid) -> dict[str, Any]:
-    return {
-        "title": grid.title,
-        "heads": [(column.head, column.right) for column in grid.columns],
-        "rows": [[terminal(cell) for cell in row] for row in grid.rows],
-    }
+def _table(blocks: Sequence[Block], quantity: str) -> Block | None:
+    """The table of errors of a quantity, which stands below its figure."""
+    return next((one for one in blocks if isinstance(one, Grid) and one.title.startswith(f"{quantity}:")), None)
 
 
-def _figure(result: Validation, quantity: Quantity) -> dict[str, str]:
-    """One scatter plot, a trace a family, with the line on which a prediction is right."""
-    import plotly.graph_objects as go
-
+def _figure(result: Validation, quantity: Quantity) -> Chart:
+    """Predicted against measured, a kind of mark a family, with the line on which a prediction is right."""
     scored = [item for name, item in result.targets if name == quantity]
     scale, unit = _SCALES[quantity]
-    ends = _ends(scored, scale)
-    figure = go.Figure(go.Scatter(x=ends, y=ends, mode="lines", name="exact", line={"color": "#888", "dash": "dot"}))
-    families = sorted({item.family for item in scored})
-    for number, family in enumerate(families):
-        part = [item for item in scored if item.family == family]
-        figure.add_trace(_trace(part, family, scale, unit, _MARKS[number % len(_MARKS)]))
-    figure.update_layout(template="plotly_white", height=620, legend_title_text="Family", margin={"t": 30})
-    figure.update_xaxes(type="log", title_text=f"measured [{unit}]")
-    figure.update_yaxes(type="log", title_text=f"predicted [{unit}]")
-    body = figure.to_html(
-        include_plotlyjs=False, full_html=False, div_id=quantity.replace("_", "-"), config={"displaylogo": False}
+    low, high = _ends(scored, scale)
+    series = [Series(name="exact", look="dots", paths=[((low, low), (high, high))])]
+    for number, family in enumerate(sorted({item.family for item in scored})):
+        look = f"{_LOOKS[number % len(_LOOKS)]} hue-{number % 10}"
+        dots = [
+            Dot(item.measured / scale, item.predicted / scale, _told(item, scale, unit))
+            for item in scored
+            if item.family == family
+        ]
+        series.append(Series(name=family or "unstated", look=look, dots=dots))
+    return chart(
+        id=quantity.replace("_", "-"),
+        title=f"{views.NAMES[quantity]}: predicted against measured",
+        summary=f"{views.NAMES[quantity]} of {len(scored):,} rows, predicted against measured; the tables below give "
+        "errors",
+        panels=[
+            Panel(
+                x=logarithmic(low, high, f"measured, {unit}"),
+                y=logarithmic(low, high, f"predicted, {unit}"),
+                height=_HEIGHT,
+                series=series,
+            )
+        ],
     )
-    summary = (
-        f"{views.NAMES[quantity]} of {len(scored):,} rows, predicted against measured; the tables below give errors"
-    )
-    return {"title": views.NAMES[quantity], "body": body, "summary": summary}
 
 
-def _ends(scored: Sequence[Shown], scale: float) -> list[float]:
+def _ends(scored: Sequence[Shown], scale: float) -> tuple[float, float]:
     values = [value / scale for item in scored for value in (item.predicted, item.measured)]
-    return [min(values) / 1.2, max(values) * 1.2]
+    return min(values) / 1.2, max(values) * 1.2
 
 
-def _trace(part: Sequence[Shown], family: str, scale: float, unit: str, mark: str) -> Any:
-    import plotly.graph_objects as go
-
-    return go.Scatter(
-        x=[item.measured / scale for item in part],
-        y=[item.predicted / scale for item in part],
-        text=[_hover(item) for item in part],
-        mode="markers",
-        marker={"symbol": mark, "size": 8, "opacity": 0.75},
-        name=html(family or "unstated"),
-        hovertemplate=f"%{{text}}<br>measured %{{x:.4g}} {unit}<br>predicted %{{y:.4g}} {unit}<extra></extra>",
+def _told(item: Shown, scale: float, unit: str) -> str:
+    figures = f"measured {item.measured / scale:.4g} {unit}, predicted {item.predicted / scale:.4g} {unit}"
+    return (
+        f"{item.row.name}: {item.row.model or ''}, {devices_of(item.row)}; {figures}, error {100 * item.error:+.1f} %"
     )
-
-
-def _hover(item: Shown) -> str:
-    parts = (f"{item.row.name}: {item.row.model or ''}", devices_of(item.row))
-    return "<br>".join(map(html, parts)) + f"<br>error {100 * item.error:+.1f} %"

@@ -3,56 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.workloads import Allocation, Workload
 from planner.report.band_words import banded
-from planner.report.html.figures import COLOURS, QUIET, key_of, labels, named, row_layout, upright
-from planner.report.html.parts import Figure
+from planner.report.chart.model import Chart, Series, bars, chart, marks, named, rows_panel
+from planner.report.chart.scale import linear, rows_axis
 
 _MOST_ROWS = 40
 
 
-def band_figure(document: PlanDocument) -> Figure | None:
+def band_figure(document: PlanDocument) -> Chart | None:
     """p10, median and p90 of measured over predicted; None where no band is known."""
     rows = list(dict.fromkeys(_rows(document)))[:_MOST_ROWS]
     if not rows:
         return None
     spans = [(100 * (low - 1), 100 * (middle - 1), 100 * (high - 1)) for _, low, middle, high in rows]
-    traces: list[dict[str, Any]] = [
-        {
-            "type": "bar", "orientation": "h", "name": "p10 to p90", "y": list(range(len(rows))), "width": 0.3,
-            "base": [low for low, _, _ in spans], "x": [high - low for low, _, high in spans],
-            "marker": {"color": COLOURS[0], "opacity": 0.55, "line": {"width": 0}},
-            "customdata": [f"{low:+.1f} % to {high:+.1f} %" for low, _, high in spans],
-            "hovertemplate": "%{customdata}<extra></extra>",
-        },
-        {
-            "type": "scatter", "mode": "markers", "name": "median", "y": list(range(len(rows))),
-            "x": [middle for _, middle, _ in spans],
-            "marker": {"symbol": "diamond", "size": 10, "color": COLOURS[1]},
-            "customdata": [f"median {middle:+.1f} %" for _, middle, _ in spans],
-            "hovertemplate": "%{customdata}<extra></extra>",
-        },
-    ]  # fmt: skip
-    texts = [f"{name} · {low:+.0f} % to {high:+.0f} %" for (name, *_), (low, _, high) in zip(rows, spans)]
-    made, height = row_layout(
-        len(rows),
+    axis = linear(
+        min(0.0, *(low for low, _, _ in spans)),
+        max(0.0, *(high for _, _, high in spans)),
         "measured against predicted, %",
-        annotations=labels(texts),
-        shapes=[upright(0.0, QUIET, "dot")],
-    )  # fmt: skip
-    return Figure(
+    )
+    ends = rows_axis(len(rows))
+    series = [
+        Series(name="", look="dots", paths=[((0.0, ends.low), (0.0, ends.high))]),
+        bars("p10 to p90", 0, [(row, low, high, _told(low, high)) for row, (low, _, high) in enumerate(spans)], 0.15),
+        marks("median", "diamond", [(row, at, f"median {at:+.1f} %") for row, (_, at, _) in enumerate(spans)]),
+    ]
+    labels = [(name, f"{low:+.0f} % to {high:+.0f} %") for (name, *_), (low, _, high) in zip(rows, spans)]
+    return chart(
         id="band-figure",
         title="How far measurements lay from predictions",
         summary=f"Bars from the p10 to the p90 of measured over predicted, {len(rows)} of them; "
         "the table below gives what that means for this plan",
-        traces=traces,
-        layout=made,
-        height=height,
-        key=key_of(traces),
+        panels=[rows_panel(axis, series, labels)],
     )
+
+
+def _told(low: float, high: float) -> str:
+    return f"{low:+.1f} % to {high:+.1f} %"
 
 
 def _rows(document: PlanDocument) -> Iterator[tuple[str, float, float, float]]:
@@ -69,4 +58,4 @@ def _rows(document: PlanDocument) -> Iterator[tuple[str, float, float, float]]:
 
 
 def _named(workload: Workload, row: Allocation, what: str) -> str:
-    return f"<b>{named(workload['name'])}</b> · {named(row['device'])} · {what}"
+    return named(workload["name"], row["device"], what)

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from planner.plan.asked import currency_of
-from planner.plan.budget.model import AMOUNTS, Budget, What
+from planner.plan.budget.model import AMOUNTS, Budget, MonthRow, What
 from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns
-from planner.report.escape import html
-from planner.report.html.figures import bars, fill, key_of, labels, layout, named, row_layout
-from planner.report.html.parts import Figure
+from planner.report.chart.model import Box, Chart, Panel, Series, bars, chart, named, rows_panel, stacked
+from planner.report.chart.scale import Axis, Mark, linear
 
 _MICRO = 1e6
 _MOST_ROWS = 12  # dearest first; what is left is one bar
@@ -21,13 +20,13 @@ _STACKED: tuple[What, ...] = ("training", "serving", "unused")
 _KINDS = {"training": "training", "serving": "serving", "unused": "contracted, not used"}
 
 
-def workload_figure(document: PlanDocument, budget: Budget) -> Figure | None:
+def workload_figure(document: PlanDocument, budget: Budget) -> Chart | None:
     """Cost of each workload, its share of contracts with it; dearest first."""
     bars_of = [_Bar(row["workload"], row["kind"], row["total_microusd"]) for row in budget["by_workload"]]
     return _ranked(document, bars_of, "workload", "Cost by workload", "cost-workload-figure")
 
 
-def provider_figure(document: PlanDocument, budget: Budget) -> Figure | None:
+def provider_figure(document: PlanDocument, budget: Budget) -> Chart | None:
     """Cost of each provider; dearest first."""
     bars_of = [_Bar(row["provider"], "", row["total_microusd"]) for row in budget["by_provider"]]
     return _ranked(document, bars_of, "provider", "Cost by provider", "cost-provider-figure")
@@ -59,93 +58,78 @@ def _dearest(rows: Sequence[_Bar]) -> list[_Bar]:
     return [*ranked[:_MOST_ROWS], _Bar(f"{len(rest)} others", "others", sum(row.microusd for row in rest))]
 
 
-def _ranked(document: PlanDocument, known: Sequence[_Bar], key: str, title: str, place: str) -> Figure | None:
+def _ranked(document: PlanDocument, known: Sequence[_Bar], key: str, title: str, place: str) -> Chart | None:
     rows = _dearest(known)
     if len(rows) < 2:
         return None
     whole = sum(row.microusd for row in rows)
     kinds = list(dict.fromkeys(row.kind for row in rows))
-    traces = []
-    for kind in kinds:
-        mine = [index for index, row in enumerate(rows) if row.kind == kind]
-        values = [rows[index].microusd / _MICRO for index in mine]
-        told = [words.money(document, rows[index].microusd) for index in mine]
-        traces.append(bars(_KINDS.get(kind, kind or title), mine, values, told, _COLOURS.get(kind, 0)))
-    made, height = row_layout(
-        len(rows),
-        _currency(document),
-        xaxis={"rangemode": "tozero"},
-        annotations=labels([_label(document, row, whole) for row in rows]),
-    )
-    return Figure(
+    series = [
+        bars(
+            _KINDS.get(kind, kind or title),
+            _COLOURS.get(kind, 0),
+            [
+                (number, 0.0, row.microusd / _MICRO, words.money(document, row.microusd))
+                for number, row in enumerate(rows)
+                if row.kind == kind
+            ],
+        )
+        for kind in kinds
+    ]
+    axis = linear(0.0, rows[0].microusd / _MICRO, currency_of(document), most=5)
+    return chart(
         id=place,
         title=title,
         summary=f"Bars of the cost of {len(rows)} {key}s, dearest first; the table below gives the same figures",
-        traces=traces,
-        layout=made,
-        height=height,
-        key=key_of(traces) if len(kinds) > 1 else (),
+        panels=[rows_panel(axis, series, [_label(document, row, whole) for row in rows])],
+        with_key=len(kinds) > 1,
     )
 
 
-def _label(document: PlanDocument, row: _Bar, whole: int) -> str:
+def _label(document: PlanDocument, row: _Bar, whole: int) -> tuple[str, str]:
     part = 100 * row.microusd / whole
-    share = f" · {part:.0f} %" if part >= 1 else " · below 1 %"
-    return f"<b>{named(row.name or 'not at a provider')}</b> · {words.money(document, row.microusd)}{share}"
+    share = f"{part:.0f} %" if part >= 1 else "below 1 %"
+    return named(row.name or "not at a provider"), f"{words.money(document, row.microusd)} · {share}"
 
 
-def _currency(document: PlanDocument) -> str:
-    return html(currency_of(document))
-
-
-def month_figure(document: PlanDocument, budget: Budget) -> Figure | None:
+def month_figure(document: PlanDocument, budget: Budget) -> Chart | None:
     """Training and serving month by month, one on the other."""
     months = budget["months"]
     if len(months) < 2:
         return None
-    places = list(range(len(months)))
-    traces = []
-    for kind in _STACKED:
-        amounts = [month[AMOUNTS[kind]] for month in months]
-        values = [amount / _MICRO for amount in amounts]
-        if not any(values):
-            continue
-        told = [
-            f"{html(month['label'])}: {_KINDS[kind]} {words.money(document, amount)}"
-            for month, amount in zip(months, amounts)
-        ]
-        traces.append(
-            {
-                "type": "bar", "name": _KINDS[kind], "x": places, "y": values, "customdata": told, "width": 0.6,
-                "hovertemplate": "%{customdata}<extra></extra>", "marker": fill(_COLOURS[kind]),
-            }
-        )  # fmt: skip
-    height = 320
-    step = max(1, -(-len(months) // 12))
-    made = layout(
-        "",
-        height=height,
-        barmode="stack",
-        xaxis={
-            "tickmode": "array",
-            "tickvals": places[::step],
-            "ticktext": [html(month["label"]) for month in months[::step]],
-        },
-        yaxis={
-            "title": {"text": _currency(document), "font": {"size": 12}}, "zeroline": False,
-            "fixedrange": True, "automargin": True, "rangemode": "tozero",
-            "tickformat": "~s",
-        },
-    )  # fmt: skip
-    return Figure(
+    spans = stacked([[month[AMOUNTS[kind]] / _MICRO for month in months] for kind in _STACKED])
+    series = [
+        Series(
+            name=_KINDS[kind],
+            look=f"fill-{_COLOURS[kind]}",
+            boxes=[
+                Box(place - 0.3, place + 0.3, low, high, _month(document, months[place], kind))
+                for place, (low, high) in enumerate(part)
+                if high > low
+            ],
+        )
+        for kind, part in zip(_STACKED, spans)
+    ]
+    step = max(1, -(-len(months) // 6))
+    shown = [Mark(place, months[place]["label"]) for place in range(0, len(months), step)]
+    most = max(high for part in spans for _, high in part)
+    return chart(
         id="cost-month-figure",
         title="Cost by month",
         summary=f"Stacked bars of the cost of {len(months)} months; the table below gives the same figures",
-        traces=traces,
-        layout=made,
-        height=height,
-        key=key_of(traces),
+        panels=[
+            Panel(
+                x=Axis(-0.5, len(months) - 0.5, "", shown),
+                y=linear(0.0, most, currency_of(document), most=4),
+                height=240,
+                series=series,
+            )
+        ],
     )
+
+
+def _month(document: PlanDocument, month: MonthRow, kind: What) -> str:
+    return f"{month['label']}: {_KINDS[kind]} {words.money(document, month[AMOUNTS[kind]])}"
 
 
 def hours_table(document: PlanDocument) -> Grid:

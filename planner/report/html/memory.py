@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from planner import units
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.workloads import Allocation, Workload
 from planner.plan.parts import rows_of
 from planner.report import plan_words as words
 from planner.report.blocks import Column, Grid
-from planner.report.html.figures import bars, key_of, labels, named, row_layout, ticks
-from planner.report.html.parts import Figure
+from planner.report.chart.model import Chart, bars, chart, named, rows_panel, stacked, ticks
+from planner.report.chart.scale import linear
 
 _GB = 1e9
 _MOST_TERMS = 7  # parts that get a colour of their own; the rest is one part
@@ -32,39 +30,49 @@ def memory_rows(document: PlanDocument) -> list[tuple[Workload, Allocation]]:
     return list(seen.values())
 
 
-def memory_figure(document: PlanDocument) -> Figure | None:
+def memory_figure(document: PlanDocument) -> Chart | None:
     """The figure; None where no memory is predicted."""
     rows = memory_rows(document)[:_MOST_ROWS]
     if not rows:
         return None
     terms = _largest_terms(rows)
-    traces = [_part(rows, terms, name, number) for number, name in enumerate([*terms, REST])]
+    names = [*terms, REST]
+    sizes = [[_size_of(row, terms, name) for _, row in rows] for name in names]
+    series = [
+        bars(
+            words.spaced(name),
+            number,
+            [
+                (place, low, high, f"{words.spaced(name)} {units.format_bytes(sizes[number][place])}")
+                for place, (low, high) in enumerate(spans)
+                if high > low
+            ],
+        )
+        for number, (name, spans) in enumerate(
+            zip(names, stacked([[size / _GB for size in of_rows] for of_rows in sizes]))
+        )
+    ]
     usable = [row["memory"]["usable_bytes"] for _, row in rows]
-    texts = [f"usable {units.format_bytes(value)}" for value in usable]
-    traces.append(ticks("usable memory", range(len(rows)), [value / _GB for value in usable], texts))
+    limits = [(place, size / _GB, f"usable {units.format_bytes(size)}") for place, size in enumerate(usable)]
     most = max([*usable, *(row["memory"]["needed_bytes"] for _, row in rows)]) / _GB
-    made, height = row_layout(
-        len(rows),
-        "GB per device",
-        xaxis={"range": [0, most * 1.04]},
-        annotations=labels([_label(workload, row) for workload, row in rows]),
-    )
-    return Figure(
+    return chart(
         id="memory-figure",
         title=_TITLE,
         summary=f"Stacked bars of memory per device, {len(rows)} of them, each against the memory that is usable; "
         "the table below gives every part",
-        traces=[trace for trace in traces if any(trace["x"])],
-        layout=made,
-        height=height,
-        key=key_of(traces),
+        panels=[
+            rows_panel(
+                linear(0.0, most, "GB per device"),
+                [*series, ticks("usable memory", limits)],
+                [_label(*row) for row in rows],
+            )
+        ],
     )
 
 
-def _label(workload: Workload, row: Allocation) -> str:
-    needed, usable = (row["memory"][name] for name in ("needed_bytes", "usable_bytes"))
-    name = f"<b>{named(workload['name'])}</b> · {named(row['device'])}"
-    return f"{name} · {units.format_bytes(needed)} of {units.format_bytes(usable)}"
+def _label(workload: Workload, row: Allocation) -> tuple[str, str]:
+    needed, usable = (units.format_bytes(row["memory"][name]) for name in ("needed_bytes", "usable_bytes"))
+    return named(workload["name"], row["device"]), f"{needed} of {usable}"
 
 
 def _largest_terms(rows: list[tuple[Workload, Allocation]]) -> list[str]:
@@ -78,15 +86,12 @@ def _largest_terms(rows: list[tuple[Workload, Allocation]]) -> list[str]:
     return [name for name in ranked if shares[name] >= 0.01][:_MOST_TERMS]
 
 
-def _part(rows: list[tuple[Workload, Allocation]], terms: list[str], name: str, number: int) -> dict[str, Any]:
-    sizes = [
-        sum(size for term, size in row["memory"]["terms_bytes"].items() if term not in terms)
-        if name == REST
-        else row["memory"]["terms_bytes"].get(name, 0.0)
-        for _, row in rows
-    ]
-    texts = [f"{words.spaced(name)} {units.format_bytes(size)}" for size in sizes]
-    return bars(words.spaced(name), range(len(rows)), [size / _GB for size in sizes], texts, number)
+def _size_of(row: Allocation, terms: list[str], name: str) -> float:
+    """Memory of a part, or of all that have no colour of their own.  [B]"""
+    known = row["memory"]["terms_bytes"]
+    if name == REST:
+        return sum(size for term, size in known.items() if term not in terms)
+    return known.get(name, 0.0)
 
 
 def memory_table(document: PlanDocument) -> Grid:

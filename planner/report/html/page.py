@@ -1,29 +1,33 @@
-"""The page itself: one file with its style, its figures and the one script that draws them.
+"""The page itself: one file with its style and its figures, and no script at all.
 
-The content security policy lets nothing run but the two scripts that are written here, by their hashes: whatever
-a name in a scenario says, it cannot become code. Data of figures travel as JSON in a block that is no script.
+The content security policy lets nothing run and nothing load: whatever a name in a scenario says, it cannot become
+code. Figures are drawings in the page, made before anybody opens it.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from planner.carriers import dataclass
 from planner.files import read_package_text
-from planner.report.blocks import Grid, Items
+from planner.report import screen
+from planner.report import screen_words as said
+from planner.report.blocks import Block, Grid, Items, Said
+from planner.report.chart import draw
+from planner.report.chart.model import Chart
 from planner.report.escape import terminal
 from planner.report.html import opening
-from planner.report.html.parts import Figure
+from planner.report.html.parts import Section, shown
 from planner.report.html.sections import sections_of
 from planner.report.model import ReportDocument
 from planner.report.plan_words import merged
 
 _ROOM = "report/html/"
 _MANY = 12  # a longer list is folded: nobody reads it in one go
+_FEW = 4  # workloads that are told beside the answer
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,68 +48,60 @@ def render_page(report: ReportDocument) -> Page:
         A figure that is no number: a bug.
     """
     plan, sections = report["plan"], sections_of(report)
-    figures = {part.id: part for section in sections for part in section.parts if isinstance(part, Figure)}
-    scripts = _scripts() if figures else ()
-    text = _template().render(
+    text = _rendered(
+        "page.html",
         title=plan["title"] or plan["name"],
         name=plan["name"],
         case=plan["case"],
-        opening=opening,
-        report=report,
-        plan=plan,
+        money=said.money_parts(plan),
+        likely=said.likely(plan),
+        decision=said.decided(plan),
+        sure="" if plan["infeasible"] else said.sure_line(plan, None),
+        reasons=opening.reasons(plan)[0],
+        cards=screen.workload_cards(plan) if len(plan["workloads"]) <= _FEW else None,
+        amounts=opening.amounts(report),
+        budget=opening.budget_share(plan),
+        command=opening.command(plan),
         sections=sections,
-        figures={name: {"data": figure.traces, "layout": figure.layout} for name, figure in figures.items()},
-        scripts=scripts,
-        policy=policy(scripts),
-        style=_style(),
-        many=_MANY,
     )
-    return Page(text=text + "\n", sections=len(sections) + 1, warnings=len(merged(plan, plan["warnings"])))
+    return Page(text=text, sections=len(sections), warnings=len(merged(plan, plan["warnings"])))
 
 
-def policy(scripts: Sequence[str]) -> str:
-    """The content security policy of a page: its own scripts, its own style, nothing from anywhere."""
-    hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts) or "'none'"
-    return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
+def render_sheet(title: str, blocks: Sequence[Block | Chart | None]) -> str:
+    """Blocks and figures under a title as a page of the same look."""
+    return _rendered("sheet.html", title=title, section=Section(id="all", title=title, parts=shown(blocks)))
 
 
-def _hash(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+def _rendered(template: str, **given: Any) -> str:
+    style = draw.style() + read_package_text(_ROOM + "page.css")
+    text: str = _templates().get_template(template).render(policy=POLICY, style=style, many=_MANY, **given)
+    return text + "\n"
 
 
 @cache
-def _scripts() -> tuple[str, ...]:
-    """Plotly, and what draws with it; line ends as an HTML parser leaves them."""
-    from plotly.offline import get_plotlyjs
-
-    return tuple(text.replace("\r\n", "\n").replace("\r", "\n") for text in (get_plotlyjs(), _read("figures.js")))
-
-
-def _style() -> str:
-    return _read("page.css")
-
-
-def _read(name: str) -> str:
-    return read_package_text(_ROOM + name)
-
-
-@cache
-def _template() -> Any:
-    from jinja2 import Environment, StrictUndefined
+def _templates() -> Any:
+    from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 
     def cleaned(value: Any) -> Any:
         return terminal(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
+    files = {name: read_package_text(_ROOM + name) for name in ("parts.html", "page.html", "sheet.html")}
     made = Environment(
-        autoescape=True, finalize=cleaned, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=DictLoader(files),
+        autoescape=True,
+        finalize=cleaned,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    made.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    made.tests |= {"figure": _is(Figure), "grid": _is(Grid), "items": _is(Items)}
-    return made.from_string(_read("page.html"))
+    made.tests |= {"grid": _is(Grid), "items": _is(Items), "told": _is(Said)}
+    made.globals |= {
+        "drawn": lambda chart: Markup(draw.svg(chart)),
+        "mark": lambda look: Markup(draw.mark(look)),
+        "patterns": lambda: Markup(draw.patterns()),
+    }
+    return made
 
 
 def _is(kind: type) -> Any:

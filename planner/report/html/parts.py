@@ -1,29 +1,25 @@
-"""What a page is made of: sections of tables (blocks.Grid), lists, lines and figures."""
+"""What a page is made of: sections of rows, each a figure with its table beside it, or tables, lists and lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from planner.carriers import dataclass
-from planner.report.blocks import Block, Cards, Column, Grid, Headline, Items, Lines, Said, Timeline
+from planner.report.blocks import Block, Cards, Column, Grid, Headline, Items, Lines, Said, Timeline, is_empty
+from planner.report.chart.model import Chart
+
+Part: TypeAlias = Chart | Grid | Items | Lines | Said
+_LONG = 8  # rows of a table beside a figure; a longer one is folded, since the figure says it already
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One plotly figure, and the words for those who cannot see it."""
+class Row:
+    """What stands side by side where there is room: figures, and what is read with them."""
 
-    id: str  # of its element
-    title: str
-    summary: str  # what it shows, and which table gives the same figures
-    traces: Sequence[Mapping[str, Any]]
-    layout: Mapping[str, Any]
-    height: int  # [px]
-    key: Sequence[tuple[str, str]] = ()  # mark (a class of page.css) and what it stands for
-
-
-Part: TypeAlias = Figure | Grid | Items | Lines
+    charts: Sequence[Chart]
+    parts: Sequence[Part]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,26 +30,47 @@ class Section:
     title: str
     parts: Sequence[Part]
     lead: str = ""
+    folded: bool = False
+
+    @property
+    def rows(self) -> list[Row]:
+        """Its parts, a figure with the table that gives the same figures."""
+        return rows_of(self.parts)
 
 
-def shown(blocks: Iterable[Block | Figure | None]) -> list[Part]:
+def rows_of(parts: Sequence[Part]) -> list[Row]:
+    """Figures that follow each other, and the table after them, are a row; everything else is one of its own."""
+    rows: list[Row] = []
+    charts: list[Chart] = []
+    for part in parts:
+        if isinstance(part, Chart):
+            charts.append(part)
+        elif charts:
+            rows.append(Row(charts=charts, parts=[_told(part, charts[-1])]))
+            charts = []
+        else:
+            rows.append(Row(charts=[], parts=[part]))
+    return [*rows, *([Row(charts=charts, parts=[])] if charts else [])]
+
+
+def _told(part: Part, beside: Chart) -> Part:
+    """The table of a figure: folded where it is long, and never without a name."""
+    if not isinstance(part, Grid) or len(part.rows) <= _LONG:
+        return part
+    return replace(part, folded=True, title=part.title or beside.title)
+
+
+def shown(blocks: Iterable[Block | Chart | None]) -> list[Part]:
     """Parts that have something to show; timelines as tables, since a page draws its bars as figures."""
     parts: list[Part] = []
     for block in blocks:
         if isinstance(block, Timeline):
             block = table_of(block)
-        if block is None or isinstance(block, Headline | Cards | Said) or _empty(block):
-            continue
-        parts.append(block)
+        if isinstance(block, Headline):
+            block = Lines(lines=(f"{block.word}  {block.text}", *block.right))
+        if isinstance(block, Chart) or not (block is None or isinstance(block, Cards) or is_empty(block)):
+            parts.append(block)
     return parts
-
-
-def _empty(part: Part) -> bool:
-    if isinstance(part, Grid):
-        return not part.rows and not part.notes
-    if isinstance(part, Items):
-        return not part.items
-    return isinstance(part, Lines) and not any(part.lines)
 
 
 def table_of(timeline: Timeline) -> Grid:

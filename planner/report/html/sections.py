@@ -1,4 +1,4 @@
-"""The ten sections of a page (interface.md 5.4): what stands where, for every kind of plan."""
+"""The sections of a page: what stands where, for every kind of plan."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from planner.plan.model.workloads import Alternative, Workload
 from planner.report import budget_view as budgets
 from planner.report import plan_view as view
 from planner.report import plan_words as words
+from planner.report import screen
+from planner.report import screen_words as said
 from planner.report import serving_words as serving
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.elsewhere_words import elsewhere_lines
 from planner.report.frontier import frontier_blocks
-from planner.report.html import cost, latency, memory, timeline, tradeoff
+from planner.report.frontier_chart import frontier_chart
+from planner.report.html import cost, latency, memory, opening, timeline, tradeoff
 from planner.report.html.bands import band_figure
 from planner.report.html.calendar import calendar_figure
 from planner.report.html.parts import Part, Section, captioned, shown, without
@@ -27,6 +30,7 @@ from planner.report.others_view import others_blocks
 from planner.report.schedule_view import schedule_blocks
 from planner.report.uncertain_view import uncertain_blocks
 
+_WARNINGS = 3  # that are told at once
 _ALONE = (
     "Each job by itself, begun as soon as it may, up to twice its deadline: what workloads share (a budget, devices, "
     "contracts, a calendar) is left out. Finishes are predictions; a deadline has to hold at the confidence asked for."
@@ -34,29 +38,29 @@ _ALONE = (
 
 
 def sections_of(report: ReportDocument) -> list[Section]:
-    """Sections 2 to 10 of a report document; the first is the head of the page."""
+    """The sections of a page in their order; what is asked for less often is folded, at the end."""
     plan = report["plan"]
     return [
-        _decision(report),
+        _decision(plan),
         _allocation(plan),
         _timeline(plan),
         _memory(plan),
         _cost(report),
         _tradeoff(report),
-        _alternatives(plan),
-        _sources(report),
-        _rejected(plan),
+        *(replace(section, folded=True) for section in (_alternatives(plan), _sources(report), _rejected(plan))),
+        Section(id="made", title="Made from", parts=[opening.provenance(plan)], folded=True),
     ]
 
 
-def _decision(report: ReportDocument) -> Section:
-    plan = report["plan"]
+def _decision(plan: PlanDocument) -> Section:
+    """What is told below the answer itself: ways out, cases, warnings."""
+    matters = said.matters(plan)
     blocks: list[Block] = [
-        Items(title="Because", items=tuple(words.because_lines(plan))),
-        *(view.infeasible_blocks(plan, plan["infeasible"]) if plan["infeasible"] else ()),
+        *(screen.ways_out_said(plan, plan["infeasible"]) if plan["infeasible"] else ()),
         *uncertain_blocks(plan),
-        view.named_grid(plan),
-        Items(title="Warnings", items=words.merged(plan, plan["warnings"]), tone="fair"),
+        Items(title="Warnings", items=tuple(matters[:_WARNINGS]), tone="fair"),
+        Items(title="More warnings", items=tuple(matters[_WARNINGS:]), tone="fair", folded=True),
+        *(view.infeasible_blocks(plan, plan["infeasible"]) if plan["infeasible"] else ()),
     ]
     return Section(id="decision", title="Decision", parts=shown(blocks))
 
@@ -68,6 +72,8 @@ def _allocation(plan: PlanDocument) -> Section:
             captioned(without(view.limit_grid(plan), 3), "Limits and how much of them is used"),
             *_bought(plan),
             *serving_tables(plan),
+            Items(title="More reasons", items=tuple(opening.reasons(plan)[1]), folded=True),
+            captioned(view.named_grid(plan), "What the scenario names", "Name"),
         ]
     )
     lead = "" if _has_plan(plan) else "There is no plan, so nothing is allocated."
@@ -155,7 +161,7 @@ def _tradeoff(report: ReportDocument) -> Section:
     plan, frontier, alone = report["plan"], report["frontier"], report["tradeoffs"]
     parts: list[Part] = []
     if frontier:
-        parts += shown([tradeoff.frontier_figure(plan, frontier), *_frontier_tables(frontier)])
+        parts += shown([frontier_chart(frontier), *_frontier_tables(frontier)])
     if any(job["points"] for job in alone):
         parts += shown([Lines(lines=(_ALONE,)), *tradeoff.job_figures(plan, alone), tradeoff.job_table(plan, alone)])
     lead = "" if parts else "Nothing here trades cost against finish."

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.rows import TrainingAllocation
 from planner.plan.model.workloads import TrainingWorkload
 from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns
-from planner.report.escape import html
-from planner.report.html.figures import QUIET, bars, key_of, labels, named, row_layout, ticks
-from planner.report.html.parts import Figure
+from planner.report.chart.model import Chart, Dot, Series, bars, chart, named, rows_panel, ticks
+from planner.report.chart.scale import linear
 
 _DAY = 24.0
 _MOST_ROWS = 60
 
 
-def timeline_figure(document: PlanDocument) -> Figure | None:
+def timeline_figure(document: PlanDocument) -> Chart | None:
     """Each job from its start to its predicted finish, against its deadline; None where nothing trains."""
     rows = trained(document)[:_MOST_ROWS]
     return _deadlines(rows) if rows else None
@@ -42,56 +39,46 @@ def late_hours(row: TrainingAllocation) -> float:
     return row["finish_hours"] - row["hours"] + band["hours"]["at_confidence"]
 
 
-def _deadlines(rows: list[tuple[TrainingWorkload, TrainingAllocation]]) -> Figure:
-    places = range(len(rows))
-    lengths = [(row["finish_hours"] - row["start_hours"]) / _DAY for _, row in rows]
-    starts = [row["start_hours"] / _DAY for _, row in rows]
-    texts = [f"predicted finish {words.short(row['finish_hours'] / _DAY)} days" for _, row in rows]
-    traces = [bars("predicted run", places, lengths, texts, 0, base=starts), _whiskers(rows)]
-    due = [number for number in places if rows[number][1]["deadline_hours"]]
-    days = [rows[number][1]["deadline_hours"] / _DAY for number in due]
-    traces.append(ticks("deadline", due, days, [f"deadline {words.short(day)} days" for day in days]))
-    made, height = row_layout(
-        len(rows),
-        "days after the beginning",
-        xaxis={"rangemode": "tozero"},
-        annotations=labels([_label(workload, row) for workload, row in rows]),
-    )
-    return Figure(
+def _deadlines(rows: list[tuple[TrainingWorkload, TrainingAllocation]]) -> Chart:
+    runs, limits, ends = [], [], []
+    for place, (_, row) in enumerate(rows):
+        finish = row["finish_hours"] / _DAY
+        runs.append((place, row["start_hours"] / _DAY, finish, f"predicted finish {words.short(finish)} days"))
+        ends.append(finish)
+        if row["deadline_hours"]:
+            due = row["deadline_hours"] / _DAY
+            limits.append((place, due, f"deadline {words.short(due)} days"))
+            ends.append(due)
+    spread = _whiskers(rows)
+    ends += [x for path in spread.paths for x, _ in path]
+    return chart(
         id="timeline-figure",
         title="Finish against deadline",
         summary=f"Bars of {len(rows)} training jobs from start to predicted finish, with the error band and the "
         "deadline; the table below gives the same figures",
-        traces=[trace for trace in traces if trace["x"]],
-        layout=made,
-        height=height,
-        key=key_of(traces),
+        panels=[
+            rows_panel(
+                linear(0.0, max(ends), "days after the beginning"),
+                [bars("predicted run", 0, runs), spread, ticks("deadline", limits)],
+                [(named(workload["name"]), words.finish_of(row)) for workload, row in rows],
+            )
+        ],
     )
 
 
-def _label(workload: TrainingWorkload, row: TrainingAllocation) -> str:
-    return f"<b>{named(workload['name'])}</b> · {html(words.finish_of(row))}"
-
-
-def _whiskers(rows: list[tuple[TrainingWorkload, TrainingAllocation]]) -> dict[str, Any]:
+def _whiskers(rows: list[tuple[TrainingWorkload, TrainingAllocation]]) -> Series:
     """From the p10 to the p90 of each finish."""
     known = [(place, row) for place, (_, row) in enumerate(rows) if row["error_band"]["time"] is not None]
-    ends = [_spread(row) for _, row in known]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "error band, p10 to p90",
-        "y": [place for place, _ in known],
-        "x": [row["finish_hours"] / _DAY for _, row in known],
-        "customdata": [f"p10 to p90: {words.short(low)} to {words.short(high)} days" for low, high in ends],
-        "hovertemplate": "%{customdata}<extra></extra>",
-        "marker": {"symbol": "diamond", "size": 9, "color": QUIET},
-        "error_x": {
-            "type": "data", "symmetric": False, "thickness": 2, "width": 7, "color": QUIET,
-            "array": [high - row["finish_hours"] / _DAY for (_, row), (_, high) in zip(known, ends)],
-            "arrayminus": [row["finish_hours"] / _DAY - low for (_, row), (low, _) in zip(known, ends)],
-        },
-    }  # fmt: skip
+    spans = [(place, row["finish_hours"] / _DAY, *_spread(row)) for place, row in known]
+    return Series(
+        name="error band, p10 to p90",
+        look="diamond",
+        paths=[((low, place), (high, place)) for place, _, low, high in spans],
+        dots=[
+            Dot(finish, place, f"p10 to p90: {words.short(low)} to {words.short(high)} days")
+            for place, finish, low, high in spans
+        ],
+    )
 
 
 def _spread(row: TrainingAllocation) -> tuple[float, float]:

@@ -1,0 +1,1 @@
+"""Charts as data, and as SVG that needs no script."""

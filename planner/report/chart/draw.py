@@ -1,0 +1,229 @@
+"""A chart as SVG: shares of the width across, pixels down, so that it fits any page without a script.
+
+Texts keep their size however wide the page is, and everything that is drawn says its figures in a `title`. Colours
+are classes of `chart.css`, which the page has in its own style and a figure that stands alone inside itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from planner.files import read_package_text
+from planner.report.chart.model import Box, Chart, Dot, Label, Panel, Path, Series
+from planner.report.chart.scale import Mark
+from planner.report.escape import html
+
+COLOURS = ("#3f7fbf", "#d98c3f", "#4f9d69", "#a377b8", "#c2605b", "#4aa3a8", "#b39b3c", "#8a93a0", "#b5739a", "#6f8f4e")
+_OVER = (  # what is drawn over each colour, so that it is told apart without seeing colours
+    "",
+    "M0 7L7 0",
+    "M2 2h2v2h-2z",
+    "M0 7L7 0M0 0L7 7",
+    "M0 0L7 7",
+    "M0 3.5H7",
+    "M0 3.5H7M3.5 0V7",
+    "M3.5 0V7",
+    "M0 7L7 0M0 3.5H7",
+    "M2 2h2v2h-2zM0 7L7 0",
+)
+_SHAPES = {
+    "diamond": "M0 -6L6 0L0 6L-6 0Z",
+    "star": "M0 -9L2.1 -2.9L8.6 -2.8L3.4 1.1L5.3 7.3L0 3.6L-5.3 7.3L-3.4 1.1L-8.6 -2.8L-2.1 -2.9Z",
+    "cross": "M-4.5 -4.5L4.5 4.5M-4.5 4.5L4.5 -4.5",
+    "square": "M-4.5 -4.5H4.5V4.5H-4.5Z",
+    "triangle": "M0 -6L6 5H-6Z",
+}
+_TICK = 13  # half of the height of an upright stroke [px]
+_TITLE, _AXIS, _AXIS_TITLE = 26, 22, 18  # above a panel, and below it [px]
+_EDGE = 8.0  # at the left of an axis with numbers on it, and at the right of all [% of the width]
+_RIGHT = 1.5
+_LINE = 20  # a label stands that much above its row [px]
+STANDS_ALONE = 720  # width of a figure without a page [px]
+
+
+def height_of(chart: Chart) -> int:
+    """Height of the drawing.  [px]"""
+    return sum(map(_room, chart.panels))
+
+
+def _room(panel: Panel) -> int:
+    below = _AXIS + (_AXIS_TITLE if panel.x.title else 0) if panel.x.marks else 6
+    return panel.height + below + (_TITLE if panel.title else 8)
+
+
+def svg(chart: Chart, *, alone: bool = False) -> str:
+    """The drawing; `alone` is one with a size, a style and a title of its own, for where there is no page."""
+    parts, top = [], 0
+    for panel in chart.panels:
+        parts += [f'<svg y="{top}" width="100%" height="{_room(panel)}" overflow="visible">', *_panel(panel), "</svg>"]
+        top += _room(panel)
+    named = f'role="img" aria-label="{html(chart.summary)}"'
+    if not alone:
+        head = f'<svg class="chart" id="{html(chart.id)}" {named} width="100%" height="{top}">'
+        return "\n".join([head, *parts, "</svg>"])
+    key = list(_key(chart, top + 34))
+    height = top + 34 + (24 * -(-len(chart.key) // 3) if chart.key else 0)
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="chart alone" {named} width="{STANDS_ALONE}"'
+            f' height="{height}">',
+            f"<style>{style()}</style>{patterns()}",
+            '<rect class="paper" width="100%" height="100%"/>',
+            f'<text class="title" x="8" y="20">{html(chart.title)}</text>',
+            f'<svg x="8" y="28" width="{STANDS_ALONE - 16}" height="{top}">',
+            *parts,
+            "</svg>",
+            *key,
+            "</svg>",
+        ]
+    )
+
+
+def style() -> str:
+    """The rules that a drawing needs."""
+    return read_package_text("report/chart/chart.css")
+
+
+def patterns() -> str:
+    """What bars are filled with; once a page."""
+    made = []
+    for number, (colour, over) in enumerate(zip(COLOURS, _OVER)):
+        lines = f'<path d="{over}" fill="none" stroke="#fff" stroke-opacity=".65" stroke-width="1.2"/>' if over else ""
+        made.append(
+            f'<pattern id="fill-{number}" width="7" height="7" patternUnits="userSpaceOnUse">'
+            f'<rect width="7" height="7" fill="{colour}"/>{lines}</pattern>'
+        )
+    return f"<defs>{''.join(made)}</defs>"
+
+
+def mark(look: str) -> str:
+    """A sample of a look, for a key."""
+    return f'<svg class="chart mark" width="18" height="14" aria-hidden="true">{_sample(look)}</svg>'
+
+
+def _sample(look: str) -> str:
+    kind = look.split()[0]
+    if kind.startswith("fill-"):
+        return f'<rect class="{look}" width="18" height="14"{_filled(look)}/>'
+    if kind in ("dots", "dashes", "steps"):
+        return f'<line class="{look}" x1="0" y1="7" x2="18" y2="7"/>'
+    if kind == "area":
+        return f'<rect class="{look}" y="3" width="18" height="11"/>'
+    if kind == "tick":
+        return f'<line class="{look}" x1="9" y1="0" x2="9" y2="14"/>'
+    return f'<svg x="9" y="7" overflow="visible">{_shape(look)}</svg>'
+
+
+def _key(chart: Chart, top: int) -> Iterator[str]:
+    """The key of a figure that stands alone, three in a line."""
+    for number, (look, name) in enumerate(chart.key):
+        x, y = 8 + (STANDS_ALONE - 16) // 3 * (number % 3), top + 24 * (number // 3)
+        yield f'<svg x="{x}" y="{y}" width="{STANDS_ALONE // 3 - 8}" height="20">{_sample(look)}'
+        yield f'<text x="24" y="11">{html(name)}</text></svg>'
+
+
+def _panel(panel: Panel) -> Iterator[str]:
+    place = _Place(panel)
+    if panel.title:
+        yield f'<text class="name" x="0" y="16">{html(panel.title)}</text>'
+    yield from _scales(panel, place)
+    for series in panel.series:
+        yield from _series(series, place)
+    yield from (text for label in panel.labels for text in _label(label, place))
+
+
+class _Place:
+    """Where values of a panel stand."""
+
+    def __init__(self, panel: Panel) -> None:
+        self.panel, self.top = panel, _TITLE if panel.title else 8
+        self.left = _EDGE if panel.y.marks else 0.0
+
+    def x(self, value: float) -> float:
+        """[% of the width]"""
+        return self.left + self.panel.x.share(value) * (100 - self.left - _RIGHT)
+
+    def y(self, value: float) -> float:
+        """[px]"""
+        return self.top + (1 - self.panel.y.share(value)) * self.panel.height
+
+
+def _scales(panel: Panel, place: _Place) -> Iterator[str]:
+    """Rules at the marked values, and their texts: those of the y axis stand upon their rules."""
+    bottom = place.top + panel.height
+    for one in panel.x.marks:
+        x = place.x(one.at)
+        yield f'<line class="rule" x1="{_n(x)}%" y1="{place.top}" x2="{_n(x)}%" y2="{bottom}"/>'
+        anchor = "start" if x < 4 else "end" if x > 94 else "middle"
+        yield f'<text class="soft" x="{_n(x)}%" y="{bottom + 16}" text-anchor="{anchor}">{html(one.text)}</text>'
+    for number, mark in enumerate(panel.y.marks):
+        yield from _upon(mark, place, panel.y.title if number == len(panel.y.marks) - 1 else "")
+    if panel.x.title and panel.x.marks:
+        y = bottom + _AXIS + 13
+        yield f'<text class="soft" x="50%" y="{y}" text-anchor="middle">{html(panel.x.title)}</text>'
+
+
+def _upon(mark: Mark, place: _Place, unit: str) -> Iterator[str]:
+    y = place.y(mark.at)
+    yield f'<line class="rule" x1="0" y1="{_n(y)}" x2="100%" y2="{_n(y)}"/>'
+    text = f"{mark.text} {unit}" if unit else mark.text
+    yield f'<text class="soft" x="0" y="{_n(y - 4)}">{html(text)}</text>'
+
+
+def _series(series: Series, place: _Place) -> Iterator[str]:
+    for path in series.paths:
+        yield from _lines(series, path, place)
+    for box in series.boxes:
+        yield _box(series, box, place)
+    for dot in series.dots:
+        yield _dot(series, dot, place)
+
+
+def _lines(series: Series, path: Path, place: _Place) -> Iterator[str]:
+    for (x1, y1), (x2, y2) in pairwise(path):
+        ends = f'x1="{_n(place.x(x1))}%" y1="{_n(place.y(y1))}" x2="{_n(place.x(x2))}%" y2="{_n(place.y(y2))}"'
+        yield f'<line class="{series.look}" {ends}/>'
+
+
+def _box(series: Series, box: Box, place: _Place) -> str:
+    left, right = place.x(box.left), place.x(box.right)
+    top, bottom = sorted((place.y(box.low), place.y(box.high)))
+    where = f'x="{_n(left)}%" y="{_n(top)}" width="{_n(max(right - left, 0.15))}%" height="{_n(bottom - top)}"'
+    return f'<rect class="{series.look}" {where}{_filled(series.look)}>{_told(box.told)}</rect>'
+
+
+def _filled(look: str) -> str:
+    return f' fill="url(#{look.split()[0]})"' if look.startswith("fill-") else ""
+
+
+def _dot(series: Series, dot: Dot, place: _Place) -> str:
+    x, y = place.x(dot.x), place.y(dot.y)
+    if series.look == "tick":
+        ends = f'x1="{_n(x)}%" y1="{_n(y - _TICK)}" x2="{_n(x)}%" y2="{_n(y + _TICK)}"'
+        return f'<line class="tick" {ends}>{_told(dot.told)}</line>'
+    return f'<svg x="{_n(x)}%" y="{_n(y)}" overflow="visible">{_shape(series.look, dot.told)}</svg>'
+
+
+def _shape(look: str, told: str = "") -> str:
+    kind, title = look.split()[0], _told(told) if told else ""
+    if kind == "circle":
+        return f'<circle class="{look}" r="4.5">{title}</circle>'
+    return f'<path class="{look}" d="{_SHAPES[kind]}">{title}</path>'
+
+
+def _told(text: str) -> str:
+    return f"<title>{html(text)}</title>"
+
+
+def _label(label: Label, place: _Place) -> Iterable[str]:
+    y = _n(place.y(label.y) - _LINE + 6)
+    yield f'<text class="name" x="0" y="{y}">{html(label.name)}</text>'
+    if label.figures:
+        yield f'<text class="figures" x="100%" y="{y}" text-anchor="end">{html(label.figures)}</text>'
+
+
+def _n(value: float) -> str:
+    """A coordinate, to a hundredth."""
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
