@@ -215,8 +215,8 @@ class Desk:
         return answer
 
     def _tradeoffs(self, scenario: Scenario, answer: Answer) -> list[Tradeoff]:
-        from planner.api.frontiers import tradeoffs
         from planner.answers import Plan
+        from planner.api.frontiers import tradeoffs
 
         plan = Plan(document=answer.document)
         return tradeoffs(scenario, self._last.catalog, plan=plan, allow_suspect=self.start.allow_suspect)

@@ -14,7 +14,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from planner.carriers import dataclass
@@ -320,7 +320,7 @@ def bound(port: int | None) -> socket.socket:
 
 
 @contextlib.contextmanager
-def listening(app: App, place: socket.socket) -> Iterable[None]:  # type: ignore[misc]
+def listening(app: App, place: socket.socket) -> Iterator[None]:
     """The server in a thread of its own, for as long as the block runs."""
     import uvicorn
 
