@@ -85,6 +85,6 @@ def register(app: typer.Typer) -> None:
     """Add the command."""
     examples = (
         "plan live llama",
-        "plan live scenarios/chat-fleet.yaml --set serving.chat.requests='12 /s' --browser",
+        "plan live scenarios/gpt2-xl.yaml --set training.gpt2-xl.deadline='20 days'",
     )
     command(app, "live", examples=examples)(live)

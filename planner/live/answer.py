@@ -25,10 +25,10 @@ from planner.report import plan_words as words
 from planner.report import screen_words as said
 from planner.report.chart import draw
 from planner.report.escape import terminal
-from planner.report.html.memory import memory_figure
+from planner.report.html.memory import memory_figure, memory_table
 from planner.report.html.page import templates
-from planner.report.html.timeline import timeline_figure
-from planner.report.html.tradeoff import job_figures
+from planner.report.html.timeline import finish_table, timeline_figure
+from planner.report.html.tradeoff import job_figures, job_table
 from planner.report.ways_out import change, how, limit_name
 from planner.scenario.schema import Scenario
 
@@ -76,7 +76,7 @@ class Views:
         html = _rendered(
             "answer.html",
             decision=said.decided(document),
-            money=said.money_parts(document),
+            split=said.money_parts(document)[1:],
             likely=said.likely(document),
             sure=said.sure_line(document, answer.elapsed_s),
             ways=_ways(document, document["infeasible"]) if document["infeasible"] else (),
@@ -84,6 +84,7 @@ class Views:
             cards=screen.workload_cards(document),
             warnings=said.matters(document)[:_FEW],
             charts=[one for one in (timeline_figure(document), memory_figure(document)) if one],
+            tables=[one for one in (finish_table(document), memory_table(document)) if one.rows],
         )
         return {
             "kind": "answer",
@@ -98,6 +99,8 @@ class Views:
 
     def _since(self, answer: Answer, desk: Desk, before: Changes | None) -> list[tuple[str, list[str]]]:
         """What is another than in the answer before, and than at the start."""
+        if answer.document["summary"]["cost_microusd"] is None:
+            return []
         start = desk.known(())
         shown = None if before is None else desk.known(_settings(self.scenario, before))
         found = []
@@ -109,7 +112,9 @@ class Views:
 
     def traded(self, answer: Answer, tradeoffs: Sequence[Tradeoff]) -> str:
         """What each job alone costs at other finishes."""
-        return _rendered("traded.html", charts=job_figures(answer.document, tradeoffs))
+        return _rendered(
+            "traded.html", charts=job_figures(answer.document, tradeoffs), table=job_table(answer.document, tradeoffs)
+        )
 
     def refused(self, error: PlanError, changes: Changes) -> Line:
         """The command line's own words, each at the change that it is of; "" is all of them together."""
@@ -133,24 +138,23 @@ def _told(problem: Problem) -> str:
 
 
 def _badge(answer: Answer) -> str:
-    document = answer.document
-    if not answer.last:
-        gap = document["summary"]["gap"]
-        far = "how far from the cheapest is not known yet" if gap is None else f"within {100 * gap:.2g} % of it"
-        return f"best so far, {far}; looking on"
-    if document["infeasible"]:
-        return "nothing meets every limit" + (": proven" if answer.proven else "")
-    return "proven" if answer.proven else "not proven"
+    document, gap = answer.document, answer.document["summary"]["gap"]
+    if document["infeasible"] or document["status"] == "infeasible":
+        sure = "nothing meets every limit" + (": proven" if answer.proven else "")
+        return sure if answer.last else f"{sure}; looking for ways out"
+    if answer.last and answer.proven:
+        return "proven"
+    far = "how far from the cheapest is not known" if gap is None else f"within {100 * gap:.2g} % of the cheapest"
+    return f"not proven, {far}" if answer.last else f"best so far, {far}; looking on"
 
 
 def _changed(old: PlanDocument, new: PlanDocument) -> list[str]:
     """The difference of the total, and every workload that is decided otherwise."""
     total = money_rows(old, new)[-1]
-    currency = currency_of(new)
-    head = compare_words.difference(total, currency)
-    share = compare_words.percent(total["difference"]) if total["difference_microusd"] else ""
     if total["difference_microusd"] is None:
-        head = "no plan then" if old["summary"]["cost_microusd"] is None else "no plan now"
+        return ["there was no plan then"]
+    share = compare_words.percent(total["difference"]) if total["difference_microusd"] else ""
+    head = compare_words.difference(total, currency_of(new))
     lines = [f"{head} ({share})" if share else head]
     moved = [row for row in workload_rows(old, new) if row["changed"] in _DECIDED]
     return lines + [_row(row) for row in moved] if moved else [*lines, "nothing is decided otherwise"]

@@ -127,6 +127,7 @@ class Desk:
 
     def run(self) -> None:
         """Answer until Ctrl-C, or a request to end."""
+        self._ended = False
         before = {number: signal.signal(number, self._hear) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             while not self._ended:
@@ -188,7 +189,7 @@ class Desk:
             if sofar.proven and not first.passed():
                 yield self._keep(replace(sofar, last=True), session)
                 return
-            if found["summary"]["cost_microusd"] is not None:
+            if found["summary"]["cost_microusd"] is not None or sofar.proven:
                 yield sofar
         session = self._asked(None, session).on(scenario)
         found = session.solve().document

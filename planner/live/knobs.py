@@ -229,7 +229,7 @@ def _discounts(scenario: Scenario, text: str) -> list[dict[str, Any]]:
 
 
 def _share(fraction: float) -> str:
-    return f"{100 * fraction:.10g}%"
+    return f"{100 * fraction + 0:.10g}%"  # 0, and not -0
 
 
 def path_of(problem: Problem, changes: Changes) -> str:

@@ -10,7 +10,9 @@
   const devices = all("#devices input[data-device]");
   const denied = JSON.parse($("devices").dataset.denied);
   const DENY = "hardware.deny", WAIT_MS = 40, TOGETHER_MS = 800, MOST_PAST = 200;
-  const covered = new Set([DENY, ...[...fields, ...switches].map((one) => one.dataset.path)]);
+  const texts = new Set([DENY, ...fields.map((one) => one.dataset.path)]);
+  const shows = (path, value) => texts.has(path) || switches.some((one) =>
+    one.dataset.path === path && [one.dataset.on, one.dataset.off].includes(value));
 
   let state = {};  // path -> text or list, what differs from the scenario as it was
   let others = {};  // the part of it that no control shows
@@ -38,14 +40,14 @@
 
   function put(next) {
     others = {};
-    for (const path of Object.keys(next)) if (!covered.has(path)) others[path] = next[path];
+    for (const path of Object.keys(next)) if (!shows(path, next[path])) others[path] = next[path];
     for (const one of fields) {
       one.value = one.dataset.path in next ? next[one.dataset.path] : one.dataset.base;
       follow(one);
     }
     for (const one of switches) {
       const on = one.dataset.base === "on";
-      one.checked = one.dataset.path in next ? next[one.dataset.path] === one.dataset.on : on;
+      one.checked = one.dataset.path in next && !(one.dataset.path in others) ? next[one.dataset.path] === one.dataset.on : on;
     }
     for (const one of devices) one.checked = !(next[DENY] || []).includes(one.dataset.device);
     $("chips").replaceChildren(...Object.keys(others).map(chip));

@@ -84,6 +84,8 @@ class Guard:
         Refused
             Not by this page, or not in the way that it asks.
         """
+        if len(scope["path"]) + sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEAD_BYTES:
+            raise Refused(431, "this is more than the page ever sends")
         host = self._one(scope, b"host")
         if host not in self.hosts:
             raise Refused(421, "this page is at another address")
@@ -333,6 +335,7 @@ def listening(app: App, place: socket.socket) -> Iterator[None]:
         log_level=100,  # what goes wrong is told by the application; there is no other log
         access_log=False,
         server_header=False,
+        date_header=False,
         limit_concurrency=MOST_AT_ONCE,
         h11_max_incomplete_event_size=MOST_HEAD_BYTES,
         timeout_graceful_shutdown=1,
