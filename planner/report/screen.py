@@ -21,7 +21,7 @@ from planner.report.uncertain_view import uncertain_blocks
 from planner.report.ways_out import change, how, limit_name
 
 if TYPE_CHECKING:
-    from planner.plan.model.others import Infeasible
+    from planner.plan.model.others import Infeasible, WayOut
     from planner.plan.model.plan import PlanDocument
 
 MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY = 30, 25, 60
@@ -56,7 +56,8 @@ def screen_blocks(
     if document["infeasible"]:
         blocks += [
             Lines(lines=(said.decided(document),), strong_first=True),
-            *ways_out_said(document, document["infeasible"]),
+            ways_out_said(document, document["infeasible"]),
+            _in_the_way(document, document["infeasible"]),
         ]
         return [*blocks, _last(document, saved, launch)]
     answer = [said.decided(document), said.money_line(document), said.sure_line(document, elapsed_s)]
@@ -147,12 +148,17 @@ def advised(advice: Sequence[Advice]) -> Block:
     return Said(mark=">", rows=list(advice), tone="good", most_lines=1)
 
 
-def ways_out_said(document: PlanDocument, facts: Infeasible) -> list[Block]:
-    """The cheapest change that is enough, then the others, then what is in conflict."""
-    alone = sorted(
+def _enough(facts: Infeasible) -> list[WayOut]:
+    """Limits whose change alone is enough, the cheapest first."""
+    return sorted(
         (way for way in facts["ways_out"] if way["to"] is not None),
         key=lambda way: (way["cost_microusd"] is None, way["cost_microusd"] or 0),
     )
+
+
+def ways_out_said(document: PlanDocument, facts: Infeasible) -> Said:
+    """The cheapest change that is enough, then the others; several changes together where none is enough alone."""
+    alone = _enough(facts)
     rows = []
     for way in alone[:_SHOWN_WAYS]:
         cost = "" if way["cost_microusd"] is None else f", then {words.money(document, way['cost_microusd'])}"
@@ -166,8 +172,13 @@ def ways_out_said(document: PlanDocument, facts: Infeasible) -> list[Block]:
         cost = f", then {words.money(document, together['cost_microusd'])}"
         command = " ".join([said.asking(document), *(how(one) for one in together["changes"])])
         rows.append(("; ".join(texts) + cost, command))
+    return Said(mark=">", rows=rows, tone="good", most_lines=2)
+
+
+def _in_the_way(document: PlanDocument, facts: Infeasible) -> Said:
+    """What is in conflict, and what else was tried."""
+    alone = _enough(facts)
     left = len(facts["ways_out"]) - min(len(alone), _SHOWN_WAYS)
-    found: list[Block] = [Said(mark=">", rows=rows, tone="good", most_lines=2)] if rows else []
     conflict = [
         limit_name(document, one["name"]) + (f" ({one['label']})" if one["label"] != one["name"] else " must run")
         for one in facts["conflict"]
@@ -176,9 +187,9 @@ def ways_out_said(document: PlanDocument, facts: Infeasible) -> list[Block]:
     if conflict:
         head = "cannot hold together" + (", and would without any one of them" if facts["minimal"] else "")
         notes.append((f"{head}: {'; '.join(conflict)}",))
-    if left or (together and alone):
+    if left or (facts["combined"] and alone):
         notes.append((f"{said.counted(left, 'other limit')} tried, and changes of several together: with -v",))
-    return [*found, Said(mark="!", rows=notes[:4], tone="bad", most_lines=3)]
+    return Said(mark="!", rows=notes[:4], tone="bad", most_lines=3)
 
 
 def _last(document: PlanDocument, saved: str, launch: str) -> Block:

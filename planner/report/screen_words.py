@@ -134,19 +134,18 @@ def _many(document: PlanDocument, rows: Sequence[tuple[Workload, Allocation]]) -
 
 def money_line(document: PlanDocument) -> str:
     """Total, its range, and what of it recurs."""
-    total, *split = money_parts(document)
-    return " · ".join([total + likely(document, "   likely "), *split]) if total else ""
+    cost = document["summary"]["cost_microusd"]
+    if cost is None:
+        return ""
+    lasting, *split = money_parts(document)
+    total = f"{words.money(document, cost)} {lasting}".strip()
+    return " · ".join([total + likely(document, "   likely "), *split])
 
 
 def money_parts(document: PlanDocument) -> list[str]:
-    """The total with the time that all of it is for: "$7,264 a month"; then what of it recurs; "" without a plan."""
-    cost = document["summary"]["cost_microusd"]
-    if cost is None:
-        return [""]
-    total, split = words.money(document, cost), list(_split(document))
-    if split and split[0].startswith(("once", "a month", "for ")):
-        total = f"{total} {split.pop(0)}"
-    return [total, *split]
+    """What time all of the total is for, "a month", or ""; then what of it recurs."""
+    split = list(_split(document))
+    return split if split and split[0].startswith(("once", "a month", "for ")) else ["", *split]
 
 
 def likely(document: PlanDocument, head: str = "likely ", tail: str = "") -> str:

@@ -93,10 +93,10 @@ class Opened:
     asked: list[str] = field(default_factory=list)
 
     def look(self, width: int, scheme: str) -> None:
-        """At a width, in light or dark, when its figures are drawn anew."""
+        """At a width, in light or dark."""
         self.page.set_viewport_size({"width": width, "height": 900})
         self.page.emulate_media(color_scheme=scheme)
-        self.page.wait_for_timeout(250)
+        self.page.wait_for_timeout(50)
 
     def picture(self, name: str) -> None:
         PICTURES.mkdir(parents=True, exist_ok=True)

@@ -53,15 +53,16 @@ def test_the_largest_parts_of_memory_have_a_colour() -> None:
     terms = {f"part {size}": float(size * GB) for size in (1, 10, 2, 9, 3, 8, 4, 7, 5, 6)}
     figure = memory_figure({"workloads": [stored("a", terms)]})
     assert figure is not None
-    shown = {trace["name"]: trace["x"][0] for trace in figure.traces}
-    assert list(shown)[:8] == [*(f"part {size}" for size in range(10, 3, -1)), REST]
-    assert shown[REST] == pytest.approx(6.0)
+    (panel,) = figure.panels
+    assert [name for _, name in figure.key][:8] == [*(f"part {size}" for size in range(10, 3, -1)), REST]
+    (rest,) = [series.boxes[0] for series in panel.series if series.name == REST]
+    assert (rest.left, rest.right) == (pytest.approx(49.0), pytest.approx(55.0))
 
 
 def test_parts_below_a_hundredth_of_a_device_are_no_part_of_their_own() -> None:
     figure = memory_figure({"workloads": [stored("a", {"large": 1.0 * GB, "small": 0.99 * GB})]})
     assert figure is not None
-    assert [trace["name"] for trace in figure.traces] == ["large", REST, "usable memory"]
+    assert [name for _, name in figure.key] == ["large", REST, "usable memory"]
 
 
 def test_what_is_left_of_many_workloads_is_one_bar() -> None:
@@ -70,12 +71,13 @@ def test_what_is_left_of_many_workloads_is_one_bar() -> None:
     document = {"scenario": {}}
     figure = workload_figure(document, {"by_workload": rows})
     assert figure is not None
-    drawn = {place: value for trace in figure.traces for place, value in zip(trace["y"], trace["x"])}
-    assert drawn == {**{n: 14.0 - n for n in range(12)}, 12: 3.0}
-    assert len(figure.layout["annotations"]) == 13
+    (panel,) = figure.panels
+    ends = {round((box.low + box.high) / 2): box.right for series in panel.series for box in series.boxes}
+    assert ends == {**{n: 14.0 - n for n in range(12)}, 12: 3.0}
+    assert [label.name for label in panel.labels][-2:] == ["w11", "2 others"]
     thirteen = workload_figure(document, {"by_workload": rows[:13]})
     assert thirteen is not None
-    assert sum(len(trace["y"]) for trace in thirteen.traces) == 13
+    assert sum(len(series.boxes) for series in thirteen.panels[0].series) == 13
 
 
 def test_a_device_hour_costs_what_is_paid_by_the_hour() -> None:

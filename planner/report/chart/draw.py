@@ -34,11 +34,12 @@ _SHAPES = {
     "square": "M-4.5 -4.5H4.5V4.5H-4.5Z",
     "triangle": "M0 -6L6 5H-6Z",
 }
-_TICK = 13  # half of the height of an upright stroke [px]
-_TITLE, _AXIS, _AXIS_TITLE = 26, 22, 18  # above a panel, and below it [px]
+_TICK = 11  # half of the height of an upright stroke [px]
+_TITLE, _UNIT, _AXIS, _AXIS_TITLE = 26, 24, 22, 18  # above a panel, and below it [px]
 _EDGE = 8.0  # at the left of an axis with numbers on it, and at the right of all [% of the width]
 _RIGHT = 1.5
-_LINE = 20  # a label stands that much above its row [px]
+_LONG = 6  # characters of a mark that is left out where it would not stand below its rule
+_LINE = 15  # the foot of a label above the middle of its row [px]
 STANDS_ALONE = 720  # width of a figure without a page [px]
 
 
@@ -49,7 +50,11 @@ def height_of(chart: Chart) -> int:
 
 def _room(panel: Panel) -> int:
     below = _AXIS + (_AXIS_TITLE if panel.x.title else 0) if panel.x.marks else 6
-    return panel.height + below + (_TITLE if panel.title else 8)
+    return _above(panel) + panel.height + below
+
+
+def _above(panel: Panel) -> int:
+    return (_TITLE if panel.title else 8) + (_UNIT if panel.y.title else 0)
 
 
 def svg(chart: Chart, *, alone: bool = False) -> str:
@@ -137,7 +142,7 @@ class _Place:
     """Where values of a panel stand."""
 
     def __init__(self, panel: Panel) -> None:
-        self.panel, self.top = panel, _TITLE if panel.title else 8
+        self.panel, self.top = panel, _above(panel)
         self.left = _EDGE if panel.y.marks else 0.0
 
     def x(self, value: float) -> float:
@@ -155,20 +160,23 @@ def _scales(panel: Panel, place: _Place) -> Iterator[str]:
     for one in panel.x.marks:
         x = place.x(one.at)
         yield f'<line class="rule" x1="{_n(x)}%" y1="{place.top}" x2="{_n(x)}%" y2="{bottom}"/>'
-        anchor = "start" if x < 4 else "end" if x > 94 else "middle"
-        yield f'<text class="soft" x="{_n(x)}%" y="{bottom + 16}" text-anchor="{anchor}">{html(one.text)}</text>'
-    for number, mark in enumerate(panel.y.marks):
-        yield from _upon(mark, place, panel.y.title if number == len(panel.y.marks) - 1 else "")
+        half = len(one.text)  # [% of the width of a narrow page]
+        anchor = "start" if x < half else "end" if x + half > 100 else "middle"
+        if anchor == "middle" or len(one.text) < _LONG:
+            yield f'<text class="soft" x="{_n(x)}%" y="{bottom + 16}" text-anchor="{anchor}">{html(one.text)}</text>'
+    for mark in panel.y.marks:
+        yield from _upon(mark, place)
+    if panel.y.title:
+        yield f'<text class="soft" x="0" y="{place.top - _UNIT + 6}">{html(panel.y.title)}</text>'
     if panel.x.title and panel.x.marks:
         y = bottom + _AXIS + 13
         yield f'<text class="soft" x="50%" y="{y}" text-anchor="middle">{html(panel.x.title)}</text>'
 
 
-def _upon(mark: Mark, place: _Place, unit: str) -> Iterator[str]:
+def _upon(mark: Mark, place: _Place) -> Iterator[str]:
     y = place.y(mark.at)
     yield f'<line class="rule" x1="0" y1="{_n(y)}" x2="100%" y2="{_n(y)}"/>'
-    text = f"{mark.text} {unit}" if unit else mark.text
-    yield f'<text class="soft" x="0" y="{_n(y - 4)}">{html(text)}</text>'
+    yield f'<text class="soft" x="0" y="{_n(y - 4)}">{html(mark.text)}</text>'
 
 
 def _series(series: Series, place: _Place) -> Iterator[str]:
@@ -217,7 +225,7 @@ def _told(text: str) -> str:
 
 
 def _label(label: Label, place: _Place) -> Iterable[str]:
-    y = _n(place.y(label.y) - _LINE + 6)
+    y = _n(place.y(label.y) - _LINE)
     yield f'<text class="name" x="0" y="{y}">{html(label.name)}</text>'
     if label.figures:
         yield f'<text class="figures" x="100%" y="{y}" text-anchor="end">{html(label.figures)}</text>'

@@ -10,7 +10,7 @@ from planner.carriers import dataclass
 from planner.report.chart.scale import Axis, rows_axis
 
 BAR = 0.21  # half of the height of a bar, of a row
-_LONGEST_NAME = 34  # characters of a label at the left
+_LONGEST, _FIGURES = 46, 24  # characters of a label that a narrow page can show, and of the figures in it
 _ROW_HEIGHT = 46  # of a bar with its label above [px]
 
 
@@ -90,8 +90,19 @@ def chart(*, id: str, title: str, summary: str, panels: Sequence[Panel], with_ke
 def rows_panel(x: Axis, series: Sequence[Series], labels: Sequence[tuple[str, str]]) -> Panel:
     """Rows of bars below each other, a label above each: names at the left, figures at the right."""
     count = len(labels)
-    placed = [Label(row, *texts) for row, texts in enumerate(labels)]
+    placed = [_label(row, name, figures) for row, (name, figures) in enumerate(labels)]
     return Panel(x=x, y=rows_axis(count), height=round((count + 0.28) * _ROW_HEIGHT), series=series, labels=placed)
+
+
+def _label(row: int, name: str, figures: str) -> Label:
+    """A label, no longer than a narrow page can show; tables have names whole."""
+    figures = cut(figures, _FIGURES)
+    return Label(row, cut(name, _LONGEST - len(figures)), figures)
+
+
+def cut(text: str, most: int = _LONGEST) -> str:
+    """Text that a narrow page can show."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def bars(name: str, number: int, spans: Sequence[tuple[int, float, float, str]], thickness: float = BAR) -> Series:
@@ -127,9 +138,3 @@ def steps(points: Sequence[tuple[float, float]]) -> Path:
     for x, y in points[1:]:
         path += [(x, path[-1][1]), (x, y)]
     return path
-
-
-def named(name: str, *more: str) -> str:
-    """Names of a label, no longer than a narrow page can show; tables have them whole."""
-    text = " · ".join(filter(None, (name, *more)))
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"

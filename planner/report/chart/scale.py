@@ -88,11 +88,11 @@ def _round_dates(first: datetime, hours: float) -> list[tuple[datetime, str]]:
     days = hours / _DAY
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
     for step in _DATE_STEPS:
-        if days / step <= 6:
+        if days / step <= 5:
             found = [midnight + timedelta(days=step * number) for number in range(8)]
             return [(day, f"{day:%m-%d}") for day in found]
     for step in _MONTH_STEPS:
-        if days / 30.4 / step <= 6:
+        if days / 30.4 / step <= 5:
             return [(day, f"{day:%Y-%m}") for day in _months(midnight, step)]
     return [(midnight, f"{midnight:%Y-%m}")]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.workloads import Allocation, Workload
 from planner.report.band_words import banded
-from planner.report.chart.model import Chart, Series, bars, chart, marks, named, rows_panel
+from planner.report.chart.model import Chart, Series, bars, chart, marks, rows_panel
 from planner.report.chart.scale import linear, rows_axis
 
 _MOST_ROWS = 40
@@ -58,4 +58,4 @@ def _rows(document: PlanDocument) -> Iterator[tuple[str, float, float, float]]:
 
 
 def _named(workload: Workload, row: Allocation, what: str) -> str:
-    return named(workload["name"], row["device"], what)
+    return f"{workload['name']} · {row['device']} · {what}"

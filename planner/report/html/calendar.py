@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from planner.plan.model.bought import ScheduledJob
 from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
-from planner.report.chart.model import Chart, Series, bars, chart, named, rows_panel, ticks
+from planner.report.chart.model import Chart, Series, bars, chart, rows_panel, ticks
 from planner.report.chart.scale import Axis, dates, linear
 
 _DAY = 24.0
@@ -54,7 +54,7 @@ def _distinct(jobs: list[ScheduledJob]) -> list[ScheduledJob]:
 
 def _job_label(job: ScheduledJob) -> tuple[str, str]:
     many = f" ×{job['jobs']}" if job["jobs"] > 1 else ""
-    return named(f"{job['workload']}{many}"), named(job["place"])
+    return f"{job['workload']}{many}", job["place"]
 
 
 def _running(jobs: Sequence[ScheduledJob], calendar: Calendar) -> list[Series]:

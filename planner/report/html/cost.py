@@ -10,7 +10,7 @@ from planner.plan.budget.model import AMOUNTS, Budget, MonthRow, What
 from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns
-from planner.report.chart.model import Box, Chart, Panel, Series, bars, chart, named, rows_panel, stacked
+from planner.report.chart.model import Box, Chart, Panel, Series, bars, chart, rows_panel, stacked
 from planner.report.chart.scale import Axis, Mark, linear
 
 _MICRO = 1e6
@@ -89,7 +89,7 @@ def _ranked(document: PlanDocument, known: Sequence[_Bar], key: str, title: str,
 def _label(document: PlanDocument, row: _Bar, whole: int) -> tuple[str, str]:
     part = 100 * row.microusd / whole
     share = f"{part:.0f} %" if part >= 1 else "below 1 %"
-    return named(row.name or "not at a provider"), f"{words.money(document, row.microusd)} · {share}"
+    return row.name or "not at a provider", f"{words.money(document, row.microusd)} · {share}"
 
 
 def month_figure(document: PlanDocument, budget: Budget) -> Chart | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.plan.model.fleet import ServingAllocation, Target
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.workloads import ServingWorkload
-from planner.report.chart.model import Chart, bars, chart, marks, named, rows_panel, ticks
+from planner.report.chart.model import Chart, bars, chart, marks, rows_panel, ticks
 from planner.report.chart.scale import linear
 from planner.report.serving_words import pointed, seconds, target_name
 
@@ -52,4 +52,4 @@ def _targets(document: PlanDocument) -> list[tuple[ServingWorkload, ServingAlloc
 
 def _label(workload: ServingWorkload, row: ServingAllocation, target: Target) -> tuple[str, str]:
     figures = f"{target_name(target['name'])} {seconds(target['predicted_s'])} of {seconds(target['target_s'])}"
-    return named(workload["name"], row["device"]), figures
+    return f"{workload['name']} · {row['device']}", figures

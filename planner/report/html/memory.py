@@ -8,7 +8,7 @@ from planner.plan.model.workloads import Allocation, Workload
 from planner.plan.parts import rows_of
 from planner.report import plan_words as words
 from planner.report.blocks import Column, Grid
-from planner.report.chart.model import Chart, bars, chart, named, rows_panel, stacked, ticks
+from planner.report.chart.model import Chart, bars, chart, rows_panel, stacked, ticks
 from planner.report.chart.scale import linear
 
 _GB = 1e9
@@ -72,7 +72,7 @@ def memory_figure(document: PlanDocument) -> Chart | None:
 
 def _label(workload: Workload, row: Allocation) -> tuple[str, str]:
     needed, usable = (units.format_bytes(row["memory"][name]) for name in ("needed_bytes", "usable_bytes"))
-    return named(workload["name"], row["device"]), f"{needed} of {usable}"
+    return f"{workload['name']} · {row['device']}", f"{needed} of {usable}"
 
 
 def _largest_terms(rows: list[tuple[Workload, Allocation]]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from planner.plan.model.plan import PlanDocument
+from planner.plan.model.workloads import Workload
 from planner.report import plan_words as words
 from planner.report import screen_words as said
 from planner.report.blocks import Grid, columns
@@ -14,16 +15,21 @@ REASONS = 3
 
 
 def reasons(document: PlanDocument) -> tuple[list[str], list[str]]:
-    """The three that say most, and the others: the first of each workload, the dearest first, then the second ones."""
+    """The three that say most, and the others: the first of each workload, the largest first, then the second ones."""
     found = words.because_lines(document)
     own = [
         [line for line in found if line.startswith(f"{workload['name']}:")]
-        for workload in sorted(document["workloads"], key=lambda one: -(one["cost_microusd"] or 0))
+        for workload in sorted(document["workloads"], key=_device_hours, reverse=True)
     ]
     ranked = [line for lines in zip_longest(*own) for line in lines if line]
     told = [line for line in found if line not in ranked]
     first = (told + ranked)[:REASONS]
     return first, [line for line in found if line not in first]
+
+
+def _device_hours(workload: Workload) -> float:
+    """What a workload takes, paid for by itself or not."""
+    return sum(row["device_hours"] for row in workload["allocations"])
 
 
 def amounts(report: ReportDocument) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ from planner.report.html import opening
 from planner.report.html.parts import Section, shown
 from planner.report.html.sections import sections_of
 from planner.report.model import ReportDocument
-from planner.report.plan_words import merged
+from planner.report.plan_words import merged, money
 
 _ROOM = "report/html/"
 _MANY = 12  # a longer list is folded: nobody reads it in one go
@@ -53,7 +53,9 @@ def render_page(report: ReportDocument) -> Page:
         title=plan["title"] or plan["name"],
         name=plan["name"],
         case=plan["case"],
-        money=said.money_parts(plan),
+        total=money(plan, cost) if (cost := plan["summary"]["cost_microusd"]) is not None else "",
+        lasting=said.money_parts(plan)[0],
+        split=said.money_parts(plan)[1:],
         likely=said.likely(plan),
         decision=said.decided(plan),
         sure="" if plan["infeasible"] else said.sure_line(plan, None),

@@ -11,6 +11,7 @@ from planner.report.blocks import Block, Cards, Column, Grid, Headline, Items, L
 from planner.report.chart.model import Chart
 
 Part: TypeAlias = Chart | Grid | Items | Lines | Said
+_WIDE = 6  # columns of a table that has room beside a figure
 _LONG = 8  # rows of a table beside a figure; a longer one is folded, since the figure says it already
 
 
@@ -20,6 +21,13 @@ class Row:
 
     charts: Sequence[Chart]
     parts: Sequence[Part]
+
+    @property
+    def beside(self) -> bool:
+        """Whether a figure stands beside its table, not above it: a wide or a folded table leaves no room for that."""
+        return len(self.charts) == 1 and all(
+            isinstance(part, Grid) and not part.folded and len(part.columns) <= _WIDE for part in self.parts
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

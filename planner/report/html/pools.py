@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from planner.plan.model.bought import PoolUseRow
 from planner.plan.model.plan import PlanDocument
-from planner.report.chart.model import Box, Chart, Panel, Series, chart, named
+from planner.report.chart.model import Box, Chart, Panel, Series, chart, cut
 from planner.report.chart.scale import Axis, linear
 from planner.report.html.calendar import Calendar
 
@@ -49,7 +49,7 @@ def _panel(use: PoolUseRow, edges: Sequence[float], axis: Axis) -> Panel:
             Series(name="nodes in use", look="area", boxes=running),
             Series(name="contracted or owned", look="dashes", paths=held),
         ],
-        title=named(use["pool"]),
+        title=cut(use["pool"]),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from planner import units
 from planner.plan.asked import currency_of
+from planner.plan.budget.model import Budget
 from planner.plan.frontier.model import FrontierDocument
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.workloads import Alternative, Workload
@@ -30,6 +31,7 @@ from planner.report.others_view import others_blocks
 from planner.report.schedule_view import schedule_blocks
 from planner.report.uncertain_view import uncertain_blocks
 
+_WAYS = "What would be enough, the cheapest way first; each command solves with that change."
 _WARNINGS = 3  # that are told at once
 _ALONE = (
     "Each job by itself, begun as soon as it may, up to twice its deadline: what workloads share (a budget, devices, "
@@ -39,13 +41,11 @@ _ALONE = (
 
 def sections_of(report: ReportDocument) -> list[Section]:
     """The sections of a page in their order; what is asked for less often is folded, at the end."""
-    plan = report["plan"]
+    plan, budget = report["plan"], report["budget"]
+    decided = [_allocation(plan), _timeline(plan), _memory(plan), _cost(report, budget)] if budget else []
     return [
         _decision(plan),
-        _allocation(plan),
-        _timeline(plan),
-        _memory(plan),
-        _cost(report),
+        *decided,
         _tradeoff(report),
         *(replace(section, folded=True) for section in (_alternatives(plan), _sources(report), _rejected(plan))),
         Section(id="made", title="Made from", parts=[opening.provenance(plan)], folded=True),
@@ -54,15 +54,14 @@ def sections_of(report: ReportDocument) -> list[Section]:
 
 def _decision(plan: PlanDocument) -> Section:
     """What is told below the answer itself: ways out, cases, warnings."""
-    matters = said.matters(plan)
+    matters, facts = said.matters(plan), plan["infeasible"]
     blocks: list[Block] = [
-        *(screen.ways_out_said(plan, plan["infeasible"]) if plan["infeasible"] else ()),
+        *((screen.ways_out_said(plan, facts), *view.infeasible_blocks(plan, facts)) if facts else ()),
         *uncertain_blocks(plan),
         Items(title="Warnings", items=tuple(matters[:_WARNINGS]), tone="fair"),
         Items(title="More warnings", items=tuple(matters[_WARNINGS:]), tone="fair", folded=True),
-        *(view.infeasible_blocks(plan, plan["infeasible"]) if plan["infeasible"] else ()),
     ]
-    return Section(id="decision", title="Decision", parts=shown(blocks))
+    return Section(id="decision", title="Decision", lead=_WAYS if facts else "", parts=shown(blocks))
 
 
 def _allocation(plan: PlanDocument) -> Section:
@@ -73,15 +72,10 @@ def _allocation(plan: PlanDocument) -> Section:
             *_bought(plan),
             *serving_tables(plan),
             Items(title="More reasons", items=tuple(opening.reasons(plan)[1]), folded=True),
-            captioned(view.named_grid(plan), "What the scenario names", "Name"),
+            replace(captioned(view.named_grid(plan), "What the scenario names", "Name"), folded=True),
         ]
     )
-    lead = "" if _has_plan(plan) else "There is no plan, so nothing is allocated."
-    return Section(id="allocation", title="Allocation", lead=lead, parts=parts if not lead else ())
-
-
-def _has_plan(plan: PlanDocument) -> bool:
-    return plan["summary"]["cost_microusd"] is not None
+    return Section(id="allocation", title="Allocation", parts=parts)
 
 
 def _bought(plan: PlanDocument) -> list[Block]:
@@ -121,23 +115,18 @@ def _timeline(plan: PlanDocument) -> Section:
             serving.simulation_block(plan),
         ]
     )
-    nothing = "No job has a deadline and no fleet a target for its latency."
-    lead = "" if parts else nothing if _has_plan(plan) else "There is no plan, so nothing runs."
+    lead = "" if parts else "No job has a deadline and no fleet a target for its latency."
     return Section(id="timeline", title="Timeline and targets", lead=lead, parts=parts)
 
 
 def _memory(plan: PlanDocument) -> Section:
     parts = shown([memory.memory_figure(plan), memory.memory_table(plan)])
-    nothing = "No memory is predicted: the rates of these replicas were given."
-    lead = "" if parts else nothing if _has_plan(plan) else "There is no plan, so nothing is held in memory."
+    lead = "" if parts else "No memory is predicted: the rates of these replicas were given."
     return Section(id="memory", title="Memory per device", lead=lead, parts=parts)
 
 
-def _cost(report: ReportDocument) -> Section:
-    plan, budget = report["plan"], report["budget"]
-    if not budget:
-        return Section(id="cost", title="Cost and device-hours", lead="Without a plan nothing is paid.", parts=())
-    budget = cost.dearest_first(budget)
+def _cost(report: ReportDocument, budget: Budget) -> Section:
+    plan, budget = report["plan"], cost.dearest_first(budget)
     parts = shown(
         [
             cost.month_figure(plan, budget),
@@ -146,15 +135,20 @@ def _cost(report: ReportDocument) -> Section:
             cost.workload_figure(plan, budget),
             captioned(budgets.workload_grid(plan, budget), "Cost by workload", "Workload"),
             cost.provider_figure(plan, budget),
-            captioned(budgets.provider_grid(plan, budget), "Cost by provider", "Provider"),
-            captioned(budgets.category_grid(plan, budget), "Cost by how it is bought"),
+            _several(captioned(budgets.provider_grid(plan, budget), "Cost by provider", "Provider")),
+            _several(captioned(budgets.category_grid(plan, budget), "Cost by how it is bought")),
             captioned(budgets.case_grid(plan, budget), "Cost of what may happen"),
             *(replace(block, title="What the margins cost") for block in budgets.margin_blocks(report)),
             cost.hours_table(plan),
-            Items(title="How the budget is laid out", items=tuple(budget["notes"])),
+            Items(title="How the budget is laid out", items=tuple(budget["notes"]), folded=True),
         ]
     )
     return Section(id="cost", title="Cost and device-hours", parts=parts)
+
+
+def _several(grid: Grid) -> Grid | None:
+    """A table of shares; one of a single row says no more than the total."""
+    return grid if len(grid.rows) > 1 else None
 
 
 def _tradeoff(report: ReportDocument) -> Section:

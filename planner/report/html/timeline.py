@@ -8,7 +8,7 @@ from planner.plan.model.workloads import TrainingWorkload
 from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns
-from planner.report.chart.model import Chart, Dot, Series, bars, chart, named, rows_panel, ticks
+from planner.report.chart.model import Chart, Dot, Series, bars, chart, rows_panel, ticks
 from planner.report.chart.scale import linear
 
 _DAY = 24.0
@@ -60,7 +60,7 @@ def _deadlines(rows: list[tuple[TrainingWorkload, TrainingAllocation]]) -> Chart
             rows_panel(
                 linear(0.0, max(ends), "days after the beginning"),
                 [bars("predicted run", 0, runs), spread, ticks("deadline", limits)],
-                [(named(workload["name"]), words.finish_of(row)) for workload, row in rows],
+                [(workload["name"], words.finish_of(row)) for workload, row in rows],
             )
         ],
     )

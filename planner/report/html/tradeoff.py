@@ -79,7 +79,7 @@ def job_table(document: PlanDocument, tradeoffs: Sequence[Tradeoff]) -> Grid:
             rows.append(_row(document, job, point, before))
             before = point
     heads = columns(
-        "Workload", "Device", ">Shapes", ">Devices", ">Finish", ">At confidence", ">Cost", ">Saved by waiting", ""
+        "Workload", "Device", ">Shapes", ">Devices", ">Finish", ">At confidence", ">Cost", ">Saved by waiting", "Note"
     )
     return Grid(title="Ways to run each job alone, soonest first", columns=heads, rows=rows, grouped=True)
 
