@@ -76,7 +76,7 @@ class Views:
         html = _rendered(
             "answer.html",
             decision=said.decided(document),
-            split=said.money_parts(document)[1:],
+            split=said.money_parts(document)[1:] if answer.has_plan else (),
             likely=said.likely(document),
             sure=said.sure_line(document, answer.elapsed_s),
             ways=_ways(document, document["infeasible"]) if document["infeasible"] else (),
@@ -93,13 +93,13 @@ class Views:
             "proven": answer.proven and answer.last,
             "tone": "bad" if document["infeasible"] else tone,
             "badge": _badge(answer),
-            "total": terminal(said.money_parts(document)[0]),
+            "total": total_of(document),
             "command": terminal(said.asking(document)),
         }
 
     def _since(self, answer: Answer, desk: Desk, before: Changes | None) -> list[tuple[str, list[str]]]:
         """What is another than in the answer before, and than at the start."""
-        if answer.document["summary"]["cost_microusd"] is None:
+        if not answer.has_plan:
             return []
         start = desk.known(())
         shown = None if before is None else desk.known(_settings(self.scenario, before))
@@ -135,6 +135,12 @@ def _settings(scenario: Scenario, changes: Changes) -> tuple[str, ...]:
 
 def _told(problem: Problem) -> str:
     return terminal(problem.message) + (f"\nhint: {terminal(problem.hint)}" if problem.hint else "")
+
+
+def total_of(document: PlanDocument) -> str:
+    """The total, and the time that all of it is for: "$7,264 a month"; "" without a plan."""
+    cost = document["summary"]["cost_microusd"]
+    return "" if cost is None else f"{words.money(document, cost)} {said.money_parts(document)[0]}".strip()
 
 
 def _badge(answer: Answer) -> str:

@@ -53,6 +53,11 @@ class Answer:
     last: bool  # no better one follows
 
     @property
+    def has_plan(self) -> bool:
+        """Whether there is anything to rent."""
+        return self.document["summary"]["cost_microusd"] is not None
+
+    @property
     def proven(self) -> bool:
         """Whether its certificate shows that nothing is better, or that there is nothing."""
         return is_proven(self.document)
@@ -169,7 +174,7 @@ class Desk:
         answer = None
         for answer in self._answered(settings, scenario):
             yield partial(listener.answered, answer)
-        if answer is not None and scenario.training and answer.document["summary"]["cost_microusd"] is not None:
+        if answer is not None and answer.has_plan and scenario.training:
             yield partial(listener.traded, answer, self._tradeoffs(scenario, answer))
 
     def _answered(self, settings: Settings, scenario: Scenario) -> Iterator[Answer]:
@@ -189,7 +194,7 @@ class Desk:
             if sofar.proven and not first.passed():
                 yield self._keep(replace(sofar, last=True), session)
                 return
-            if found["summary"]["cost_microusd"] is not None or sofar.proven:
+            if sofar.has_plan or sofar.proven:
                 yield sofar
         session = self._asked(None, session).on(scenario)
         found = session.solve().document

@@ -17,6 +17,7 @@
   let state = {};  // path -> text or list, what differs from the scenario as it was
   let others = {};  // the part of it that no control shows
   let shown = null;  // the state that the last whole answer is of
+  let linkedTo = linked();  // what the address asks for, after the scenario as it is
   let past = [], lastTurned = {path: "", at: 0};
   let number = 0, running = null, timer = 0, began = 0;
 
@@ -166,6 +167,11 @@
     else if (line.kind === "traded") $("traded").innerHTML = line.html;
     else if (line.kind === "refused") refused(line.wrong);
     else ended(line.text);
+    if (linkedTo && line.kind !== "traded" && line.last !== false) {
+      put({...linkedTo, ...state});
+      linkedTo = null;
+      change("");
+    }
   }
 
   function answered(line, of) {
@@ -264,9 +270,6 @@
   }
 
   /* The scenario as it is comes first: it is what every later answer is compared with. */
-  const first = linked();
-  number += 1;
-  now("working");
-  began = performance.now();
-  send(number).then(() => { if (Object.keys(first).length && !Object.keys(state).length) { put(first); change(""); } });
+  put(linkedTo);
+  ask();
 })();

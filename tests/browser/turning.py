@@ -1,4 +1,4 @@
-"""Sliders of the live page, moved at random in a real browser: how long answers take, and whether all that is shown holds."""
+"""Sliders of the live page, moved at random in a real browser: how long answers take, and whether they hold."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner import api
+from planner.live.answer import total_of
 from planner.report import screen
 from planner.report import screen_words as said
 
@@ -31,7 +32,8 @@ MOVE = """(slider, share) => {
   window.look();
 }"""
 SHOWN = """() => ({
-  took_ms: Number(document.getElementById("answer").dataset.took), proven: document.getElementById("answer").dataset.proven,
+  took_ms: Number(document.getElementById("answer").dataset.took),
+  proven: document.getElementById("answer").dataset.proven,
   command: document.getElementById("command").textContent, total: document.getElementById("total").textContent,
   decision: document.querySelector("#told .decision").textContent,
   cards: [...document.querySelectorAll("#told .cards li")].map((one) => one.textContent.replace(/\\s+/g, " ").trim()),
@@ -76,18 +78,25 @@ def stale(page: Any) -> list[Any]:
     return found
 
 
+def settings(shown: Shown) -> tuple[str, ...]:
+    """The --set texts of an answer."""
+    words = shlex.split(shown.command)
+    return tuple(words[at + 1] for at, word in enumerate(words) if word == "--set")
+
+
 def differences(shown: Shown) -> list[str]:
     """Where an answer that is called proven is not that of `plan solve` with the same options, each solved anew."""
-    words = shlex.split(shown.command)
-    settings = tuple(words[at + 1] for at, word in enumerate(words) if word == "--set")
-    document = api.solve(api.load_scenario(words[2], settings=settings)).document
+    document = api.solve(api.load_scenario(shlex.split(shown.command)[2], settings=settings(shown))).document
     cards = [
         " ".join(filter(None, [cells[0], cells[3], f"{cells[1]} · {cells[2]}" if cells[2] else cells[1], *lines]))
         for cells, lines in screen.workload_cards(document).rows
     ]
     pairs = {
-        "status": (shown.proven == "yes", document["certificate"] is not None and document["summary"]["gap"] in (0, None)),
-        "total": (shown.total, said.money_parts(document)[0]),
+        "status": (
+            shown.proven == "yes",
+            document["certificate"] is not None and document["summary"]["gap"] in (0, None),
+        ),
+        "total": (shown.total, total_of(document)),
         "decision": (shown.decision, said.decided(document)),
         "cards": (shown.cards, [" ".join(card.split()) for card in cards]),
     }

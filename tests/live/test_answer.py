@@ -50,7 +50,7 @@ def test_ways_out_are_buttons_that_work() -> None:
 
 
 def test_hostile_names_are_text() -> None:
-    hostile = '<script>alert(1)</script>"\'\x1b[31m'
+    hostile = "<script>alert(1)</script>\"'\x1b[31m"
     text = json.dumps(plan_named("llama")).replace("pretrain-8b", json.dumps(hostile)[1:-1])
     line = shown(json.loads(text))
     assert "<script" not in line["html"]
