@@ -7,13 +7,17 @@ import importlib.util
 import secrets
 import sys
 import webbrowser
-from typing import Annotated, Any
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from planner.cli import options
 from planner.cli.frame import Frame, command, usage
 from planner.cli.interrupts import on_time
+
+if TYPE_CHECKING:
+    from planner.api import Session
 
 _NEEDS = "uvicorn"
 
@@ -58,21 +62,25 @@ def live(
     from planner.live.saving import default_name
     from planner.live.server import ADDRESS, App, Guard, bound, listening
 
-    place = bound(port)
-    with frame.progress(f"listing the ways of {question.name}"):
-        session = api.session(question, catalog, **asked)
-    gc.enable()  # this command does not live a second
-    desk, token = Desk(session, on_time), secrets.token_urlsafe(24)
-    devices = {site.device.id for table in session.candidates.tables.values() for site in table.sites}
-    views = Views(question, sorted(devices), default_name(question))
-    number = place.getsockname()[1]
-    address = f"http://{ADDRESS}:{number}/{token}/"
-    with listening(App(desk, views, Guard(number, token), _tell_bug), place):
-        frame.emit(f"{address}\n")
-        frame.say("a page for this machine alone; Ctrl-C ends it")
-        if browser:
-            webbrowser.open(address)
-        desk.run()
+    with closing(bound(port)) as place:
+        with frame.progress(f"listing the ways of {question.name}"):
+            session = api.session(question, catalog, **asked)
+        gc.enable()  # this command lives longer than a second
+        desk, token = Desk(session, on_time), secrets.token_urlsafe(24)
+        views = Views(question, _devices(session), default_name(question))
+        number = place.getsockname()[1]
+        address = f"http://{ADDRESS}:{number}/{token}/"
+        with listening(App(desk, views, Guard(number, token), _tell_bug), place):
+            frame.emit(f"{address}\n")
+            frame.say("a page for this machine alone; Ctrl-C ends it")
+            if browser:
+                webbrowser.open(address)
+            desk.run()
+
+
+def _devices(session: Session) -> list[str]:
+    """Devices on which anything could run."""
+    return sorted({site.device.id for table in session.candidates.tables.values() for site in table.sites})
 
 
 def _tell_bug(error: Exception) -> None:

@@ -350,4 +350,3 @@ def listening(app: App, place: socket.socket) -> Iterator[None]:
     finally:
         server.should_exit = True
         thread.join(3.0)
-        place.close()
