@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import shlex
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,7 @@ class Shown:
     """One answer as the page shows it."""
 
     took_ms: float  # from the change of the slider
+    cpu_ms: float  # of the process that serves, in that time
     proven: str
     command: str
     total: str
@@ -57,7 +59,7 @@ def settle(page: Any) -> None:
     page.wait_for_selector("#answer[data-now=current]", timeout=LONGEST_MS)
 
 
-def moves(page: Any, count: int, seed: int) -> Iterator[Shown]:
+def moves(page: Any, count: int, seed: int, cpu_s: Callable[[], float] = time.process_time) -> Iterator[Shown]:
     """Answers after so many moves; before each some others that are not waited for."""
     choice = random.Random(seed)
     sliders = page.locator("#knobs input[type=range]")
@@ -65,11 +67,11 @@ def moves(page: Any, count: int, seed: int) -> Iterator[Shown]:
         for _ in range(choice.choice([0, 0, 1, 3])):
             sliders.nth(choice.randrange(sliders.count())).evaluate(MOVE, choice.random())
             page.wait_for_timeout(choice.choice([0, 20, 200, 500]))
-        before = page.url
+        before, began_s = page.url, cpu_s()
         while page.url == before:
             sliders.nth(choice.randrange(sliders.count())).evaluate(MOVE, choice.random())
         settle(page)
-        yield Shown(**page.evaluate(SHOWN))
+        yield Shown(cpu_ms=1e3 * (cpu_s() - began_s), **page.evaluate(SHOWN))
 
 
 def stale(page: Any) -> list[Any]:
