@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from functools import cache
 
 import pytest
 
@@ -18,8 +19,13 @@ from planner.scenario.load import with_settings
 from tests.report.conftest import plan_named
 
 
+@cache
+def small() -> api.Session:
+    return api.session("gpt2-xl")
+
+
 def shown(document: PlanDocument, *, last: bool = True) -> dict:
-    session = api.session("gpt2-xl")
+    session = small()
     views = Views(session.scenario, [], "x.yaml")
     answer = Answer(settings=("a=b",), document=document, elapsed_s=0.5, last=last)
     return views.answer(answer, Desk(session, on_time), None)
@@ -38,14 +44,14 @@ def test_only_what_is_proven_and_last_is_called_proven() -> None:
 
 
 def test_ways_out_are_buttons_that_work() -> None:
-    scenario = with_settings(api.load_scenario("gpt2-xl"), ["training.gpt2-xl.deadline=1 h"])
-    plan = api.solve(scenario).document
+    session = small().on(with_settings(small().scenario, ["training.gpt2-xl.deadline=1 h"]))
+    plan = session.solve().document
     line = shown(plan)
     assert line["badge"] == "nothing meets every limit: proven"
     assert shown(plan, last=False)["badge"] == "nothing meets every limit: proven; looking for ways out"
     ways = [json.loads(html.unescape(text)) for text in re.findall(r'data-set="([^"]*)"', line["html"])]
     assert ways
-    least = api.solve(with_settings(scenario, settings_of(scenario, ways[0])))
+    least = session.on(with_settings(session.scenario, settings_of(session.scenario, ways[0]))).solve()
     assert least.document["status"] == "optimal"
 
 

@@ -17,7 +17,7 @@ from planner.live.desk import Desk, Question
 from planner.live.knobs import Changes, settings_of
 from planner.scenario.load import with_settings
 from tests.live.conftest import Heard
-from tests.tiers import sampled
+from tests.tiers import cases, sampled
 
 
 @pytest.fixture
@@ -112,13 +112,13 @@ def test_a_question_that_runs_is_given_up(desk: Desk, monkeypatch: pytest.Monkey
 
 def test_given_up_at_any_moment_the_next_answer_is_right(desk: Desk) -> None:
     plan = api.solve(with_settings(desk.start.scenario, ["training.gpt2-xl.deadline=60 days"]))
-    for number in range(6):
+    for number in range(cases(3, 20)):
         dropped, right = Heard(), Heard(then=ended)
         first = Question(changes={"training.gpt2-xl.deadline": f"{100 - number} days"}, listener=dropped)
         desk._answers.clear()
         desk.put(first)
         desk.put(Question(changes={"training.gpt2-xl.deadline": "60 days"}, listener=right))
-        _after(0.01 + 0.025 * number, lambda first=first: desk.drop(first))  # type: ignore[misc]
+        _after(0.01 + 0.2 * number / cases(3, 20), lambda first=first: desk.drop(first))  # type: ignore[misc]
         desk.run()
         assert right.errors == []
         assert right.answers[-1].document["workloads"] == plan.document["workloads"]
@@ -139,7 +139,7 @@ SLOW = [("gpt2-xl", "training.gpt2-xl.deadline", "61 days"), ("llama", "training
 
 
 @pytest.mark.parametrize(("name", "path", "text"), sampled(SLOW, 1))
-@pytest.mark.parametrize("first_s", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("first_s", sampled([0.01, 0.1, 0.5], 1))
 def test_what_takes_long_is_told_as_far_as_it_is(
     name: str, path: str, text: str, first_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

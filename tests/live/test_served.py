@@ -120,7 +120,7 @@ def test_hostile_requests_are_refused_without_a_word_on_the_terminal(small: Serv
 
 def test_a_second_one_takes_another_port_and_both_end_with_nothing_left(small: Served, tmp_path: Path) -> None:
     places = Path(tempfile.gettempdir())
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM)[: cases(1, 2)]:
         with served(tmp_path, "gpt2-xl", "--set", "training.gpt2-xl.deadline=60 days") as other:
             assert other.port != small.port
             assert other.root != small.root
