@@ -38,6 +38,7 @@ def test_only_what_is_proven_and_last_is_called_proven() -> None:
     assert not sofar["proven"]
     assert sofar["badge"] == "best so far, within 0 % of the cheapest; looking on"
     feasible = {**plan, "status": "feasible", "certificate": None, "summary": {**plan["summary"], "gap": None}}
+    assert not shown(feasible)["proven"]
     assert shown(feasible)["badge"] == "not proven, how far from the cheapest is not known"
     near = {**feasible, "summary": {**plan["summary"], "gap": 0.0184}}
     assert shown(near, last=False)["badge"] == "best so far, within 1.8 % of the cheapest; looking on"

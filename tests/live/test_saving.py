@@ -46,8 +46,12 @@ def test_names_lead_nowhere_else(name: str, tmp_path: Path, monkeypatch: pytest.
     assert [path.parent for path in tmp_path.rglob("*.yaml")] == [inside]
 
 
-def test_what_cannot_be_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("changes", [{"training.gpt2-xl.deadline": "soon"}, {"title": '"600"'}], ids=str)
+def test_what_cannot_be_read_is_not_written(
+    changes: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor what could not be read again: 600 would be a number, where it stands in a file."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError):
-        save(api.load_scenario("gpt2-xl"), {"training.gpt2-xl.deadline": "soon"}, "mine")
+        save(api.load_scenario("gpt2-xl"), changes, "mine")
     assert list(tmp_path.iterdir()) == []
