@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import signal
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -34,6 +35,7 @@ from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 
 FIRST_S = 2.0
+AGAIN_S = 0.1  # between two attempts to break off a question
 MOST_KEPT = 16  # answers that are there at once when they are asked for again
 Settings = tuple[str, ...]
 OnTime = Callable[[Deadline], contextlib.AbstractContextManager[None]]
@@ -41,6 +43,9 @@ OnTime = Callable[[Deadline], contextlib.AbstractContextManager[None]]
 
 class Dropped(BaseException):
     """Nobody waits for what is being worked out."""
+
+
+BROKEN_OFF = (Dropped, TimeIsUp)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +126,14 @@ class Desk:
         """Nobody waits for the answer any more."""
         question.dropped = True
         if self._current is question:
+            threading.Thread(target=self._break_off, args=(question,), daemon=True).start()
+
+    def _break_off(self, question: Question) -> None:
+        """Have `Dropped` raised where a question is worked out; again where that was lost, as in a destructor."""
+        while self._current is question:
             self._dropping.set()
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            time.sleep(AGAIN_S)
 
     def known(self, settings: Settings) -> Answer | None:
         """An answer that was given before, if it is still kept."""
@@ -134,13 +145,22 @@ class Desk:
         """Answer until Ctrl-C, or a request to end."""
         self._ended = False
         before = {number: signal.signal(number, self._hear) for number in (signal.SIGINT, signal.SIGTERM)}
+        told, sys.unraisablehook = sys.unraisablehook, self._unraised
         try:
             while not self._ended:
-                with contextlib.suppress(Dropped, TimeIsUp):
+                with contextlib.suppress(*BROKEN_OFF):
+                    self._current = None
                     self._serve(self._questions.get())
         finally:
+            sys.unraisablehook = told
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    @staticmethod
+    def _unraised(lost: Any) -> None:
+        """What a destructor could not raise; that work was to be broken off is no news."""
+        if not issubclass(lost.exc_type, BROKEN_OFF):
+            sys.__unraisablehook__(lost)
 
     def _hear(self, number: int, frame: object) -> None:
         if number == signal.SIGINT and self._dropping.is_set():

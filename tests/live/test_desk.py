@@ -110,6 +110,39 @@ def test_a_question_that_runs_is_given_up(desk: Desk, monkeypatch: pytest.Monkey
     assert isinstance(right.errors[0], InputError)
 
 
+def test_a_signal_that_is_lost_is_given_again(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A destructor cannot raise: Python only prints what came up in it, and goes on."""
+    begun, lost = threading.Event(), []
+
+    class Deaf:
+        def __del__(self) -> None:
+            begun.set()
+            try:
+                while True:
+                    time.sleep(0.01)
+            finally:
+                lost.append(True)
+
+    def destroying(*_: object) -> None:
+        Deaf()
+        while True:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(desk, "_tradeoffs", destroying)
+    dropped, right = Heard(), Heard(then=ended)
+    first = Question(changes={}, listener=dropped)
+    desk.put(first)
+    desk.put(Question(changes={"price": "cheap"}, listener=right))
+    threading.Thread(target=lambda: (begun.wait(30), desk.drop(first)), daemon=True).start()
+    desk.run()
+    assert lost == [True]
+    assert dropped.traded_ == []
+    assert right.errors
+    assert capsys.readouterr().err == ""
+
+
 def test_given_up_at_any_moment_the_next_answer_is_right(desk: Desk) -> None:
     plan = api.solve(with_settings(desk.start.scenario, ["training.gpt2-xl.deadline=60 days"]))
     for number in range(cases(3, 20)):
