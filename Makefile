@@ -10,7 +10,7 @@ DIST ?= loadfile
 # files in the order of tests/conftest.py, the dear ones first; what was compiled is kept, wherever that is switched off
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --no-loadscope-reorder
 
-.PHONY: demo test install install-test lint types check campaign soak coverage calibrate validation docs clean
+.PHONY: demo test install install-test lint types check campaign soak coverage calibrate validation docs site clean
 
 demo: install
 	$(BIN)/plan solve scenarios/llama.yaml
@@ -78,6 +78,12 @@ validation: install
 # the pages of docs/ that are made from code; `make test` fails when one is stale
 docs: install
 	$(BIN)/python docs/generate
+
+# the same pages to search through, with an API reference; warnings are errors
+site: $(BIN)/python
+	$(PIP) install -q -c constraints.txt -e '.[docs]'
+	$(BIN)/python -m sphinx -b html -q -W --keep-going docs build/site
+	@echo "open build/site/index.html"
 
 clean:
 	rm -rf build dist .plan .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,8 +2,8 @@
 
     python docs/pictures.py [--plans DIR]
 
-writes docs/pictures/*.png. Plans are read from DIR (as `plan solve --out DIR/NAME.plan.json` writes them) where they
-are there, else solved. Needs playwright (a test dependency) and a chromium.
+writes docs/pictures/*.png and docs/pictures/gallery/*.svg. Plans are read from DIR (as `plan solve --out
+DIR/NAME.plan.json` writes them) where they are there, else solved. Needs playwright (a test dependency) and a chromium.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from planner import api
+from planner.answers.plan import Plan
 from planner.report.html.page import render_page
 
 ROOT = Path(__file__).parents[1]
@@ -30,7 +31,17 @@ SHOWN = (
     ("schedule", "portfolio", "#timeline figure"),
     ("months", "portfolio", "#cost figure"),
 )
-TOP = 985  # of the page: its head and the decision with its reasons [px]
+GALLERY = PICTURES / "gallery"
+# scenario and what is drawn of its plan, for docs/gallery.md
+DRAWN = (
+    ("llama", "deadline"),
+    ("chat-fleet", "latency"),
+    ("gpt2-xl", "memory"),
+    ("old-cards", "schedule"),
+    ("portfolio", "schedule"),
+    ("tpu", "memory"),
+)
+TOP = 720  # of the page: the decision with its reasons and warnings [px]
 AROUND = 18  # of a part, so that it does not stand at the edge [px]
 
 
@@ -52,6 +63,14 @@ def pages_in(folder: Path, plans: Path | None) -> dict[str, Path]:
     return pages
 
 
+def draw(plans: Path | None) -> None:
+    """The drawings of the gallery; no browser is needed for them."""
+    GALLERY.mkdir(exist_ok=True)
+    for name, plot in DRAWN:
+        plan = Plan(document=plan_of(name, plans))  # type: ignore[arg-type]
+        plan.plot(plot).write(GALLERY / f"{name}.svg")
+
+
 def take(pages: dict[str, Path]) -> None:
     """Every picture in light and dark; none may be too large for a README."""
     from playwright.sync_api import sync_playwright
@@ -65,7 +84,6 @@ def take(pages: dict[str, Path]) -> None:
             for name, scenario, part in SHOWN:
                 page = context.new_page()
                 page.goto(pages[scenario].as_uri())
-                page.wait_for_function("document.querySelectorAll('.figure:not([data-drawn])').length === 0")
                 path = PICTURES / f"{name}-{scheme}.png"
                 page.screenshot(path=path, full_page=True, clip=clip_of(page, part))
                 page.close()
@@ -91,6 +109,7 @@ def main() -> None:
     given = arguments.parse_args()
     os.chdir(ROOT)
     with tempfile.TemporaryDirectory() as folder:
+        draw(given.plans)
         take(pages_in(Path(folder), given.plans))
 
 

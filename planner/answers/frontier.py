@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.answer import Solved
+from planner.answers.figure import Figure
 from planner.carriers import dataclass
+from planner.errors import UsageError
 
 if TYPE_CHECKING:
     from planner.plan.frontier.model import FrontierDocument, FrontierPoint
@@ -34,11 +36,20 @@ class Frontier(Solved):
 
         return pd.DataFrame(flat_rows(self.document))
 
-    def plot(self) -> Any:
-        """The frontier as a plotly figure."""
-        from planner.plan.frontier.figure import figure_of
+    def plot(self) -> Figure:
+        """The frontier as a drawing: `plot().write("frontier.svg")` keeps it.
 
-        return figure_of(self.document)
+        Raises
+        ------
+        UsageError
+            There are fewer than two plans.
+        """
+        from planner.report.frontier_chart import frontier_chart
+
+        chart = frontier_chart(self.document)
+        if chart is None:
+            raise UsageError.of("nothing-to-draw", "a frontier of fewer than two plans has no figure", hint="print it")
+        return Figure(charts=[chart])
 
     def __str__(self) -> str:
         from planner.report.frontier import render_frontier

@@ -7,8 +7,10 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.answer import Solved
+from planner.answers.figure import Figure
 from planner.answers.frame import COLUMNS, Kind, rows_of
 from planner.carriers import dataclass
+from planner.errors import UsageError
 from planner.files import StrPath, write_text
 
 if TYPE_CHECKING:
@@ -88,6 +90,37 @@ class Plan(Solved):
         from planner.api.reporting import report
 
         return Report(document=report(self, catalog, **asked))
+
+    def plot(self, *names: str, catalog: Catalog | None = None) -> Figure:
+        """Drawings of the plan: `plan.plot("memory")` in a notebook, `plan.plot().write("plan.svg")` as a file.
+
+        Parameters
+        ----------
+        names
+            ``"deadline"`` (cost against the finish of each job alone), ``"schedule"``, ``"latency"``, ``"memory"``,
+            ``"bands"`` (how far measurements lay from predictions); none: all that the plan has.
+        catalog
+            That the plan was made with; default as the plan says.
+
+        Raises
+        ------
+        UsageError
+            There is no drawing of that name, or the plan has nothing to draw under it.
+        """
+        from planner.report.plots import DEADLINE, PLOTS, plots_of
+
+        if unknown := [name for name in names if name not in PLOTS]:
+            raise UsageError.of(
+                "unknown-plot", f"there is no drawing {unknown[0]!r}", hint=f"there are {', '.join(PLOTS)}"
+            )
+        wanted = names or PLOTS
+        tradeoffs = self.report(catalog).document["tradeoffs"] if DEADLINE in wanted else []
+        charts = plots_of(self._to_show(), wanted, tradeoffs)
+        if not charts:
+            raise UsageError.of(
+                "nothing-to-draw", f"the plan has nothing to draw for {', '.join(wanted)}", hint="print it"
+            )
+        return Figure(charts=charts)
 
     def export(self, form: str, catalog: Catalog | None = None, *, workload: str | None = None) -> Export:
         """Files that launch the plan: `planner.export_plan`; `export("slurm").write("launch")` writes them."""

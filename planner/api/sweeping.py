@@ -49,7 +49,8 @@ def grid(*over: str) -> Grid:
     Parameters
     ----------
     over
-        "serving.assistant.qpm=300,600", "price:h100-*=-30%..+30%", "training.pretrain-8b.deadline=7d..60d/5";
+        ``"serving.assistant.qpm=300,600"``, ``"price:h100-*=-30%..+30%"``,
+        ``"training.pretrain-8b.deadline=7d..60d/5"``;
         case=, catalog=, prices= (dates) and seed= are axes, too.
 
     Raises

@@ -247,9 +247,9 @@ def _write_page(frame: Frame, report: ReportDocument, path: str) -> None:
         frame.emit(page.text)
         return
     files.write_text(path, page.text)
-    size = len(page.text.encode()) / 1e6
+    size = len(page.text.encode()) / 1e3
     frame.emit(
-        f"wrote {path} ({size:.1f} MB, self-contained, works offline)   "
+        f"wrote {path} ({size:.0f} kB, self-contained, works offline)   "
         f"sections: {page.sections}   warnings: {page.warnings}\n"
     )
 

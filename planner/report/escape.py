@@ -77,8 +77,8 @@ def markdown(text: str) -> str:
 
 
 def html(text: str) -> str:
-    """Text inside an HTML element, attribute or hover label: no tag, no entity, no control character."""
-    safe = terminal(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """Text inside an element or attribute of HTML or SVG: no tag, no entity, no character that XML forbids."""
+    safe = _UNKNOWN_TO_XML.sub("", terminal(text)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return safe.replace('"', "&quot;").replace("'", "&#39;")
 
 

@@ -14,7 +14,7 @@ _BAR = 40  # characters of a bar
 def draw(blocks: Iterable[Block], *, summary: str = "Details") -> str:
     """Open blocks first, then the folded ones inside one <details>."""
     blocks = list(blocks)
-    parts = [_draw(block) for block in blocks if not getattr(block, "folded", False)]
+    parts = [_draw(block, title=block is blocks[0]) for block in blocks if not getattr(block, "folded", False)]
     folded = [_draw(block) for block in blocks if getattr(block, "folded", False)]
     folded = [part for part in folded if part]
     if folded:
@@ -22,13 +22,13 @@ def draw(blocks: Iterable[Block], *, summary: str = "Details") -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _draw(block: Block) -> str:
+def _draw(block: Block, *, title: bool = False) -> str:
     if isinstance(block, Headline):
         return "  \n".join([f"**{safe(block.word)}** {safe(block.text)}", *map(safe, block.right)])
     if isinstance(block, Lines):
         lines = [safe(line) for line in block.lines]
         if block.strong_first and lines:
-            lines[0] = f"### {lines[0]}"
+            lines[0] = f"### {lines[0]}" if title else f"**{lines[0]}**"
         return "\n\n".join(lines[:1]) + ("\n\n" + "  \n".join(lines[1:]) if lines[1:] else "")
     if isinstance(block, Items):
         if not block.items:

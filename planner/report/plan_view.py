@@ -109,6 +109,11 @@ def some_sections(document: PlanDocument, names: Sequence[str], full: bool = Fal
 
 def plan_header(document: PlanDocument) -> Block:
     """Name and title, then what the plan was made with."""
+    return Lines(lines=(plan_title(document), made_with(document)), strong_first=True)
+
+
+def made_with(document: PlanDocument) -> str:
+    """Catalog, prices and solver, in one line."""
     provenance = document["provenance"]
     catalog = provenance["catalog"]
     threads = provenance["threads"]
@@ -117,7 +122,7 @@ def plan_header(document: PlanDocument) -> Block:
         *([f"prices of {words.price_days(document)}"] if provenance["prices_as_of"] else []),
         f"solver {provenance['solver']}, {threads} thread{'s' if threads != 1 else ''}",
     ]
-    return Lines(lines=(plan_title(document), " · ".join(facts)), strong_first=True)
+    return " · ".join(facts)
 
 
 def plan_title(document: PlanDocument) -> str:

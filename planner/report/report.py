@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from planner.report import json, markdown, text
 from planner.report import plan_words as words
-from planner.report import screen_words as said
 from planner.report.blocks import Block, Items, Lines
 from planner.report.budget_csv import render_budget
 from planner.report.budget_view import budget_blocks
@@ -13,14 +12,14 @@ from planner.report.plan_view import (
     allocation_grid,
     alternative_grid,
     because_items,
-    headline,
     infeasible_blocks,
     limit_grid,
-    plan_header,
+    made_with,
     price_grid,
     rejected_grid,
 )
 from planner.report.schedule_view import contract_block
+from planner.report.screen import answer_blocks
 
 FOLDED = "Prices, assumptions, what was not considered, how the budget is laid out"
 
@@ -57,10 +56,11 @@ def report_blocks(report: ReportDocument, *, full: bool = False) -> list[Block]:
 def terminal_blocks(report: ReportDocument, *, full: bool = False) -> list[Block]:
     """The decision and its money; prices, assumptions and what was not considered are those of `plan explain`."""
     plan = report["plan"]
-    blocks: list[Block] = [plan_header(plan), headline(plan, None), Lines(lines=(said.decided(plan),))]
+    blocks = answer_blocks(plan)
     if plan["infeasible"]:
         blocks += infeasible_blocks(plan, plan["infeasible"])
     if report["budget"] is not None:
         blocks += [allocation_grid(plan), contract_block(plan), *budget_blocks(report), limit_grid(plan)]
     warnings = Items(title="Warnings", items=words.merged(plan, plan["warnings"]), tone="fair")
-    return [*blocks, because_items(plan), alternative_grid(plan, full), warnings]
+    made = Lines(lines=(made_with(plan),))
+    return [*blocks, because_items(plan), alternative_grid(plan, full), warnings, made]

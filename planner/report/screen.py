@@ -52,24 +52,30 @@ def screen_blocks(
     warnings
         How many are told; the others are counted.
     """
-    blocks: list[Block] = [Lines(lines=(plan_title(document),), strong_first=True)]
+    blocks = answer_blocks(document, elapsed_s)
     if document["infeasible"]:
-        blocks += [
-            Lines(lines=(said.decided(document),), strong_first=True),
-            ways_out_said(document, document["infeasible"]),
-            _in_the_way(document, document["infeasible"]),
-        ]
-        return [*blocks, _last(document, saved, launch)]
-    answer = [said.decided(document), said.money_line(document), said.sure_line(document, elapsed_s)]
-    blocks.append(Lines(lines=tuple(filter(None, answer)), strong_first=True))
+        return [*blocks, _in_the_way(document, document["infeasible"]), _last(document, saved, launch)]
     blocks += [
-        workload_cards(document),
-        _shared(document),
         *_asked_for(document),
         _remarks(document, warnings),
         advised(advice),
     ]
     return [*blocks, _last(document, saved, launch)]
+
+
+def answer_blocks(document: PlanDocument, elapsed_s: float | None = None) -> list[Block]:
+    """The answer itself: title, decision, money, how sure that is, a card a workload; or the ways out."""
+    title = Lines(lines=(plan_title(document),), strong_first=True)
+    if document["infeasible"]:
+        decided = Lines(lines=(said.decided(document),), strong_first=True)
+        return [title, decided, ways_out_said(document, document["infeasible"])]
+    answer = [said.decided(document), said.money_line(document), said.sure_line(document, elapsed_s)]
+    return [
+        title,
+        Lines(lines=tuple(filter(None, answer)), strong_first=True),
+        workload_cards(document),
+        _shared(document),
+    ]
 
 
 def quiet_line(document: PlanDocument) -> str:

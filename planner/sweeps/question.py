@@ -21,7 +21,7 @@ class Question:
     settings
         Of the scenario, as after ``--set``: "serving.assistant.qpm=600".
     prices
-        Put on the catalog in their order, as after ``--price``: "h100-*=-10%".
+        Put on the catalog in their order, as after ``--price``: ``"h100-*=-10%"``.
     case
         A named case of the scenario's file; None: the scenario as it is.
     catalog

@@ -20,7 +20,7 @@ from planner.cli.main import main
 try:
     main()
 finally:
-    heavy = {'numpy', 'pandas', 'pulp', 'highspy', 'plotly', 'jinja2', 'yaml', 'planner.api', 'planner.scenario'}
+    heavy = {'numpy', 'pandas', 'pulp', 'highspy', 'jinja2', 'yaml', 'planner.api', 'planner.scenario'}
     print(sorted(heavy & set(sys.modules)), file=sys.stderr)
 """
 

@@ -205,7 +205,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
         f"sys.argv = ['plan', *{arguments!r}]\n"
         "from planner.cli.main import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'pandas', 'pulp', 'highspy', 'scipy', 'plotly'} & set(sys.modules)\n"
+        "heavy = {'pandas', 'pulp', 'highspy', 'scipy'} & set(sys.modules)\n"
         "print('HEAVY', sorted(heavy))\n"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)

@@ -233,6 +233,8 @@ def test_sheets_are_set_up_for_readers_and_printers(shipped: Catalog) -> None:
         assert sheet.page_setup.orientation == "landscape"
         assert sheet.sheet_properties.pageSetUpPr.fitToPage
         assert sheet.column_dimensions["A"].width > 10
+        assert sheet.page_setup.paperSize == 9  # A4
+        assert not any(row.hidden or (row.height and number > 1) for number, row in sheet.row_dimensions.items())
     prices = book["Prices"]
     assert "Change a price here" in prices["B3"].comment.text
     heads = [cell.value for cell in prices[3]]
@@ -246,6 +248,27 @@ def test_sheets_are_set_up_for_readers_and_printers(shipped: Catalog) -> None:
     assert {"Total", "Contingency", "Contingency_share", "Prices", "Cost", "Training", "Serving"} <= set(
         book.defined_names
     )
+
+
+def test_the_first_sheet_begins_with_the_answer_its_range_and_its_months(shipped: Catalog) -> None:
+    from planner.report.screen_words import decided
+
+    plan = PLANS["portfolio"]
+    book = openpyxl.load_workbook(io.BytesIO(book_of(plan, shipped)))
+    summary = book["Summary"]
+    assert summary["A2"].value == decided(plan)
+    cells = {row[0].value: row[1].value for row in summary.iter_rows()}
+    band = plan["summary"]["cost_band"]
+    assert cells["p10 of the total, as solved"] == pytest.approx(band["p10"])
+    assert cells["p90 of the total, as solved"] == pytest.approx(band["p90"])
+    assert list(cells)[3].startswith("Contingency")
+    (chart,) = summary._charts
+    drawn = [series.val.numRef.f for series in chart.series]
+    months = book["Monthly budget"]
+    named = [months[ref.split("!")[1].split(":")[0].replace("$", "")] for ref in drawn]
+    assert [months.cell(cell.row, 1).value for cell in named] == ["Training (one-off)", "Serving (recurring)"]
+    one = openpyxl.load_workbook(io.BytesIO(book_of(PLANS["llama"], shipped)))
+    assert one["Summary"]._charts == []  # of a single month
 
 
 def test_a_report_without_a_plan_has_words_and_no_money(sample: Callable[[str], Document], shipped: Catalog) -> None:

@@ -40,12 +40,6 @@ _EDGE = 8.0  # at the left of an axis with numbers on it, and at the right of al
 _RIGHT = 1.5
 _LONG = 6  # characters of a mark that is left out where it would not stand below its rule
 _LINE = 15  # the foot of a label above the middle of its row [px]
-STANDS_ALONE = 720  # width of a figure without a page [px]
-
-
-def height_of(chart: Chart) -> int:
-    """Height of the drawing.  [px]"""
-    return sum(map(_room, chart.panels))
 
 
 def _room(panel: Panel) -> int:
@@ -57,32 +51,22 @@ def _above(panel: Panel) -> int:
     return (_TITLE if panel.title else 8) + (_UNIT if panel.y.title else 0)
 
 
-def svg(chart: Chart, *, alone: bool = False) -> str:
-    """The drawing; `alone` is one with a size, a style and a title of its own, for where there is no page."""
+def svg(chart: Chart) -> str:
+    """The drawing, for a page that has the rules and the fills."""
+    parts, height = panels_of(chart)
+    named = f'role="img" aria-label="{html(chart.summary)}"'
+    return "\n".join(
+        [f'<svg class="chart" id="{html(chart.id)}" {named} width="100%" height="{height}">', *parts, "</svg>"]
+    )
+
+
+def panels_of(chart: Chart) -> tuple[list[str], int]:
+    """The panels below each other, and their height.  [px]"""
     parts, top = [], 0
     for panel in chart.panels:
         parts += [f'<svg y="{top}" width="100%" height="{_room(panel)}" overflow="visible">', *_panel(panel), "</svg>"]
         top += _room(panel)
-    named = f'role="img" aria-label="{html(chart.summary)}"'
-    if not alone:
-        head = f'<svg class="chart" id="{html(chart.id)}" {named} width="100%" height="{top}">'
-        return "\n".join([head, *parts, "</svg>"])
-    key = list(_key(chart, top + 34))
-    height = top + 34 + (24 * -(-len(chart.key) // 3) if chart.key else 0)
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="chart alone" {named} width="{STANDS_ALONE}"'
-            f' height="{height}">',
-            f"<style>{style()}</style>{patterns()}",
-            '<rect class="paper" width="100%" height="100%"/>',
-            f'<text class="title" x="8" y="20">{html(chart.title)}</text>',
-            f'<svg x="8" y="28" width="{STANDS_ALONE - 16}" height="{top}">',
-            *parts,
-            "</svg>",
-            *key,
-            "</svg>",
-        ]
-    )
+    return parts, top
 
 
 def style() -> str:
@@ -104,10 +88,11 @@ def patterns() -> str:
 
 def mark(look: str) -> str:
     """A sample of a look, for a key."""
-    return f'<svg class="chart mark" width="18" height="14" aria-hidden="true">{_sample(look)}</svg>'
+    return f'<svg class="chart mark" width="18" height="14" aria-hidden="true">{sample(look)}</svg>'
 
 
-def _sample(look: str) -> str:
+def sample(look: str) -> str:
+    """What a look looks like, 18 by 14 pixels."""
     kind = look.split()[0]
     if kind.startswith("fill-"):
         return f'<rect class="{look}" width="18" height="14"{_filled(look)}/>'
@@ -118,14 +103,6 @@ def _sample(look: str) -> str:
     if kind == "tick":
         return f'<line class="{look}" x1="9" y1="0" x2="9" y2="14"/>'
     return f'<svg x="9" y="7" overflow="visible">{_shape(look)}</svg>'
-
-
-def _key(chart: Chart, top: int) -> Iterator[str]:
-    """The key of a figure that stands alone, three in a line."""
-    for number, (look, name) in enumerate(chart.key):
-        x, y = 8 + (STANDS_ALONE - 16) // 3 * (number % 3), top + 24 * (number // 3)
-        yield f'<svg x="{x}" y="{y}" width="{STANDS_ALONE // 3 - 8}" height="20">{_sample(look)}'
-        yield f'<text x="24" y="11">{html(name)}</text></svg>'
 
 
 def _panel(panel: Panel) -> Iterator[str]:

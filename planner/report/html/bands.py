@@ -58,4 +58,4 @@ def _rows(document: PlanDocument) -> Iterator[tuple[str, float, float, float]]:
 
 
 def _named(workload: Workload, row: Allocation, what: str) -> str:
-    return f"{workload['name']} · {row['device']} · {what}"
+    return f"{what} · {workload['name']} · {row['device']}"

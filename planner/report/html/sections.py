@@ -68,6 +68,7 @@ def _allocation(plan: PlanDocument) -> Section:
     parts: list[Part] = shown(
         [
             captioned(view.allocation_grid(plan), "What runs where"),
+            Lines(lines=tuple(words.shared_lines(plan))),
             captioned(without(view.limit_grid(plan), 3), "Limits and how much of them is used"),
             *_bought(plan),
             *serving_tables(plan),

@@ -43,7 +43,7 @@ def _figure(document: PlanDocument, job: Tradeoff, number: int) -> Chart:
         _marks(
             document,
             [point for point in points if not point["on_time"]],
-            "misses it at the confidence asked for",
+            "over the deadline",
             "cross",
         ),
         _marks(document, [chosen] if chosen else [], "this plan", "star"),

@@ -10,7 +10,7 @@ from planner.report.workbook.months import month_sheet
 from planner.report.workbook.notes import assumption_sheet, trace_sheet
 from planner.report.workbook.owned import owned_sheet
 from planner.report.workbook.rows import rows_of
-from planner.report.workbook.summary import summary_money, summary_sheet
+from planner.report.workbook.summary import FIRST, summary_facts, summary_money, summary_sheet
 
 
 def workbook(report: ReportDocument) -> bytes:
@@ -21,13 +21,14 @@ def workbook(report: ReportDocument) -> bytes:
     """
     plan, budget = report["plan"], report["budget"]
     book = Book(currency_of(plan))
-    summary = summary_sheet(book, report)
+    summary, row = summary_sheet(book, report), FIRST
     if budget is not None:
         rows = rows_of(budget)
         allocation_sheet(book, rows, plan)
         grid = month_sheet(book, rows, budget)
         price_sheet(book, rows, plan, owned_sheet(book, rows, plan))
-        summary_money(book, summary, report, budget, rows, grid)
+        row = summary_money(book, summary, report, budget, rows, grid)
+    summary_facts(book, summary, report, row)
     assumption_sheet(book, report)
     trace_sheet(book, report)
     book.stamped(plan["name"], plan["provenance"]["catalog"]["as_of"])

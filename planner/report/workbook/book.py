@@ -14,6 +14,8 @@ from planner.report import escape
 
 Cell: TypeAlias = tuple[int, int]  # row and column from zero
 Sheet: TypeAlias = Any  # xlsxwriter's worksheet, which has no types
+Chart: TypeAlias = Any
+Range: TypeAlias = list[str | int]  # sheet, first row and column, last row and column
 _OPTIONS = {
     "in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False,
 }  # fmt: skip
@@ -23,7 +25,7 @@ _PRICE = {"USD": "$#,##0.0000##", "EUR": '#,##0.0000## "EUR"'}
 _HEAD: dict[str, Any] = {"bold": True, "bottom": 1, "text_wrap": True, "bg_color": "#E8EEF4", "valign": "bottom"}
 _CHANGEABLE = {"font_color": "#0000FF", "bg_color": "#FFF8DC"}
 _PAPER_A4 = 9
-_TITLE_POINTS, _HEAD_POINTS = 22, 30  # height of a row
+_TITLE_POINTS = 22  # height of a row
 
 
 class Book:
@@ -42,7 +44,7 @@ class Book:
             "title": {"bold": True, "font_size": 14},
             "strong": {"bold": True, "indent": 1},
             "head": {**_HEAD, "indent": 1},
-            "head right": {**_HEAD, "align": "right"},
+            "head right": {**_HEAD, "align": "right", "indent": 1},
             "note": {"italic": True, "font_color": "#595959"},
             "count": {"num_format": "#,##0"},
             "hours": {"num_format": '#,##0.00;-#,##0.00;"–"'},
@@ -63,7 +65,9 @@ class Book:
 
     def _style(self, name: str) -> Any:
         if name not in self._formats:
-            self._formats[name] = self._book.add_format({**_FONT, **self._styles[name]})
+            style = self._styles[name]
+            room = {"align": "right", "indent": 1} if "num_format" in style else {}  # numbers keep off the next column
+            self._formats[name] = self._book.add_format({**_FONT, **room, **style})
         return self._formats[name]
 
     def sheet(self, name: str, widths: Sequence[float], *, heads: int, fixed: int = 0) -> Sheet:
@@ -119,11 +123,21 @@ class Book:
             Heads of columns of numbers, which stand at the right, with ", " between them; "*" for all.
         """
         numbers = set(right.split(", "))
-        sheet.set_row(row, _HEAD_POINTS)
         for number, (head, origin) in enumerate(heads.items(), start=column):
             self.text(sheet, (row, number), head, "head right" if head in numbers or "*" in numbers else "head")
             if origin:
                 sheet.write_comment(row, number, escape.xlsx_cell(origin), {"x_scale": 2, "author": "plan"})
+
+    def stacked_columns(self, title: str, heads: Range, lines: Sequence[tuple[str, Range]]) -> Chart:
+        """A chart that follows its cells: `lines` (name and values) one on the other, over `heads`."""
+        chart = self._book.add_chart({"type": "column", "subtype": "stacked"})
+        for name, values in lines:
+            chart.add_series({"name": name, "categories": heads, "values": values, "gap": 60})
+        chart.set_title({"name": title, "overlay": False, "name_font": {"size": 12}})
+        chart.set_y_axis({"num_format": "#,##0", "major_gridlines": {"visible": True, "line": {"color": "#D9D9D9"}}})
+        chart.set_legend({"position": "bottom"})
+        chart.set_size({"width": 620, "height": 300})
+        return chart
 
     def name(self, name: str, reference: str) -> None:
         """A name for a cell or a range: "=Summary!$B$4"."""

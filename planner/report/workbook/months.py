@@ -23,7 +23,7 @@ _LINE_HEADS = {
     "Charge": "Cost on the sheet Allocations",
     "Share": "Of the charge that the workload bears: its node-hours in the pool, else all",
 }
-_KINDS: dict[What, str] = {
+KINDS: dict[What, str] = {
     "training": "Training (one-off)",
     "serving": "Serving (recurring)",
     "unused": "Contracts nobody uses",
@@ -41,7 +41,7 @@ class Grid:
     @property
     def first(self) -> int:
         """Row of the first line, from zero."""
-        return SUMS + len(_KINDS) + len(_TERMS) + 5
+        return SUMS + len(KINDS) + len(_TERMS) + 5
 
     @property
     def hours(self) -> int:
@@ -94,7 +94,7 @@ def _about(budget: Budget) -> str:
 def _sums(book: Book, sheet: Sheet, grid: Grid, budget: Budget) -> None:
     """Sums over the lines above them: by kind, in all, with the contingency, by commitment."""
     row = SUMS
-    for key, words in _KINDS.items():
+    for key, words in KINDS.items():
         _sum_row(book, sheet, grid, row, words, budget, key, f'SUMIF({grid.lines_of(1, fixed=True)},"{key}",{{lines}})')
         row += 1
     total = row + 1

@@ -9,11 +9,13 @@ from planner.plan.budget.model import AMOUNTS, Budget, FiscalYear, MarginsCost, 
 from planner.plan.model.plan import PlanDocument
 from planner.report.model import ReportDocument
 from planner.report.plan_words import horizon, price_days, proof
-from planner.report.workbook.book import Book, Sheet
-from planner.report.workbook.months import FIRST_MONTH, HEAD, MONTHS, SUMS, Grid
+from planner.report.screen_words import decided
+from planner.report.workbook.book import Book, Range, Sheet
+from planner.report.workbook.months import FIRST_MONTH, HEAD, KINDS, MONTHS, SUMS, Grid
 from planner.report.workbook.rows import MICRO, BookRows
 
 SUMMARY = "Summary"
+FIRST = 3  # row of the first figure
 Figure = What | Literal["both"]
 _FIGURES: tuple[Figure, ...] = (
     "training", "serving", "unused", "total", "contingency", "both", "committed", "variable",
@@ -34,14 +36,19 @@ _NAMES = {"training": "Training", "serving": "Serving", "total": "Total", "conti
 
 
 def summary_sheet(book: Book, report: ReportDocument) -> Sheet:
-    """The sheet with its head; money is added by `summary_money` when there is any."""
+    """The sheet with its head: what is decided; `summary_money` adds what it costs, `summary_facts` the rest."""
     plan = report["plan"]
     sheet = book.sheet(SUMMARY, (38, 18, 18, 18, 18, 18), heads=1)
     book.text(sheet, (0, 0), " · ".join(filter(None, (plan["name"], plan["title"]))), "title")
-    for row, (name, text) in enumerate(_facts(plan), start=1):
-        book.text(sheet, (row, 0), name, "strong")
-        book.text(sheet, (row, 1), text)
+    book.text(sheet, (1, 0), decided(plan), "strong")
     return sheet
+
+
+def summary_facts(book: Book, sheet: Sheet, report: ReportDocument, row: int) -> None:
+    """What the plan was made from, below all else."""
+    for number, (name, text) in enumerate(_facts(report["plan"]), start=row):
+        book.text(sheet, (number, 0), name, "strong")
+        book.text(sheet, (number, 1), text)
 
 
 def _facts(plan: PlanDocument) -> Iterator[tuple[str, str]]:
@@ -54,9 +61,9 @@ def _facts(plan: PlanDocument) -> Iterator[tuple[str, str]]:
     yield "Plan's SHA-256", plan["sha256"] or ""
 
 
-def summary_money(book: Book, sheet: Sheet, report: ReportDocument, budget: Budget, rows: BookRows, grid: Grid) -> None:
-    """Totals, fiscal years, workloads, what margins cost and what else may happen."""
-    plan, row = report["plan"], 8
+def summary_money(book: Book, sheet: Sheet, report: ReportDocument, budget: Budget, rows: BookRows, grid: Grid) -> int:
+    """Totals, fiscal years, workloads, what margins cost and what else may happen; the row after them."""
+    plan, row = report["plan"], FIRST
     book.text(sheet, (row, 0), "Contingency, share of the total", "strong")
     book.number(sheet, (row, 1), budget["contingency"], "input share")
     book.name("Contingency_share", f"={SUMMARY}!$B${row + 1}")
@@ -64,7 +71,7 @@ def summary_money(book: Book, sheet: Sheet, report: ReportDocument, budget: Budg
     book.text(sheet, (row + 1, 0), "Horizon [h]", "strong")
     book.name("Horizon_hours", f"={SUMMARY}!$B${row + 2}")
     row = _totals(book, sheet, budget, grid, row + 3, horizon(plan))
-    row = _solved(book, sheet, budget, row)
+    row = _solved(book, sheet, plan, budget, row)
     row = _years(book, sheet, budget, grid, row + 1)
     row = _workloads(book, sheet, rows, grid, row + 1)
     row = _cases(book, sheet, budget, row + 1)
@@ -72,6 +79,22 @@ def summary_money(book: Book, sheet: Sheet, report: ReportDocument, budget: Budg
     for number, beside in enumerate(budget["beside"]):
         book.text(sheet, (row + number, 0), f"Beside the total: {beside['what']}")
         book.number(sheet, (row + number, 1), beside["total_microusd"] / MICRO, "money")
+    _month_chart(book, sheet, budget, grid)
+    return row + len(budget["beside"]) + 1
+
+
+def _month_chart(book: Book, sheet: Sheet, budget: Budget, grid: Grid) -> None:
+    """What each month costs, beside the totals; nothing of a single month."""
+    if len(budget["months"]) < 2:
+        return
+    first, last = FIRST_MONTH, grid.total - 1
+    lines: list[tuple[str, Range]] = [
+        (words, [MONTHS, SUMS + number, first, SUMS + number, last])
+        for number, (key, words) in enumerate(KINDS.items())
+        if budget["totals"][AMOUNTS[key]]
+    ]
+    chart = book.stacked_columns("Cost by month", [MONTHS, HEAD, first, HEAD, last], lines)
+    sheet.insert_chart(FIRST - 1, 2, chart, {"x_offset": 12, "y_offset": 4})
 
 
 def _totals(book: Book, sheet: Sheet, budget: Budget, grid: Grid, row: int, length: str) -> int:
@@ -92,9 +115,14 @@ def _amount(row: Totals, key: Figure) -> int:
     return row["total_microusd"] + row["contingency_microusd"] if key == "both" else row[AMOUNTS[key]]
 
 
-def _solved(book: Book, sheet: Sheet, budget: Budget, row: int) -> int:
-    """The plan's own total beside that of the formulas, and whether all lines are in the allocations."""
+def _solved(book: Book, sheet: Sheet, plan: PlanDocument, budget: Budget, row: int) -> int:
+    """The range of the plan's total, that total beside the one of the formulas, and whether all lines are in it."""
     total = budget["totals"]["total_microusd"] / MICRO
+    band = plan["summary"].get("cost_band")
+    for name, usd in (("p10", band["p10"]), ("p90", band["p90"])) if band else ():
+        book.text(sheet, (row, 0), f"{name} of the total, as solved")
+        book.number(sheet, (row, 1), usd, "money")
+        row += 1
     book.text(sheet, (row, 0), "As solved")
     book.number(sheet, (row, 1), total, "money")
     book.text(sheet, (row + 1, 0), "Changed here since")
