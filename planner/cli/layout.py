@@ -18,7 +18,7 @@ OPTION_GROUPS = {
     "Help": ("help", "version", "install_completion", "show_completion"),
 }  # fmt: skip
 COMMAND_GROUPS = {
-    "Plan": ("init", "solve", "explain", "frontier", "sweep", "reserve", "candidates", "memory"),
+    "Plan": ("init", "solve", "live", "explain", "frontier", "sweep", "reserve", "candidates", "memory"),
     "Present, compare, launch": ("report", "compare", "export"),
     "Facts": ("catalog", "models", "scenarios", "traffic", "read"),
     "Trust": ("verify", "validate", "calibrate"),

@@ -52,6 +52,7 @@ _SCENARIO: list[Step] = [
     ("plan candidates {}", "every way to run each workload"),
     ("plan frontier {} --over deadline", "what a later deadline saves"),
     ("plan reserve {}", "what to commit to, and what to rent"),
+    ("plan live {}", "a page with its knobs; each turn is solved again"),
 ]
 _PLAN: list[Step] = [
     ("plan explain {0}", "why it is that one, term by term"),

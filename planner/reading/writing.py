@@ -11,7 +11,7 @@ from planner import files
 from planner.errors import InputError, OutputError, Place, Problem, UsageError
 from planner.reading.kinds import Asked
 from planner.reading.reading import Piece, Reading
-from planner.yamlfile.writing import flow_text
+from planner.yamlfile.writing import block_lines, flow_text, item_lines
 
 # what a key of a fleet says already, so that the other ways to say it have to go
 _REPLACES: Mapping[str, tuple[str, ...]] = {
@@ -134,7 +134,7 @@ def scenario_text(fragments: Sequence[Piece], name: str) -> str:
     for piece in fragments:
         text = merged(text, piece.fragment, f"{name}.yaml")
     if "\nhardware:" not in text:
-        text += "\n" + "\n".join(_block("hardware", {"allow": _DEFAULT_ALLOW})) + "\n"
+        text += "\n" + "\n".join(block_lines("hardware", {"allow": _DEFAULT_ALLOW})) + "\n"
     return text
 
 
@@ -159,7 +159,7 @@ def _with_item(text: str, key: str, item: Mapping[str, Any], file: str, name: st
     lines = text.splitlines()
     span = _span(lines, key)
     if span is None:
-        return "\n".join([*lines, "", f"{key}:", *_item(item, 2)]) + "\n"
+        return "\n".join([*lines, "", f"{key}:", *item_lines(item, 2)]) + "\n"
     begin, end = span
     _demand_block(lines, begin, key, file)
     least = _least(lines, begin, end)
@@ -171,7 +171,7 @@ def _with_item(text: str, key: str, item: Mapping[str, Any], file: str, name: st
         at, stop = named[wanted]
         changed = _changed(lines[at:stop], item, file)
         return "\n".join([*lines[:at], *changed, *lines[stop:]]) + "\n"
-    return "\n".join([*lines[:end], *_item({**item, "name": wanted}, least), *lines[end:]]) + "\n"
+    return "\n".join([*lines[:end], *item_lines({**item, "name": wanted}, least), *lines[end:]]) + "\n"
 
 
 def _changed(lines: list[str], item: Mapping[str, Any], file: str) -> list[str]:
@@ -199,7 +199,7 @@ def _changed(lines: list[str], item: Mapping[str, Any], file: str) -> list[str]:
     while kept and not kept[-1].strip():
         kept.pop()
     kept = [line for line in kept if line.strip()] if kept and not kept[0].strip() else kept
-    kept += [line for key, value in new.items() for line in _block(key, value, indent)]
+    kept += [line for key, value in new.items() for line in block_lines(key, value, indent)]
     kept[0] = " " * (indent - 2) + "- " + kept[0].strip()
     return kept
 
@@ -208,10 +208,10 @@ def _with_key(text: str, key: str, value: Any, file: str) -> str:
     lines = text.splitlines()
     span = _span(lines, key)
     if span is None:
-        return "\n".join([*lines, "", *_block(key, value)]) + "\n"
+        return "\n".join([*lines, "", *block_lines(key, value)]) + "\n"
     begin, end = span
     if not isinstance(value, Mapping):
-        return "\n".join([*lines[:begin], *_block(key, value), *lines[end:]]) + "\n"
+        return "\n".join([*lines[:begin], *block_lines(key, value), *lines[end:]]) + "\n"
     _demand_block(lines, begin, key, file)
     indent = _least(lines, begin, end)
     have = {match.group(1) for line in lines[begin:end] if (match := re.match(rf"[ ]{{{indent}}}([a-z_]+):", line))}
@@ -226,7 +226,7 @@ def _with_key(text: str, key: str, value: Any, file: str) -> str:
         dropping = match.group(1) in value if match else dropping
         if not dropping:
             kept.append(line)
-    made = [line for below, content in value.items() for line in _block(below, content, indent)]
+    made = [line for below, content in value.items() for line in block_lines(below, content, indent)]
     return "\n".join([*lines[: begin + 1], *made, *kept, *lines[end:]]) + "\n"
 
 
@@ -299,29 +299,6 @@ def _name_of(lines: Sequence[str], begin: int, end: int) -> str:
         if match:
             return match.group(1).strip()
     return f"entry {begin}"
-
-
-def _item(item: Mapping[str, Any], indent: int) -> list[str]:
-    lines = [line for key, value in item.items() for line in _block(key, value, indent + 2)]
-    return [" " * indent + "- " + lines[0].strip(), *lines[1:]]
-
-
-def _block(key: str, value: Any, indent: int = 0) -> list[str]:
-    """A key with its value, mappings one key a line, lists of mappings one item each; the rest on one line."""
-    pad = " " * indent
-    if isinstance(value, Mapping) and value and (len(value) > 3 or any(_deep(each) for each in value.values())):
-        return [
-            f"{pad}{key}:",
-            *(line for below, each in value.items() for line in _block(str(below), each, indent + 2)),
-        ]
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        return [f"{pad}{key}:", *(line for item in value for line in _item(item, indent + 2))]
-    plain = dict(value) if isinstance(value, Mapping) else value
-    return [f"{pad}{key}: {flow_text(plain)}"]
-
-
-def _deep(value: Any) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, list) and bool(value))
 
 
 def _same(path: str, source: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 # begins like a word, a number or an amount of money; nothing in it that YAML gives a meaning
@@ -25,3 +26,32 @@ def flow_text(value: Any, *, plain: bool = True) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(flow_text, value)) + "]"
     return json.dumps(value, allow_nan=False)
+
+
+def item_lines(item: Mapping[str, Any], indent: int) -> list[str]:
+    """An item of a list, its keys one below the other."""
+    lines = [line for key, value in item.items() for line in block_lines(str(key), value, indent + 2)] or ["{}"]
+    return [" " * indent + "- " + lines[0].strip(), *lines[1:]]
+
+
+def block_text(data: Mapping[str, Any]) -> str:
+    """A whole file of plain data."""
+    return "".join(f"{line}\n" for key, value in data.items() for line in block_lines(str(key), value))
+
+
+def block_lines(key: str, value: Any, indent: int = 0) -> list[str]:
+    """A key with its value, mappings one key a line, lists of mappings one item each; the rest on one line."""
+    pad, key = " " * indent, flow_text(key)
+    if isinstance(value, Mapping) and value and (len(value) > 3 or any(_deep(each) for each in value.values())):
+        return [
+            f"{pad}{key}:",
+            *(line for below, each in value.items() for line in block_lines(str(below), each, indent + 2)),
+        ]
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        return [f"{pad}{key}:", *(line for item in value for line in item_lines(item, indent + 2))]
+    plain = dict(value) if isinstance(value, Mapping) else value
+    return [f"{pad}{key}: {flow_text(plain)}"]
+
+
+def _deep(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, list) and bool(value))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.live.desk import Desk
 from planner.report.text import cells
 from tests import shipped
 from tests.cli.conftest import Run, without_price_age
@@ -23,7 +24,7 @@ COMMANDS = [
     ("init",), ("help",),
     ("solve",), ("explain",), ("report",), ("export",),
     ("frontier",), ("sweep",), ("reserve",), ("candidates",), ("memory",), ("traffic",), ("read",), ("verify",),
-    ("schema",),
+    ("schema",), ("live",),
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check"), ("catalog", "diff"), ("catalog", "freeze"),
     ("compare",), ("scenarios",), ("catalog", "refresh"),
     ("catalog", "import", "skypilot"), ("catalog", "import", "gpuhunt"), ("models", "list"), ("models", "show"),
@@ -78,10 +79,15 @@ DEAR = (("candidates",), ("compare",), ("catalog", "diff"))  # of two that take 
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
-def test_example_runs(run: Run, here: Path, plan_file: Path, command: tuple[str, ...], number: int) -> None:
+def test_example_runs(
+    run: Run, here: Path, plan_file: Path, command: tuple[str, ...], number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (here / ".plan").mkdir()
     (here / ".plan/llama.plan.json").write_bytes(plan_file.read_bytes())
     _price_lists(here)
+    if command == ("live",):
+        pytest.importorskip("uvicorn", reason="uvicorn is not installed: pip install '.[live]'")
+        monkeypatch.setattr(Desk, "run", lambda self: None)  # as if it was ended at once
     answer = run(*shlex.split(examples(run, command)[number])[1:])
     assert answer.code == 0, answer.err
     assert answer.out or "--out" in examples(run, command)[number]

@@ -32,6 +32,7 @@ LEVELS = [
     {"report", "export"},
     {"answers"},
     {"api"},
+    {"live"},
     {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}

@@ -76,12 +76,13 @@ def render_sheet(title: str, blocks: Sequence[Block | Chart | None]) -> str:
 
 def _rendered(template: str, **given: Any) -> str:
     style = draw.style() + read_package_text(_ROOM + "page.css")
-    text: str = _templates().get_template(template).render(policy=POLICY, style=style, many=_MANY, **given)
+    text: str = templates().get_template(template).render(policy=POLICY, style=style, many=_MANY, **given)
     return text + "\n"
 
 
 @cache
-def _templates() -> Any:
+def templates() -> Any:
+    """The templates of pages, with what draws figures; texts are escaped, and no control character passes."""
     from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 
