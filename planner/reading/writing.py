@@ -241,7 +241,7 @@ def _with_shapes(lines: list[str], items: Sequence[Mapping[str, Any]], file: str
         if len(mine) > 1:
             raise _not_edited(file, f"several entries of {item['shape']}", "owned")
         if not mine:
-            lines = [*lines, *_item(item, least)]
+            lines = [*lines, *item_lines(item, least)]
             continue
         at, stop = mine[0]
         counted = [_COUNT.sub(rf"\g<1>{item['count']}", line, count=1) for line in lines[at:stop]]
