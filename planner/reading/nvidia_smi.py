@@ -249,11 +249,13 @@ def _bare(line: str) -> Gpu | None:
     if listed:
         return {"name": listed.group(2), "uuid": listed.group(3)}
     cells = [cell.strip() for cell in line[:2000].split(",")]
-    name = next((cell for cell in cells if device_of(cell) or _MAKER.match(cell)), "")
-    if len(cells) < 2 or not name:
-        return None
     memory = next((cell for cell in cells if _SIZE.fullmatch(cell)), "")
     uuid = next((cell for cell in cells if cell.startswith(("GPU-", "0000"))), "")
+    if not memory and not uuid:  # looked at first: comparing names with the catalog's takes longer
+        return None
+    name = next((cell for cell in cells if _MAKER.match(cell) or device_of(cell)), "")
+    if not name:
+        return None
     return {"name": name, "memory": memory, "uuid": uuid or next((cell for cell in cells if cell.isdigit()), "")}
 
 
