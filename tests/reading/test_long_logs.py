@@ -144,6 +144,13 @@ def test_memory_does_not_grow_with_the_log(monkeypatch: pytest.MonkeyPatch) -> N
     assert peak_bytes(160) - peak_bytes(20) < 0.05 * more_bytes
 
 
+def test_a_request_that_stands_twice_by_its_id_counts_once(tmp_path: Path) -> None:
+    rows = [{"request_id": f"r{n}", "timestamp": n, "input_length": 5, "output_length": 3} for n in [0, 1, 2, 1, 3]]
+    (tmp_path / "log").write_text("\n".join(map(json.dumps, rows)))
+    reading = read(Source(tmp_path / "log"))
+    assert reading.skipped.reasons == {"the same request again, by its id": (1, 4)}
+
+
 def test_halves_of_a_record_on_two_lines_are_none(tmp_path: Path) -> None:
     whole = '{"timestamp": 1, "input_length": 5, "output_length": 3}\n'
     (tmp_path / "log").write_text(whole * 3 + '{"timestamp": 1, "input_length": 5\n"output_length": 3}\n' + whole * 2)
