@@ -63,6 +63,9 @@ def test_figures_are_those_of_the_whole(name: str, tmp_path: Path, monkeypatch: 
         why: count for why, (count, _) in short.skipped.reasons.items()
     }
     assert [each.label for each in long.look] == [each.label for each in short.look]
+    earlier = [[note for note in reading.notes if "earlier than" in note] for reading in (long, short)]
+    assert earlier[0] == earlier[1]
+    assert bool(earlier[0]) == (name == "mixed")
     spread = 0.02 if name == "coarse" else 1e-9  # stamps of a second are spread at random, within each part
     for one, other in zip(long.look, short.look):
         assert one.value == pytest.approx(other.value, rel=spread), one.label
@@ -91,6 +94,11 @@ def test_times_are_put_in_order_by_ranges() -> None:
     assert np.array_equal(times[:], np.sort(given) * 1e-3 - 7.0)
     assert times[-1] == np.sort(given)[-1] * 1e-3 - 7.0
     assert np.array_equal(times[17:23], np.sort(given)[17:23] * 1e-3 - 7.0)
+
+
+def test_gaps_between_parts_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrivals, "_AT_ONCE", 2)
+    assert arrivals.longest_gap_s(np.array([0.0, 1.0, 9.0, 10.0])) == 8.0
 
 
 def test_percentiles_are_those_of_numpy_and_beyond_a_million_within_a_thousandth() -> None:
@@ -134,6 +142,21 @@ def test_memory_does_not_grow_with_the_log(monkeypatch: pytest.MonkeyPatch) -> N
 
     more_bytes = 140 * 8192 * 16  # of requests that are held whole
     assert peak_bytes(160) - peak_bytes(20) < 0.05 * more_bytes
+
+
+def test_a_request_that_stands_twice_by_its_id_counts_once(tmp_path: Path) -> None:
+    rows = [{"request_id": f"r{n}", "timestamp": n, "input_length": 5, "output_length": 3} for n in [0, 1, 2, 1, 3]]
+    (tmp_path / "log").write_text("\n".join(map(json.dumps, rows)))
+    reading = read(Source(tmp_path / "log"))
+    assert reading.skipped.reasons == {"the same request again, by its id": (1, 4)}
+
+
+def test_halves_of_a_record_on_two_lines_are_none(tmp_path: Path) -> None:
+    whole = '{"timestamp": 1, "input_length": 5, "output_length": 3}\n'
+    (tmp_path / "log").write_text(whole * 3 + '{"timestamp": 1, "input_length": 5\n"output_length": 3}\n' + whole * 2)
+    reading = read(Source(tmp_path / "log"))
+    assert reading.taken == 5
+    assert reading.skipped.reasons == {"not JSON": (2, 4)}
 
 
 def test_milliseconds_of_a_day_are_no_years(tmp_path: Path) -> None:
