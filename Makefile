@@ -38,7 +38,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install -c constraints.txt -e '.[test]'
+	$(PIP) install -c constraints.txt -e '.[test,cluster]'
 	$(PIP) install -c constraints.txt --no-deps skypilot # for its schema of tasks; the rest of it is not imported
 	$(COMPILE)
 	touch $@ $(VENV)/.installed
