@@ -1,6 +1,6 @@
 """A Dask scheduler and its workers on loopback: the same bytes, and what is told when one of them goes.
 
-Where `distributed` is not installed only what is said then is tried.
+`make test` installs `distributed`; where it is not there only what is said then is tried.
 """
 
 from __future__ import annotations
@@ -232,6 +232,40 @@ def test_a_worker_of_other_versions_is_refused(tmp_path: Path, monkeypatch: pyte
             rows_by(made, questions(1), answer)
     assert error.value.problems[0].reference == "versions-differ"
     assert "99.0" in error.value.problems[0].message
+
+
+@needs_dask
+@pytest.mark.parametrize(("name", "version"), [("python", "3.99.1.final.0"), ("numpy", "0.1")])
+def test_a_python_or_a_library_that_differs_is_named(name: str, version: str) -> None:
+    import copy
+
+    from distributed.versions import get_versions
+
+    class Client:
+        """Of a cluster one of whose workers has something else."""
+
+        def get_versions(self, packages: list[str]) -> dict[str, Any]:
+            same = get_versions(packages=packages)
+            other = copy.deepcopy(same)
+            other["host" if name == "python" else "packages"][name] = version
+            return {"scheduler": same, "workers": {"a": same, "b": self.changed(same, other)}}
+
+        def changed(self, same: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+            return other
+
+        def run(self, *_: Any, **__: Any) -> dict[str, str]:
+            return {"a": planner.__version__, "b": planner.__version__}
+
+        def run_on_scheduler(self, *_: Any) -> str:
+            return planner.__version__
+
+    with pytest.raises(StoppedError) as error:
+        room._demand_same(Client())
+    assert error.value.problems[0].reference == "versions-differ"
+    assert error.value.problems[0].message.startswith(f"the worker b has {name} {version.removesuffix('.1.final.0')},")
+    assert "same versions" in error.value.problems[0].hint
+    Client.changed = lambda self, same, other: same  # type: ignore[method-assign, assignment]
+    room._demand_same(Client())
 
 
 @needs_dask
