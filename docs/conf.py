@@ -42,6 +42,7 @@ commands
 scenario
 catalog
 sweeps
+live
 python
 api
 model

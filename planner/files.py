@@ -155,12 +155,23 @@ def contained_path(folder: StrPath, relative: str) -> Path:
         raise _refuse("unsafe-path", message, "", "move the file beside the scenario and name it from there")
     base = Path(folder).resolve()
     try:
-        target = (base / relative).resolve()
+        target = _followed(base / relative)
     except (OSError, RuntimeError):
         raise _refuse("unsafe-path", f"'{relative}' is a circle of links", hint="name the file itself") from None
     if not target.is_relative_to(base):
         message = f"'{relative}' is a link that leads out of the folder of the file that names it"
         raise _refuse("unsafe-path", message, "", "copy the file instead of linking to it")
+    return target
+
+
+def _followed(path: Path) -> Path:
+    """Where a path leads, links followed, whether or not there is something; an error where they lead in a circle.
+
+    From Python 3.13 on `Path.resolve` ends in the middle of a circle without a word.
+    """
+    target = path.resolve()
+    if target.is_symlink():
+        raise OSError(f"{path} is a circle of links")
     return target
 
 
@@ -185,7 +196,7 @@ def demand_inside(folder: StrPath, path: StrPath) -> None:
     if _outside.get():
         return
     try:
-        inside = Path(path).resolve().is_relative_to(Path(folder).resolve())
+        inside = _followed(Path(path)).is_relative_to(Path(folder).resolve())
     except (OSError, RuntimeError, ValueError):  # a circle of links, a NUL
         inside = False
     if not inside:

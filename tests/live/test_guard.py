@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -48,7 +49,8 @@ def answered(app: App, method: str, path: str, body: bytes = b"", **headers: str
         sent.append(message)
 
     scope = {"type": "http", "method": method, "path": path, "headers": pairs}
-    asyncio.run(app(scope, receive, send))
+    with ThreadPoolExecutor(1) as apart:  # a browser of another test may have a loop of its own in this thread
+        apart.submit(asyncio.run, app(scope, receive, send)).result()
     text = b"".join(one.get("body", b"") for one in sent[1:]).decode()
     return sent[0]["status"], text, dict(sent[0]["headers"])
 

@@ -14,11 +14,11 @@ from planner.plan.tighten import DEEPEST_CUT, LEAST_CUT
 
 def share(before: float | None, *, most_per_s: float = 3.6, missed: float = 1.0) -> float | None:
     """What is left of the rates of one replica of 10 requests/s, which is sent 4 a second."""
-    point = SimpleNamespace(requests_per_s=4.0, missed=lambda: missed, capacity_per_s=lambda: most_per_s)
+    point = SimpleNamespace(load=4.0, requests_per_s=4.0, missed=lambda: missed, capacity_per_s=lambda: most_per_s)
     site = SimpleNamespace(point=lambda _: point)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tighten, "ServingTable", SimpleNamespace)
-        patch.setattr(tighten, "routed_requests_per_s", lambda *_: [np.array([4.0])])
+        patch.setattr(tighten, "routed_load", lambda *_: [np.array([4.0])])
         patch.setattr(tighten, "replica_site", lambda *_: site)
         table = SimpleNamespace(
             replicas=[1], role=[0], part=[0], places=[7], sites=[None], bucket_requests_per_s=[np.array([10.0])],
