@@ -101,7 +101,8 @@ def _of_job(job: TrainingJob, given: Mapping[str, Any]) -> list[Knob]:
 
 def _of_fleet(fleet: ServingFleet, given: Mapping[str, Any]) -> list[Knob]:
     at, found = f"serving.{fleet.name}.", []
-    words = {"qpm": "requests a minute", "requests": "requests", "input_tokens": "prompt tokens",
+    words = {"qpm": "requests a minute", "requests": "requests", "users": "users at once",
+             "think_time": "time to think", "input_tokens": "prompt tokens",
              "output_tokens": "answer tokens"}  # fmt: skip
     for key, label in words.items():
         if isinstance(given.get(key), str | int | float):

@@ -75,6 +75,11 @@ class Cut:
     spares: int = 0
     lossless: bool = False  # of a situation in which nothing is lost, so a routing implies it
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for lines that say the same: prices and need may be those of a line without the loss."""
+        return self.task, self.earnings, self.need, self.spares
+
 
 def situations(program: Program, task: Task, units: IntArray) -> Iterator[Situation]:
     """Everything that these units must carry."""

@@ -14,12 +14,12 @@ from planner.architecture.load import list_presets, preset_of
 from planner.carriers import dataclass
 from planner.catalog.load import load_catalog
 from planner.estimate.engines import engine_rules
+from planner.reading.inventory import device_of
 from planner.reading.kinds import Asked
 from planner.reading.reading import Reading
 from planner.reading.request_log import name_of
 from planner.validate.serving_rows import ServingRow
 from planner.validate.serving_setup import serving_engine, weight_format
-from planner.validate.totals_inputs import device_named
 
 _MOST = 100_000  # replicas, ranks, sequences
 _MOST_WORDS = 2_000
@@ -403,8 +403,7 @@ def _known_device(name: str) -> str:
     """Device of the catalog by its own name, or by that of a machine that has it; "" for none."""
     catalog = load_catalog()
     machine = next((shape.device for shape in catalog.shapes.values() if shape.name.lower() == name.lower()), "")
-    found = None if machine else device_named(name, catalog)
-    return found.id if found else machine
+    return machine or device_of(name)
 
 
 def _device(name: str, reading: Reading) -> str:

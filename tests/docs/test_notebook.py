@@ -95,5 +95,5 @@ def test_answers_show_themselves(shown: list[dict[str, str]]) -> None:
 def test_the_notebook_is_small_and_holds_nothing_of_a_machine(notebook: dict[str, Any]) -> None:
     text = NOTEBOOK.read_text(encoding="utf-8")
     assert len(text) < 150_000
-    assert not re.search(r"/home/|/work/|/tmp/|/root/", text)
+    assert not [folder for folder in ("home", "work", "tmp", "root", "Users") if f"/{folder}/" in text]
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 4)

@@ -23,7 +23,14 @@ def test_every_workload_and_all_of_it_can_be_turned() -> None:
     assert paths <= knobs().keys()
 
 
-@pytest.mark.parametrize("name", ["llama", "chat-fleet", "fleet", "infeasible", "portfolio", "under-way"])
+def test_a_fleet_of_users_is_turned_by_its_users_and_their_time_to_think() -> None:
+    groups = groups_of(api.load_scenario("users"))
+    paths = {knob.path for group in groups for knob in group.knobs}
+    assert {"serving.assistant.users", "serving.assistant.think_time"} <= paths
+    assert "serving.assistant.qpm" not in paths
+
+
+@pytest.mark.parametrize("name", ["llama", "chat-fleet", "fleet", "infeasible", "portfolio", "under-way", "users"])
 def test_what_a_knob_shows_at_the_start_changes_nothing(name: str) -> None:
     scenario = api.load_scenario(name)
     for group in groups_of(scenario):

@@ -11,6 +11,7 @@ import pytest
 from planner.candidates.program import restrict
 from planner.candidates.prune import prune
 from planner.optimize import fleet, stage
+from planner.optimize.situations import Cut
 from planner.optimize.solve import optimize
 from tests.optimize.brute_fleets import KINDS, best_fleet, random_fleet
 from tests.optimize.instances import permuted, within_tasks
@@ -103,3 +104,10 @@ def test_order_of_columns_does_not_matter(kind: str) -> None:
         first, second = optimize(question), optimize(permuted(question, order))
         assert first.status == second.status
         assert first.units[order].tolist() == second.units.tolist(), seed
+
+
+def test_a_line_with_a_loss_is_another_than_the_same_without_it() -> None:
+    """Taken for one, a point that breaks the second was refused as breaking what it was given, by every solver."""
+    alone = Cut(task="f", columns=np.arange(2), earnings=(3, 2), need=4)
+    assert alone.key != replace(alone, spares=1).key
+    assert alone.key == replace(alone, lossless=True).key
