@@ -1,10 +1,12 @@
-"""How help is laid out: options by what they are about, commands by when one needs them."""
+"""How help is laid out, by what options are about and when one needs a command; and how options are refused."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from typer import BadParameter
 from typer.core import TyperCommand, TyperGroup
 
 OWN = "Options"
@@ -28,7 +30,18 @@ _ROWS = list[tuple[str, str]]
 
 
 class Command(TyperCommand):
-    """A command whose options are listed in groups."""
+    """A command whose options are listed in groups, and refused without words of the library that reads them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As it is; a file where a format stands is told its place."""
+        try:
+            return super().parse_args(ctx, args)
+        except BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            name = getattr(error.param, "name", "")
+            if name == "output" and (file := re.match(r"'([^']*\.\w+)' is not one of", error.message)):
+                error.message += f" A file is named by --out {file[1]}"
+            raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, own options, then those that commands share."""

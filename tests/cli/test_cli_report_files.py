@@ -153,3 +153,12 @@ def test_the_command_on_a_page_makes_that_page(run: Run, here: Path) -> None:
     assert words == ["plan", *given]
     assert run(*words[1:]).code == 0
     assert Path(".plan/small.report.html").read_text(encoding="utf-8") == page
+
+
+def test_a_file_where_a_format_stands_is_told_its_place(run: Run) -> None:
+    refused = run("report", "llama", "-o", "page.html")
+    assert refused.code == 2
+    words = " ".join(refused.err.split())
+    assert "Value error" not in words
+    assert "A file is named by --out page.html" in words
+    assert "A file" not in run("report", "llama", "-o", "pdf").err
