@@ -17,7 +17,8 @@ of legality are those of Megatron-LM and of ZeRO (training-model section 0):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -68,8 +69,68 @@ def enumerate_layouts(arch: Architecture, device_counts: Sequence[int], rules: L
     table = _Table(devices=counts[col], tp=tp[row], pp=pp[row], cp=cp[row], ep=ep[row], vpp=vpp[row])
     table = table.select(_experts_fit(table))
     table = table.select(np.isin(table.dp, rules.choices("dp", np.unique(table.dp).tolist())))
-    micro = rules.choices("micro_batch", _powers_of_two(largest_micro_batch(arch, rules.sequence_length)))
-    return _with_memory_policies(*_with_batches(table, rules, micro), rules)
+    micro = np.array(rules.choices("micro_batch", _powers_of_two(largest_micro_batch(arch, rules.sequence_length))))
+    rows = np.repeat(np.arange(len(table.devices)), len(micro))
+    sizes = np.tile(micro, len(table.devices))
+    return _with_memory_policies(*_with_batches(table.select(rows), sizes, rules), rules)
+
+
+def finer_layouts(arch: Architecture, near: Layout, rules: LayoutRules) -> Layout:
+    """Layouts beside some of `enumerate_layouts` with sizes that it leaves out.
+
+    Micro-batches are all whole numbers between the tried ones before and after, and so are virtual stages that make
+    equal chunks; what is fixed stays.
+
+    Parameters
+    ----------
+    near
+        (n,) the layouts beside which to look.
+    """
+    names = ("devices", "tp", "pp", "cp", "ep", "vpp", "micro_batch")
+    columns = np.stack([np.asarray(getattr(near, name), dtype=np.int64) for name in names], axis=1)
+    columns = np.unique(columns.reshape(-1, len(names)), axis=0)
+    largest = largest_micro_batch(arch, rules.sequence_length)
+    tried, fixed = _powers_of_two(largest), {name for name, _ in rules.pinned}
+    around = {} if "micro_batch" in fixed else {size: _between(size, tried, range(1, largest + 1)) for size in tried}
+    columns = _beside(columns, [around.get(size, [size]) for size in columns[:, 6].tolist()], 6)
+    chunks = {} if "vpp" in fixed else {pp: _chunks(arch, pp) for pp in set(columns[:, 2].tolist())}
+    stages = {
+        (pp, vpp): _between(vpp, [v for v in VIRTUAL_STAGES if v in chunks[pp]], chunks[pp]) if chunks else [vpp]
+        for pp, vpp in set(zip(columns[:, 2].tolist(), columns[:, 5].tolist()))
+    }
+    columns = _beside(columns, [stages[pair] for pair in zip(columns[:, 2].tolist(), columns[:, 5].tolist())], 5)
+    known = [np.isin(columns[:, place], rules.choices(name, sizes)) for place, name, sizes in
+             ((5, "vpp", VIRTUAL_STAGES), (6, "micro_batch", tried))]  # fmt: skip
+    columns = np.unique(columns[~(known[0] & known[1])], axis=0)
+    table = _Table(**dict(zip(names[:6], columns.T)))
+    found = _with_memory_policies(*_with_batches(table, columns[:, 6], rules), rules)
+    split = ("devices", "tp", "pp", "cp", "ep", "sharding")
+    room = [max(int(np.max(getattr(each, name), initial=0)) for each in (near, found)) + 1 for name in split]
+    ours, theirs = (
+        np.ravel_multi_index([np.asarray(getattr(each, name), dtype=np.int64) for name in split], room)
+        for each in (found, near)
+    )
+    return found.select(np.flatnonzero(np.isin(ours, theirs)))
+
+
+def _between(size: int, tried: Sequence[int], able: Iterable[int]) -> list[int]:
+    """The size, and those that may be tried between the tried ones before and after it; beyond the last one all."""
+    before = max((one for one in tried if one < size), default=0)
+    after = min((one for one in tried if one > size), default=math.inf)
+    return sorted({size, *(one for one in able if before < one < after)})
+
+
+def _beside(columns: IntArray, choices: Sequence[Sequence[int]], place: int) -> IntArray:
+    """Rows as often as there are choices of one of their columns."""
+    columns = np.repeat(columns, [len(some) for some in choices], axis=0)
+    columns[:, place] = [size for some in choices for size in some]
+    return columns
+
+
+def _chunks(arch: Architecture, stages: int) -> list[int]:
+    """Numbers of virtual stages that make equal chunks of layers."""
+    layers = max(arch.layer_count, 1)
+    return [1, *(v for v in range(2, layers + 1) if stages > 1 and equal_chunks(layers, stages, v))]
 
 
 def replica_sizes(arch: Architecture, rules: LayoutRules) -> set[int]:
@@ -190,16 +251,15 @@ def _experts_fit(table: _Table) -> NDArray[np.bool_]:
     return np.asarray((table.dp * table.cp * table.tp) % table.ep == 0)
 
 
-def _with_batches(table: _Table, rules: LayoutRules, sizes: list[int]) -> tuple[_Table, IntArray, IntArray]:
-    """Cross with micro-batches and asked batches; keep those whose batch can be met."""
-    micro = np.array(sizes, dtype=np.int64)
+def _with_batches(table: _Table, micro: IntArray, rules: LayoutRules) -> tuple[_Table, IntArray, IntArray]:
+    """Cross layouts of some micro-batches with the asked batches; keep those whose batch can be met."""
     asked = np.sort(np.array(rules.batches, dtype=np.float64))
     rows = len(table.devices)
-    index = np.repeat(np.arange(rows), len(micro) * len(asked))
-    micro_batch = np.tile(np.repeat(micro, len(asked)), rows)
+    index = np.repeat(np.arange(rows), len(asked))
+    micro_batch = micro[index]
     rounds = np.where(table.vpp > 1, table.pp, 1)[index]  # an interleaved schedule takes whole rounds of stages
     step = table.dp[index] * micro_batch * rounds
-    batch = nearest_multiple(np.tile(asked, rows * len(micro)), step, rules.batch_range)
+    batch = nearest_multiple(np.tile(asked, rows), step, rules.batch_range)
     again = np.zeros(len(batch), dtype=bool)  # two asked batches with one nearest multiple
     again[1:] = (batch[1:] == batch[:-1]) & (np.arange(1, len(batch)) % len(asked) > 0)
     keep = np.flatnonzero((batch > 0) & ~again)

@@ -14,6 +14,7 @@ the same evaluation, chosen from again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.counts import node_counts
-from planner.candidates.layouts import enumerate_layouts, offered
+from planner.candidates.layouts import enumerate_layouts, finer_layouts, offered
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, training_refusal
 from planner.candidates.offers import Site, group_by_physics, names_on
@@ -29,7 +30,7 @@ from planner.candidates.patience import Patience
 from planner.candidates.ties import plain_training
 from planner.candidates.training_choice import busy_s, fastest, least_policies, least_times, policy_runs
 from planner.candidates.training_question import TrainingQuestion
-from planner.candidates.training_table import Part, TrainingTable, priced
+from planner.candidates.training_table import Part, TrainingTable, concatenate, priced
 from planner.carriers import dataclass
 from planner.estimate.frameworks import named_framework
 from planner.estimate.layout import Layout
@@ -54,6 +55,7 @@ __all__ = ["TrainingTable", "percentile", "training_table", "training_tables"]
 
 Rows = NDArray[np.int64]
 AT_ONCE = 1 << 17  # layouts on machines that are timed at once
+NEIGHBOURHOOD = 0.06  # relative, of times: finer sizes are tried beside layouts so much slower than the fastest
 NEAR = 2e-5  # relative, of times: what is nearer to the best is told apart by its last digits (`ties.six_digits`)
 
 
@@ -85,10 +87,16 @@ def training_tables(
     searches = [_Search(group=group, counts=node_counts(question, group, ledger)) for group in groups]
     able = [] if out() else [search for search in searches if search.counts]
     evaluated = _evaluate_memory(question, able)
-    found = [
-        _chosen(question, one, ledger, every_layout=every_layout)
-        for one in _timed(question, evaluated, able, ledger, out, every_layout=every_layout)
-    ]
+    timed = list(_timed(question, evaluated, able, ledger, out, every_layout=every_layout))
+    found = [_chosen(question, one, ledger, every_layout=every_layout) for one in timed]
+    finer = None if every_layout or not is_analytic(question.spec) else _finer(question, able, timed)
+    if finer is not None:
+        others = _timed(question, finer, able, ledger, out, every_layout=False)
+        for place, one in enumerate(others):
+            found[place] = [
+                _better(question, *parts)
+                for parts in zip(found[place], _chosen(question, one, ledger, every_layout=False))
+            ]
     asked = priced(question, [parts[0] for parts in found], ledger)
     if all(len(parts) == 1 for parts in found):
         return asked, asked
@@ -132,6 +140,7 @@ class _Evaluated:
     runs: Rows  # of rows that differ in recomputation alone
     ways: Ways | None
     by_count: Mapping[int, Rows]  # ascending, of each count of devices
+    told: bytes = b""  # digest of the layouts, where they follow from more than the job and its counts
 
     def rows_on(self, search: _Search, involved: int | None) -> Rows:
         """Ascending rows of the layouts for the counts and the fast domain of some machines; `involved` at most."""
@@ -161,6 +170,11 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
         able &= plain_training(layout, smallest) <= question.involved
     kept = np.flatnonzero(able)
     layout, devices = layout.select(kept), devices[kept]
+    return _with_memory(question, layout)
+
+
+def _with_memory(question: TrainingQuestion, layout: Layout, told: bytes = b"") -> _Evaluated:
+    devices = np.asarray(layout.devices, dtype=np.int64)
     order = np.argsort(devices, kind="stable")
     counts, starts = np.unique(devices[order], return_index=True)
     memory = training_memory(question.arch, question.spec, layout)
@@ -171,6 +185,43 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
         runs=policy_runs(layout),
         ways=Ways.of(layout),
         by_count=dict(zip(counts.tolist(), np.split(order, starts[1:]))),
+        told=told,
+    )
+
+
+def _finer(question: TrainingQuestion, searches: Sequence[_Search], timed: Sequence[_Timed]) -> _Evaluated | None:
+    """Layouts of sizes between those tried, beside the layouts that come near the fastest of a count of devices."""
+    near = [one.fitting.evaluated.layout.select(one.fitting.union[one.near()]) for one in timed]
+    if not near:
+        return None
+    layout = finer_layouts(question.arch, Layout.concatenate(near), question.rules)
+    layout = offered(question.job, question.rules, layout)
+    if question.involved is not None:
+        smallest = min(search.domain for search in searches)
+        layout = layout.select(np.flatnonzero(plain_training(layout, smallest) <= question.involved))
+    return _with_memory(question, layout, figures_of(layout)) if len(np.asarray(layout.devices)) else None
+
+
+def _better(question: TrainingQuestion, one: Part, other: Part) -> Part:
+    """The fastest of each node count among two parts of one machine."""
+    if not len(other.nodes):
+        return one
+    both = concatenate([one, other])
+    rows = np.arange(len(both.nodes))
+    domain, every = one.group[0].domain, question.involved is not None
+    kept = fastest(both.layout, rows, both.nodes, both.finish_s, rows, domain, every_degree=every)
+    least = {
+        count: min(part.fastest_s.get(count, math.inf) for part in (one, other))
+        for count in {**one.fastest_s, **other.fastest_s}
+    }
+    return replace(
+        one,
+        layout=both.layout.select(kept),
+        memory=both.memory.select(kept),
+        time=both.time.select(kept),
+        nodes=both.nodes[kept],
+        finish_s=both.finish_s[kept],
+        fastest_s=least,
     )
 
 
@@ -334,7 +385,7 @@ def _figures_of(question: TrainingQuestion, fitting: _Fitting, asked: OnMachine)
     site = fitting.search.group[0]
     memory = (site.usable_bytes, host_bytes_per_device(site.shape), [level.memory_margin for level in fitting.levels])
     which = (fitting.search.domain, -1 if question.involved is None else question.involved)
-    return figures_of(question.physics, asked.machine, *which, *memory, texts=True)
+    return figures_of(question.physics, asked.machine, *which, *memory, fitting.evaluated.told, texts=True)
 
 
 def _in_memory(
@@ -423,6 +474,14 @@ class _Timed:
                 np.fmin.at(least, kinds, finish)  # a time that is not known is never the least
                 kept[some[finish <= least[kinds] * (1 + NEAR)]] = True
         return np.flatnonzero(kept)
+
+    def near(self) -> Rows:
+        """Those that come near the fastest of as many shapes."""
+        if not len(self.nodes):
+            return np.zeros(0, dtype=np.int64)
+        least = np.full(int(self.nodes.max()) + 1, np.inf)
+        np.fmin.at(least, self.nodes, self.finish_s)
+        return np.flatnonzero(self.finish_s <= least[self.nodes] * (1 + NEIGHBOURHOOD))
 
     def _kinds(self, question: TrainingQuestion, places: Rows) -> Rows:
         """A number for each of some places, of those among which only the fastest may be chosen."""
