@@ -18,7 +18,7 @@ of legality are those of Megatron-LM and of ZeRO (training-model section 0):
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -38,7 +38,10 @@ LARGEST_MICRO_BATCH = 64  # sequences of one pass; of a model of unknown shape 1
 _COARSE_MICRO_BATCH = 16
 LARGEST_PASS_VALUES = 2**29  # tokens x width of one pass: more neither fits nor fills a device better
 LARGEST_PIPELINE = 64
+FEW_PASSES = 8  # of a step, up to which the batch that a micro-batch makes up counts
 VIRTUAL_STAGES = (1, 2, 4, 8)
+SPLIT = ("devices", "tp", "pp", "cp", "ep", "sharding")
+_ROOM = {"devices": 1 << 20, "tp": 1 << 8, "pp": 1 << 9, "vpp": 1 << 9, "cp": 1 << 9, "ep": 1 << 10, "sharding": 4}
 SHARDING: tuple[Literal["none", "zero-1", "zero-2", "zero-3"], ...] = ("none", "zero-1", "zero-2", "zero-3")
 RECOMPUTE: tuple[Literal["none", "selective", "full"], ...] = ("none", "selective", "full")
 
@@ -53,6 +56,7 @@ class LayoutRules:
     sharding: tuple[int, ...]  # allowed stages
     recompute: tuple[int, ...]  # allowed levels
     domain_devices: int  # devices of one fast domain
+    domains: tuple[int, ...] = ()  # and of each of those where any degree that divides them may be laid out
     pinned: tuple[tuple[str, tuple[int, ...]], ...] = ()  # sizes that are fixed, by name
 
     def choices(self, name: str, otherwise: Sequence[int]) -> list[int]:
@@ -78,8 +82,9 @@ def enumerate_layouts(arch: Architecture, device_counts: Sequence[int], rules: L
 def finer_layouts(arch: Architecture, near: Layout, rules: LayoutRules) -> Layout:
     """Layouts beside some of `enumerate_layouts` with sizes that it leaves out.
 
-    Micro-batches are all whole numbers between the tried ones before and after, and so are virtual stages that make
-    equal chunks; what is fixed stays.
+    Virtual stages are all that make equal chunks, between the tried ones before and after; micro-batches all whole
+    numbers between the tried ones before and after that the batch can be made of. Where a step has many passes only
+    those of four binary digits: what lies between them is worth less than 0.3 %. What is fixed stays.
 
     Parameters
     ----------
@@ -89,48 +94,59 @@ def finer_layouts(arch: Architecture, near: Layout, rules: LayoutRules) -> Layou
     names = ("devices", "tp", "pp", "cp", "ep", "vpp", "micro_batch")
     columns = np.stack([np.asarray(getattr(near, name), dtype=np.int64) for name in names], axis=1)
     columns = np.unique(columns.reshape(-1, len(names)), axis=0)
-    largest = largest_micro_batch(arch, rules.sequence_length)
-    tried, fixed = _powers_of_two(largest), {name for name, _ in rules.pinned}
-    around = {} if "micro_batch" in fixed else {size: _between(size, tried, range(1, largest + 1)) for size in tried}
-    columns = _beside(columns, [around.get(size, [size]) for size in columns[:, 6].tolist()], 6)
-    chunks = {} if "vpp" in fixed else {pp: _chunks(arch, pp) for pp in set(columns[:, 2].tolist())}
-    stages = {
-        (pp, vpp): _between(vpp, [v for v in VIRTUAL_STAGES if v in chunks[pp]], chunks[pp]) if chunks else [vpp]
-        for pp, vpp in set(zip(columns[:, 2].tolist(), columns[:, 5].tolist()))
-    }
-    columns = _beside(columns, [stages[pair] for pair in zip(columns[:, 2].tolist(), columns[:, 5].tolist())], 5)
-    known = [np.isin(columns[:, place], rules.choices(name, sizes)) for place, name, sizes in
-             ((5, "vpp", VIRTUAL_STAGES), (6, "micro_batch", tried))]  # fmt: skip
-    columns = np.unique(columns[~(known[0] & known[1])], axis=0)
+    fixed, tried = dict(rules.pinned), _powers_of_two(largest_micro_batch(arch, rules.sequence_length))
+    if "vpp" not in fixed:
+        columns = _other_chunks(arch, columns)
+    if "micro_batch" not in fixed:
+        columns = _other_micro_batches(columns, tried, largest_micro_batch(arch, rules.sequence_length), rules)
+    known = np.isin(columns[:, 5], rules.choices("vpp", VIRTUAL_STAGES))
+    known &= np.isin(columns[:, 6], rules.choices("micro_batch", tried))
+    columns = np.unique(columns[~known], axis=0)
     table = _Table(**dict(zip(names[:6], columns.T)))
     found = _with_memory_policies(*_with_batches(table, columns[:, 6], rules), rules)
-    split = ("devices", "tp", "pp", "cp", "ep", "sharding")
-    room = [max(int(np.max(getattr(each, name), initial=0)) for each in (near, found)) + 1 for name in split]
-    ours, theirs = (
-        np.ravel_multi_index([np.asarray(getattr(each, name), dtype=np.int64) for name in split], room)
-        for each in (found, near)
-    )
-    return found.select(np.flatnonzero(np.isin(ours, theirs)))
+    return found.select(np.flatnonzero(np.isin(numbers_of(found, SPLIT), numbers_of(near, SPLIT))))
 
 
-def _between(size: int, tried: Sequence[int], able: Iterable[int]) -> list[int]:
-    """The size, and those that may be tried between the tried ones before and after it; beyond the last one all."""
-    before = max((one for one in tried if one < size), default=0)
-    after = min((one for one in tried if one > size), default=math.inf)
-    return sorted({size, *(one for one in able if before < one < after)})
-
-
-def _beside(columns: IntArray, choices: Sequence[Sequence[int]], place: int) -> IntArray:
-    """Rows as often as there are choices of one of their columns."""
-    columns = np.repeat(columns, [len(some) for some in choices], axis=0)
-    columns[:, place] = [size for some in choices for size in some]
+def _other_chunks(arch: Architecture, columns: IntArray) -> IntArray:
+    """Rows of all sizes with the virtual stages beside theirs."""
+    layers, pairs = max(arch.layer_count, 1), list(zip(columns[:, 2].tolist(), columns[:, 5].tolist()))
+    beside = {}
+    for stages, chunks in set(pairs):
+        able = [1, *(v for v in range(2, layers + 1) if stages > 1 and equal_chunks(layers, stages, v))]
+        before = max((v for v in able if v < chunks and v in VIRTUAL_STAGES), default=0)
+        after = min((v for v in able if v > chunks and v in VIRTUAL_STAGES), default=math.inf)
+        beside[stages, chunks] = sorted({chunks, *(v for v in able if before < v < after)})
+    columns = np.repeat(columns, [len(beside[pair]) for pair in pairs], axis=0)
+    columns[:, 5] = [v for pair in pairs for v in beside[pair]]
     return columns
 
 
-def _chunks(arch: Architecture, stages: int) -> list[int]:
-    """Numbers of virtual stages that make equal chunks of layers."""
-    layers = max(arch.layer_count, 1)
-    return [1, *(v for v in range(2, layers + 1) if stages > 1 and equal_chunks(layers, stages, v))]
+def _other_micro_batches(columns: IntArray, tried: Sequence[int], largest: int, rules: LayoutRules) -> IntArray:
+    """Rows of all sizes with the micro-batches beside theirs."""
+    devices, tp, pp, cp, _, vpp, micro = columns.T
+    ranks = devices // (tp * pp * cp)
+    step = (ranks * np.where(vpp > 1, pp, 1))[:, None] * np.array(tried)
+    asked = [nearest_multiple(np.full(step.shape, batch), step, rules.batch_range) > 0 for batch in rules.batches]
+    able = np.logical_or.reduce(asked)
+    sizes = np.array(tried)
+    before = np.where(able & (sizes < micro[:, None]), sizes, 0).max(axis=1)
+    after = np.where(able & (sizes > micro[:, None]), sizes, largest + 1).min(axis=1)
+    lengths = after - before - 1
+    first = np.repeat(before + 1, lengths)
+    columns = np.repeat(columns, lengths, axis=0)
+    columns[:, 6] = size = first + np.arange(len(first)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rough = size % (1 << np.maximum(np.log2(size).astype(np.int64) - 3, 0)) == 0
+    few = np.repeat(ranks, lengths) * size * FEW_PASSES >= rules.batch_range[0]
+    return np.asarray(columns[rough | few])
+
+
+def numbers_of(layout: Layout, names: Sequence[str]) -> IntArray:
+    """A whole number for each layout, equal where all of some sizes are."""
+    sizes = [np.asarray(getattr(layout, name), dtype=np.int64) for name in names]
+    number = np.zeros(len(sizes[0]), dtype=np.int64)
+    for name, size in zip(names, sizes):
+        number = number * _ROOM[name] + size
+    return number
 
 
 def replica_sizes(arch: Architecture, rules: LayoutRules) -> set[int]:
@@ -183,7 +199,7 @@ def _model_splits(arch: Architecture, rules: LayoutRules) -> IntArray:
     deepest = min(layers, LARGEST_PIPELINE) if arch.layers else 1
     splits = [
         (tp, pp, cp, ep, vpp)
-        for tp in rules.choices("tp", tensor_splits(arch, rules.domain_devices))
+        for tp in rules.choices("tp", tensor_splits(arch, rules.domain_devices, rules.domains))
         if tp <= rules.domain_devices and splits_tensors(arch, tp)
         for pp in rules.choices("pp", range(1, deepest + 1))
         if pp <= (layers if arch.layers else 1)
@@ -197,9 +213,16 @@ def _model_splits(arch: Architecture, rules: LayoutRules) -> IntArray:
     return np.array(splits, dtype=np.int64).reshape(-1, 5)
 
 
-def tensor_splits(arch: Architecture, largest: int) -> list[int]:
-    """Tensor-parallel degrees: powers of two that divide every head count and MLP width."""
-    return [tp for tp in _powers_of_two(largest) if splits_tensors(arch, tp)]
+def tensor_splits(arch: Architecture, largest: int, domains: Sequence[int] = ()) -> list[int]:
+    """Tensor-parallel degrees that divide every head count and MLP width: powers of two, and divisors of a domain."""
+    heads = max((group.query_heads for group in arch.layers), default=1)
+    others = {tp for tp in range(3, min(largest, heads) + 1) if any(domain % tp == 0 for domain in domains)}
+    return [tp for tp in sorted({*_powers_of_two(largest), *others}) if splits_tensors(arch, tp)]
+
+
+def laid_out(tp: IntArray, domain: int | IntArray) -> NDArray[np.bool_]:
+    """Whether tensor-parallel ranks stay inside a fast domain without leaving some of it over."""
+    return np.asarray((tp <= domain) & ((tp & (tp - 1) == 0) | (domain % tp == 0)))
 
 
 def splits_tensors(arch: Architecture, tp: int) -> bool:
@@ -228,7 +251,7 @@ def _splits_layer(group: object, tp: int) -> bool:
 
 def _context_splits(arch: Architecture, sequence_length: int) -> list[int]:
     largest = sequence_length // SMALLEST_CONTEXT_CHUNK if arch.layers else 1
-    return [cp for cp in _powers_of_two(max(largest, 1)) if sequence_length % (2 * cp) == 0 or cp == 1]
+    return [cp for cp in range(1, max(largest, 1) + 1) if sequence_length % (2 * cp) == 0 or cp == 1]
 
 
 def _expert_splits(arch: Architecture) -> list[int]:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.counts import node_counts
-from planner.candidates.layouts import enumerate_layouts, finer_layouts, offered
+from planner.candidates.layouts import SPLIT, enumerate_layouts, finer_layouts, laid_out, numbers_of, offered
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, training_refusal
 from planner.candidates.offers import Site, group_by_physics, names_on
@@ -89,7 +89,7 @@ def training_tables(
     evaluated = _evaluate_memory(question, able)
     timed = list(_timed(question, evaluated, able, ledger, out, every_layout=every_layout))
     found = [_chosen(question, one, ledger, every_layout=every_layout) for one in timed]
-    finer = None if every_layout or not is_analytic(question.spec) else _finer(question, able, timed)
+    finer = None if every_layout else _finer(question, able, timed)
     if finer is not None:
         others = _timed(question, finer, able, ledger, out, every_layout=False)
         for place, one in enumerate(others):
@@ -140,13 +140,15 @@ class _Evaluated:
     runs: Rows  # of rows that differ in recomputation alone
     ways: Ways | None
     by_count: Mapping[int, Rows]  # ascending, of each count of devices
-    told: bytes = b""  # digest of the layouts, where they follow from more than the job and its counts
+    beside: Mapping[int, Rows] | None = None  # of finer layouts: splits to look at, by identity of the machines' search
 
     def rows_on(self, search: _Search, involved: int | None) -> Rows:
         """Ascending rows of the layouts for the counts and the fast domain of some machines; `involved` at most."""
         some = [self.by_count[count] for count in search.device_counts if count in self.by_count]
         rows = np.sort(np.concatenate(some), kind="stable") if some else np.zeros(0, dtype=np.int64)
-        rows = np.asarray(rows[np.asarray(self.layout.tp)[rows] <= search.domain])
+        rows = np.asarray(rows[laid_out(np.asarray(self.layout.tp)[rows], search.domain)])
+        if self.beside is not None:
+            rows = rows[np.isin(numbers_of(self.layout, SPLIT)[rows], self.beside[id(search)])]
         if involved is None:
             return rows
         return np.asarray(rows[plain_training(self.layout.select(rows), search.domain) <= involved])
@@ -158,7 +160,8 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
     for search in searches:
         for count in search.device_counts:
             largest[count] = max(largest.get(count, 1), search.domain)
-    rules = replace(question.rules, domain_devices=max(largest.values(), default=1))
+    switched = {search.domain for search in searches if search.group[0].device.kind == "gpu"}
+    rules = replace(question.rules, domain_devices=max(largest.values(), default=1), domains=tuple(sorted(switched)))
     layout = offered(question.job, rules, enumerate_layouts(question.arch, sorted(largest), rules))
     devices = np.asarray(layout.devices, dtype=np.int64)
     domains = np.zeros(int(devices.max(initial=0)) + 1, dtype=np.int64)
@@ -173,7 +176,7 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
     return _with_memory(question, layout)
 
 
-def _with_memory(question: TrainingQuestion, layout: Layout, told: bytes = b"") -> _Evaluated:
+def _with_memory(question: TrainingQuestion, layout: Layout) -> _Evaluated:
     devices = np.asarray(layout.devices, dtype=np.int64)
     order = np.argsort(devices, kind="stable")
     counts, starts = np.unique(devices[order], return_index=True)
@@ -185,7 +188,6 @@ def _with_memory(question: TrainingQuestion, layout: Layout, told: bytes = b"") 
         runs=policy_runs(layout),
         ways=Ways.of(layout),
         by_count=dict(zip(counts.tolist(), np.split(order, starts[1:]))),
-        told=told,
     )
 
 
@@ -199,12 +201,22 @@ def _finer(question: TrainingQuestion, searches: Sequence[_Search], timed: Seque
     if question.involved is not None:
         smallest = min(search.domain for search in searches)
         layout = layout.select(np.flatnonzero(plain_training(layout, smallest) <= question.involved))
-    return _with_memory(question, layout, figures_of(layout)) if len(np.asarray(layout.devices)) else None
+    if not len(np.asarray(layout.devices)):
+        return None
+    beside = {id(one.fitting.search): np.unique(numbers_of(some, SPLIT)) for one, some in zip(timed, near)}
+    return replace(_with_memory(question, layout), beside=beside)
+
+
+def _any_faster(one: Part, other: Part) -> bool:
+    """Whether another part is as fast on some count of shapes, or has more counts."""
+    least = np.full(int(max(one.nodes.max(initial=0), other.nodes.max(initial=0))) + 1, np.inf)
+    np.minimum.at(least, one.nodes, one.finish_s)
+    return bool((other.finish_s <= least[other.nodes] * (1 + NEAR)).any())
 
 
 def _better(question: TrainingQuestion, one: Part, other: Part) -> Part:
     """The fastest of each node count among two parts of one machine."""
-    if not len(other.nodes):
+    if not len(other.nodes) or (question.involved is None and not _any_faster(one, other)):
         return one
     both = concatenate([one, other])
     rows = np.arange(len(both.nodes))
@@ -385,7 +397,9 @@ def _figures_of(question: TrainingQuestion, fitting: _Fitting, asked: OnMachine)
     site = fitting.search.group[0]
     memory = (site.usable_bytes, host_bytes_per_device(site.shape), [level.memory_margin for level in fitting.levels])
     which = (fitting.search.domain, -1 if question.involved is None else question.involved)
-    return figures_of(question.physics, asked.machine, *which, *memory, fitting.evaluated.told, texts=True)
+    finer = fitting.evaluated.beside is not None  # whose layouts follow from the times of others
+    rows = (fitting.evaluated.layout.select(fitting.union),) if finer else ()
+    return figures_of(question.physics, asked.machine, *which, *memory, *rows, texts=True)
 
 
 def _in_memory(
@@ -476,12 +490,17 @@ class _Timed:
         return np.flatnonzero(kept)
 
     def near(self) -> Rows:
-        """Those that come near the fastest of as many shapes."""
+        """The fastest micro-batch of each split that comes near the fastest of as many shapes."""
         if not len(self.nodes):
             return np.zeros(0, dtype=np.int64)
         least = np.full(int(self.nodes.max()) + 1, np.inf)
         np.fmin.at(least, self.nodes, self.finish_s)
-        return np.flatnonzero(self.finish_s <= least[self.nodes] * (1 + NEIGHBOURHOOD))
+        near = np.flatnonzero(self.finish_s <= least[self.nodes] * (1 + NEIGHBOURHOOD))
+        split = numbers_of(self.fitting.evaluated.layout.select(self.fitting.union[near]), (*SPLIT, "vpp"))
+        order = np.lexsort((self.finish_s[near], split))
+        first = np.ones(len(order), dtype=bool)
+        first[1:] = split[order][1:] != split[order][:-1]
+        return np.sort(near[order[first]])
 
     def _kinds(self, question: TrainingQuestion, places: Rows) -> Rows:
         """A number for each of some places, of those among which only the fastest may be chosen."""
