@@ -91,6 +91,16 @@ def needless_pipelines(
     return np.asarray((pp > 1) & (layout.devices <= site.domain) & np.isin(tp * pp, whole))
 
 
+def pipelines_of_what_fits(site: Site, layout: ReplicaLayout, fits: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Pipelines of a model that fits on fewer devices without one: on one, or by tensors over fast links.
+
+    The same guides take more devices than one for a model that does not fit on it; what a pipeline adds is bubbles.
+    """
+    tp, pp, devices = (np.asarray(size) for size in (layout.tp, layout.pp, layout.devices))
+    whole = fits & (pp == 1) & ((devices == 1) | (site.fast_links & (devices == tp) & (devices <= site.domain)))
+    return np.asarray((pp > 1) & (devices > devices[whole].min(initial=np.inf)))
+
+
 def cache_splits(arch: Architecture, tp: int) -> list[int]:
     """Powers of two of tensor ranks that may share out the tokens of a cache: those that would hold copies."""
     copies = [tp // min(tp, cache_heads(group)) for group in arch.layers if group.attention != "linear"]

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from planner.candidates.blended import Blend
 from planner.candidates.ledger import Ledger
 from planner.candidates.offers import Site, names_on
-from planner.candidates.serving_layouts import needless_pipelines, replica_layouts, stretches
+from planner.candidates.serving_layouts import (
+    needless_pipelines,
+    pipelines_of_what_fits,
+    replica_layouts,
+    stretches,
+)
 from planner.candidates.serving_question import ServingQuestion
 from planner.candidates.ties import plain_serving
 from planner.carriers import dataclass
@@ -121,6 +126,13 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
         ledger=ledger,
     )
     memory = found.memory_of_mix()
+    kept = found.needed(memory)
+    if len(kept) < len(nodes):
+        found, memory, nodes, replicas, degree = (
+            found.take(kept),
+            _rows_of(memory, kept),
+            *(rows[kept] for rows in (nodes, replicas, degree)),
+        )
     none = np.zeros((0, len(nodes), 1))
     rates, full = (none, none) if question.blended else found.rates(question.tier, memory)
     rates, full = (found.published(each, memory) for each in (rates, full)) if len(rates) else (rates, full)
@@ -128,7 +140,7 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
     each_kind = Evaluated(
         groups=tuple(groups),
         group_of=found.group_of,
-        layout=layout,
+        layout=found.layout,
         machine=found.machine,
         nodes=nodes,
         replicas=replicas,
@@ -157,6 +169,30 @@ class _Evaluation:
         """Memory of every replica with all buckets mixed."""
         self.ledger.layouts_seen += len(self.group_of)
         return self._memory(np.arange(len(self.group_of)), self._whole)
+
+    def needed(self, memory: ServingMemory) -> Rows:
+        """Places of replicas but for pipelines of a model that already fits without one."""
+        if self.question.fleet.layout is not None and stretches(self.question.fleet.layout.sizes):
+            return np.arange(len(self.group_of))
+        fits = _flat(memory.missing_bytes, len(self.group_of)) <= 0
+        needless = np.zeros(len(fits), dtype=bool)
+        for number, group in enumerate(self.groups):
+            rows = np.flatnonzero(self.group_of == number)
+            needless[rows] = pipelines_of_what_fits(group[0], _rows_of(self.layout, rows), fits[rows])
+            text = f"{group[0].shape.id}: it fits on fewer devices without one (layout: pp or tp says otherwise)"
+            self.ledger.drop("pipeline", "layouts", int(needless[rows].sum()), nearest=text, on=names_on(group))
+        return np.flatnonzero(~needless)
+
+    def take(self, rows: Rows) -> _Evaluation:
+        """Of some replicas alone."""
+        return replace(
+            self,
+            group_of=self.group_of[rows],
+            layout=_rows_of(self.layout, rows),
+            machine=_rows_of(self.machine, rows),
+            limits=self.limits.take(rows),
+            sizes=tuple(np.bincount(self.group_of[rows], minlength=len(self.groups)).tolist()),
+        )
 
     @property
     def _whole(self) -> Requests:

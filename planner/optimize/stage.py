@@ -332,8 +332,8 @@ class Run:
                     self.routed = (verdict.units, model, outcome.values)
                 ending = _ending(outcome, self.options)
                 return Answer(ending=ending, units=verdict.units, bound=bound, solver=adapter.name), ""
-            known = {(cut.task, cut.earnings, cut.need) for cut in scope.cuts}
-            new = [cut for cut in verdict.cuts if (cut.task, cut.earnings, cut.need) not in known]
+            known = {(cut.task, cut.earnings, cut.need, cut.spares) for cut in scope.cuts}
+            new = [cut for cut in verdict.cuts if (cut.task, cut.earnings, cut.need, cut.spares) not in known]
             if verdict.broken is not None and tries and rule_out(model, scope, verdict.broken):
                 tries -= 1
                 continue

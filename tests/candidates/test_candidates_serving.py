@@ -358,7 +358,7 @@ def test_a_bare_parameter_count_needs_a_throughput() -> None:
 
 def test_a_fleet_may_hold_more_shapes_than_one_job_connects() -> None:
     world = catalog(shapes=[shape(devices=4, max_shapes_per_job=2)])
-    found, ledger = solve(world, model="llama-2-70b", qpm=60_000)
+    found, ledger = solve(world, model="llama-2-70b", qpm=60_000, layout={"pp": [1, 2, 4]})
     assert max(found.nodes) == 2  # a replica is a job
     assert found.needed_units.min() > 2
     assert (found.max_units >= found.needed_units).all()

@@ -243,7 +243,10 @@ def _units(fleet: ServingFleet, scenario: Scenario, kind: Rented) -> Iterator[Un
     arch, per_shape = load_model(fleet.model.preset or ""), kind.shape.devices
     group = arch.layers[0]
     machine, spec = serving_machine(kind.device, kind.shape, kind.rate), serving_spec(fleet)
-    for tp, pp in itertools.product(POWERS, POWERS):
+    link, domain = kind.device.scale_up, max(per_shape, kind.shape.scale_up_devices)
+    linked = link is not None and link.pattern != "pcie"
+    simplest = math.inf  # devices of the smallest replica without a pipeline
+    for pp, tp in itertools.product(POWERS, POWERS):
         devices = tp * pp
         heads = group.query_heads % tp == 0 and (group.kv_heads % tp == 0 or tp % group.kv_heads == 0)
         inside = devices <= per_shape
@@ -254,14 +257,19 @@ def _units(fleet: ServingFleet, scenario: Scenario, kind: Rented) -> Iterator[Un
         stated = kind.shape.inter_node_bytes_per_s_per_device is None  # by the scenario
         if not inside and not stated and kind.rate < FABRIC_BYTES_PER_S:  # nobody stretches a replica over that
             continue
-        link, whole = kind.device.scale_up, group.query_heads % devices == 0 and group.mlp_width % devices == 0
-        fast = link is not None and link.pattern != "pcie" and devices <= max(per_shape, kind.shape.scale_up_devices)
-        if pp > 1 and fast and whole and group.kv_heads % devices == 0:  # tensor parallelism does
+        whole = group.query_heads % devices == 0 and group.mlp_width % devices == 0
+        if pp > 1 and devices > simplest:  # it fits without one
+            continue
+        if (
+            pp > 1 and linked and devices <= domain and whole and group.kv_heads % devices == 0
+        ):  # tensor parallelism does
             continue
         layout = ReplicaLayout(devices=devices, tp=tp, pp=pp)
         memory = serving_memory(arch, spec, layout, machine)
         if float(memory.missing_bytes) > 0:
             continue
+        if pp == 1 and (tp == 1 or linked):
+            simplest = min(simplest, devices)
         rate = _rate(fleet, arch, layout, machine, memory, kind)
         each = math.floor(rate * fleet.target_load * 1_000_000 + 1e-6) if math.isfinite(rate) else 0
         if each > 0:

@@ -126,8 +126,8 @@ def test_targets_that_no_mix_meets_are_told_with_what_would_be_met(
 
 
 def test_a_time_limit_while_rates_are_looked_for_leaves_a_plan_with_what_is_proven(tmp_path: Path) -> None:
-    """The listing looks at hardly any rate, then time is up: a plan of exact rates, which nobody calls optimal."""
-    looks = itertools.chain([0.0], itertools.repeat(1.0))
+    """The listing looks at a few rates, then time is up: a plan of exact rates, which nobody calls optimal."""
+    looks = itertools.chain([0.0] * 4, itertools.repeat(1.0))
     listed = api.enumerate_candidates(
         scenario_of(fleet(tmp_path, rate=40)), frozen.catalog(), spent=lambda: next(looks)
     )
@@ -142,7 +142,7 @@ def test_a_time_limit_while_rates_are_looked_for_leaves_a_plan_with_what_is_prov
     assert (found.status, found.stopped_by, best.status) == ("feasible", "time-limit", "optimal")
     assert not ready.program.bounded.any()
     assert found.bound_microusd is not None
-    assert found.bound_microusd <= best.cost_microusd < found.cost_microusd
+    assert found.bound_microusd < best.cost_microusd <= found.cost_microusd
     assert found.gap == pytest.approx(1 - found.bound_microusd / found.cost_microusd)
     assert any("rates of mixes" in message for message in found.messages)
 
@@ -154,7 +154,7 @@ def test_bounds_are_never_below_what_is_carried() -> None:
     assert isinstance(table, ServingTable)
     assert table.evaluated is not None
     (blend,) = table.evaluated.blends
-    open_rows = np.flatnonzero(~blend.exact & (blend.bound > 0))[:: cases(150, 25)]
+    open_rows = np.flatnonzero(~blend.exact & (blend.bound > 0))[:: cases(90, 20)]
     exact = blend.exactly(open_rows.tolist())
     assert len(open_rows) > 5
     assert (exact.bound[open_rows] <= blend.bound[open_rows] * (1 + 1e-3)).all()

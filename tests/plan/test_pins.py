@@ -13,7 +13,7 @@ from planner.api.sessions import Session
 from planner.architecture.load import load_model
 from planner.candidates.ledger import Ledger
 from planner.candidates.offers import sites_of
-from planner.candidates.serving_layouts import needless_pipelines, replica_layouts
+from planner.candidates.serving_layouts import needless_pipelines, pipelines_of_what_fits, replica_layouts
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
 from planner.plan.document import resealed
@@ -83,6 +83,34 @@ def test_on_fast_links_a_replica_is_a_pipeline_only_where_tensors_cannot_be_spli
     fixed = api.solve(served("tp2 pp4", providers=["hyperstack"])).document
     assert {row["layout"]["pp"] for row in fixed["workloads"][0]["allocations"]} == {4}
     assert not api.verify(fixed)
+
+
+def test_a_model_that_fits_on_one_device_is_given_no_pipeline_unless_one_is_fixed() -> None:
+    fleet = {"name": "chat", "model": "llama-3.1-8b", "weights": "fp8", "qpm": 3000, "input_tokens": 800}
+    fleet |= {"output_tokens": 40, "spare_replicas": 1, "slo": {"ttft_p99": "1 s", "tpot_p95": "20 ms"}}
+    free, fixed = (
+        api.solve(scenario(serving=[{**fleet, **more}], hardware={"allow": ["l40s"]})).document
+        for more in ({}, {"layout": "pp4"})
+    )
+    assert [{row["layout"]["pp"] for row in each["workloads"][0]["allocations"]} for each in (free, fixed)] == [
+        {1},
+        {4},
+    ]
+    assert "fits on fewer devices without one" in str(free["rejected"])
+    assert not api.verify(free)
+
+
+def test_where_the_cache_would_be_copied_a_model_is_cut_by_fewer_tensor_ranks() -> None:
+    """Eight ranks would copy the four heads of the cache of qwen2.5-7b, one device holds the whole model."""
+    asked = scenario(serving=[{**FLEET, "model": "qwen2.5-7b"}], hardware={"allow": ["h100-sxm-80gb"]})
+    site = next(s for s in sites_of(asked, load_catalog(), Ledger(workload="chat")) if s.shape.devices == 8)
+    layout, _, _ = replica_layouts(load_model("qwen2.5-7b"), site)
+    assert needless_pipelines(load_model("qwen2.5-7b"), site, layout)[layout.devices == 8].sum() == 0
+    fits = layout.devices >= 4
+    needless = pipelines_of_what_fits(site, layout, fits)
+    assert needless[(layout.devices == 8) & (layout.pp > 1)].all()
+    assert not needless[layout.devices <= 4].any()  # nothing smaller fits
+    assert not needless[layout.pp == 1].any()
 
 
 @pytest.mark.parametrize(("device", "heads", "needless"), [("h100-sxm-80gb", 8, True), ("l40s", 8, False),

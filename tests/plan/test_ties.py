@@ -47,6 +47,7 @@ def test_no_pipeline_where_as_cheap_a_plan_without_one_exists() -> None:
         rng = random.Random(seed)
         fleet = {"name": "f", "model": rng.choice(MODELS), "qpm": rng.choice([30, 60, 120, 300, 600])}
         fleet |= {"input_tokens": rng.choice([200, 500, 1500]), "output_tokens": rng.choice([50, 200, 400])}
+        fleet |= {"layout": {"pp": [1, 2, 4, 8]}} if seed % 2 else {}  # left open, none is proposed of what fits anyway
         asked = {"schema": "plan/v1", "name": "small", "serving": [fleet], "hardware": HARDWARE[seed % 3]}
         session = api.session(parse_scenario(json.dumps(asked), file="small.yaml"), frozen.catalog())
         document = session.solve().document
@@ -61,7 +62,7 @@ def test_no_pipeline_where_as_cheap_a_plan_without_one_exists() -> None:
         plain = [table.layout_row(k)["pp"] == 1 for k in np.flatnonzero(alone <= most).tolist()]  # type: ignore[union-attr]
         assert not any(plain) or all(row["layout"]["pp"] == 1 for row in rows), seed
         told += "pipelined" in str(document["ties"]["rows"])
-    assert told >= cases(1, 3)  # where links are slow; among fast ones pipelines are not proposed at all
+    assert told >= cases(1, 3)
 
 
 def two_sizes(dearer_microusd: int, dollars: float = 6.0) -> Catalog:
