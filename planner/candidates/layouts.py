@@ -17,7 +17,6 @@ of legality are those of Megatron-LM and of ZeRO (training-model section 0):
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -82,7 +81,7 @@ def enumerate_layouts(arch: Architecture, device_counts: Sequence[int], rules: L
 def finer_layouts(arch: Architecture, near: Layout, rules: LayoutRules) -> Layout:
     """Layouts beside some of `enumerate_layouts` with sizes that it leaves out.
 
-    Virtual stages are all that make equal chunks, between the tried ones before and after; micro-batches all whole
+    Virtual stages are all that make equal chunks; micro-batches all whole
     numbers between the tried ones before and after that the batch can be made of. Where a step has many passes only
     those of four binary digits: what lies between them is worth less than 0.3 %. What is fixed stays.
 
@@ -108,17 +107,15 @@ def finer_layouts(arch: Architecture, near: Layout, rules: LayoutRules) -> Layou
 
 
 def _other_chunks(arch: Architecture, columns: IntArray) -> IntArray:
-    """Rows of all sizes with the virtual stages beside theirs."""
-    layers, pairs = max(arch.layer_count, 1), list(zip(columns[:, 2].tolist(), columns[:, 5].tolist()))
-    beside = {}
-    for stages, chunks in set(pairs):
-        able = [1, *(v for v in range(2, layers + 1) if stages > 1 and equal_chunks(layers, stages, v))]
-        before = max((v for v in able if v < chunks and v in VIRTUAL_STAGES), default=0)
-        after = min((v for v in able if v > chunks and v in VIRTUAL_STAGES), default=math.inf)
-        beside[stages, chunks] = sorted({chunks, *(v for v in able if before < v < after)})
-    columns = np.repeat(columns, [len(beside[pair]) for pair in pairs], axis=0)
-    columns[:, 5] = [v for pair in pairs for v in beside[pair]]
-    return columns
+    """Rows of all sizes with every number of virtual stages."""
+    layers, depths = max(arch.layer_count, 1), columns[:, 2].tolist()
+    able = {
+        stages: [1, *(v for v in range(2, layers + 1) if stages > 1 and equal_chunks(layers, stages, v))]
+        for stages in set(depths)
+    }
+    columns = np.repeat(columns, [len(able[stages]) for stages in depths], axis=0)
+    columns[:, 5] = [v for stages in depths for v in able[stages]]
+    return np.unique(columns, axis=0)
 
 
 def _other_micro_batches(columns: IntArray, tried: Sequence[int], largest: int, rules: LayoutRules) -> IntArray:

@@ -55,6 +55,7 @@ __all__ = ["TrainingTable", "percentile", "training_table", "training_tables"]
 
 Rows = NDArray[np.int64]
 AT_ONCE = 1 << 17  # layouts on machines that are timed at once
+MOST_SPLITS = 8  # of each count of shapes, beside which finer sizes are tried
 NEIGHBOURHOOD = 0.06  # relative, of times: finer sizes are tried beside layouts so much slower than the fastest
 NEAR = 2e-5  # relative, of times: what is nearer to the best is told apart by its last digits (`ties.six_digits`)
 
@@ -490,17 +491,22 @@ class _Timed:
         return np.flatnonzero(kept)
 
     def near(self) -> Rows:
-        """The fastest micro-batch of each split that comes near the fastest of as many shapes."""
+        """The fastest micro-batch of each split that would come near the fastest of as many shapes without a bubble."""
         if not len(self.nodes):
             return np.zeros(0, dtype=np.int64)
         least = np.full(int(self.nodes.max()) + 1, np.inf)
         np.fmin.at(least, self.nodes, self.finish_s)
-        near = np.flatnonzero(self.finish_s <= least[self.nodes] * (1 + NEIGHBOURHOOD))
-        split = numbers_of(self.fitting.evaluated.layout.select(self.fitting.union[near]), (*SPLIT, "vpp"))
+        layout = self.fitting.evaluated.layout.select(self.fitting.union)
+        passes = layout.micro_batches * layout.vpp
+        unfilled = self.finish_s * passes / (passes + np.asarray(layout.pp) - 1)
+        near = np.flatnonzero(unfilled <= least[self.nodes] * (1 + NEIGHBOURHOOD))
+        split = numbers_of(layout.select(near), (*SPLIT, "vpp"))
         order = np.lexsort((self.finish_s[near], split))
-        first = np.ones(len(order), dtype=bool)
-        first[1:] = split[order][1:] != split[order][:-1]
-        return np.sort(near[order[first]])
+        near = near[order[np.flatnonzero(np.diff(split[order], prepend=-1))]]
+        near = near[np.lexsort((unfilled[near], self.nodes[near]))]
+        count, first = np.unique(self.nodes[near], return_index=True)
+        rank = np.arange(len(near)) - first[np.searchsorted(count, self.nodes[near])]
+        return np.sort(near[rank < MOST_SPLITS])
 
     def _kinds(self, question: TrainingQuestion, places: Rows) -> Rows:
         """A number for each of some places, of those among which only the fastest may be chosen."""
