@@ -37,7 +37,10 @@ LARGEST_MICRO_BATCH = 64  # sequences of one pass; of a model of unknown shape 1
 _COARSE_MICRO_BATCH = 16
 LARGEST_PASS_VALUES = 2**29  # tokens x width of one pass: more neither fits nor fills a device better
 LARGEST_PIPELINE = 64
+FEW_PASSES = 8  # of a step, up to which the batch that a micro-batch makes up counts
 VIRTUAL_STAGES = (1, 2, 4, 8)
+SPLIT = ("devices", "tp", "pp", "cp", "ep", "sharding")
+_ROOM = {"devices": 1 << 20, "tp": 1 << 8, "pp": 1 << 9, "vpp": 1 << 9, "cp": 1 << 9, "ep": 1 << 10, "sharding": 4}
 SHARDING: tuple[Literal["none", "zero-1", "zero-2", "zero-3"], ...] = ("none", "zero-1", "zero-2", "zero-3")
 RECOMPUTE: tuple[Literal["none", "selective", "full"], ...] = ("none", "selective", "full")
 
@@ -52,6 +55,7 @@ class LayoutRules:
     sharding: tuple[int, ...]  # allowed stages
     recompute: tuple[int, ...]  # allowed levels
     domain_devices: int  # devices of one fast domain
+    domains: tuple[int, ...] = ()  # and of each of those where any degree that divides them may be laid out
     pinned: tuple[tuple[str, tuple[int, ...]], ...] = ()  # sizes that are fixed, by name
 
     def choices(self, name: str, otherwise: Sequence[int]) -> list[int]:
@@ -68,8 +72,78 @@ def enumerate_layouts(arch: Architecture, device_counts: Sequence[int], rules: L
     table = _Table(devices=counts[col], tp=tp[row], pp=pp[row], cp=cp[row], ep=ep[row], vpp=vpp[row])
     table = table.select(_experts_fit(table))
     table = table.select(np.isin(table.dp, rules.choices("dp", np.unique(table.dp).tolist())))
-    micro = rules.choices("micro_batch", _powers_of_two(largest_micro_batch(arch, rules.sequence_length)))
-    return _with_memory_policies(*_with_batches(table, rules, micro), rules)
+    micro = np.array(rules.choices("micro_batch", _powers_of_two(largest_micro_batch(arch, rules.sequence_length))))
+    rows = np.repeat(np.arange(len(table.devices)), len(micro))
+    sizes = np.tile(micro, len(table.devices))
+    return _with_memory_policies(*_with_batches(table.select(rows), sizes, rules), rules)
+
+
+def finer_layouts(arch: Architecture, near: Layout, rules: LayoutRules) -> Layout:
+    """Layouts beside some of `enumerate_layouts` with sizes that it leaves out.
+
+    Virtual stages are all that make equal chunks; micro-batches all whole
+    numbers between the tried ones before and after that the batch can be made of. Where a step has many passes only
+    those of four binary digits: what lies between them is worth less than 0.3 %. What is fixed stays.
+
+    Parameters
+    ----------
+    near
+        (n,) the layouts beside which to look.
+    """
+    names = ("devices", "tp", "pp", "cp", "ep", "vpp", "micro_batch")
+    columns = np.stack([np.asarray(getattr(near, name), dtype=np.int64) for name in names], axis=1)
+    columns = np.unique(columns.reshape(-1, len(names)), axis=0)
+    fixed, tried = dict(rules.pinned), _powers_of_two(largest_micro_batch(arch, rules.sequence_length))
+    if "vpp" not in fixed:
+        columns = _other_chunks(arch, columns)
+    if "micro_batch" not in fixed:
+        columns = _other_micro_batches(columns, tried, largest_micro_batch(arch, rules.sequence_length), rules)
+    known = np.isin(columns[:, 5], rules.choices("vpp", VIRTUAL_STAGES))
+    known &= np.isin(columns[:, 6], rules.choices("micro_batch", tried))
+    columns = np.unique(columns[~known], axis=0)
+    table = _Table(**dict(zip(names[:6], columns.T)))
+    found = _with_memory_policies(*_with_batches(table, columns[:, 6], rules), rules)
+    return found.select(np.flatnonzero(np.isin(numbers_of(found, SPLIT), numbers_of(near, SPLIT))))
+
+
+def _other_chunks(arch: Architecture, columns: IntArray) -> IntArray:
+    """Rows of all sizes with every number of virtual stages."""
+    layers, depths = max(arch.layer_count, 1), columns[:, 2].tolist()
+    able = {
+        stages: [1, *(v for v in range(2, layers + 1) if stages > 1 and equal_chunks(layers, stages, v))]
+        for stages in set(depths)
+    }
+    columns = np.repeat(columns, [len(able[stages]) for stages in depths], axis=0)
+    columns[:, 5] = [v for stages in depths for v in able[stages]]
+    return np.unique(columns, axis=0)
+
+
+def _other_micro_batches(columns: IntArray, tried: Sequence[int], largest: int, rules: LayoutRules) -> IntArray:
+    """Rows of all sizes with the micro-batches beside theirs."""
+    devices, tp, pp, cp, _, vpp, micro = columns.T
+    ranks = devices // (tp * pp * cp)
+    step = (ranks * np.where(vpp > 1, pp, 1))[:, None] * np.array(tried)
+    asked = [nearest_multiple(np.full(step.shape, batch), step, rules.batch_range) > 0 for batch in rules.batches]
+    able = np.logical_or.reduce(asked)
+    sizes = np.array(tried)
+    before = np.where(able & (sizes < micro[:, None]), sizes, 0).max(axis=1)
+    after = np.where(able & (sizes > micro[:, None]), sizes, largest + 1).min(axis=1)
+    lengths = after - before - 1
+    first = np.repeat(before + 1, lengths)
+    columns = np.repeat(columns, lengths, axis=0)
+    columns[:, 6] = size = first + np.arange(len(first)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rough = size % (1 << np.maximum(np.log2(size).astype(np.int64) - 3, 0)) == 0
+    few = np.repeat(ranks, lengths) * size * FEW_PASSES >= rules.batch_range[0]
+    return np.asarray(columns[rough | few])
+
+
+def numbers_of(layout: Layout, names: Sequence[str]) -> IntArray:
+    """A whole number for each layout, equal where all of some sizes are."""
+    sizes = [np.asarray(getattr(layout, name), dtype=np.int64) for name in names]
+    number = np.zeros(len(sizes[0]), dtype=np.int64)
+    for name, size in zip(names, sizes):
+        number = number * _ROOM[name] + size
+    return number
 
 
 def replica_sizes(arch: Architecture, rules: LayoutRules) -> set[int]:
@@ -122,7 +196,7 @@ def _model_splits(arch: Architecture, rules: LayoutRules) -> IntArray:
     deepest = min(layers, LARGEST_PIPELINE) if arch.layers else 1
     splits = [
         (tp, pp, cp, ep, vpp)
-        for tp in rules.choices("tp", tensor_splits(arch, rules.domain_devices))
+        for tp in rules.choices("tp", tensor_splits(arch, rules.domain_devices, rules.domains))
         if tp <= rules.domain_devices and splits_tensors(arch, tp)
         for pp in rules.choices("pp", range(1, deepest + 1))
         if pp <= (layers if arch.layers else 1)
@@ -136,9 +210,16 @@ def _model_splits(arch: Architecture, rules: LayoutRules) -> IntArray:
     return np.array(splits, dtype=np.int64).reshape(-1, 5)
 
 
-def tensor_splits(arch: Architecture, largest: int) -> list[int]:
-    """Tensor-parallel degrees: powers of two that divide every head count and MLP width."""
-    return [tp for tp in _powers_of_two(largest) if splits_tensors(arch, tp)]
+def tensor_splits(arch: Architecture, largest: int, domains: Sequence[int] = ()) -> list[int]:
+    """Tensor-parallel degrees that divide every head count and MLP width: powers of two, and divisors of a domain."""
+    heads = max((group.query_heads for group in arch.layers), default=1)
+    others = {tp for tp in range(3, min(largest, heads) + 1) if any(domain % tp == 0 for domain in domains)}
+    return [tp for tp in sorted({*_powers_of_two(largest), *others}) if splits_tensors(arch, tp)]
+
+
+def laid_out(tp: IntArray, domain: int | IntArray) -> NDArray[np.bool_]:
+    """Whether tensor-parallel ranks stay inside a fast domain without leaving some of it over."""
+    return np.asarray((tp <= domain) & ((tp & (tp - 1) == 0) | (domain % tp == 0)))
 
 
 def splits_tensors(arch: Architecture, tp: int) -> bool:
@@ -167,7 +248,7 @@ def _splits_layer(group: object, tp: int) -> bool:
 
 def _context_splits(arch: Architecture, sequence_length: int) -> list[int]:
     largest = sequence_length // SMALLEST_CONTEXT_CHUNK if arch.layers else 1
-    return [cp for cp in _powers_of_two(max(largest, 1)) if sequence_length % (2 * cp) == 0 or cp == 1]
+    return [cp for cp in range(1, max(largest, 1) + 1) if sequence_length % (2 * cp) == 0 or cp == 1]
 
 
 def _expert_splits(arch: Architecture) -> list[int]:
@@ -190,16 +271,15 @@ def _experts_fit(table: _Table) -> NDArray[np.bool_]:
     return np.asarray((table.dp * table.cp * table.tp) % table.ep == 0)
 
 
-def _with_batches(table: _Table, rules: LayoutRules, sizes: list[int]) -> tuple[_Table, IntArray, IntArray]:
-    """Cross with micro-batches and asked batches; keep those whose batch can be met."""
-    micro = np.array(sizes, dtype=np.int64)
+def _with_batches(table: _Table, micro: IntArray, rules: LayoutRules) -> tuple[_Table, IntArray, IntArray]:
+    """Cross layouts of some micro-batches with the asked batches; keep those whose batch can be met."""
     asked = np.sort(np.array(rules.batches, dtype=np.float64))
     rows = len(table.devices)
-    index = np.repeat(np.arange(rows), len(micro) * len(asked))
-    micro_batch = np.tile(np.repeat(micro, len(asked)), rows)
+    index = np.repeat(np.arange(rows), len(asked))
+    micro_batch = micro[index]
     rounds = np.where(table.vpp > 1, table.pp, 1)[index]  # an interleaved schedule takes whole rounds of stages
     step = table.dp[index] * micro_batch * rounds
-    batch = nearest_multiple(np.tile(asked, rows * len(micro)), step, rules.batch_range)
+    batch = nearest_multiple(np.tile(asked, rows), step, rules.batch_range)
     again = np.zeros(len(batch), dtype=bool)  # two asked batches with one nearest multiple
     again[1:] = (batch[1:] == batch[:-1]) & (np.arange(1, len(batch)) % len(asked) > 0)
     keep = np.flatnonzero((batch > 0) & ~again)

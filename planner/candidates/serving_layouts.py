@@ -53,7 +53,7 @@ def replica_layouts(
     depth = min(deepest, LARGEST_PIPELINE)
     splits = [
         (tp, pp, dp, ep, cp)
-        for tp in fixed.get("tp", tensor_splits(arch, site.domain))
+        for tp in fixed.get("tp", _tensor_splits(arch, site))
         if tp <= site.domain and splits_tensors(arch, tp)
         for pp in fixed.get("pp", [2**k for k in range(depth.bit_length()) if 2**k <= depth])
         if pp <= deepest
@@ -84,7 +84,7 @@ def needless_pipelines(
     """
     whole = [
         tp
-        for tp in (tensor_splits(arch, site.domain) if site.fast_links else [])
+        for tp in (_tensor_splits(arch, site) if site.fast_links else [])
         if cache_splits(arch, tp)[-1] == 1 and able({"tp": tp, "pp": 1, "dp": 1, "ep": 1, "cp": 1})
     ]
     tp, pp = np.asarray(layout.tp), np.asarray(layout.pp)
@@ -106,6 +106,10 @@ def cache_splits(arch: Architecture, tp: int) -> list[int]:
     copies = [tp // min(tp, cache_heads(group)) for group in arch.layers if group.attention != "linear"]
     most = min(copies, default=1)
     return [2**k for k in range(most.bit_length()) if most % 2**k == 0]
+
+
+def _tensor_splits(arch: Architecture, site: Site) -> list[int]:
+    return tensor_splits(arch, site.domain, (site.domain,) if site.device.kind == "gpu" else ())
 
 
 def _experts_divide(arch: Architecture, ranks: int) -> bool:

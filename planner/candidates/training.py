@@ -14,6 +14,7 @@ the same evaluation, chosen from again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.counts import node_counts
-from planner.candidates.layouts import enumerate_layouts, offered
+from planner.candidates.layouts import SPLIT, enumerate_layouts, finer_layouts, laid_out, numbers_of, offered
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, training_refusal
 from planner.candidates.offers import Site, group_by_physics, names_on
@@ -29,7 +30,7 @@ from planner.candidates.patience import Patience
 from planner.candidates.ties import plain_training
 from planner.candidates.training_choice import busy_s, fastest, least_policies, least_times, policy_runs
 from planner.candidates.training_question import TrainingQuestion
-from planner.candidates.training_table import Part, TrainingTable, priced
+from planner.candidates.training_table import Part, TrainingTable, concatenate, priced
 from planner.carriers import dataclass
 from planner.estimate.frameworks import named_framework
 from planner.estimate.layout import Layout
@@ -54,6 +55,8 @@ __all__ = ["TrainingTable", "percentile", "training_table", "training_tables"]
 
 Rows = NDArray[np.int64]
 AT_ONCE = 1 << 17  # layouts on machines that are timed at once
+MOST_SPLITS = 8  # of each count of shapes, beside which finer sizes are tried
+NEIGHBOURHOOD = 0.06  # relative, of times: finer sizes are tried beside layouts so much slower than the fastest
 NEAR = 2e-5  # relative, of times: what is nearer to the best is told apart by its last digits (`ties.six_digits`)
 
 
@@ -85,10 +88,16 @@ def training_tables(
     searches = [_Search(group=group, counts=node_counts(question, group, ledger)) for group in groups]
     able = [] if out() else [search for search in searches if search.counts]
     evaluated = _evaluate_memory(question, able)
-    found = [
-        _chosen(question, one, ledger, every_layout=every_layout)
-        for one in _timed(question, evaluated, able, ledger, out, every_layout=every_layout)
-    ]
+    timed = list(_timed(question, evaluated, able, ledger, out, every_layout=every_layout))
+    found = [_chosen(question, one, ledger, every_layout=every_layout) for one in timed]
+    finer = None if every_layout else _finer(question, able, timed)
+    if finer is not None:
+        others = _timed(question, finer, able, ledger, out, every_layout=False)
+        for place, one in enumerate(others):
+            found[place] = [
+                _better(question, *parts)
+                for parts in zip(found[place], _chosen(question, one, ledger, every_layout=False))
+            ]
     asked = priced(question, [parts[0] for parts in found], ledger)
     if all(len(parts) == 1 for parts in found):
         return asked, asked
@@ -132,12 +141,15 @@ class _Evaluated:
     runs: Rows  # of rows that differ in recomputation alone
     ways: Ways | None
     by_count: Mapping[int, Rows]  # ascending, of each count of devices
+    beside: Mapping[int, Rows] | None = None  # of finer layouts: splits to look at, by identity of the machines' search
 
     def rows_on(self, search: _Search, involved: int | None) -> Rows:
         """Ascending rows of the layouts for the counts and the fast domain of some machines; `involved` at most."""
         some = [self.by_count[count] for count in search.device_counts if count in self.by_count]
         rows = np.sort(np.concatenate(some), kind="stable") if some else np.zeros(0, dtype=np.int64)
-        rows = np.asarray(rows[np.asarray(self.layout.tp)[rows] <= search.domain])
+        rows = np.asarray(rows[laid_out(np.asarray(self.layout.tp)[rows], search.domain)])
+        if self.beside is not None:
+            rows = rows[np.isin(numbers_of(self.layout, SPLIT)[rows], self.beside[id(search)])]
         if involved is None:
             return rows
         return np.asarray(rows[plain_training(self.layout.select(rows), search.domain) <= involved])
@@ -149,7 +161,8 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
     for search in searches:
         for count in search.device_counts:
             largest[count] = max(largest.get(count, 1), search.domain)
-    rules = replace(question.rules, domain_devices=max(largest.values(), default=1))
+    switched = {search.domain for search in searches if search.group[0].device.kind == "gpu"}
+    rules = replace(question.rules, domain_devices=max(largest.values(), default=1), domains=tuple(sorted(switched)))
     layout = offered(question.job, rules, enumerate_layouts(question.arch, sorted(largest), rules))
     devices = np.asarray(layout.devices, dtype=np.int64)
     domains = np.zeros(int(devices.max(initial=0)) + 1, dtype=np.int64)
@@ -161,6 +174,11 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
         able &= plain_training(layout, smallest) <= question.involved
     kept = np.flatnonzero(able)
     layout, devices = layout.select(kept), devices[kept]
+    return _with_memory(question, layout)
+
+
+def _with_memory(question: TrainingQuestion, layout: Layout) -> _Evaluated:
+    devices = np.asarray(layout.devices, dtype=np.int64)
     order = np.argsort(devices, kind="stable")
     counts, starts = np.unique(devices[order], return_index=True)
     memory = training_memory(question.arch, question.spec, layout)
@@ -171,6 +189,52 @@ def _evaluate_memory(question: TrainingQuestion, searches: Sequence[_Search]) ->
         runs=policy_runs(layout),
         ways=Ways.of(layout),
         by_count=dict(zip(counts.tolist(), np.split(order, starts[1:]))),
+    )
+
+
+def _finer(question: TrainingQuestion, searches: Sequence[_Search], timed: Sequence[_Timed]) -> _Evaluated | None:
+    """Layouts of sizes between those tried, beside the layouts that come near the fastest of a count of devices."""
+    near = [one.fitting.evaluated.layout.select(one.fitting.union[one.near()]) for one in timed]
+    if not near:
+        return None
+    layout = finer_layouts(question.arch, Layout.concatenate(near), question.rules)
+    layout = offered(question.job, question.rules, layout)
+    if question.involved is not None:
+        smallest = min(search.domain for search in searches)
+        layout = layout.select(np.flatnonzero(plain_training(layout, smallest) <= question.involved))
+    if not len(np.asarray(layout.devices)):
+        return None
+    beside = {id(one.fitting.search): np.unique(numbers_of(some, SPLIT)) for one, some in zip(timed, near)}
+    return replace(_with_memory(question, layout), beside=beside)
+
+
+def _any_faster(one: Part, other: Part) -> bool:
+    """Whether another part is as fast on some count of shapes, or has more counts."""
+    least = np.full(int(max(one.nodes.max(initial=0), other.nodes.max(initial=0))) + 1, np.inf)
+    np.minimum.at(least, one.nodes, one.finish_s)
+    return bool((other.finish_s <= least[other.nodes] * (1 + NEAR)).any())
+
+
+def _better(question: TrainingQuestion, one: Part, other: Part) -> Part:
+    """The fastest of each node count among two parts of one machine."""
+    if not len(other.nodes) or (question.involved is None and not _any_faster(one, other)):
+        return one
+    both = concatenate([one, other])
+    rows = np.arange(len(both.nodes))
+    domain, every = one.group[0].domain, question.involved is not None
+    kept = fastest(both.layout, rows, both.nodes, both.finish_s, rows, domain, every_degree=every)
+    least = {
+        count: min(part.fastest_s.get(count, math.inf) for part in (one, other))
+        for count in {**one.fastest_s, **other.fastest_s}
+    }
+    return replace(
+        one,
+        layout=both.layout.select(kept),
+        memory=both.memory.select(kept),
+        time=both.time.select(kept),
+        nodes=both.nodes[kept],
+        finish_s=both.finish_s[kept],
+        fastest_s=least,
     )
 
 
@@ -334,7 +398,9 @@ def _figures_of(question: TrainingQuestion, fitting: _Fitting, asked: OnMachine)
     site = fitting.search.group[0]
     memory = (site.usable_bytes, host_bytes_per_device(site.shape), [level.memory_margin for level in fitting.levels])
     which = (fitting.search.domain, -1 if question.involved is None else question.involved)
-    return figures_of(question.physics, asked.machine, *which, *memory, texts=True)
+    finer = fitting.evaluated.beside is not None  # whose layouts follow from the times of others
+    rows = (fitting.evaluated.layout.select(fitting.union),) if finer else ()
+    return figures_of(question.physics, asked.machine, *which, *memory, *rows, texts=True)
 
 
 def _in_memory(
@@ -423,6 +489,24 @@ class _Timed:
                 np.fmin.at(least, kinds, finish)  # a time that is not known is never the least
                 kept[some[finish <= least[kinds] * (1 + NEAR)]] = True
         return np.flatnonzero(kept)
+
+    def near(self) -> Rows:
+        """The fastest micro-batch of each split that would come near the fastest of as many shapes without a bubble."""
+        if not len(self.nodes):
+            return np.zeros(0, dtype=np.int64)
+        least = np.full(int(self.nodes.max()) + 1, np.inf)
+        np.fmin.at(least, self.nodes, self.finish_s)
+        layout = self.fitting.evaluated.layout.select(self.fitting.union)
+        passes = layout.micro_batches * layout.vpp
+        unfilled = self.finish_s * passes / (passes + np.asarray(layout.pp) - 1)
+        near = np.flatnonzero(unfilled <= least[self.nodes] * (1 + NEIGHBOURHOOD))
+        split = numbers_of(layout.select(near), (*SPLIT, "vpp"))
+        order = np.lexsort((self.finish_s[near], split))
+        near = near[order[np.flatnonzero(np.diff(split[order], prepend=-1))]]
+        near = near[np.lexsort((unfilled[near], self.nodes[near]))]
+        count, first = np.unique(self.nodes[near], return_index=True)
+        rank = np.arange(len(near)) - first[np.searchsorted(count, self.nodes[near])]
+        return np.sort(near[rank < MOST_SPLITS])
 
     def _kinds(self, question: TrainingQuestion, places: Rows) -> Rows:
         """A number for each of some places, of those among which only the fastest may be chosen."""

@@ -148,7 +148,7 @@ def priced(question: TrainingQuestion, every_part: Sequence[Part], ledger: Ledge
         return TrainingTable.empty(fastest_s)
     starts = np.cumsum([0, *(len(part.nodes) for part in parts)])
     index = np.array([starts[part_index] + row for part_index, row, _ in rows])
-    joined = _concatenate(parts)
+    joined = concatenate(parts)
     nodes, finish = joined.nodes[index], joined.finish_s[index]
     hours = finish / 3600.0
     sites = tuple(site for _, _, site in rows)
@@ -182,7 +182,8 @@ def _within_caps(caps: ShapeCaps, part: Part, site: Site, ledger: Ledger) -> lis
     return [int(row) for row in sane]
 
 
-def _concatenate(parts: Sequence[Part]) -> Part:
+def concatenate(parts: Sequence[Part]) -> Part:
+    """Rows of several parts, one after the other, of no group."""
     return Part(
         group=[],
         layout=Layout.concatenate([part.layout for part in parts]),

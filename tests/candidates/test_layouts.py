@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,12 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner import api
 from planner.api import load_model
 from planner.architecture.load import coarse_model, list_presets
+from planner.architecture.model import Architecture
 from planner.candidates.counts import EVERY_COUNT_TO, count_grid
-from planner.candidates.layouts import LayoutRules, enumerate_layouts, nearest_multiple, tensor_splits
+from planner.candidates.layouts import (
+    LayoutRules,
+    enumerate_layouts,
+    finer_layouts,
+    nearest_multiple,
+    tensor_splits,
+)
 from planner.candidates.training_question import asked_batches
 from planner.estimate.layout import Layout
+from tests.tiers import sampled
 from tests.worlds import job, scenario
 
 
@@ -242,3 +253,76 @@ def test_no_layout_is_an_empty_layout() -> None:
     layout = enumerate_layouts(coarse_model(1e9), [64], rules(1.0))  # 64 ranks cannot share one sequence
     assert np.shape(layout.devices) == (0,)
     assert layout.micro_batches.shape == (0,)
+
+
+# ---- between the sizes that are tried
+
+
+def near(arch: Architecture, asked: LayoutRules, **wanted: int) -> Layout:
+    layout = enumerate_layouts(arch, [8], asked)
+    mask = np.ones(np.shape(layout.devices), dtype=bool)
+    for name, value in wanted.items():
+        mask &= np.asarray(getattr(layout, name)) == value
+    return layout.select(mask)
+
+
+def test_between_two_micro_batches_lie_the_whole_numbers() -> None:
+    arch, asked = load_model("llama-3.1-8b"), rules(batch=960)
+    base = near(arch, asked, tp=1, pp=1, cp=1, micro_batch=4, sharding=3)
+    finer = finer_layouts(arch, base, asked)
+    assert set(np.unique(finer.micro_batch).tolist()) == {3, 5, 6, 7}
+    assert set(np.unique(finer.recompute).tolist()) == {0, 1, 2}
+    assert set(np.unique(finer.sharding).tolist()) == {3}  # that of the layout beside which they lie
+    assert (np.asarray(finer.global_batch) % (np.asarray(finer.dp) * finer.micro_batch) == 0).all()
+
+
+def test_where_no_power_of_two_makes_up_the_batch_all_numbers_are_looked_at() -> None:
+    """Five ranks and 280 sequences: 8 makes 280, neither 16, 32 nor 64 comes within a tenth, 56 makes 280 at once."""
+    arch, asked = load_model("gpt2-xl"), rules(batch=280, sequence=1024)
+    layout = enumerate_layouts(arch, [5], asked)
+    base = layout.select((np.asarray(layout.micro_batch) == 8) & (np.asarray(layout.sharding) == 3))
+    sizes = set(np.unique(finer_layouts(arch, base, asked).micro_batch).tolist())
+    assert 56 in sizes
+    assert 4 not in sizes  # tried already
+
+
+def test_virtual_stages_are_all_that_make_equal_chunks() -> None:
+    arch, asked = load_model("llama-3.1-70b"), rules(batch=960)
+    base = near(arch, asked, tp=1, pp=8, vpp=2, micro_batch=1)  # 80 layers: ten a stage
+    assert set(np.unique(finer_layouts(arch, base, asked).vpp).tolist()) == {5, 10}
+    base = near(arch, asked, tp=2, pp=4, vpp=1, micro_batch=2)  # twenty, and of a micro-batch of 3 also those tried
+    assert set(np.unique(finer_layouts(arch, base, asked).vpp).tolist()) == {1, 2, 4, 5, 10, 20}
+
+
+def test_what_is_fixed_has_nothing_beside_it() -> None:
+    arch, asked = load_model("llama-3.1-8b"), rules(batch=960)
+    base = near(arch, asked, tp=1, pp=1, cp=1, micro_batch=4)
+    assert not np.size(finer_layouts(arch, base, replace(asked, pinned=(("micro_batch", (4,)),))).devices)
+
+
+def test_tensor_ranks_may_be_any_divisor_of_a_switched_domain() -> None:
+    arch = load_model("gpt3-175b")  # 96 heads
+    assert tensor_splits(arch, 72) == [1, 2, 4, 8, 16, 32]
+    assert tensor_splits(arch, 72, (8, 72)) == [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
+
+
+NINE = ("phi-3-medium", "falcon-7b", "qwen3-30b-a3b", "gpt2-xl", "llama-3.1-8b", "llama-3.1-70b", "qwen2.5-14b",
+        "mistral-7b", "gpt-neox-20b")  # fmt: skip
+
+
+@pytest.mark.parametrize("model", sampled(NINE, 2))
+def test_a_search_over_all_whole_numbers_is_hardly_cheaper(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = scenario([job(model=model, tokens="50B", deadline="30 days")], hardware={}, prefer="cheapest")
+    found = api.solve(asked).document["summary"]["cost_usd"]
+    monkeypatch.setattr("planner.candidates.training._finer", lambda *_: None)
+    coarse = api.solve(asked).document["summary"]["cost_usd"]
+    choices = LayoutRules.choices
+
+    def every(asked: LayoutRules, name: str, otherwise: Sequence[int]) -> list[int]:
+        return choices(asked, name, range(1, 2 * max(otherwise)) if name == "micro_batch" else otherwise)
+
+    monkeypatch.setattr(LayoutRules, "choices", every)
+    monkeypatch.setattr("planner.candidates.layouts.VIRTUAL_STAGES", tuple(range(1, 129)))
+    best = api.solve(asked).document["summary"]["cost_usd"]
+    assert best <= coarse
+    assert found <= 1.003 * best

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -44,6 +44,8 @@ from planner.scenario.load import load_scenario
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 POWERS = (1, 2, 4, 8, 16, 32, 64)
+MICRO_BATCHES: Sequence[int] = POWERS
+CHUNKS: Sequence[int] = (2, 4, 8)  # of a stage, where there is a pipeline
 FABRIC_BYTES_PER_S = 12.5e9  # of each device: 100 Gbit/s
 
 
@@ -158,10 +160,9 @@ def _layouts(job: TrainingJob, arch: Architecture, devices: int, domain: int) ->
             if devices % (tp * pp):
                 continue
             dp = devices // (tp * pp)
-            for vpp, micro in itertools.product((1, 2, 4, 8), POWERS):
-                # whole chunks of layers, embedding and loss for a layer each where that makes them whole
-                if vpp > 1 and (pp == 1 or (layers % (pp * vpp) and (layers + 2) % (pp * vpp))):
-                    continue
+            # whole chunks of layers, embedding and loss for a layer each where that makes them whole
+            chunks = [v for v in CHUNKS if pp > 1 and (layers % (pp * v) == 0 or (layers + 2) % (pp * v) == 0)]
+            for vpp, micro in itertools.product([1, *chunks], MICRO_BATCHES):
                 step = dp * micro * (pp if vpp > 1 else 1)
                 batch = max(round(asked / step) * step, step)
                 if abs(batch - asked) > 0.1 * asked + 1e-9:

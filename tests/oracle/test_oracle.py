@@ -53,7 +53,9 @@ def solved(instance: Instance, solver: str) -> int | None:
 
 
 @pytest.mark.parametrize("seeds", sampled(GROUPS, 1), ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
-def test_plan_costs_what_brute_force_finds(seeds: range, tmp_path: Path) -> None:
+def test_plan_costs_what_brute_force_finds(seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of micro-batches and virtual stages that are powers of two; what lies between is looked at around the fastest."""
+    monkeypatch.setattr("planner.candidates.training._finer", lambda *_: None)
     known, wrong = expected(), []
     for seed in seeds:
         instance = write_instance(seed, tmp_path / str(seed))
@@ -83,3 +85,19 @@ def _update(tmp_path_factory: pytest.TempPathFactory) -> None:
         best, alone = cheapest(str(instance.scenario), str(instance.hardware))
         rows.append(f"{seed},{'' if best is None else best},{'' if alone is None else alone}")
     EXPECTED.write_text("\n".join(rows) + "\n")
+
+
+@pytest.mark.parametrize("seeds", sampled(GROUPS, 1), ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
+def test_plan_costs_hardly_more_than_with_every_whole_number(
+    seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.oracle.brute.MICRO_BATCHES", range(1, 65))
+    monkeypatch.setattr("tests.oracle.brute.CHUNKS", range(2, 129))
+    wrong = []
+    for seed in seeds:
+        instance = write_instance(seed, tmp_path / str(seed))
+        best, _ = cheapest(str(instance.scenario), str(instance.hardware))
+        found = solved(instance, "highs")
+        if (best is None) != (found is None) or (best and found and not best <= found <= 1.003 * best):
+            wrong.append((seed, found, best, found and best and found / best))
+    assert not wrong
