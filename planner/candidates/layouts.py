@@ -106,6 +106,28 @@ def finer_layouts(arch: Architecture, near: Layout, rules: LayoutRules) -> Layou
     return found.select(np.flatnonzero(np.isin(numbers_of(found, SPLIT), numbers_of(near, SPLIT))))
 
 
+def tried_beside(arch: Architecture, layout: Layout, rules: LayoutRules) -> tuple[IntArray, IntArray]:
+    """The tried micro-batches around that of each layout: the largest not above it and the smallest not below it.
+
+    Only those that the batch can be made of; 0 and one more than the largest where there is none.
+    """
+    largest = largest_micro_batch(arch, rules.sequence_length)
+    tried = np.array(rules.choices("micro_batch", _powers_of_two(largest)))
+    able = _batch_able(layout, tried, rules)
+    micro = np.asarray(layout.micro_batch)[:, None]
+    before = np.where(able & (tried <= micro), tried, 0).max(axis=1)
+    after = np.where(able & (tried >= micro), tried, largest + 1).min(axis=1)
+    return before, after
+
+
+def _batch_able(layout: Layout | _Table, sizes: IntArray, rules: LayoutRules) -> NDArray[np.bool_]:
+    """(layouts, sizes) whether some asked batch is made of whole passes of a size."""
+    rounds = np.where(np.asarray(layout.vpp) > 1, layout.pp, 1)
+    step = (np.asarray(layout.dp) * rounds)[:, None] * sizes
+    asked = [nearest_multiple(np.full(step.shape, batch), step, rules.batch_range) > 0 for batch in rules.batches]
+    return np.asarray(np.logical_or.reduce(asked))
+
+
 def _other_chunks(arch: Architecture, columns: IntArray) -> IntArray:
     """Rows of all sizes with every number of virtual stages."""
     layers, depths = max(arch.layer_count, 1), columns[:, 2].tolist()
@@ -120,12 +142,10 @@ def _other_chunks(arch: Architecture, columns: IntArray) -> IntArray:
 
 def _other_micro_batches(columns: IntArray, tried: Sequence[int], largest: int, rules: LayoutRules) -> IntArray:
     """Rows of all sizes with the micro-batches beside theirs."""
-    devices, tp, pp, cp, _, vpp, micro = columns.T
-    ranks = devices // (tp * pp * cp)
-    step = (ranks * np.where(vpp > 1, pp, 1))[:, None] * np.array(tried)
-    asked = [nearest_multiple(np.full(step.shape, batch), step, rules.batch_range) > 0 for batch in rules.batches]
-    able = np.logical_or.reduce(asked)
-    sizes = np.array(tried)
+    devices, tp, pp, cp, ep, vpp, micro = columns.T
+    table = _Table(devices=devices, tp=tp, pp=pp, cp=cp, ep=ep, vpp=vpp)
+    ranks, sizes = table.dp, np.array(tried)
+    able = _batch_able(table, sizes, rules)
     before = np.where(able & (sizes < micro[:, None]), sizes, 0).max(axis=1)
     after = np.where(able & (sizes > micro[:, None]), sizes, largest + 1).min(axis=1)
     lengths = after - before - 1

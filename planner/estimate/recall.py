@@ -39,11 +39,18 @@ class Recall:
         found = self._found.get(key)
         return None if found is None else found[0]
 
-    def keep(self, key: Hashable, answer: Any) -> None:
-        """Keep an answer for whoever asks next; arrays of it are not to be written to."""
-        size = ENTRY_BYTES + _size(answer)
-        if size > MOST_BYTES or key in self._found:
+    def keep(self, key: Hashable, answer: Any, nbytes: int | None = None) -> None:
+        """Keep an answer for whoever asks next; arrays of it are not to be written to.
+
+        Parameters
+        ----------
+        nbytes
+            What it takes, where it is one that grows: it takes the place of the one that was kept before.  [B]
+        """
+        size = ENTRY_BYTES + (_size(answer) if nbytes is None else nbytes)
+        if size > MOST_BYTES or (nbytes is None and key in self._found):
             return
+        self._bytes -= self._found.pop(key, (None, 0))[1]
         self._found[key] = answer, size
         self._bytes += size
         while self._bytes > MOST_BYTES:

@@ -243,7 +243,7 @@ def can(software: Software, layout: Layout) -> Any:
     """
 
     def stage_in(names: tuple[str, ...]) -> Any:
-        return np.isin(np.asarray(layout.sharding), [STAGES.index(name) for name in names])
+        return np.array([name in names for name in STAGES])[np.asarray(layout.sharding)]
 
     def one_or(size: Any, able: Any) -> Any:
         return (np.asarray(size) == 1) | able
@@ -252,8 +252,8 @@ def can(software: Software, layout: Layout) -> Any:
     mask = one_or(shared, stage_in(software.stages)) & one_or(layout.pp, stage_in(software.under_pipeline))
     mask = mask & one_or(layout.tp, stage_in(software.beside_tensors)) & one_or(layout.vpp, software.virtual)
     mask = mask & one_or(layout.cp, software.context) & one_or(layout.ep, software.experts)
-    kept = [("none", "selective", "full").index(name) for name in software.recompute]
-    return mask & np.isin(np.asarray(layout.recompute), kept)
+    kept = np.array([name in software.recompute for name in ("none", "selective", "full")])
+    return mask & kept[np.asarray(layout.recompute)]
 
 
 def named_can(name: str | None, layout: Layout) -> Any:

@@ -57,9 +57,15 @@ class Ways:
         )
         return Ways(layer=layer, exchange=exchange)
 
-    def select(self, which: slice) -> Ways:
+    def select(self, which: slice | Index) -> Ways:
         """Of some of the layouts."""
         return Ways(layer=self.layer[which], exchange=self.exchange[which])
+
+    def and_(self, others: Ways) -> Ways:
+        """Of these layouts and, after them, others; nothing is the same among the two."""
+        pairs = (self.layer, others.layer), (self.exchange, others.exchange)
+        layer, exchange = (np.concatenate([own, other + int(own.max(initial=-1)) + 1]) for own, other in pairs)
+        return Ways(layer=layer, exchange=exchange)
 
 
 def distinct(ctx: Context) -> tuple[Context, Index | None]:

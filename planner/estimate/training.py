@@ -17,6 +17,7 @@ from planner.estimate.run import RunSpec, whole_run
 from planner.estimate.step_distinct import Index, Ways
 from planner.estimate.terms import Terms, Values
 
+_ENDLESS_TOKENS = 1e18
 PASS = 1 << 15  # layouts of several machines at once: what is the same of them is worked out once a pass
 
 
@@ -180,6 +181,24 @@ def run_seconds(
         pairs = zip(np.split(np.concatenate(busy), ends), np.split(np.concatenate(wall), ends))
         found |= dict(zip(places, pairs))
     return [found[place] for place in range(len(asked))]
+
+
+def pace_s(arch: Architecture, layout: Layout, asked: OnMachine, step_s: Values) -> Values:
+    """Seconds for so many tokens that neither the last step nor what fails counts: which layouts of a machine are fast.
+
+    Parameters
+    ----------
+    layout
+        All layouts, of which some are asked for on a machine.
+    step_s
+        Of one optimizer step of each of these, for jobs of the analytic tier.
+    """
+    spec = replace(asked.spec, tokens=_ENDLESS_TOKENS, epochs=1.0, progress_tokens=0.0, run=None)
+    if not is_analytic(spec):
+        return training_time(arch, spec, layout.select(asked.rows), asked.machine).total
+    from planner.estimate.training_analytic import runs_of_steps
+
+    return runs_of_steps(spec, np.asarray(layout.global_batch)[asked.rows], step_s)
 
 
 def _passes(asked: Sequence[OnMachine]) -> Iterator[tuple[Sequence[OnMachine], Index, Index, Index]]:

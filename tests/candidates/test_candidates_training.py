@@ -303,7 +303,7 @@ def test_above_the_critical_batch_every_token_costs_more() -> None:
     """With a fast network nothing is gained by a larger batch than the critical one."""
     batch = {"min": "8 sequences", "max": "512 sequences"}
     found, _ = solve(catalog(), deadline="4 h", global_batch=batch, critical_batch="32768 tokens", sharding="zero-1")
-    assert set(found.layout.global_batch[found.nodes <= 2]) <= {8, 16, 32}  # 32 sequences of 1024 tokens
+    assert max(found.layout.global_batch[found.nodes <= 2]) <= 32  # sequences of 1024 tokens
     single, _ = solve(catalog(), deadline="6 h", global_batch="64 sequences", critical_batch="32768 tokens")
     assert single.time["large_batch"][0] == pytest.approx(2 * SECONDS_PER_BILLION_SQUARED)  # 1 + 64/32 = 3 times
 
@@ -377,6 +377,7 @@ def test_every_row_fits_and_is_on_time(pair: tuple[Scenario, Any, Any]) -> None:
 
 
 def test_the_fastest_layout_of_each_size_is_kept(pair: tuple[Scenario, Any, Any]) -> None:
+    """Or a faster one, of a micro-batch or of virtual stages between those that all are listed of."""
     _, (found, _), (every, _) = pair
 
     def best(rows: TrainingTable) -> dict[tuple[str, int], float]:
@@ -388,9 +389,9 @@ def test_the_fastest_layout_of_each_size_is_kept(pair: tuple[Scenario, Any, Any]
 
     kept, expected = best(found), best(every)
     assert len(found) == len(kept), "one layout for each offer and size"
-    assert set(kept) == set(expected)
-    for key, seconds in kept.items():
-        assert seconds == pytest.approx(expected[key], rel=1.1e-10), key
+    assert set(kept) >= set(expected)
+    for key, seconds in expected.items():
+        assert kept[key] <= seconds * (1 + 1.1e-10), key
 
 
 def test_every_layout_seen_is_kept_or_counted(pair: tuple[Scenario, Any, Any]) -> None:

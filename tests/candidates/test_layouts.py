@@ -314,7 +314,7 @@ NINE = ("phi-3-medium", "falcon-7b", "qwen3-30b-a3b", "gpt2-xl", "llama-3.1-8b",
 def test_a_search_over_all_whole_numbers_is_hardly_cheaper(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = scenario([job(model=model, tokens="50B", deadline="30 days")], hardware={}, prefer="cheapest")
     found = api.solve(asked).document["summary"]["cost_usd"]
-    monkeypatch.setattr("planner.candidates.training._finer", lambda *_: None)
+    monkeypatch.setattr("planner.candidates.training_fit._finer", lambda *_: (None, {}))
     coarse = api.solve(asked).document["summary"]["cost_usd"]
     choices = LayoutRules.choices
 

@@ -55,7 +55,7 @@ def solved(instance: Instance, solver: str) -> int | None:
 @pytest.mark.parametrize("seeds", sampled(GROUPS, 1), ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
 def test_plan_costs_what_brute_force_finds(seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of micro-batches and virtual stages that are powers of two; what lies between is looked at around the fastest."""
-    monkeypatch.setattr("planner.candidates.training._finer", lambda *_: None)
+    monkeypatch.setattr("planner.candidates.training_fit._finer", lambda *_: (None, {}))
     known, wrong = expected(), []
     for seed in seeds:
         instance = write_instance(seed, tmp_path / str(seed))

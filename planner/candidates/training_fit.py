@@ -1,0 +1,559 @@
+"""Layouts that fit the memory of machines, and the seconds of a step: what neither tokens nor deadlines change.
+
+A scenario that is asked again with other tokens, deadlines, prices or limits finds here what was looked at before
+(`Looked`, kept by a `Recall`), machine by machine and count by count, and adds the counts that are missing. What a
+question finds does not depend on what was asked before it.
+
+Beside layouts of the usual sizes that come near the fastest on as many shapes, those of sizes between are looked at
+(`layouts.finer_layouts`). Which these are follows from the machine, the count and the seconds of a step alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.layouts import (
+    SPLIT,
+    enumerate_layouts,
+    finer_layouts,
+    laid_out,
+    numbers_of,
+    offered,
+    tried_beside,
+)
+from planner.candidates.ledger import Ledger
+from planner.candidates.offers import Site, names_on
+from planner.candidates.ties import plain_training
+from planner.candidates.training_choice import least_policies, policy_runs
+from planner.candidates.training_question import TrainingQuestion
+from planner.carriers import dataclass
+from planner.estimate.frameworks import named_framework
+from planner.estimate.layout import Layout
+from planner.estimate.machine import Machine
+from planner.estimate.recall import figures_of
+from planner.estimate.resolve import host_bytes_per_device
+from planner.estimate.software import open_can
+from planner.estimate.step_distinct import Ways
+from planner.estimate.terms import Terms
+from planner.estimate.training import OnMachine, TrainingSpec, is_analytic, pace_s, step_seconds, training_memory
+from planner.estimate.training_memory import host_bytes
+from planner.units import format_bytes
+
+Rows = NDArray[np.int64]
+Misses: TypeAlias = tuple[tuple[str, int, float], ...]  # reason, how many, and how far off the nearest is
+
+AT_ONCE = 1 << 17  # layouts on machines that are timed at once
+MOST_SPLITS = 8  # of each count of shapes, beside which finer sizes are tried
+NEIGHBOURHOOD = 0.06  # relative, of times: finer sizes are tried beside layouts so much slower than the fastest
+_SIZES = 1 << 10  # room for a micro-batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """One physics group and the node counts to try on it."""
+
+    group: list[Site]
+    counts: tuple[int, ...]
+    spec: TrainingSpec  # the job there
+    machine: Machine
+
+    @classmethod
+    def of(cls, question: TrainingQuestion, group: list[Site], counts: tuple[int, ...]) -> Search:
+        """A group that is looked at for a job."""
+        return cls(group=group, counts=counts, spec=question.spec_on(group[0]), machine=question.machine(group[0]))
+
+    def on(self, rows: Rows) -> OnMachine:
+        """Some layouts there."""
+        return OnMachine(spec=self.spec, machine=self.machine, rows=rows)
+
+    @property
+    def domain(self) -> int:
+        """Devices that tensor parallelism may span."""
+        return self.group[0].domain
+
+    @property
+    def device_counts(self) -> list[int]:
+        """Devices of each count."""
+        return [count * self.group[0].shape.devices for count in self.counts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """What holds at one confidence on one machine."""
+
+    confidence: float
+    time_margin: float
+    memory_margin: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """What fits one machine."""
+
+    rows: Rows  # of `Looked.layout`, at any confidence
+    nodes: Rows  # shapes of each
+    fits: tuple[NDArray[np.bool_], ...]  # by confidence, whether it does
+    step_s: NDArray[np.float64]  # but for rounding; nan where its tier does not put steps together
+    seen: Mapping[int, int]  # layouts that were looked at, by count of shapes; 0 where none is legal
+    missed: Mapping[int, Misses]  # at the first confidence, by count of shapes
+
+    def beside(self, other: Fit) -> Fit:
+        """Both, of different layouts."""
+        return Fit(
+            rows=np.concatenate([self.rows, other.rows]),
+            nodes=np.concatenate([self.nodes, other.nodes]),
+            fits=tuple(np.concatenate(each) for each in zip(self.fits, other.fits)),
+            step_s=np.concatenate([self.step_s, other.step_s]),
+            seen={count: self.seen.get(count, 0) + other.seen.get(count, 0) for count in {**self.seen, **other.seen}},
+            missed={
+                count: (*self.missed.get(count, ()), *other.missed.get(count, ()))
+                for count in {**self.missed, **other.missed}
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """Layouts of a job, their memory, and which of them fit which machine."""
+
+    layout: Layout
+    memory: Terms
+    ways: Ways | None
+    on: Mapping[bytes, Fit]  # by digest of the machine
+
+    @property
+    def nbytes(self) -> int:
+        """Of all arrays, roughly.  [B]"""
+        names = len(Layout.__slots__) + len(self.memory) + 3
+        return 8 * names * np.size(self.layout.devices) + sum(26 * len(fit.rows) for fit in self.on.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitting:
+    """Layouts that fit the memory of one machine at each confidence, on the counts that are asked for."""
+
+    search: Search
+    levels: list[Level]
+    rows: Rows  # of `Looked.layout`, at any of them
+    nodes: Rows
+    places: list[Rows]  # by level, of the rows among these
+    step_s: NDArray[np.float64]
+    fit: Fit | None = None  # of which they are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Evaluated:
+    """Layouts for any machine and their memory, which does not depend on the device."""
+
+    layout: Layout
+    memory: Terms
+    needed: NDArray[np.float64]
+    runs: Rows  # of rows that differ in recomputation alone
+    ways: Ways | None
+    by_count: Mapping[int, Rows]  # ascending, of each count of devices
+    splits: Rows  # a number of each split and its virtual stages
+    filled: NDArray[np.float64]  # share of a step in which a pipeline is not waiting for its ends
+    origin: tuple[Rows, Rows] | None = None  # of finer ones: the first and the last number beside which each lies
+
+
+def look(
+    question: TrainingQuestion, searches: Sequence[Search], out: Callable[[], bool], *, every_layout: bool
+) -> tuple[Looked, list[Fitting]]:
+    """What fits each of some machines on its counts of shapes.
+
+    Parameters
+    ----------
+    question
+        The job.
+    searches
+        Machines and counts.
+    out
+        Whether there is no time left; machines that were not looked at by then have no layouts.
+    every_layout
+        Also layouts that take longer than another one for no less memory, and nothing between the usual sizes.
+    """
+    job = question.job
+    which = (
+        question.spec.critical_batch_tokens,
+        question.involved,
+        every_layout,
+        job.framework,
+        tuple(job.offload or ()),
+    )
+    key = ("looked at", question.physics, which)
+    levels = [_levels(question, search.group[0]) for search in searches]
+    told = [_figures_of(search, its) for search, its in zip(searches, levels)]
+    looked: Looked = question.recall.known(key) or _nothing()
+    missing: dict[bytes, tuple[Search, list[Level]]] = {}
+    for search, its, at in zip(searches, levels, told):
+        known = looked.on[at].seen if at in looked.on else {}
+        counts = {count for count in search.counts if count not in known}
+        if counts:
+            before = missing[at][0].counts if at in missing else ()
+            missing[at] = replace(search, counts=tuple(sorted({*before, *counts}))), its
+    if missing:
+        looked = _grown(question, looked, missing, out, every_layout=every_layout)
+        if not out():
+            question.recall.keep(key, looked, nbytes=looked.nbytes)
+    return looked, [_asked_for(looked, *each) for each in zip(searches, levels, told)]
+
+
+def tell(fitting: Fitting, ledger: Ledger) -> None:
+    """What did not fit at the confidence asked for, on record, and how many layouts were looked at."""
+    search, level, fit = fitting.search, fitting.levels[0], fitting.fit
+    if fit is None:
+        return
+    ledger.layouts_seen += sum(fit.seen[count] for count in search.counts)
+    found: dict[str, tuple[int, float]] = {}
+    for count in search.counts:
+        for reason, many, miss in fit.missed.get(count, ()):
+            before, nearest = found.get(reason, (0, np.inf))
+            found[reason] = before + many, min(nearest, miss)
+    for reason, (many, miss) in found.items():
+        if reason == "slower":
+            ledger.drop(reason, "layouts", many)
+            continue
+        text = f"needs {format_bytes(miss)} less per device{_where(search.group[0], level, reason)}"
+        ledger.drop(reason, "layouts", many, nearest=text, miss=miss, on=names_on(search.group))
+
+
+def _where(site: Site, level: Level, reason: str) -> str:
+    if reason == "host-memory":
+        return f" in the hosts of {site.shape.id}"
+    at = f" at {percentile(level.confidence)}" if level.memory_margin > 1 else ""
+    return f"{at} on {site.device.id} ({format_bytes(site.usable_bytes)} usable)"
+
+
+def percentile(confidence: float) -> str:
+    """A confidence as scenarios write it: p90."""
+    return f"p{100 * confidence:g}"
+
+
+def _levels(question: TrainingQuestion, site: Site) -> list[Level]:
+    """The confidence asked for, then the median; one when they are the same on this machine."""
+    band = question.band(site)
+    levels = [
+        Level(confidence=share, time_margin=band.time_margin(share), memory_margin=band.memory_margin(share))
+        for share in question.confidences
+    ]
+    same = (levels[0].time_margin, levels[0].memory_margin) == (levels[-1].time_margin, levels[-1].memory_margin)
+    return levels[:1] if same else levels
+
+
+def _figures_of(search: Search, levels: Sequence[Level]) -> bytes:
+    """Everything on a machine that its layouts and the seconds of their steps follow from, but the counts."""
+    site = search.group[0]
+    memory = (site.usable_bytes, host_bytes_per_device(site.shape), [level.memory_margin for level in levels])
+    kind = (site.device.kind, site.shape.devices, search.domain, float(is_analytic(search.spec)))
+    return figures_of(search.machine, *kind, *memory, texts=True)
+
+
+def _nothing() -> Looked:
+    none: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+    return Looked(layout=Layout(**dict.fromkeys(Layout.__slots__, none)), memory=Terms({}), ways=None, on={})
+
+
+def _asked_for(looked: Looked, search: Search, levels: list[Level], told: bytes) -> Fitting:
+    """Of what fits a machine the counts that are asked for."""
+    fit = looked.on.get(told)
+    if fit is None:
+        none, steps = np.zeros(0, dtype=np.int64), np.zeros(0)
+        return Fitting(search=search, levels=levels, rows=none, nodes=none, places=[none] * len(levels), step_s=steps)
+    rows, nodes, fits, steps = fit.rows, fit.nodes, fit.fits, fit.step_s
+    if len(search.counts) < len(fit.seen):
+        asked = np.zeros(max(fit.seen) + 1, dtype=bool)
+        asked[list(search.counts)] = True
+        kept = asked[nodes]
+        rows, nodes, fits, steps = rows[kept], nodes[kept], tuple(some[kept] for some in fits), steps[kept]
+    places = [np.flatnonzero(some) for some in fits]
+    return Fitting(search=search, levels=levels, rows=rows, nodes=nodes, places=places, step_s=steps, fit=fit)
+
+
+def _grown(
+    question: TrainingQuestion,
+    known: Looked,
+    missing: Mapping[bytes, tuple[Search, list[Level]]],
+    out: Callable[[], bool],
+    *,
+    every_layout: bool,
+) -> Looked:
+    """With machines and counts that are missing."""
+    coarse = _evaluated(question, [search for search, _ in missing.values()])
+    fits = dict(_fits(question, coarse, missing, out, {}, every_layout=every_layout))
+    found = [(coarse, fits)]
+    if not every_layout:
+        near = {told: _near(question, coarse, missing[told][0], fit) for told, fit in fits.items()}
+        finer, numbers = _finer(question, [missing[told][0] for told in fits], coarse.layout, near)
+        if finer is not None:
+            there = {told: missing[told] for told in fits}
+            found.append((finer, dict(_fits(question, finer, there, out, numbers, every_layout=False))))
+    for evaluated, its in found:
+        known = _with(known, evaluated, its)
+    return known
+
+
+def _with(known: Looked, evaluated: _Evaluated, fits: Mapping[bytes, Fit]) -> Looked:
+    """With other layouts, of which those that fit nowhere are left out."""
+    used = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(fit.rows for fit in fits.values())]))
+    on, first = dict(known.on), np.size(known.layout.devices)
+    for told, fit in fits.items():
+        moved = replace(fit, rows=first + np.searchsorted(used, fit.rows))
+        on[told] = on[told].beside(moved) if told in on else moved
+    ways = evaluated.ways and evaluated.ways.select(used)
+    return Looked(
+        layout=Layout.concatenate([known.layout, evaluated.layout.select(used)]),
+        memory=Terms.concatenate([known.memory, evaluated.memory.select(used)]),
+        ways=known.ways.and_(ways) if known.ways and ways else ways,
+        on=on,
+    )
+
+
+def _evaluated(question: TrainingQuestion, searches: Sequence[Search]) -> _Evaluated:
+    """Layouts for all counts of devices in the largest fast domain that has them, and their memory."""
+    largest: dict[int, int] = {}
+    for search in searches:
+        for count in search.device_counts:
+            largest[count] = max(largest.get(count, 1), search.domain)
+    switched = {search.domain for search in searches if search.group[0].device.kind == "gpu"}
+    rules = replace(question.rules, domain_devices=max(largest.values(), default=1), domains=tuple(sorted(switched)))
+    layout = offered(question.job, rules, enumerate_layouts(question.arch, sorted(largest), rules))
+    devices = np.asarray(layout.devices, dtype=np.int64)
+    domains = np.zeros(int(devices.max(initial=0)) + 1, dtype=np.int64)
+    for count in {count for count in largest if count < len(domains)}:
+        domains[count] = largest[count]
+    able = np.asarray(layout.tp) <= domains[devices]
+    if question.involved is not None:  # no machine finds a layout less involved than that of the smallest domain
+        smallest = min((search.domain for search in searches), default=1)
+        able &= plain_training(layout, smallest) <= question.involved
+    return _with_memory(question, layout.select(np.flatnonzero(able)))
+
+
+def _with_memory(question: TrainingQuestion, layout: Layout) -> _Evaluated:
+    devices = np.asarray(layout.devices, dtype=np.int64)
+    order = np.argsort(devices, kind="stable")
+    counts, starts = np.unique(devices[order], return_index=True)
+    memory = training_memory(question.arch, question.spec, layout)
+    passes = layout.micro_batches * np.asarray(layout.vpp)
+    return _Evaluated(
+        layout=layout,
+        memory=memory,
+        splits=numbers_of(layout, (*SPLIT, "vpp")),
+        filled=passes / (passes + np.asarray(layout.pp) - 1),
+        needed=np.asarray(memory.total),
+        runs=policy_runs(layout),
+        ways=Ways.of(layout),
+        by_count=dict(zip(counts.tolist(), np.split(order, starts[1:]))),
+    )
+
+
+def _near(question: TrainingQuestion, evaluated: _Evaluated, search: Search, fit: Fit) -> Rows:
+    """Layouts of each split that would come near the fastest of as many shapes without a bubble.
+
+    Of their micro-batches the fastest, that which would be without a bubble, and those between: more virtual stages
+    make the bubble smaller.
+    """
+    if not len(fit.rows):
+        return fit.rows
+    rows, nodes = fit.rows, fit.nodes
+    pace = pace_s(question.arch, evaluated.layout, search.on(rows), fit.step_s)
+    least = np.full(int(nodes.max()) + 1, np.inf)
+    np.fmin.at(least, nodes, pace)
+    unfilled = pace * evaluated.filled[rows]
+    near = np.flatnonzero(unfilled <= least[nodes] * (1 + NEIGHBOURHOOD))
+    split = np.unique(evaluated.splits[rows[near]], return_inverse=True)[1].reshape(-1)
+    fastest, unhindered = (_first_of_each(split, some[near]) for some in (pace, unfilled))
+    order = np.lexsort((unfilled[near[fastest]], nodes[near[fastest]]))
+    first = np.unique(nodes[near[fastest[order]]], return_index=True)[1]
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - np.repeat(first, np.diff([*first, len(order)]))
+    sizes = np.asarray(evaluated.layout.micro_batch)[rows[near]]
+    ends = np.sort(np.stack([sizes[fastest], sizes[unhindered]]), axis=0)
+    between = (ends[0][split] <= sizes) & (sizes <= ends[1][split])
+    return np.asarray(rows[near[between & (rank[split] < MOST_SPLITS)]])
+
+
+def _first_of_each(number: Rows, values: NDArray[np.float64]) -> Rows:
+    """The place of the least value of each number, which go from 0."""
+    order = np.lexsort((values, number))
+    return np.asarray(order[np.flatnonzero(np.diff(number[order], prepend=-1))])
+
+
+def _finer(
+    question: TrainingQuestion, searches: Sequence[Search], coarse: Layout, near: Mapping[bytes, Rows]
+) -> tuple[_Evaluated | None, dict[bytes, Rows]]:
+    """Layouts of sizes between those tried, beside the layouts that come near the fastest on any machine.
+
+    Returns
+    -------
+    The layouts, and for each machine, ascending, numbers of split and micro-batch of those beside which it looks.
+    """
+    rows = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *near.values()]))
+    if not len(rows):
+        return None, {}
+    beside = coarse.select(rows)
+    splits, number = np.unique(numbers_of(beside, SPLIT), return_inverse=True)
+    number = number.reshape(-1) * _SIZES + np.asarray(beside.micro_batch)
+    numbers = {told: np.unique(number[np.searchsorted(rows, some)]) for told, some in near.items()}
+    layout = offered(question.job, question.rules, finer_layouts(question.arch, beside, question.rules))
+    if question.involved is not None:
+        smallest = min(search.domain for search in searches)
+        layout = layout.select(np.flatnonzero(plain_training(layout, smallest) <= question.involved))
+    if not np.size(layout.devices):
+        return None, {}
+    split = np.searchsorted(splits, numbers_of(layout, SPLIT)) * _SIZES
+    before, after = tried_beside(question.arch, layout, question.rules)
+    return replace(_with_memory(question, layout), origin=(split + before, split + after)), numbers
+
+
+def _fits(
+    question: TrainingQuestion,
+    evaluated: _Evaluated,
+    missing: Mapping[bytes, tuple[Search, list[Level]]],
+    out: Callable[[], bool],
+    near: Mapping[bytes, Rows],
+    *,
+    every_layout: bool,
+) -> Iterator[tuple[bytes, Fit]]:
+    """What fits each machine, with the seconds of a step, some machines at once; none after time is up."""
+    waiting: dict[bytes, Fit] = {}
+    listed: dict[object, Rows] = {}
+    for told, (search, levels) in missing.items():
+        if out():
+            break
+        which = (tuple(search.device_counts), search.domain)
+        if which not in listed:
+            listed[which] = _rows_on(evaluated, search, question.involved)
+        rows = _beside(evaluated, listed[which], near[told]) if near else listed[which]
+        waiting[told] = _fit(question, search, levels, evaluated, rows, every_layout=every_layout)
+        if sum(len(one.rows) for one in waiting.values()) >= AT_ONCE:
+            yield from _with_steps(question, evaluated, missing, waiting)
+            waiting = {}
+    yield from _with_steps(question, evaluated, missing, waiting)
+
+
+def _rows_on(evaluated: _Evaluated, search: Search, involved: int | None) -> Rows:
+    """Ascending rows of the layouts for the counts and the fast domain of some machines; `involved` at most."""
+    some = [evaluated.by_count[count] for count in search.device_counts if count in evaluated.by_count]
+    rows = np.sort(np.concatenate(some), kind="stable") if some else np.zeros(0, dtype=np.int64)
+    rows = np.asarray(rows[laid_out(np.asarray(evaluated.layout.tp)[rows], search.domain)])
+    if involved is None:
+        return rows
+    return np.asarray(rows[plain_training(evaluated.layout.select(rows), search.domain) <= involved])
+
+
+def _beside(evaluated: _Evaluated, rows: Rows, near: Rows) -> Rows:
+    """Of finer layouts those that lie beside the ones that a machine is fast with."""
+    assert evaluated.origin is not None
+    first, last = (some[rows] for some in evaluated.origin)
+    return np.asarray(rows[np.searchsorted(near, last, side="right") > np.searchsorted(near, first, side="left")])
+
+
+def _fit(
+    question: TrainingQuestion,
+    search: Search,
+    levels: Sequence[Level],
+    evaluated: _Evaluated,
+    rows: Rows,
+    *,
+    every_layout: bool,
+) -> Fit:
+    """Rows that fit the memory of a machine at any confidence, without those that another memory policy makes idle."""
+    usable, per_shape = search.group[0].usable_bytes, search.group[0].shape.devices
+    rows = _launched(question, search, evaluated.layout, rows)
+    nodes = np.asarray(evaluated.layout.devices, dtype=np.int64) // per_shape
+    seen = dict.fromkeys(search.counts, 0) | dict(enumerate(np.bincount(nodes[rows], minlength=1).tolist()))
+    missed: dict[int, Misses] = {}
+    over = _over_hosts(question, search, evaluated.layout, rows)
+    if over is not None:
+        _note(missed, "host-memory", nodes[rows[over > 0]], over[over > 0])
+        rows = rows[over <= 0]
+    needed, kept = evaluated.needed[rows], []
+    for level in levels:
+        lacking = needed * level.memory_margin - usable
+        mine = rows[lacking <= 0]
+        if level is levels[0]:  # what the median drops is not told
+            _note(missed, "memory", nodes[rows[lacking > 0]], lacking[lacking > 0])
+        if not every_layout and "activations" not in question.spec.offload:  # recomputing may beat moving
+            least = least_policies(evaluated.layout, evaluated.runs, mine)
+            if level is levels[0]:
+                _note(missed, "slower", nodes[mine], idle=nodes[least])
+            mine = least
+        kept.append(mine)
+    wanted = np.zeros(len(nodes), dtype=bool)
+    for mine in kept:
+        wanted[mine] = True
+    union = np.flatnonzero(wanted)
+    fits = []
+    for mine in kept:
+        wanted[union] = False
+        wanted[mine] = True
+        fits.append(wanted[union])
+    return Fit(
+        rows=union,
+        nodes=nodes[union],
+        fits=tuple(fits),
+        step_s=np.full(len(union), np.nan),
+        seen={count: seen[count] for count in search.counts},
+        missed=missed,
+    )
+
+
+def _note(
+    missed: dict[int, Misses],
+    reason: str,
+    nodes: Rows,
+    miss: NDArray[np.float64] | None = None,
+    idle: Rows | None = None,
+) -> None:
+    """Drops by count of shapes: how many, but for the kept ones in `idle`, and how far off the nearest is."""
+    if not len(nodes):
+        return
+    many = np.bincount(nodes)
+    least = np.full(len(many), np.inf)
+    if miss is not None:
+        np.minimum.at(least, nodes, miss)
+    if idle is not None:
+        many = many - np.bincount(idle, minlength=len(many))
+    for count in np.flatnonzero(many).tolist():
+        missed[count] = (*missed.get(count, ()), (reason, int(many[count]), float(least[count])))
+
+
+def _launched(question: TrainingQuestion, search: Search, layout: Layout, rows: Rows) -> Rows:
+    """Rows that some program of the device's kind has; on GPUs the programs together have all that is advised."""
+    job, site = question.job, search.group[0]
+    if site.device.kind == "gpu" or named_framework(job.framework):
+        return rows
+    mine = layout.select(rows)
+    return np.asarray(rows[open_can(job, question.arch, mine, site.device.kind, site.shape.devices)])
+
+
+def _over_hosts(question: TrainingQuestion, search: Search, layout: Layout, rows: Rows) -> NDArray[np.float64] | None:
+    """Bytes that offloaded states and activations need beyond what the hosts hold; None where nothing is offloaded."""
+    most = host_bytes_per_device(search.group[0].shape)
+    if not question.spec.offload or most is None:
+        return None
+    return np.asarray(host_bytes(question.arch, question.spec, layout.select(rows)).total) - most
+
+
+def _with_steps(
+    question: TrainingQuestion,
+    evaluated: _Evaluated,
+    missing: Mapping[bytes, tuple[Search, list[Level]]],
+    fits: Mapping[bytes, Fit],
+) -> Iterator[tuple[bytes, Fit]]:
+    """With the seconds of a step, where they are put together: all machines at once."""
+    asked = {
+        told: missing[told][0].on(fit.rows)
+        for told, fit in fits.items()
+        if len(fit.rows) and is_analytic(missing[told][0].spec)
+    }
+    steps = {}
+    if asked and evaluated.ways is not None:
+        steps = dict(zip(asked, step_seconds(question.arch, evaluated.layout, evaluated.ways, list(asked.values()))))
+    for told, fit in fits.items():
+        yield told, replace(fit, step_s=steps[told].copy()) if told in steps else fit
