@@ -162,15 +162,14 @@ def test_a_deadline_holds_at_the_quantile() -> None:
     """One machine, one count: the deadline is met exactly when time x 1.25 fits."""
     world = banded(catalog(), family("half"))
     alone = {"limits": {"max_devices": 1}}
-    one = {"layout": {"micro_batch": 1}}  # that which fits does not hang on the quantile
-    seconds = finish_s(world, **one)
+    seconds = row_of(solved(scenario([small()], **alone), world))["hours"] * 3600.0  # of what fits at the quantile
     fits, late = f"{seconds * 1.2501:.3f} s", f"{seconds * 1.2499:.3f} s"
-    assert solved(scenario([small(deadline=fits, **one)], **alone), world)["status"] == "optimal"
-    missed = solved(scenario([small(deadline=late, **one)], **alone), world)
+    assert solved(scenario([small(deadline=fits)], **alone), world)["status"] == "optimal"
+    missed = solved(scenario([small(deadline=late)], **alone), world)
     assert missed["status"] == "infeasible"
     assert missed["infeasible"]["median_cost_usd"] > 0
     assert "p50" in render_plan(missed, "table")
-    assert solved(scenario([small(deadline=late, **one)], confidence="p89", **alone), world)["status"] == "optimal"
+    assert solved(scenario([small(deadline=late)], confidence="p89", **alone), world)["status"] == "optimal"
 
 
 def test_memory_holds_at_the_quantile() -> None:

@@ -87,3 +87,37 @@ def test_what_is_timed_roughly_first_is_chosen_as_if_all_were_exact(
             patch.setattr(training, "_roughly", lambda *_: {})
             assert tables(change) == quick
     assert len(quick[2]) > 3  # type: ignore[arg-type]
+
+
+QUESTIONS: tuple[dict[str, object], ...] = (
+    {}, {"deadline": "3 days"}, {"deadline": "60 days"}, {"tokens": "40B"}, {"tokens": "1B", "deadline": "2 days"},
+    {"global_batch": "2M tokens"}, {"deadline": "11 days", "tokens": "9B"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("model", sampled(MODELS, 1))
+@pytest.mark.parametrize("limits", [{}, {"max_devices": 16}], ids=["free", "few"])
+def test_what_was_asked_before_changes_nothing(model: str, limits: dict[str, object]) -> None:
+    """Layouts looked at for other deadlines, tokens and limits, beside fewer machines: the same tables and drops."""
+    recall = Recall()
+    for before, change in enumerate((*QUESTIONS, *QUESTIONS[::-2])):
+        found = []
+        for memory in (recall, Recall()):
+            question, groups = asked(model, **change)
+            scarce = limits if before % 2 else {}
+            hurried = question.scenario.model_copy(
+                update={"limits": question.scenario.limits.model_copy(update=scarce)}
+            )
+            question = training.replace(question, recall=memory, scenario=hurried)
+            ledger = Ledger(workload="job")
+            tables = training.training_tables(
+                question, [site for group in groups[: 6 + 5 * (before % 3)] for site in group], ledger
+            )
+            cells = [
+                [each.cost_microusd, each.finish_s.tolist(), each.nodes.tolist(), each.fastest_s, str(each.layout)]
+                for each in tables
+            ]
+            memories = [{name: values.tolist() for name, values in each.memory.items()} for each in tables]
+            found.append((cells, memories, ledger.reasons(), ledger.nearest_on, ledger.layouts_seen))
+        assert found[0] == found[1], change
+    assert found[0][4] > 100
