@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.estimate.layout import Layout, equal_chunks
+from planner.estimate.layout import ENDS, Layout, equal_chunks
 from planner.estimate.software import adapters_can, named_can
 from planner.scenario.schema import TrainingJob
 
@@ -37,10 +37,8 @@ LARGEST_MICRO_BATCH = 64  # sequences of one pass; of a model of unknown shape 1
 _COARSE_MICRO_BATCH = 16
 LARGEST_PASS_VALUES = 2**29  # tokens x width of one pass: more neither fits nor fills a device better
 LARGEST_PIPELINE = 64
+DIGITS = 4  # binary, of the micro-batches that are looked at where a step has many passes
 FEW_PASSES = 8  # of a step, up to which the batch that a micro-batch makes up counts
-VIRTUAL_STAGES = (1, 2, 4, 8)
-SPLIT = ("devices", "tp", "pp", "cp", "ep", "sharding")
-_ROOM = {"devices": 1 << 20, "tp": 1 << 8, "pp": 1 << 9, "vpp": 1 << 9, "cp": 1 << 9, "ep": 1 << 10, "sharding": 4}
 SHARDING: tuple[Literal["none", "zero-1", "zero-2", "zero-3"], ...] = ("none", "zero-1", "zero-2", "zero-3")
 RECOMPUTE: tuple[Literal["none", "selective", "full"], ...] = ("none", "selective", "full")
 
@@ -72,98 +70,80 @@ def enumerate_layouts(arch: Architecture, device_counts: Sequence[int], rules: L
     table = _Table(devices=counts[col], tp=tp[row], pp=pp[row], cp=cp[row], ep=ep[row], vpp=vpp[row])
     table = table.select(_experts_fit(table))
     table = table.select(np.isin(table.dp, rules.choices("dp", np.unique(table.dp).tolist())))
-    micro = np.array(rules.choices("micro_batch", _powers_of_two(largest_micro_batch(arch, rules.sequence_length))))
+    micro = _tried(arch, rules)
     rows = np.repeat(np.arange(len(table.devices)), len(micro))
     sizes = np.tile(micro, len(table.devices))
     return _with_memory_policies(*_with_batches(table.select(rows), sizes, rules), rules)
 
 
 def finer_layouts(arch: Architecture, near: Layout, rules: LayoutRules) -> Layout:
-    """Layouts beside some of `enumerate_layouts` with sizes that it leaves out.
+    """Layouts beside some of `enumerate_layouts` with micro-batches that it leaves out.
 
-    Virtual stages are all that make equal chunks; micro-batches all whole
-    numbers between the tried ones before and after that the batch can be made of. Where a step has many passes only
-    those of four binary digits: what lies between them is worth less than 0.3 %. What is fixed stays.
+    All whole numbers between the tried ones before and after that the batch can be made of. Where a step has many
+    passes only those of `DIGITS`: what lies between them is worth less than 0.3 %. A size that is fixed stays.
 
     Parameters
     ----------
     near
         (n,) the layouts beside which to look.
     """
-    names = ("devices", "tp", "pp", "cp", "ep", "vpp", "micro_batch")
-    columns = np.stack([np.asarray(getattr(near, name), dtype=np.int64) for name in names], axis=1)
-    columns = np.unique(columns.reshape(-1, len(names)), axis=0)
-    fixed, tried = dict(rules.pinned), _powers_of_two(largest_micro_batch(arch, rules.sequence_length))
-    if "vpp" not in fixed:
-        columns = _other_chunks(arch, columns)
-    if "micro_batch" not in fixed:
-        columns = _other_micro_batches(columns, tried, largest_micro_batch(arch, rules.sequence_length), rules)
-    known = np.isin(columns[:, 5], rules.choices("vpp", VIRTUAL_STAGES))
-    known &= np.isin(columns[:, 6], rules.choices("micro_batch", tried))
-    columns = np.unique(columns[~known], axis=0)
-    table = _Table(**dict(zip(names[:6], columns.T)))
-    found = _with_memory_policies(*_with_batches(table, columns[:, 6], rules), rules)
-    return found.select(np.flatnonzero(np.isin(numbers_of(found, SPLIT), numbers_of(near, SPLIT))))
+    if "micro_batch" in dict(rules.pinned):
+        return near.select(np.zeros(0, dtype=np.int64))
+    sizes = [np.asarray(getattr(near, name), dtype=np.int64) for name in (*_Table.__slots__, "micro_batch")]
+    *splits, micro = np.unique(np.stack(sizes), axis=1)
+    table = _Table(**dict(zip(_Table.__slots__, splits)))
+    before, after = _tried_around(table, micro, arch, rules)
+    lengths = after - before - 1
+    size = np.arange(lengths.sum()) + np.repeat(before + 1 - np.cumsum(lengths) + lengths, lengths)
+    table = table.select(np.repeat(np.arange(len(lengths)), lengths))
+    rough = size % (1 << np.maximum(np.log2(size).astype(np.int64) - DIGITS + 1, 0)) == 0
+    few = table.dp * size * FEW_PASSES >= rules.batch_range[0]
+    new = np.flatnonzero((rough | few) & ~np.isin(size, _tried(arch, rules)))
+    once = np.unique(np.stack([*(getattr(table, name)[new] for name in _Table.__slots__), size[new]]), axis=1)
+    table = _Table(**dict(zip(_Table.__slots__, once[:-1])))
+    found = _with_memory_policies(*_with_batches(table, once[-1], rules), rules)
+    return found.select(np.flatnonzero(np.isin(split_numbers(found, near), split_numbers(near, near))))
 
 
 def tried_beside(arch: Architecture, layout: Layout, rules: LayoutRules) -> tuple[IntArray, IntArray]:
-    """The tried micro-batches around that of each layout: the largest not above it and the smallest not below it.
+    """The tried micro-batches before and after that of each layout which the batch can be made of.
 
-    Only those that the batch can be made of; 0 and one more than the largest where there is none.
+    0 and one more than the largest where there is none.
     """
-    largest = largest_micro_batch(arch, rules.sequence_length)
-    tried = np.array(rules.choices("micro_batch", _powers_of_two(largest)))
-    able = _batch_able(layout, tried, rules)
-    micro = np.asarray(layout.micro_batch)[:, None]
-    before = np.where(able & (tried <= micro), tried, 0).max(axis=1)
-    after = np.where(able & (tried >= micro), tried, largest + 1).min(axis=1)
-    return before, after
+    return _tried_around(layout, np.asarray(layout.micro_batch), arch, rules)
 
 
-def _batch_able(layout: Layout | _Table, sizes: IntArray, rules: LayoutRules) -> NDArray[np.bool_]:
-    """(layouts, sizes) whether some asked batch is made of whole passes of a size."""
+def _tried(arch: Architecture, rules: LayoutRules) -> IntArray:
+    """Micro-batches that are tried of every split."""
+    return np.array(rules.choices("micro_batch", _powers_of_two(largest_micro_batch(arch, rules.sequence_length))))
+
+
+def _tried_around(
+    layout: Layout | _Table, micro: IntArray, arch: Architecture, rules: LayoutRules
+) -> tuple[IntArray, IntArray]:
+    """Of the tried sizes that some asked batch is made of by whole passes the next below and above some others."""
+    sizes, largest = _tried(arch, rules), largest_micro_batch(arch, rules.sequence_length)
     rounds = np.where(np.asarray(layout.vpp) > 1, layout.pp, 1)
     step = (np.asarray(layout.dp) * rounds)[:, None] * sizes
     asked = [nearest_multiple(np.full(step.shape, batch), step, rules.batch_range) > 0 for batch in rules.batches]
-    return np.asarray(np.logical_or.reduce(asked))
-
-
-def _other_chunks(arch: Architecture, columns: IntArray) -> IntArray:
-    """Rows of all sizes with every number of virtual stages."""
-    layers, depths = max(arch.layer_count, 1), columns[:, 2].tolist()
-    able = {
-        stages: [1, *(v for v in range(2, layers + 1) if stages > 1 and equal_chunks(layers, stages, v))]
-        for stages in set(depths)
-    }
-    columns = np.repeat(columns, [len(able[stages]) for stages in depths], axis=0)
-    columns[:, 5] = [v for stages in depths for v in able[stages]]
-    return np.unique(columns, axis=0)
-
-
-def _other_micro_batches(columns: IntArray, tried: Sequence[int], largest: int, rules: LayoutRules) -> IntArray:
-    """Rows of all sizes with the micro-batches beside theirs."""
-    devices, tp, pp, cp, ep, vpp, micro = columns.T
-    table = _Table(devices=devices, tp=tp, pp=pp, cp=cp, ep=ep, vpp=vpp)
-    ranks, sizes = table.dp, np.array(tried)
-    able = _batch_able(table, sizes, rules)
+    able = np.logical_or.reduce(asked)
     before = np.where(able & (sizes < micro[:, None]), sizes, 0).max(axis=1)
     after = np.where(able & (sizes > micro[:, None]), sizes, largest + 1).min(axis=1)
-    lengths = after - before - 1
-    first = np.repeat(before + 1, lengths)
-    columns = np.repeat(columns, lengths, axis=0)
-    columns[:, 6] = size = first + np.arange(len(first)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    rough = size % (1 << np.maximum(np.log2(size).astype(np.int64) - 3, 0)) == 0
-    few = np.repeat(ranks, lengths) * size * FEW_PASSES >= rules.batch_range[0]
-    return np.asarray(columns[rough | few])
+    return before, after
 
 
-def numbers_of(layout: Layout, names: Sequence[str]) -> IntArray:
-    """A whole number for each layout, equal where all of some sizes are."""
-    sizes = [np.asarray(getattr(layout, name), dtype=np.int64) for name in names]
-    number = np.zeros(len(sizes[0]), dtype=np.int64)
-    for name, size in zip(names, sizes):
-        number = number * _ROOM[name] + size
-    return number
+def split_numbers(layout: Layout, among: Layout) -> IntArray:
+    """A whole number for each layout, equal where they differ in nothing but micro-batch, recomputation and batch.
+
+    Parameters
+    ----------
+    among
+        Layouts whose numbers of devices, degrees and virtual stages are all that there are.
+    """
+    number = np.searchsorted(np.unique(among.devices), layout.devices) * len(SHARDING) + np.asarray(layout.sharding)
+    for name in ("tp", "pp", "vpp", "cp", "ep"):
+        number = number * (int(np.max(getattr(among, name), initial=0)) + 1) + np.asarray(getattr(layout, name))
+    return np.asarray(number)
 
 
 def replica_sizes(arch: Architecture, rules: LayoutRules) -> set[int]:
@@ -214,6 +194,7 @@ def _model_splits(arch: Architecture, rules: LayoutRules) -> IntArray:
     """(k, 5) array of tp, pp, cp, ep, vpp that the model itself allows, whatever the device count."""
     layers = max(arch.layer_count, 1)
     deepest = min(layers, LARGEST_PIPELINE) if arch.layers else 1
+    chunks = {pp: _chunks(layers, pp, rules) for pp in rules.choices("pp", range(1, deepest + 1))}
     splits = [
         (tp, pp, cp, ep, vpp)
         for tp in rules.choices("tp", tensor_splits(arch, rules.domain_devices, rules.domains))
@@ -224,10 +205,15 @@ def _model_splits(arch: Architecture, rules: LayoutRules) -> IntArray:
         if splits_context(arch, rules.sequence_length, cp)
         for ep in rules.choices("ep", _expert_splits(arch))
         if splits_experts(arch, ep)
-        for vpp in rules.choices("vpp", VIRTUAL_STAGES)
-        if vpp == 1 or (pp > 1 and equal_chunks(layers, pp, vpp))
+        for vpp in chunks[pp]
     ]
     return np.array(splits, dtype=np.int64).reshape(-1, 5)
+
+
+def _chunks(layers: int, stages: int, rules: LayoutRules) -> list[int]:
+    """Virtual stages: all that make equal chunks."""
+    able = [1, *(v for v in range(2, (layers + ENDS) // stages + 1) if stages > 1 and equal_chunks(layers, stages, v))]
+    return [v for v in rules.choices("vpp", able) if v in able]
 
 
 def tensor_splits(arch: Architecture, largest: int, domains: Sequence[int] = ()) -> list[int]:

@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.layouts import (
-    SPLIT,
     enumerate_layouts,
     finer_layouts,
     laid_out,
-    numbers_of,
     offered,
+    split_numbers,
     tried_beside,
 )
 from planner.candidates.ledger import Ledger
@@ -156,8 +155,7 @@ class _Evaluated:
     runs: Rows  # of rows that differ in recomputation alone
     ways: Ways | None
     by_count: Mapping[int, Rows]  # ascending, of each count of devices
-    splits: Rows  # a number of each split and its virtual stages
-    filled: NDArray[np.float64]  # share of a step in which a pipeline is not waiting for its ends
+    splits: Rows  # a number of each split
     origin: tuple[Rows, Rows] | None = None  # of finer ones: the first and the last number beside which each lies
 
 
@@ -338,12 +336,10 @@ def _with_memory(question: TrainingQuestion, layout: Layout) -> _Evaluated:
     order = np.argsort(devices, kind="stable")
     counts, starts = np.unique(devices[order], return_index=True)
     memory = training_memory(question.arch, question.spec, layout)
-    passes = layout.micro_batches * np.asarray(layout.vpp)
     return _Evaluated(
         layout=layout,
         memory=memory,
-        splits=numbers_of(layout, (*SPLIT, "vpp")),
-        filled=passes / (passes + np.asarray(layout.pp) - 1),
+        splits=split_numbers(layout, layout),
         needed=np.asarray(memory.total),
         runs=policy_runs(layout),
         ways=Ways.of(layout),
@@ -352,35 +348,19 @@ def _with_memory(question: TrainingQuestion, layout: Layout) -> _Evaluated:
 
 
 def _near(question: TrainingQuestion, evaluated: _Evaluated, search: Search, fit: Fit) -> Rows:
-    """Layouts of each split that would come near the fastest of as many shapes without a bubble.
-
-    Of their micro-batches the fastest, that which would be without a bubble, and those between: more virtual stages
-    make the bubble smaller.
-    """
+    """The fastest micro-batch of each of the splits that come near the fastest of as many shapes."""
     if not len(fit.rows):
         return fit.rows
     rows, nodes = fit.rows, fit.nodes
     pace = pace_s(question.arch, evaluated.layout, search.on(rows), fit.step_s)
     least = np.full(int(nodes.max()) + 1, np.inf)
     np.fmin.at(least, nodes, pace)
-    unfilled = pace * evaluated.filled[rows]
-    near = np.flatnonzero(unfilled <= least[nodes] * (1 + NEIGHBOURHOOD))
-    split = np.unique(evaluated.splits[rows[near]], return_inverse=True)[1].reshape(-1)
-    fastest, unhindered = (_first_of_each(split, some[near]) for some in (pace, unfilled))
-    order = np.lexsort((unfilled[near[fastest]], nodes[near[fastest]]))
-    first = np.unique(nodes[near[fastest[order]]], return_index=True)[1]
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order)) - np.repeat(first, np.diff([*first, len(order)]))
-    sizes = np.asarray(evaluated.layout.micro_batch)[rows[near]]
-    ends = np.sort(np.stack([sizes[fastest], sizes[unhindered]]), axis=0)
-    between = (ends[0][split] <= sizes) & (sizes <= ends[1][split])
-    return np.asarray(rows[near[between & (rank[split] < MOST_SPLITS)]])
-
-
-def _first_of_each(number: Rows, values: NDArray[np.float64]) -> Rows:
-    """The place of the least value of each number, which go from 0."""
-    order = np.lexsort((values, number))
-    return np.asarray(order[np.flatnonzero(np.diff(number[order], prepend=-1))])
+    near = np.flatnonzero(pace <= least[nodes] * (1 + NEIGHBOURHOOD))
+    near = near[np.lexsort((pace[near], nodes[near]))]
+    near = near[np.sort(np.unique(evaluated.splits[rows[near]], return_index=True)[1])]
+    first = np.unique(nodes[near], return_index=True)[1]
+    rank = np.arange(len(near)) - np.repeat(first, np.diff([*first, len(near)]))
+    return np.asarray(rows[near[rank < MOST_SPLITS]])
 
 
 def _finer(
@@ -396,7 +376,7 @@ def _finer(
     if not len(rows):
         return None, {}
     beside = coarse.select(rows)
-    splits, number = np.unique(numbers_of(beside, SPLIT), return_inverse=True)
+    splits, number = np.unique(split_numbers(beside, beside), return_inverse=True)
     number = number.reshape(-1) * _SIZES + np.asarray(beside.micro_batch)
     numbers = {told: np.unique(number[np.searchsorted(rows, some)]) for told, some in near.items()}
     layout = offered(question.job, question.rules, finer_layouts(question.arch, beside, question.rules))
@@ -405,7 +385,7 @@ def _finer(
         layout = layout.select(np.flatnonzero(plain_training(layout, smallest) <= question.involved))
     if not np.size(layout.devices):
         return None, {}
-    split = np.searchsorted(splits, numbers_of(layout, SPLIT)) * _SIZES
+    split = np.searchsorted(splits, split_numbers(layout, beside)) * _SIZES
     before, after = tried_beside(question.arch, layout, question.rules)
     return replace(_with_memory(question, layout), origin=(split + before, split + after)), numbers
 

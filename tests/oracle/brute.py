@@ -45,7 +45,7 @@ from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 POWERS = (1, 2, 4, 8, 16, 32, 64)
 MICRO_BATCHES: Sequence[int] = POWERS
-CHUNKS: Sequence[int] = (2, 4, 8)  # of a stage, where there is a pipeline
+CHUNKS = range(2, 129)  # of a stage, where there is a pipeline
 FABRIC_BYTES_PER_S = 12.5e9  # of each device: 100 Gbit/s
 
 

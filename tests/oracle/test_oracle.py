@@ -54,7 +54,7 @@ def solved(instance: Instance, solver: str) -> int | None:
 
 @pytest.mark.parametrize("seeds", sampled(GROUPS, 1), ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
 def test_plan_costs_what_brute_force_finds(seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of micro-batches and virtual stages that are powers of two; what lies between is looked at around the fastest."""
+    """Of micro-batches that are powers of two; what lies between is looked at around the fastest."""
     monkeypatch.setattr("planner.candidates.training_fit._finer", lambda *_: (None, {}))
     known, wrong = expected(), []
     for seed in seeds:
@@ -92,7 +92,6 @@ def test_plan_costs_hardly_more_than_with_every_whole_number(
     seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.oracle.brute.MICRO_BATCHES", range(1, 65))
-    monkeypatch.setattr("tests.oracle.brute.CHUNKS", range(2, 129))
     wrong = []
     for seed in seeds:
         instance = write_instance(seed, tmp_path / str(seed))
