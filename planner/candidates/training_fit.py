@@ -206,7 +206,7 @@ def tell(fitting: Fitting, ledger: Ledger) -> None:
     search, level, fit = fitting.search, fitting.levels[0], fitting.fit
     if fit is None:
         return
-    ledger.layouts_seen += sum(fit.seen[count] for count in search.counts)
+    ledger.layouts_seen += sum(fit.seen.get(count, 0) for count in search.counts)
     found: dict[str, tuple[int, float]] = {}
     for count in search.counts:
         for reason, many, miss in fit.missed.get(count, ()):
@@ -263,8 +263,8 @@ def _asked_for(looked: Looked, search: Search, levels: list[Level], told: bytes)
         none, steps = np.zeros(0, dtype=np.int64), np.zeros(0)
         return Fitting(search=search, levels=levels, rows=none, nodes=none, places=[none] * len(levels), step_s=steps)
     rows, nodes, fits, steps = fit.rows, fit.nodes, fit.fits, fit.step_s
-    if len(search.counts) < len(fit.seen):
-        asked = np.zeros(max(fit.seen) + 1, dtype=bool)
+    if set(search.counts) != set(fit.seen):  # more than are there where time ran out
+        asked = np.zeros(max(*fit.seen, *search.counts) + 1, dtype=bool)
         asked[list(search.counts)] = True
         kept = asked[nodes]
         rows, nodes, fits, steps = rows[kept], nodes[kept], tuple(some[kept] for some in fits), steps[kept]

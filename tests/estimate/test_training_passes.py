@@ -121,3 +121,21 @@ def test_what_was_asked_before_changes_nothing(model: str, limits: dict[str, obj
             found.append((cells, memories, ledger.reasons(), ledger.nearest_on, ledger.layouts_seen))
         assert found[0] == found[1], change
     assert found[0][4] > 100
+
+
+def test_a_question_that_time_runs_out_for_has_what_was_looked_at_before() -> None:
+    """And nothing is kept of it: the next one, with time, finds all."""
+    recall, whole = Recall(), []
+    for change, patience in (({}, None), ({"tokens": "400B"}, 0), ({"tokens": "400B"}, None)):
+        question, groups = asked("llama-3.2-1b", **change)
+        question = training.replace(question, recall=recall)
+        searches = [
+            training.Search.of(question, group, training.node_counts(question, group, Ledger(workload="job")))
+            for group in groups[:12]
+        ]
+        searches = [one for one in searches if one.counts]
+        _, found = training.look(question, searches, lambda hurry=patience: hurry == 0, every_layout=False)
+        for one in found:
+            training.tell(one, Ledger(workload="job"))
+        whole.append(sum(len(one.rows) for one in found))
+    assert 0 < whole[1] < whole[2]
