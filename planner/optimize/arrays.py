@@ -107,11 +107,14 @@ def mip_of(model: Model) -> Mip:
     table = model.table()
     shape = (model.line_count, model.variable_count)
     codes = {"one": JOB, **dict.fromkeys(BLOCKING, JOINT)}
+    # a copy: arrays that came over the wire are read-only, and scipy sorts the entries of a line in place
+    matrix = sparse.csr_matrix((table.coefficients, table.variables, table.starts), shape=shape, copy=True)
+    matrix.sum_duplicates()
     return Mip(
         cost=np.asarray(model.objective, dtype=np.float64),
         upper=np.asarray(model.upper, dtype=np.float64),
         integer=np.asarray(model.integer, dtype=bool),
-        matrix=sparse.csr_matrix((table.coefficients, table.variables, table.starts), shape=shape),
+        matrix=matrix,
         low=np.asarray(table.low, dtype=np.float64),
         high=np.asarray(table.high, dtype=np.float64),
         kinds=np.array([codes.get(kind, OTHER) for kind in table.kinds], dtype=np.int8),

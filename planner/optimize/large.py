@@ -54,6 +54,8 @@ def decomposed(run: Running, scope: Scope, criterion: str, model: Model) -> Answ
         return None
     outcome: Outcome | None = improve(model, replace(run.options, time_limit_s=left), _start(run, scope, model))
     if outcome is None or outcome.ending not in USABLE:
+        if outcome is not None and outcome.ending is Ending.ERROR:
+            run.messages.append(f"{run.adapters[0].name}: not solved in parts: {outcome.detail or 'no words'}")
         return None
     units = judge(scope, model, outcome).units if outcome.values is not None else None
     run.keep(units)

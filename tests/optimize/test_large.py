@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from planner.optimize.build import build
 from planner.optimize.check import judge, violations
 from planner.optimize.model import Model
 from planner.optimize.pulp_adapter import PulpAdapter
+from planner.optimize.question import arrays_of, header_of
+from planner.optimize.question import model_of as received
 from planner.optimize.scope import hopeless, scope_of
 from planner.optimize.solve import optimize
 from planner.optimize.status import Ending, Outcome, Status
@@ -192,6 +195,35 @@ def test_through_the_whole_pipeline(seed: int, monkeypatch: pytest.MonkeyPatch) 
     assert answer.status is (Status.INFEASIBLE if units is None else Status.OPTIMAL)
     if units is not None:
         assert answer.units.tolist() == units  # ties and all
+
+
+def test_arrays_from_the_wire_are_solved_whatever_the_order_of_their_entries() -> None:
+    """They are read-only; the lines of fleets name their columns in no order."""
+    model = model_of(calendar(owned=0))
+    assert model is not None
+    header, arrays = header_of(model), {name: array.copy() for name, array in arrays_of(model).items()}
+    for first, end in pairwise(arrays["starts"]):
+        for name in ("entries", "coefficients"):
+            arrays[name][first:end] = arrays[name][first:end][::-1].copy()
+    for array in arrays.values():
+        array.setflags(write=False)
+    here, there = parts.improve(model), parts.improve(received(header, arrays))
+    assert here.ending is there.ending is Ending.OPTIMAL
+    assert here.objective == pytest.approx(there.objective)
+
+
+class Failing(PulpAdapter):
+    """Cannot solve in parts."""
+
+    def improve(self, model: Model, options: Any, start: Any) -> Outcome | None:
+        return Outcome(ending=Ending.ERROR, detail="ValueError: of some kind")
+
+
+def test_a_failure_to_solve_in_parts_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "LARGE", 1)
+    answer = optimize(calendar(), cost_only=True, adapters=[Failing(solver="highs")])
+    assert answer.status is Status.OPTIMAL
+    assert any("not solved in parts: ValueError: of some kind" in message for message in answer.messages)
 
 
 def test_the_same_question_gets_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
