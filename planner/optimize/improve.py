@@ -2,8 +2,7 @@
 
 1. The relaxation, with lines for columns wider than what is there (`arrays.tightened`) and of
    rounding (`arrays.rounded`).
-2. The root of the whole program, tightened by the cuts of HiGHS; where no plan is known a first one, of the best few
-   columns of every job.
+2. The root of the whole program, tightened by the cuts of HiGHS, and a plan of the best few columns of every job.
 3. Neighbourhoods of the plan (`neighbourhood`), ranked by the prices that the cuts give, again and again.
 4. Columns that no better plan can use are closed by the best bound; where few are left the program goes to HiGHS
    whole, with the plan to start from.
@@ -106,9 +105,11 @@ class _Work:
         """All steps in order."""
         self._relaxed()
         order, tight = standing(self.mip, self.base)
-        search = Search(mip=self.mip, best=self.best, order=order, tight=tight, rng=np.random.default_rng(self.seed))
+        plain = self.best.mip  # without the lines of rounding: they are for bounds, and dear in neighbourhoods
+        tight = tight[tight < len(plain.low)]
+        search = Search(mip=plain, best=self.best, order=order, tight=tight, rng=np.random.default_rng(self.seed))
         if len(self.open()) > FEW:
-            self._cut(executor, search)
+            self._cut(search)
             self._search(executor, search)
         elif self.best.point is None:
             self._begin(search)
@@ -130,18 +131,14 @@ class _Work:
             reply = relaxed(mip, seconds=self._left())
             self.mip = self.mip if reply.multipliers is None else mip
 
-    def _cut(self, executor: Executor, search: Search) -> None:
-        """The root, and a first plan where none is known, side by side where there are two threads."""
+    def _cut(self, search: Search) -> None:
+        """The root, then a first plan by its prices."""
         columns, point = self.open(), self.best.point
-        root = executor.submit(self._root, columns, point)
-        if self.threads == 1:
-            root.result()
-        if point is None:
-            self._begin(search)
-        tight, again = root.result()
+        tight, again = self._root(columns, point)
         if again is not None and again.multipliers is not None:
             self._prove(again.bound, _spread(self.mip.count, columns, reduced_of(tight, again.multipliers), np.inf))
             search.rank(_spread(self.mip.count, columns, standing(tight, again)[0], np.inf))
+        self._begin(search)
 
     def _root(self, columns: IntArray, point: FloatArray | None) -> tuple[Mip, Reply | None]:
         """The open columns tightened by the cuts of the root, and the relaxation of that."""

@@ -26,7 +26,8 @@ from planner.optimize.status import FloatArray, IntArray
 
 BEST = 40  # columns that a free job keeps
 FREE, LEAST, MOST = 28, 6, 90  # jobs that use the lines, and as many that do not: at first, at least, at most
-NODES = 20  # of one neighbourhood
+NODES = 30  # of one neighbourhood
+WAYS, ANY = 3, 2  # a window of a job, a range of lines, any jobs
 STALE = 60  # neighbourhoods in a row without a better plan, after which there is little hope
 WIDTHS = (6, 12, 24, 40)  # lines in a neighbourhood
 GAIN = 1e-7  # relative
@@ -65,7 +66,7 @@ class Search:
     order: FloatArray  # what a column seems to cost at the prices of the relaxation
     tight: IntArray  # lines that have a price
     rng: np.random.Generator
-    size: float = FREE
+    sizes: list[float] = field(default_factory=lambda: [float(FREE)] * WAYS)  # jobs on either side, by way of choice
     late: bool = False  # the clock ended it
     group: IntArray = field(init=False)
     members: dict[int, IntArray] = field(init=False)  # columns of each job, best first
@@ -93,20 +94,20 @@ class Search:
                 self.late = True
                 break
             point = self.best.point
-            chosen = [self._jobs(point) for _ in range(width)]
+            ways = self.rng.integers(WAYS, size=width).tolist() if len(self.tight) else [ANY] * width
+            chosen = [self._jobs(way, point) for way in ways]
             replies = list(executor.map(partial(self._moved, point, until), chosen))
             better = [self.best.offer(found) for found, _ in replies]
             stale = 0 if any(better) else stale + width
-            for _, reply in replies:  # as large as can be settled
-                self.size = min(max(self.size * (1.1 if reply.optimal else 0.85), LEAST), MOST)
+            for way, (_, reply) in zip(ways, replies):  # as large as can be settled
+                self.sizes[way] = min(max(self.sizes[way] * (1.1 if reply.optimal else 0.85), LEAST), MOST)
                 spent, self.late = spent + reply.work, self.late or reply.late
         return spent
 
-    def _jobs(self, point: FloatArray) -> IntArray:
+    def _jobs(self, way: int, point: FloatArray) -> IntArray:
         """The jobs to free: users of some lines, and others."""
-        way = int(self.rng.integers(3)) if len(self.tight) else 2
-        using, could = self._any(point) if way == 2 else self._users(self._range() if way else self._window(), point)
-        chosen = [self.rng.permutation(each)[: int(self.size)] for each in (using, could)]
+        using, could = self._any(point) if way == ANY else self._users(self._range() if way else self._window(), point)
+        chosen = [self.rng.permutation(each)[: int(self.sizes[way])] for each in (using, could)]
         return np.unique(np.concatenate(chosen))
 
     def _range(self) -> IntArray:

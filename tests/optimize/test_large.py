@@ -247,8 +247,10 @@ def test_the_same_question_takes_the_same_work_to_the_same_answer(
 ) -> None:
     monkeypatch.setattr(parts, "FEW", -1)
     monkeypatch.setattr(neighbourhood, "STALE", 4)
+    monkeypatch.setattr(neighbourhood, "FREE", 3)
+    monkeypatch.setattr(parts._Work, "done", lambda work: False)
     monkeypatch.setattr(parts._Work, "_whole", lambda work: None)
-    model = model_of(calendar(jobs=8, periods=8))
+    model = model_of(calendar(jobs=20, periods=10))
     assert model is not None
     first, second = parts.improve(model, threads=threads), parts.improve(model, threads=threads)
     assert first.values is not None

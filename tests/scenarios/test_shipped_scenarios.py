@@ -35,7 +35,7 @@ def lasting(document: dict[str, Any]) -> dict[str, Any]:
     """What must not change from version to version of the tools, or from folder to folder."""
     if document["name"] in LARGE:
         # how far ties were told apart is a question of time, so the cost is known to the tie tolerance
-        # a bound that falls short of the cost is as good as the solver's prices, which differ from processor to processor
+        # a bound short of the cost is as good as the solver's prices, which differ from processor to processor
         held = () if document["name"] in SLOW else ("bound_microusd", "gap")
         money = {name: document["summary"][name] for name in held}
         cost = round(document["summary"]["cost_microusd"] / 1e7)
