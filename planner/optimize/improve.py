@@ -28,7 +28,7 @@ from planner.optimize.neighbourhood import Best, Search, first_plan, standing
 from planner.optimize.status import Ending, FloatArray, IntArray, Outcome
 
 FEW = 20_000  # open columns up to which the program goes to HiGHS whole
-WORK = 600_000  # iterations of the simplex method after which no neighbourhood is begun
+WORK = 400_000  # iterations of the simplex method after which no neighbourhood is begun
 ROUNDS = 1  # of lines of rounding
 FIRST_NODES, FIRST_SHARE = 1, 0.15  # of the first plan; of a time limit
 ROOT_SHARE = 0.5  # of the time left, for the root and its cuts
