@@ -1,16 +1,21 @@
-"""How large calendars are solved in parts: cost, proven bound, gap and seconds, beside HiGHS on the whole model.
+"""How large calendars are solved in parts, beside HiGHS on the whole model: cost, proven bound, gap, iterations, CPU s.
 
-Run ``python benchmarks/calendars.py [JOBSxPLANSxPERIODS ...] [--seconds S] [--threads N]``. Seeded instances: every
-job takes one plan and start; per pool and period the nodes in use are at most those owned, reserved for all
+Run ``python benchmarks/calendars.py [NAME ...] [--seconds S] [--work N] [--whole]``. A name is a shipped scenario, a
+scenario with a ``+`` after it (every job of a count stands alone then), or JOBSxPLANSxPERIODS of a seeded instance:
+every job takes one plan and start; per pool and period the nodes in use are at most those owned, reserved for all
 periods and on demand; spot nodes have a quota. Optima that are known: 10x20x13 197.6667 k$, 50x20x26 1319.2746 k$.
-The whole model goes to HiGHS for the small ones, in the same run, with as many threads and to the same gap (0).
+Both ways run with one thread, end by counts (``--work``: iterations after which no neighbourhood is begun), and by the
+clock after S seconds at the latest. The whole model goes to HiGHS up to 20,000 columns, and beyond with ``--whole``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +23,18 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from planner import enumerate_candidates, load_scenario
 from planner.candidates.program import Program, Row, Task
+from planner.optimize import improve as parts
 from planner.optimize.arrays import mip_of, solved
 from planner.optimize.build import build
-from planner.optimize.scope import scope_of
-from planner.optimize.solve import optimize
+from planner.optimize.greedy import greedy_plan
+from planner.optimize.large import LARGE
+from planner.optimize.model import Model
+from planner.optimize.scope import Scope, scope_of
+from planner.scenario.load import parse_scenario
 
-SHAPES = ("10x20x13", "50x20x26", "200x25x52")
-WHOLE = 20_000  # columns up to which the whole model goes to HiGHS as well
+NAMES = ("10x20x13", "50x20x26", "company", "company+", "200x25x52")
 K_USD = 1e9  # micro-dollars
 
 
@@ -107,33 +116,64 @@ def program_of(found: dict[str, Any]) -> Program:
     )
 
 
+def of_scenario(name: str) -> Program:
+    """The program of a shipped scenario; with a + every job of a count is a job of its own."""
+    scenario = load_scenario(name.rstrip("+"))
+    if name.endswith("+"):
+        asked = json.loads(json.dumps(scenario.resolved))
+        asked["training"] = [
+            job if count == 1 else {**job, "name": f"{job['name']}-{number + 1}"}
+            for job in asked["training"]
+            for count in [job.pop("count", 1)]
+            for number in range(count)
+        ]
+        scenario = parse_scenario(json.dumps(asked), file=scenario.file)
+    return enumerate_candidates(scenario).program
+
+
+def in_parts(scope: Scope, model: Model, seconds: float) -> tuple[float, float, int]:
+    """Cost, bound and iterations."""
+    units = greedy_plan(scope, stop=lambda: False) if len(model.columns) == model.variable_count else None
+    start = None if units is None else units[model.columns].astype("float64")
+    found = parts.improve(model, start=start, time_limit_s=seconds)
+    return found.objective or 0.0, found.bound or 0.0, found.work
+
+
+def whole(model: Model, seconds: float) -> tuple[float, float, int]:
+    """The same of HiGHS on the whole model."""
+    found = solved(mip_of(model), seconds=seconds)
+    return found.value, found.bound, found.work
+
+
 def main() -> None:
-    """Print a line or two for every shape."""
+    """Print a line or two for every instance."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("shapes", nargs="*", default=SHAPES)
-    asked.add_argument("--seconds", type=float, default=120.0)
-    asked.add_argument("--threads", type=int, default=2)
+    asked.add_argument("names", nargs="*", default=NAMES)
+    asked.add_argument("--seconds", type=float, default=600.0)
+    asked.add_argument("--work", type=int, default=parts.WORK)
+    asked.add_argument("--whole", action="store_true")
     given = asked.parse_args()
-    print(f"{'instance':12} {'columns':>8} {'way':16} {'cost k$':>11} {'bound k$':>11} {'gap %':>7} {'seconds':>8}")
-    for shape in given.shapes:
-        program = program_of(calendar(*(int(part) for part in shape.split("x"))))
-        before = time.perf_counter()
-        answer = optimize(program, cost_only=True, time_limit_s=given.seconds, threads=given.threads)
-        bound = answer.bound_microusd or 0
-        line(shape, program, "in parts", answer.cost_microusd / K_USD, bound / K_USD, time.perf_counter() - before)
-        if program.column_count <= WHOLE:
-            before = time.perf_counter()
-            model = build(scope_of(program), "cost")
-            whole = solved(mip_of(model), seconds=given.seconds, threads=given.threads)
-            size = model.scale * K_USD
-            line(shape, program, "HiGHS, whole", whole.value / size, whole.bound / size, time.perf_counter() - before)
+    parts.WORK = given.work
+    head = f"{'cost k$':>11} {'bound k$':>11} {'gap %':>7} {'iterations':>10} {'CPU s':>7}"
+    print(f"{'instance':12} {'columns':>8} {'way':13} {head}")
+    for name in given.names:
+        seeded = name.replace("x", "").isdigit()
+        program = program_of(calendar(*(int(part) for part in name.split("x")))) if seeded else of_scenario(name)
+        scope = scope_of(program)
+        model = build(scope, "cost")
+        line(name, model, "in parts", partial(in_parts, scope, model, given.seconds))
+        if len(model.columns) <= LARGE or given.whole:
+            line(name, model, "HiGHS, whole", partial(whole, model, given.seconds))
 
 
-def line(shape: str, program: Program, way: str, cost: float, bound: float, seconds: float) -> None:
+def line(name: str, model: Model, way: str, work: Callable[[], tuple[float, float, int]]) -> None:
     """One line of the table."""
+    before = time.process_time()
+    value, low, iterations = work()
+    cost, bound = (figure / model.scale / K_USD for figure in (value, low))
     gap = 100 * (cost - bound) / cost if cost else 0.0
-    figures = f"{cost:11.4f} {bound:11.4f} {gap:7.3f} {seconds:8.2f}"
-    print(f"{shape:12} {program.column_count:8,} {way:16} {figures}", flush=True)
+    figures = f"{cost:11.4f} {bound:11.4f} {gap:7.3f} {iterations:10,} {time.process_time() - before:7.1f}"
+    print(f"{name:12} {len(model.columns):8,} {way:13} {figures}", flush=True)
 
 
 if __name__ == "__main__":

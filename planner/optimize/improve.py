@@ -1,14 +1,14 @@
-"""Large programs with supplies: a plan that gets better and a bound that rises, until they meet or time is up.
+"""Large programs with supplies: a plan that gets better and a bound that rises, until they meet or the work is done.
 
-1. The relaxation, with lines for columns wider than what is there (`arrays.tightened`).
-2. A first plan: the best few columns of every job.
-3. Side by side, on as many threads as there are: neighbourhoods of the plan are solved again and again
-   (`neighbourhood`), and the root of the whole program is tightened by cuts, whose prices then let the
-   program fall into blocks that are solved as such (`blocks`). Columns that no better plan can use are
-   closed by the best bound; once few are left the program goes to HiGHS whole.
+1. The relaxation, with lines for columns wider than what is there (`arrays.tightened`) and of
+   rounding (`arrays.rounded`).
+2. The root of the whole program, tightened by the cuts of HiGHS, and a plan of the best few columns of every job.
+3. Neighbourhoods of the plan (`neighbourhood`), ranked by the prices that the cuts give, again and again.
+4. Columns that no better plan can use are closed by the best bound; where few are left the program goes to HiGHS
+   whole, with the plan to start from.
 
-Without a time limit every step ends by a count (nodes, neighbourhoods without success), so the same
-question gets the same answer; the last step then takes as long as the proof takes.
+The bound is the best of all these. Every step ends by a count (nodes, neighbourhoods without success, iterations of the
+simplex method), so the same question gets the same answer with as many threads; a time limit only ends it earlier.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from dataclasses import field
 import numpy as np
 
 from planner.carriers import dataclass
-from planner.optimize.arrays import JOINT, Mip, Reply, mip_of, reduced_of, relaxed, solved, tightened
-from planner.optimize.blocks import bound_of, label_of
+from planner.optimize.arrays import JOINT, Mip, Reply, mip_of, reduced_of, relaxed, rounded, solved, tightened
 from planner.optimize.model import Model
 from planner.optimize.neighbourhood import Best, Search, first_plan, standing
 from planner.optimize.status import Ending, FloatArray, IntArray, Outcome
 
-FEW = 12_000  # open columns up to which the program goes to HiGHS whole
-FIRST_NODES, FIRST_SHARE = 1, 0.15  # of the first plan
-ROOT_SHARE = 0.6  # of the time left, for the root and its cuts
-SEARCH_SHARE = 0.5  # of the time left, for neighbourhoods where there is one thread
-BLOCK_NODES = 20_000  # of one block, without a time limit
+FEW = 20_000  # open columns up to which the program goes to HiGHS whole
+WORK = 400_000  # iterations of the simplex method after which no neighbourhood is begun
+ROUNDS = 1  # of lines of rounding
+FIRST_NODES, FIRST_SHARE = 1, 0.15  # of the first plan; of a time limit
+ROOT_SHARE = 0.5  # of the time left, for the root and its cuts
+WHOLE_NODES = 20_000  # of what is left, in one piece
 PARTING_S = 2.0  # kept back of a time limit: solvers look at the clock now and then only
 MARGIN = 1e-7  # relative, when columns are closed by a bound
 Tell = Callable[[FloatArray, float], None]
@@ -58,12 +58,15 @@ def improve(
         Values of all variables at a plan, if one is known.
     gap
         Relative gap at which to stop.
+    threads
+        Neighbourhoods solved side by side; the answer depends on how many.
     better
         Called with values and objective of every better point.
 
     Returns
     -------
-    `optimal`, `gap`, `limit` (with what is known), `infeasible`, or `error` where there is no relaxation.
+    `optimal`, `gap`, `work` or `limit` (by the clock) with what is known, `infeasible`, or `error` where there is no
+    relaxation; with the iterations that it took.
     """
     until = None if time_limit_s is None else time.monotonic() + time_limit_s
     whole = tightened(mip_of(model))
@@ -71,8 +74,7 @@ def improve(
     if base.infeasible:
         return Outcome(ending=Ending.INFEASIBLE)
     if base.multipliers is None:
-        late = until is not None and time.monotonic() >= until
-        return Outcome(ending=Ending.LIMIT if late else Ending.ERROR, detail="the relaxation has no answer")
+        return Outcome(ending=Ending.LIMIT if base.late else Ending.ERROR, detail="the relaxation has no answer")
     best = Best(mip=whole, tell=better)
     best.offer(start)
     with ThreadPoolExecutor(max_workers=max(threads, 1)) as executor:
@@ -95,68 +97,82 @@ class _Work:
     bound: float = -math.inf
     infeasible: bool = False
     ended: bool = False  # nothing is left to prove
+    late: bool = False  # the clock ended a step
+    spent: int = 0  # iterations of the simplex method
     reduced: list[tuple[float, FloatArray]] = field(default_factory=list)  # bounds with reduced costs that go with them
 
     def run(self, executor: Executor) -> None:
         """All steps in order."""
-        assert self.base.multipliers is not None
-        self._prove(self.base.bound, reduced_of(self.mip, self.base.multipliers))
+        self._relaxed()
         order, tight = standing(self.mip, self.base)
-        search = Search(mip=self.mip, best=self.best, order=order, tight=tight, rng=np.random.default_rng(self.seed))
+        plain = self.best.mip  # without the lines of rounding: they are for bounds, and dear in neighbourhoods
+        tight = tight[tight < len(plain.low)]
+        search = Search(mip=plain, best=self.best, order=order, tight=tight, rng=np.random.default_rng(self.seed))
         if len(self.open()) > FEW:
-            self._side_by_side(executor, search)
+            self._cut(search)
+            self._search(executor, search)
         elif self.best.point is None:
             self._begin(search)
-        if not self.done() and self._left() != 0.0:
+        if not self.done() and self._left() != 0.0 and (len(self.open()) <= FEW or self.spent < WORK):
             self._whole()
 
-    def _side_by_side(self, executor: Executor, search: Search) -> None:
-        """Neighbourhoods and proof at once; with one thread one after the other."""
-        if self.threads > 1:
-            proof = executor.submit(self._proof)
-            self._begin(search)
-            search.run(executor, self.threads - 1, until=self.until, done=self.done)
-            proof.result()
-            return
+    def _relaxed(self) -> None:
+        """The relaxation, with the lines of rounding that its points break."""
+        reply: Reply | None = self.base
+        for more in range(ROUNDS + 1):
+            if reply is None or reply.multipliers is None or reply.point is None:
+                return
+            self.base = reply
+            self._count(reply)
+            self._prove(reply.bound, reduced_of(self.mip, reply.multipliers))
+            mip = rounded(self.mip, reply.point) if more < ROUNDS and self._left() != 0.0 else None
+            if mip is None:
+                return
+            reply = relaxed(mip, seconds=self._left())
+            self.mip = self.mip if reply.multipliers is None else mip
+
+    def _cut(self, search: Search) -> None:
+        """The root, then a first plan by its prices."""
+        columns, point = self.open(), self.best.point
+        tight, again = self._root(columns, point)
+        if again is not None and again.multipliers is not None:
+            self._prove(again.bound, _spread(self.mip.count, columns, reduced_of(tight, again.multipliers), np.inf))
+            search.rank(_spread(self.mip.count, columns, standing(tight, again)[0], np.inf))
         self._begin(search)
-        left = self._left()
-        half = None if left is None else time.monotonic() + left * SEARCH_SHARE
-        search.run(executor, 1, until=half, done=self.done)
-        self._proof()
+
+    def _root(self, columns: IntArray, point: FloatArray | None) -> tuple[Mip, Reply | None]:
+        """The open columns tightened by the cuts of the root, and the relaxation of that."""
+        part = self.mip.part(columns)
+        given = None if point is None else point[columns]
+        root = solved(part, start=given, seconds=self._share(ROOT_SHARE), nodes=1, gap=self.gap, take_cuts=True)
+        self._count(root)
+        self._raise(root.bound)
+        if root.cuts is None or self.done():
+            return part, None
+        tight = part.with_lines(root.cuts.matrix, root.cuts.low, root.cuts.high, JOINT)
+        again = relaxed(tight, seconds=self._left())
+        self._count(again)
+        return tight, again
 
     def _begin(self, search: Search) -> None:
         """A plan from the best columns of every job, in case it is better than the one to start from."""
-        self.best.offer(first_plan(search, seconds=self._share(FIRST_SHARE), nodes=FIRST_NODES).point)
+        first = first_plan(search, seconds=self._share(FIRST_SHARE), nodes=FIRST_NODES)
+        self._count(first)
+        self.best.offer(first.point)
 
-    def _proof(self) -> None:
-        """The program at its root, tightened by cuts; then block by block at the prices that this gives."""
-        columns, point = self.open(), self.best.point
-        part = self.mip.part(columns)
-        given = None if point is None else point[columns]
-        seconds = self._share(ROOT_SHARE)
-        root = solved(part, start=given, seconds=seconds, nodes=1, gap=self.gap, take_cuts=True)
-        self._raise(root.bound)
-        if root.cuts is None or self.done():
-            return
-        tight = part.with_lines(root.cuts.matrix, root.cuts.low, root.cuts.high, JOINT)
-        again = relaxed(tight, seconds=self._left())
-        if again.multipliers is None:
-            return
-        self._prove(again.bound, _spread(self.mip.count, columns, reduced_of(tight, again.multipliers)))
-        nodes = BLOCK_NODES if self.until is None else None
-        if not self.done():
-            plan = self.best.point
-            given = None if plan is None else plan[columns]
-            label = label_of(part)
-            found = bound_of(tight, label, again.multipliers, point=given, until=self.until, nodes=nodes)
-            self._raise(found.bound)
+    def _search(self, executor: Executor, search: Search) -> None:
+        """Neighbourhoods for the work that is left."""
+        self.spent += search.run(executor, self.threads, until=self.until, done=self.done, most=WORK - self.spent)
+        self.late |= search.late
 
     def _whole(self) -> None:
         """What is left, in one piece."""
         columns = self.open()
         given = None if self.best.point is None else self.best.point[columns]
         # one thread: HiGHS refuses another number of threads than its first run in a process had
-        reply = solved(self.mip.part(columns), start=given, seconds=self._left(), gap=self.gap)
+        part = self.mip.part(columns)
+        reply = solved(part, start=given, seconds=self._left(), nodes=WHOLE_NODES, gap=self.gap)
+        self._count(reply)
         if reply.point is not None:
             self.best.offer(_spread(self.mip.count, columns, reply.point))
         if reply.infeasible:
@@ -164,6 +180,9 @@ class _Work:
             self.bound = self.best.value
         self._raise(reply.bound)
         self.ended |= reply.optimal and self.gap == 0.0
+
+    def _count(self, reply: Reply) -> None:
+        self.spent, self.late = self.spent + reply.work, self.late or reply.late
 
     def open(self) -> IntArray:
         """Columns that a better plan may use, by every bound known; those of the plan stay."""
@@ -183,14 +202,15 @@ class _Work:
         if self.infeasible:
             return Outcome(ending=Ending.INFEASIBLE)
         proven = self.ended or self.bound >= self.best.value * (1 - 1e-9)
-        ending = Ending.OPTIMAL if proven else Ending.GAP if self.done() else Ending.LIMIT
+        short = Ending.LIMIT if self.late else Ending.WORK
+        ending = Ending.OPTIMAL if proven else Ending.GAP if self.done() else short
         found = self.best.point is not None
         return Outcome(
             ending=ending,
             values=self.best.point,
             objective=self.best.value if found else None,
             bound=self.bound if math.isfinite(self.bound) else None,
-            detail="decomposed",
+            work=self.spent,
         )
 
     def _prove(self, bound: float, reduced: FloatArray) -> None:
@@ -209,8 +229,8 @@ class _Work:
         return None if left is None else left * share
 
 
-def _spread(count: int, columns: IntArray, values: FloatArray) -> FloatArray:
-    """Values of some variables among zeros."""
-    whole = np.zeros(count)
+def _spread(count: int, columns: IntArray, values: FloatArray, others: float = 0.0) -> FloatArray:
+    """Values of some variables among others."""
+    whole = np.full(count, others)
     whole[columns] = values[: len(columns)]
     return whole

@@ -111,7 +111,8 @@ def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
 def _after(state: Ended, found: Found, criterion: str, *, late: bool) -> Ended:
     stopped_by = state.stopped_by
     if not found.proven and not late:
-        stopped_by = {Ending.LIMIT: "time-limit", Ending.HANG: "hang"}.get(found.answer.ending, "gap")
+        named = {Ending.LIMIT: "time-limit", Ending.WORK: "work-limit", Ending.HANG: "hang"}
+        stopped_by = named.get(found.answer.ending, "gap")
     bound = state.bound
     if criterion == "cost":
         bound = max(math.floor(found.bound * (1 - 1e-9)), 0) if math.isfinite(found.bound) else None

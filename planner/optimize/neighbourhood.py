@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 
 import numpy as np
@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from planner.carriers import dataclass
 from planner.optimize.arrays import JOINT, Mip, Reply, reduced_of, solved
-from planner.optimize.blocks import group_of, label_of
+from planner.optimize.pools import group_of, label_of
 from planner.optimize.status import FloatArray, IntArray
 
 BEST = 40  # columns that a free job keeps
-FREE, LEAST, MOST = 16, 6, 40  # jobs that use the lines, and as many that do not: at first, at least, at most
-NODES = 60  # of one neighbourhood
-SLICE_S = 8.0  # of one neighbourhood
+FREE, LEAST, MOST = 28, 6, 90  # jobs that use the lines, and as many that do not: at first, at least, at most
+NODES = 30  # of one neighbourhood
+WAYS, ANY = 3, 2  # a window of a job, a range of lines, any jobs
 STALE = 60  # neighbourhoods in a row without a better plan, after which there is little hope
 WIDTHS = (6, 12, 24, 40)  # lines in a neighbourhood
 GAIN = 1e-7  # relative
@@ -66,37 +66,48 @@ class Search:
     order: FloatArray  # what a column seems to cost at the prices of the relaxation
     tight: IntArray  # lines that have a price
     rng: np.random.Generator
-    size: float = FREE
+    sizes: list[float] = field(default_factory=lambda: [float(FREE)] * WAYS)  # jobs on either side, by way of choice
+    late: bool = False  # the clock ended it
     group: IntArray = field(init=False)
     members: dict[int, IntArray] = field(init=False)  # columns of each job, best first
 
     def __post_init__(self) -> None:
         """What does not change from one neighbourhood to the next."""
         self.group = group_of(self.mip)
+        self.rank(self.order)
+
+    def rank(self, order: FloatArray) -> None:
+        """Take up another order of columns."""
+        self.order = order
         ranked = np.lexsort((self.order, self.group))
         ranked = ranked[self.group[ranked] >= 0]
         names, starts = np.unique(self.group[ranked], return_index=True)
         self.members = dict(zip(names.tolist(), np.split(ranked, starts[1:])))
 
-    def run(self, executor: Executor, width: int, *, until: float | None, done: Callable[[], bool]) -> None:
-        """Solve neighbourhoods, `width` at a time, until there is no time or little hope left."""
-        stale = 0
-        while (
-            self.best.point is not None and stale < STALE and not done() and (until is None or time.monotonic() < until)
-        ):
+    def run(
+        self, executor: Executor, width: int, *, until: float | None, done: Callable[[], bool], most: float = np.inf
+    ) -> int:
+        """Solve neighbourhoods, `width` at a time, until little hope or no work is left; the iterations of it."""
+        stale = spent = 0
+        while self.best.point is not None and stale < STALE and spent < most and not done():
+            if until is not None and time.monotonic() >= until:
+                self.late = True
+                break
             point = self.best.point
-            chosen = [self._jobs(point) for _ in range(width)]
+            ways = self.rng.integers(WAYS, size=width).tolist() if len(self.tight) else [ANY] * width
+            chosen = [self._jobs(way, point) for way in ways]
             replies = list(executor.map(partial(self._moved, point, until), chosen))
             better = [self.best.offer(found) for found, _ in replies]
             stale = 0 if any(better) else stale + width
-            for _, settled in replies:  # as large as can be settled
-                self.size = min(max(self.size * (1.1 if settled else 0.85), LEAST), MOST)
+            for way, (_, reply) in zip(ways, replies):  # as large as can be settled
+                self.sizes[way] = min(max(self.sizes[way] * (1.1 if reply.optimal else 0.85), LEAST), MOST)
+                spent, self.late = spent + reply.work, self.late or reply.late
+        return spent
 
-    def _jobs(self, point: FloatArray) -> IntArray:
+    def _jobs(self, way: int, point: FloatArray) -> IntArray:
         """The jobs to free: users of some lines, and others."""
-        way = int(self.rng.integers(3)) if len(self.tight) else 2
-        using, could = self._any(point) if way == 2 else self._users(self._range() if way else self._window(), point)
-        chosen = [self.rng.permutation(each)[: int(self.size)] for each in (using, could)]
+        using, could = self._any(point) if way == ANY else self._users(self._range() if way else self._window(), point)
+        chosen = [self.rng.permutation(each)[: int(self.sizes[way])] for each in (using, could)]
         return np.unique(np.concatenate(chosen))
 
     def _range(self) -> IntArray:
@@ -135,14 +146,12 @@ class Search:
             kept.append(np.flatnonzero(freed & (point > 0)))
         return np.unique(np.concatenate(kept))
 
-    def _moved(self, point: FloatArray, until: float | None, jobs: IntArray) -> tuple[FloatArray | None, bool]:
-        """The plan with some jobs moved, and whether it was settled how."""
+    def _moved(self, point: FloatArray, until: float | None, jobs: IntArray) -> tuple[FloatArray | None, Reply]:
+        """The plan with some jobs moved, and what the solver said of it."""
         columns = self.columns_of(jobs, point)
-        left = SLICE_S if until is None else min(SLICE_S, until - time.monotonic())
-        if left <= 0:
-            return None, False
+        left = None if until is None else until - time.monotonic()
         reply = solved(self.mip.part(columns, point), start=point[columns], seconds=left, nodes=NODES, gap=1e-4)
-        return _placed(point, columns, reply), reply.optimal
+        return _placed(point, columns, reply), reply
 
 
 def first_plan(search: Search, *, seconds: float | None, nodes: int | None) -> Reply:
@@ -150,7 +159,7 @@ def first_plan(search: Search, *, seconds: float | None, nodes: int | None) -> R
     columns = search.columns_of(np.array(sorted(search.members)), None)
     reply = solved(search.mip.part(columns), seconds=seconds, nodes=nodes, gap=1e-4)
     placed = _placed(np.zeros(search.mip.count), columns, reply)
-    return Reply(point=placed, infeasible=reply.infeasible)
+    return replace(reply, point=placed)
 
 
 def _placed(point: FloatArray, columns: IntArray, reply: Reply) -> FloatArray | None:

@@ -191,6 +191,7 @@ def _outcome(message: Message) -> Outcome:
             objective=header["objective"],
             bound=header["bound"],
             detail=header["detail"],
+            work=header["work"],
         )
     except KeyError as error:
         raise ValueError(f"an answer without {error}") from None

@@ -38,6 +38,7 @@ class Ending(StrEnum):
     OPTIMAL = "optimal"
     GAP = "gap"  # stopped because the gap asked for was reached
     LIMIT = "limit"  # stopped by a limit, with or without a point
+    WORK = "work"  # stopped after a count of work, which is the same on every machine
     INFEASIBLE = "infeasible"
     UNBOUNDED = "unbounded"
     HANG = "hang"  # did not come back in time
@@ -47,6 +48,7 @@ class Ending(StrEnum):
 
 STOPS = {  # what a user is told of `Solution.stopped_by`
     "time-limit": "the time limit ended the search",
+    "work-limit": "the search ended after the work that a program of this size is given",
     "interrupt": "interrupted: what is not proven by now stays so",
     "hang": "the solver did not come back in time and was ended",
     "solver-failure": "solvers failed before anything was proven",
@@ -65,6 +67,7 @@ class Outcome:
     objective: float | None = None
     bound: float | None = None
     detail: str = ""
+    work: int = 0  # iterations of the simplex method, where they are counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -78,7 +81,7 @@ class Solution:
     cost_microusd: int = 0
     bound_microusd: int | None = None  # no plan costs less, earlier criteria held; None = unknown
     gap: float | None = None  # (cost - bound) / cost
-    stopped_by: str = ""  # time-limit | interrupt | gap | hang | solver-failure; empty: ran to its end
+    stopped_by: str = ""  # time-limit | work-limit | interrupt | gap | hang | solver-failure; empty: ran to its end
     solver: str = ""  # name and version, e.g. "HiGHS 1.15.1"
     modelling: str = ""  # modelling layer and version, e.g. "PuLP 4.2.0"
     stages: tuple[tuple[str, int | float], ...] = ()  # (criterion, value) in the order of importance

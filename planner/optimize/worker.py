@@ -120,7 +120,7 @@ def relax(say: Say, header: Header, arrays: Arrays) -> None:
 def tell(say: Say, outcome: Outcome, *, final: bool = True) -> None:
     """Send an outcome, or a point on the way to one."""
     header = {"ending": str(outcome.ending), "detail": outcome.detail}
-    numbers = {"objective": outcome.objective, "bound": outcome.bound}
+    numbers = {"objective": outcome.objective, "bound": outcome.bound, "work": outcome.work}
     values = {} if outcome.values is None else {"values": np.asarray(outcome.values, dtype=np.float64)}
     say({"say": "outcome" if final else "point", **header, **numbers}, **values)
 

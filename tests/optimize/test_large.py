@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ import pytest
 
 from planner.optimize import improve as parts
 from planner.optimize import large, neighbourhood
-from planner.optimize.arrays import Mip, mip_of, relaxed, solved, tightened
-from planner.optimize.blocks import bound_of, group_of, label_of, linking
+from planner.optimize.arrays import Mip, mip_of, relaxed, rounded, solved, tightened
 from planner.optimize.build import build
 from planner.optimize.check import judge, violations
 from planner.optimize.model import Model
+from planner.optimize.pools import group_of, label_of
 from planner.optimize.pulp_adapter import PulpAdapter
+from planner.optimize.question import arrays_of, header_of
+from planner.optimize.question import model_of as received
 from planner.optimize.scope import hopeless, scope_of
 from planner.optimize.solve import optimize
 from planner.optimize.status import Ending, Outcome, Status
@@ -108,36 +111,51 @@ def test_a_job_wider_than_what_is_owned_pays_for_the_rest() -> None:
 
 
 @pytest.mark.parametrize("seed", range(80))
-def test_blocks_bound_no_plan_from_above_and_the_relaxation_from_below(seed: int) -> None:
+def test_lines_of_rounding_rule_no_plan_out(seed: int) -> None:
+    """Those that a point of the relaxation breaks, and those that a random point does."""
     question = cheapest_first(seed)
     model, units = model_of(question), best_supplied(question)
     if model is None or units is None:
         return
-    mip = tightened(mip_of(model))
+    mip = mip_of(model)
     base = relaxed(mip)
-    assert base.multipliers is not None
-    found = bound_of(mip, label_of(mip), base.multipliers)
-    best = cost_of(question, units) * model.scale
-    size = NEAR * max(1.0, abs(best))
-    assert base.bound - size <= found.bound <= best + size
-    rng = np.random.default_rng(seed)
-    other = base.multipliers * rng.uniform(0, 2, len(mip.low))  # any prices of the right sign bound from below
-    assert bound_of(mip, label_of(mip), other).bound <= best + size
+    assert base.point is not None
+    plan = np.array(units)[model.columns].astype(float)
+    far = np.random.default_rng(seed).uniform(0, 1, mip.count) * mip.upper
+    for point in (base.point, far):
+        tight = rounded(mip, point)
+        if tight is not None and len(plan) == mip.count:
+            assert tight.holds(plan)
+            assert not tight.holds(point)
+            assert relaxed(tight).bound >= base.bound - NEAR * max(1.0, abs(base.bound))
 
 
-def test_pools_are_blocks_and_jobs_tie_them() -> None:
+def test_a_second_job_of_four_does_not_fit_on_seven_nodes() -> None:
+    from planner.candidates.program import Task
+
+    tasks = [Task(name=name, kind="training", first=2 * k, stop=2 * k + 2) for k, name in enumerate("abc")]
+    rows = (row("owned", 7, [4, 0, 4, 0, 1, 0]),)
+    cost = [0, 8_000_000, 0, 8_000_000, 0, 1_000_000]
+    question = program(tasks, cost=cost, max_units=[1] * 6, rows=rows)
+    model = model_of(question)
+    assert model is not None
+    mip = mip_of(model)
+    base = relaxed(mip)
+    assert base.point is not None
+    assert base.bound / model.scale == pytest.approx(3_000_000)  # three quarters of one are there
+    tight = rounded(mip, base.point)
+    assert tight is not None
+    assert relaxed(tight).bound / model.scale == pytest.approx(8_000_000)
+    assert rounded(mip, np.array([1.0, 0.0, 0.0, 1.0, 1.0, 0.0])) is None
+
+
+def test_pools_are_apart_and_jobs_tie_them() -> None:
     model = model_of(calendar())
     assert model is not None
     mip = mip_of(model)
     label, group = label_of(mip), group_of(mip)
     assert len(np.unique(label)) == 2
     assert len(np.unique(group[group >= 0])) == 5
-    assert set(linking(mip, label)) == set(np.unique(group[group >= 0]))
-    base = relaxed(tightened(mip))
-    assert base.multipliers is not None
-    found = bound_of(tightened(mip), label, base.multipliers)
-    assert found.blocks == 2
-    assert found.bound >= base.bound - NEAR
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -194,22 +212,84 @@ def test_through_the_whole_pipeline(seed: int, monkeypatch: pytest.MonkeyPatch) 
         assert answer.units.tolist() == units  # ties and all
 
 
-def test_the_same_question_gets_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_from_the_wire_are_solved_whatever_the_order_of_their_entries() -> None:
+    """They are read-only; the lines of fleets name their columns in no order."""
+    model = model_of(calendar(owned=0))
+    assert model is not None
+    header, arrays = header_of(model), {name: array.copy() for name, array in arrays_of(model).items()}
+    for first, end in pairwise(arrays["starts"]):
+        for name in ("entries", "coefficients"):
+            arrays[name][first:end] = arrays[name][first:end][::-1].copy()
+    for array in arrays.values():
+        array.setflags(write=False)
+    here, there = parts.improve(model), parts.improve(received(header, arrays))
+    assert here.ending is there.ending is Ending.OPTIMAL
+    assert here.objective == pytest.approx(there.objective)
+
+
+class Failing(PulpAdapter):
+    """Cannot solve in parts."""
+
+    def improve(self, model: Model, options: Any, start: Any) -> Outcome | None:
+        return Outcome(ending=Ending.ERROR, detail="ValueError: of some kind")
+
+
+def test_a_failure_to_solve_in_parts_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "LARGE", 1)
+    answer = optimize(calendar(), cost_only=True, adapters=[Failing(solver="highs")])
+    assert answer.status is Status.OPTIMAL
+    assert any("not solved in parts: ValueError: of some kind" in message for message in answer.messages)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_same_question_takes_the_same_work_to_the_same_answer(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(parts, "FEW", -1)
     monkeypatch.setattr(neighbourhood, "STALE", 4)
+    monkeypatch.setattr(neighbourhood, "FREE", 3)
+    monkeypatch.setattr(parts._Work, "done", lambda work: False)
     monkeypatch.setattr(parts._Work, "_whole", lambda work: None)
-    model = model_of(calendar(jobs=8, periods=8))
+    model = model_of(calendar(jobs=20, periods=10))
     assert model is not None
-    first, second = parts.improve(model), parts.improve(model)
+    first, second = parts.improve(model, threads=threads), parts.improve(model, threads=threads)
     assert first.values is not None
     assert second.values is not None
     assert first.values.tolist() == second.values.tolist()
-    assert first.bound == second.bound
+    assert (first.bound, first.work, first.ending) == (second.bound, second.work, second.ending)
+    assert first.work > 0
+
+
+def test_no_neighbourhood_is_begun_when_the_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "FEW", -1)
+    monkeypatch.setattr(parts, "WORK", 1)
+    monkeypatch.setattr(parts._Work, "_root", lambda work, *_: (work.mip, None))
+    begun: list[int] = []
+    monkeypatch.setattr(neighbourhood.Search, "_moved", lambda search, *rest: begun.append(1))
+    model = model_of(calendar(jobs=12, periods=12))
+    assert model is not None
+    outcome = parts.improve(model)
+    assert outcome.ending is Ending.WORK
+    assert outcome.work > 1
+    assert begun == []
+
+
+def test_the_answer_says_on_what_it_depends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CutShort, "how", Ending.WORK, raising=False)
+    monkeypatch.setattr(large, "LARGE", 1)
+    monkeypatch.setattr(large, "greedy_plan", lambda scope, **_: None)
+    answer = optimize(calendar(), cost_only=True, adapters=[CutShort(solver="highs")])
+    assert (answer.status, answer.stopped_by) == (Status.FEASIBLE, "work-limit")
+    assert any("for 1,234 iterations" in message and "every run" in message for message in answer.messages)
+    monkeypatch.setattr(CutShort, "how", Ending.LIMIT)
+    answer = optimize(calendar(), cost_only=True, adapters=[CutShort(solver="highs")])
+    assert answer.stopped_by == "time-limit"
+    assert any("for 1,234 iterations" in message and "the clock ended" in message for message in answer.messages)
 
 
 def test_a_bad_start_gets_better_and_every_better_plan_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "FEW", -1)
-    monkeypatch.setattr(parts._Work, "_proof", lambda work: None)
+    monkeypatch.setattr(parts._Work, "_root", lambda work, *_: (work.mip, None))
     monkeypatch.setattr(parts._Work, "_whole", lambda work: None)
     question = calendar(jobs=8, periods=8)
     model = model_of(question)
@@ -274,7 +354,7 @@ class CutShort(PulpAdapter):
 
     def improve(self, model: Model, options: Any, start: Any) -> Outcome | None:
         units = dearest(scope_of(calendar()), calendar())[model.columns].astype(float)
-        return Outcome(ending=self.how, values=units, objective=float(model.objective @ units))
+        return Outcome(ending=self.how, values=units, objective=float(model.objective @ units), work=1234)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,21 @@ def test_a_name_is_the_file_that_ships(name: str) -> None:
     assert told.serving == tuple(fleet.name for fleet in named.serving)
 
 
+def test_the_company_is_as_large_as_its_title_says() -> None:
+    company = load_scenario("company")
+    assert sum(job.count for job in company.training) == 200
+    assert len(company.serving) == 30
+    assert company.periods == 26
+    grown = load_scenario("company", case="growth")
+    more = [new.name for old, new in zip(company.serving, grown.serving) if old != new]
+    assert len(more) == 10
+    assert all(
+        new.requests_per_minute > old.requests_per_minute
+        for old, new in zip(company.serving, grown.serving)
+        if old != new
+    )
+
+
 def test_files_that_it_names_are_found_and_not_told_where() -> None:
     plan = api.solve("trace")
     assert str(ROOT) not in plan.to_json()
