@@ -208,5 +208,6 @@ def _last(document: PlanDocument, saved: str, launch: str) -> Block:
     if any(rows_of(workload) for workload in document["workloads"]):
         following = [f"plan explain {saved}", f"plan report {saved} -o html"]
         following += [f"plan export {launch} {saved}"] if launch else []
+    following.append(said.asking(document, "live"))
     first, *others = following
     return Lines(lines=(*lines, f"Saved {saved}", f"Next: {first}", *(f"      {line}" for line in others)))

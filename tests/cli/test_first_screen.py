@@ -33,6 +33,14 @@ def test_a_screen_is_short_and_narrow(name: str) -> None:
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.parametrize("name", ["llama", "infeasible"])
+def test_what_to_type_next_names_the_page_of_the_same_question(name: str) -> None:
+    asked = {**plan_named(name), "settings": ["hardware.allow=['h100-*']"], "case": None}
+    text = render_first(asked, "table", saved="a.plan.json")
+    following = " ".join(text.partition("Next: ")[2].split())
+    assert following.endswith(shlex.join(["plan", "live", asked["scenario_file"], "--set", "hardware.allow=['h100-*']"]))
+
+
 @pytest.mark.parametrize("name", MOST)
 def test_it_names_every_workload_its_cost_and_the_total(name: str) -> None:
     document = plan_named(name)
