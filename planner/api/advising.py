@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from planner.candidates.ties import SHARE
+from planner.errors import InputError
 from planner.plan.asked import currency_of
 from planner.scenario.load import with_settings
 from planner.units import format_money
@@ -48,7 +49,11 @@ def advice(session: Session, document: PlanDocument, *, more: bool = False) -> l
     for share, words, setting in _changes(session, document):
         if time.process_time() - began_s + share * session.listed_s > allowed_s:
             continue
-        changed = session.on(with_settings(scenario, [setting])).least_microusd()
+        try:
+            other = with_settings(scenario, [setting])
+        except InputError:
+            continue  # what the scenario cannot state, as a deadline past its calendar
+        changed = session.on(other).least_microusd()
         if changed is not None and cost - changed >= LEAST_SHARE * cost:
             found.append((cost - changed, words, setting))
     found.sort(key=lambda one: -one[0])

@@ -38,7 +38,9 @@ def test_what_to_type_next_names_the_page_of_the_same_question(name: str) -> Non
     asked = {**plan_named(name), "settings": ["hardware.allow=['h100-*']"], "case": None}
     text = render_first(asked, "table", saved="a.plan.json")
     following = " ".join(text.partition("Next: ")[2].split())
-    assert following.endswith(shlex.join(["plan", "live", asked["scenario_file"], "--set", "hardware.allow=['h100-*']"]))
+    assert following.endswith(
+        shlex.join(["plan", "live", asked["scenario_file"], "--set", "hardware.allow=['h100-*']"])
+    )
 
 
 @pytest.mark.parametrize("name", MOST)
@@ -117,6 +119,13 @@ def test_advice_is_worth_what_it_says(run: Run) -> None:
         assert cost - changed == pytest.approx(saved, abs=1.0)
         tried += 1
     assert tried >= 2
+
+
+def test_a_job_that_says_hours_is_advised_a_deadline(run: Run) -> None:
+    """The setting takes the place of the hours, so that the advice can be solved before it is said."""
+    done = run("solve", "a100-rules", "-v")
+    assert done.code == 0, done.err
+    assert "$49," in run("solve", "a100-rules", "--set", "training.train-7b.deadline=30 days", "-q").out
 
 
 def test_markdown_has_the_same_order(run: Run, tmp_path: Path) -> None:
