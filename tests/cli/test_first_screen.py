@@ -81,6 +81,22 @@ def test_infeasible_tells_the_cheapest_way_out_first() -> None:
     )
 
 
+def test_what_else_was_tried_is_said_only_where_something_was() -> None:
+    document = plan_named("infeasible")
+    facts = document["infeasible"]
+    assert facts["combined"]
+    ways = [way for way in facts["ways_out"] if way["to"] is not None]
+    for ways_out, combined, text in (
+        (facts["ways_out"], facts["combined"], "1 other limit tried and changes of several together: with -v"),
+        (ways, facts["combined"], "! changes of several together: with -v"),
+        (facts["ways_out"], None, "1 other limit tried: with -v"),
+    ):
+        changed = {**document, "infeasible": {**facts, "ways_out": ways_out, "combined": combined}}
+        assert text in " ".join(render_first(changed, "table").split())
+    bare = {**document, "infeasible": {**facts, "ways_out": ways, "combined": None}}
+    assert "with -v" not in render_first(bare, "table")
+
+
 def test_quiet_is_one_line(run: Run) -> None:
     answer = run("solve", "gpt2-xl", "-q")
     assert answer.out.count("\n") == 1
