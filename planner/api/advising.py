@@ -9,9 +9,11 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from planner.candidates.ties import SHARE
+from planner.errors import InputError
 from planner.plan.asked import currency_of
 from planner.scenario.load import with_settings
 from planner.units import format_money
@@ -28,7 +30,9 @@ LATER = 4 / 3  # times a deadline
 _DAY_S = 86_400
 
 
-def advice(session: Session, document: PlanDocument, *, more: bool = False) -> list[tuple[str, str]]:
+def advice(
+    session: Session, document: PlanDocument, *, more: bool = False, most: int | None = None
+) -> list[tuple[str, str]]:
     """Settings that would save at least a hundredth of the cost, the most worth first: a sentence and a --set text.
 
     Parameters
@@ -37,6 +41,8 @@ def advice(session: Session, document: PlanDocument, *, more: bool = False) -> l
         A solved question, and its plan.
     more
         Take seconds instead of tenths of one, and try what fleets are asked for, too.
+    most
+        Changes that are tried, whatever time they take, so that the same is found on any machine.
     """
     cost = document["summary"]["cost_microusd"]
     scenario = session.scenario
@@ -45,10 +51,14 @@ def advice(session: Session, document: PlanDocument, *, more: bool = False) -> l
     if session.tie_tolerance != SHARE or not (more or document["schedule"] is None):
         return []
     began_s, allowed_s, found = time.process_time(), ALLOWED_MORE_S if more else ALLOWED_S, []
-    for share, words, setting in _changes(session, document):
-        if time.process_time() - began_s + share * session.listed_s > allowed_s:
+    for share, words, setting in islice(_changes(session, document), most):
+        if most is None and time.process_time() - began_s + share * session.listed_s > allowed_s:
             continue
-        changed = session.on(with_settings(scenario, [setting])).least_microusd()
+        try:
+            other = with_settings(scenario, [setting])
+        except InputError:
+            continue  # what the scenario cannot state, as a deadline past its calendar
+        changed = session.on(other).least_microusd()
         if changed is not None and cost - changed >= LEAST_SHARE * cost:
             found.append((cost - changed, words, setting))
     found.sort(key=lambda one: -one[0])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.api.checking import to_show
 from planner.api.frontiers import tradeoffs
+from planner.api.sessions import Session
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline, is_up
@@ -16,7 +17,9 @@ from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from planner.plan.frontier.model import FrontierDocument
-    from planner.report.model import ReportDocument
+    from planner.report.model import ReportDocument, Saving
+
+CHANGES_TRIED = 4  # of a plan, for what would make it cheaper: counted, so that a report is the same on any machine
 
 
 def report(
@@ -27,6 +30,7 @@ def report(
     frontier: FrontierDocument | None = None,
     margins: bool = False,
     each: bool = False,
+    savings: bool = False,
     fiscal_year_start: str | None = None,
     contingency: float | None = None,
     allow_suspect: bool = False,
@@ -48,6 +52,8 @@ def report(
         Also solve without the margins, to tell what they cost together.
     each
         Also solve without each margin alone.
+    savings
+        Also tell what would make it cheaper, each solved again.
     fiscal_year_start, contingency
         Of the budget, in place of those of the scenario's `report` as it is now.
     options
@@ -58,8 +64,10 @@ def report(
     InputError
         The budget cannot be made as it is asked for.
     """
+    from planner.api.advising import advice, command
     from planner.api.margins import margins as costs_of_margins
     from planner.report.report_document import report_document
+    from planner.report.screen_words import asking
 
     catalog = catalog or catalog_of_plan(document_of(plan))
     document = to_show(plan, catalog)
@@ -71,6 +79,12 @@ def report(
         alone = tradeoffs(question, catalog, plan=document, allow_suspect=allow_suspect)
     if question is not None and margins and not is_up(limit):
         costs = costs_of_margins(question, catalog, plan=document, each=each, allow_suspect=allow_suspect, **options)
+    cheaper: list[Saving] = []
+    if question is not None and savings and not is_up(limit):
+        session = Session(question, catalog, allow_suspect=allow_suspect, **options)
+        asked = asking(document)
+        found = advice(session, document, most=CHANGES_TRIED)
+        cheaper = [{"text": text, "command": command(asked, setting)} for text, setting in found]
     kept = question.report if question is not None else None
     return report_document(
         document,
@@ -78,6 +92,7 @@ def report(
         margins=costs,
         frontier=None if frontier is None else read_frontier_document(frontier),
         tradeoffs=alone,
+        savings=cheaper,
         fiscal_year_start=fiscal_year_start or (kept.fiscal_year_start if kept else None),
         contingency=kept.contingency if contingency is None and kept else contingency,
         places=question.places if question is not None and question is now else None,

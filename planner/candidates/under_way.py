@@ -55,6 +55,8 @@ def under_way(
     if given.pp is None or given.sharding is None:  # what runs need not be what anyone advises, where it is said
         legal = offered(job, rules, legal)
     layout = legal.select(_as_given(legal, given))
+    if not np.size(layout.tp):  # as where what is left is to run in another layout
+        raise _no_layout(job, scenario, f"{count} × {shape.id}")
     device = catalog.devices[shape.device]
     spec = training_spec(job, arch, device, shape)
     fits = np.asarray(training_memory(arch, spec, layout).total) <= usable_bytes(device, shape)

@@ -31,6 +31,7 @@ class Target(StrEnum):
     slurm = "slurm"
     vllm = "vllm"
     sglang = "sglang"
+    trtllm = "trt-llm"
     llamacpp = "llama.cpp"
     skypilot = "skypilot"
     kubernetes = "kubernetes"
@@ -43,7 +44,7 @@ def export(
         typer.Argument(
             metavar="FORMAT",
             help="Of training: torchrun (Megatron-LM), torchtitan, deepspeed, trl, axolotl, maxtext, slurm. "
-            "Of serving: vllm, sglang, llama.cpp. Of both: skypilot, kubernetes.",
+            "Of serving: vllm, sglang, trt-llm, llama.cpp. Of both: skypilot, kubernetes.",
         ),
     ],
     plan: options.PlanOrScenario = None,

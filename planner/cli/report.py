@@ -105,6 +105,7 @@ def report(
             frontier=swept,
             margins=weighed,
             each=margins and weighed,
+            savings=True,
             contingency=None if contingency is None else share_of(contingency, "--contingency"),
             fiscal_year_start=fiscal_year_start,
             **asked,

@@ -21,6 +21,8 @@ OLD_CAPABILITY: Mapping[str, float] = MappingProxyType(
 # vllm-project/vllm 0.33.0: vllm/model_executor/layers/quantization/fp8.py, and in
 # sgl-project/sglang 0.5.23: python/sglang/srt/layers/quantization/fp8.py
 FP8_CAPABILITY: Mapping[str, float] = MappingProxyType({"vllm": 7.5, "sglang": 8.0})
+# which serve them on 8-bit units alone: NVIDIA/TensorRT-LLM:docs/source/features/quantization.md, read on 2026-11-25
+FP8_UNITS_ALONE = frozenset({"trt-llm"})
 
 
 def not_run(fleet: ServingFleet, device: Device) -> str:
@@ -56,9 +58,8 @@ def lacks_kernels(fleet: ServingFleet, device: Device) -> bool:
         or fleet.throughput_tokens_per_s_per_device is not None
     ):
         return False
-    least = FP8_CAPABILITY.get(fleet_engine(fleet))
-    if least is None:
-        return False
-    if device.vendor == "amd":
+    engine = fleet_engine(fleet)
+    if engine in FP8_UNITS_ALONE or (engine in FP8_CAPABILITY and device.vendor == "amd"):
         return "fp8" not in device.peak_flop_per_s
+    least = FP8_CAPABILITY.get(engine, 0.0)
     return OLD_CAPABILITY.get(device.family, least) < least

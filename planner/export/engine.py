@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+from planner.estimate.engines import engine_rules
 from planner.estimate.kernels import OLD_CAPABILITY
 from planner.estimate.resolve_serving import LONGEST_SPREADS
 from planner.export.header import Target
@@ -64,6 +65,13 @@ def static_share(launch: ServingLaunch) -> float | None:
     """Share of a device's memory for weights and cache alone, without workspace and overhead."""
     planned, held = launch.memory, launch.machine.memory_bytes
     return _share((planned.usable_bytes - planned.workspace_bytes) / held) if planned and held else None
+
+
+def free_share(launch: ServingLaunch) -> float | None:
+    """Share of what weights and workspace leave free that the cache was planned to take."""
+    planned, held = launch.memory, launch.machine.memory_bytes
+    free = held - planned.weights_bytes - planned.workspace_bytes if planned else 0.0
+    return _share(planned.cache_room_bytes / free) if planned and free > 0 else None
 
 
 def _share(value: float) -> float:
@@ -156,7 +164,7 @@ def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
     """What to know where the file cannot do all that was planned."""
     notes = []
     planned = launch.engine or launch.fleet.engine or ""
-    if planned and planned.lower() != engine.lower():
+    if planned and engine_rules(planned) is not engine_rules(engine):
         notes.append(f"capacity and latencies were predicted for {planned}, not for {engine}")
     if launch.role != "whole":
         notes.append(f"the {launch.role} pool of a disaggregated fleet: useless without its other pools")

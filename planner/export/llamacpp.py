@@ -18,7 +18,7 @@ from planner.export.header import Blank, Target, commented, demand, header_lines
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
 from planner.export.routing import routing_files
 from planner.export.server import port_of, replicas_together, served_name
-from planner.export.server_script import how_often
+from planner.export.server_script import each_replica, how_often
 
 LLAMACPP = Target(
     name="llama.cpp", version="commit 00dc805", read="2026-11-23",
@@ -119,22 +119,15 @@ def arguments(launch: ServingLaunch) -> list[Argument]:
 def _lines(launch: ServingLaunch, together: int) -> Iterator[str]:
     """The server; or a server for each replica of a node, all of which end when one does."""
     words = ("llama-server", "--model", Expand('"$MODEL"'))
-    size, backend = launch.devices_per_replica, BACKENDS.get(launch.machine.vendor, "GPU")
-    first = launch.on.devices[0] if launch.on is not None else 0
+    backend = BACKENDS.get(launch.machine.vendor, "GPU")
     if together == 1:
         own = ",".join(f"{backend}{device}" for device in launch.on.devices) if launch.on is not None else ""
         chosen: list[Argument] = [("--device", own)] if own else []
         yield "exec " + command_line(words, [*arguments(launch), *chosen, ("--port", port_of(launch))])
         return
-    yield "serve() { # its devices and its port"
     more: list[Argument] = [("--device", Expand('"$1"')), ("--port", Expand('"$2"'))]
-    yield "  exec " + command_line(words, [*arguments(launch), *more]).replace("\n", "\n  ")
-    yield "}"
-    yield "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"
-    for number in range(together):
-        names = ",".join(f"{backend}{device}" for device in range(first + number * size, first + (number + 1) * size))
-        yield f"serve {names} {port_of(launch) + number} &"
-    yield "wait -n"
+    serve = "exec " + command_line(words, [*arguments(launch), *more])
+    yield from each_replica(launch, serve, lambda device: f"{backend}{device}")
 
 
 def _notes(launch: ServingLaunch, together: int) -> Iterator[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from planner.estimate.engines import engine_rules
 from planner.export import sglang, vllm
 from planner.export.launch import NotExpressible, ServingLaunch
 from planner.export.server import Meeting, Server
+
+SCRIPTS_ALONE = {"llama.cpp": "llama.cpp", "trt-llm": "TensorRT-LLM"}
 
 
 def planned_server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = None) -> Server:
@@ -15,9 +18,10 @@ def planned_server(launch: ServingLaunch, meeting: Meeting, *, together: int | N
     NotExpressible
         The engine has no words for it.
     """
-    asked = (launch.engine or launch.fleet.engine or "").lower()
-    if asked in ("sglang", "sgl"):
+    rules = engine_rules(launch.engine or launch.fleet.engine)
+    name = rules.name if rules else ""
+    if name == "sglang":
         return sglang.server(launch, meeting, together=together)
-    if asked in ("llama.cpp", "llamacpp", "llama-cpp"):
-        raise NotExpressible("a server of llama.cpp is exported as a script of its own alone")
+    if name in SCRIPTS_ALONE:
+        raise NotExpressible(f"a server of {SCRIPTS_ALONE[name]} is exported as a script of its own alone")
     return vllm.server(launch, meeting, together=together)

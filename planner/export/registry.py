@@ -39,6 +39,7 @@ FORMATS = {
         Format(name="slurm", module="slurm", kinds=("training",), title="Slurm batch script"),
         Format(name="vllm", module="vllm", kinds=("serving",), title="vllm serve script"),
         Format(name="sglang", module="sglang", kinds=("serving",), title="SGLang server script"),
+        Format(name="trt-llm", module="trtllm", kinds=("serving",), title="trtllm-serve script of TensorRT-LLM"),
         Format(name="llama.cpp", module="llamacpp", kinds=("serving",), title="llama-server script"),
         Format(name="skypilot", module="skypilot", title="SkyPilot task (YAML)"),
         Format(name="kubernetes", module="kubernetes", title="Kubernetes manifests (YAML)"),

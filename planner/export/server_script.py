@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from planner.export.header import commented, demand, header_lines
 from planner.export.launch import ExportFile, Launch, ServingLaunch
 from planner.export.routing import routing_files
-from planner.export.server import SCRIPT, SCRIPT_BLANKS, Meeting, Server, chosen_devices, replicas_together, serving
+from planner.export.server import (
+    SCRIPT,
+    SCRIPT_BLANKS,
+    Meeting,
+    Server,
+    chosen_devices,
+    port_of,
+    replicas_together,
+    serving,
+)
 
 ServerOf = Callable[[ServingLaunch, Meeting], Server]
 
@@ -57,3 +66,27 @@ def how_often(launch: ServingLaunch) -> list[str]:
         where = f"node {launch.on.node + 1} of the {launch.on.nodes} that fleets share, beside {others}"
         per = f"devices {', '.join(map(str, launch.on.devices))} are its own there"
     return [f"run this on {where}: {per}, {replicas} in all{spares}"]
+
+
+def each_replica(launch: ServingLaunch, serve: str, named: Callable[[int], str]) -> Iterator[str]:
+    """Lines that start a server for each replica of a node; all of them end when one does.
+
+    Parameters
+    ----------
+    launch
+        The allocation, of several replicas a node.
+    serve
+        Lines that become one server, whose devices are "$1" and whose port is "$2".
+    named
+        A device of the node as the engine names it.
+    """
+    size, port = launch.devices_per_replica, port_of(launch)
+    first = launch.on.devices[0] if launch.on is not None else 0
+    yield "serve() { # its devices and its port"
+    yield "  " + serve.replace("\n", "\n  ")
+    yield "}"
+    yield "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"
+    for number in range(replicas_together(launch)):
+        own = range(first + number * size, first + (number + 1) * size)
+        yield f"serve {','.join(map(named, own))} {port + number} &"
+    yield "wait -n"

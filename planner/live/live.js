@@ -107,7 +107,7 @@
 
   function now(what) {
     answer.dataset.now = what;
-    answer.setAttribute("aria-busy", what === "working" || what === "sofar" ? "true" : "false");
+    $("told").setAttribute("aria-busy", what === "working" || what === "sofar" ? "true" : "false");
   }
 
   function say(text, tone) {
@@ -177,7 +177,8 @@
   function answered(line, of) {
     mark({});
     $("told").innerHTML = line.html;
-    if (!answer.querySelector("#told svg.chart") || key(of) !== answer.dataset.of) $("traded").replaceChildren();
+    $("more").replaceChildren(...$("told").querySelectorAll(":scope > .more"));  // on a phone the knobs lie between
+    if (!answer.querySelector("#more svg.chart") || key(of) !== answer.dataset.of) $("traded").replaceChildren();
     answer.dataset.of = key(of);
     answer.dataset.proven = line.proven ? "yes" : "no";
     now(line.last ? "current" : "sofar");

@@ -21,7 +21,7 @@ def serving_blocks(workload: ServingWorkload, row: ServingAllocation) -> list[Bl
     sources = workload["term_sources"]["time"]
     point = row["point"]
     title = "Time of one decode step" + (f" of {point['sequences']:.3g} sequences" if point else "")
-    step = [terms_grid(title, row["decode_terms_s"], _small, sources)] if row["decode_terms_s"] else []
+    step = [terms_grid(title, row["decode_terms_s"], serving.seconds, sources)] if row["decode_terms_s"] else []
     predicted = [_load(row, point), _latencies(point), _classes(point)] if point else []
     if not row["memory"]["terms_bytes"]:  # rates given: nothing else is known
         return predicted
@@ -46,7 +46,7 @@ def _load(row: ServingAllocation, point: Point) -> Block:
         ["running sequences", f"{point['sequences']:.3g}",
          f"of {point['batch_limit']:,.4g} that {point['batch_limit_by'].replace('_', ' ')} allows"],
         ["prefill", f"{100 * point['prefill_share']:.3g} %",
-         f"of the engine's time; {_small(point['prefill_s'])} each"],
+         f"of the engine's time; {serving.seconds(point['prefill_s'])} each"],
     ]  # fmt: skip
     if "users" in point:
         most = f"of {row['replica_users']:,.4g} that it may serve; what they send as often as not:"
@@ -80,7 +80,3 @@ def _classes(point: Point) -> Block:
 def _known(row: ServingAllocation) -> Block:
     """What predicts, with the error that it showed."""
     return Items(title="Known error", items=(serving.tier_words(row["tier"]),) if row["point"] else ())
-
-
-def _small(seconds: float) -> str:
-    return f"{1e3 * seconds:,.3g} ms"

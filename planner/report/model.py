@@ -35,6 +35,13 @@ class TraceRow(TypedDict):
     "file:line of the scenario, or a path in the plan"
 
 
+class Saving(TypedDict):
+    """A change that would make the plan cheaper, solved before it is said."""
+
+    text: str
+    command: str
+
+
 class Reported(TypedDict):
     """What is reported, without where it is from."""
 
@@ -48,6 +55,8 @@ class Reported(TypedDict):
     "a frontier document: plan schema frontier"
     tradeoffs: list[Tradeoff]
     "cost against finish of a training job alone"
+    savings: list[Saving]
+    "what would make it cheaper, the most worth first; empty where that was not asked, too"
 
 
 @with_config(ConfigDict(extra="forbid", strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.report import json, markdown, text
 from planner.report import plan_words as words
-from planner.report.blocks import Block, Items, Lines
+from planner.report.blocks import Block, Items, Lines, Said
 from planner.report.budget_csv import render_budget
 from planner.report.budget_view import budget_blocks
 from planner.report.model import ReportDocument
@@ -63,4 +63,5 @@ def terminal_blocks(report: ReportDocument, *, full: bool = False) -> list[Block
         blocks += [allocation_grid(plan), contract_block(plan), *budget_blocks(report), limit_grid(plan)]
     warnings = Items(title="Warnings", items=words.merged(plan, plan["warnings"]), tone="fair")
     made = Lines(lines=(made_with(plan),))
-    return [*blocks, because_items(plan), alternative_grid(plan, full), warnings, made]
+    savings = Said(mark=">", rows=[(one["text"], one["command"]) for one in report["savings"]], tone="good")
+    return [*blocks, savings, because_items(plan), alternative_grid(plan, full), warnings, made]

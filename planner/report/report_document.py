@@ -13,7 +13,7 @@ from planner.plan.budget.document import budget_document
 from planner.plan.budget.model import MarginsCost
 from planner.plan.frontier.model import FrontierDocument, Tradeoff
 from planner.plan.model.plan import PlanDocument
-from planner.report.model import ReportDocument, Reported
+from planner.report.model import ReportDocument, Reported, Saving
 from planner.report.trace import trace_of
 
 
@@ -24,6 +24,7 @@ def report_document(
     margins: MarginsCost | None = None,
     frontier: FrontierDocument | None = None,
     tradeoffs: Sequence[Tradeoff] = (),
+    savings: Sequence[Saving] = (),
     fiscal_year_start: str | None = None,
     contingency: float | None = None,
     places: Mapping[str, Place] | None = None,
@@ -42,6 +43,8 @@ def report_document(
         A frontier document.
     tradeoffs
         Cost against finish of single jobs.
+    savings
+        What would make it cheaper.
     fiscal_year_start, contingency
         In place of those of the scenario's `report`.
     places
@@ -60,5 +63,6 @@ def report_document(
         "margins": margins,
         "frontier": frontier,
         "tradeoffs": list(tradeoffs),
+        "savings": list(savings),
     }
     return {**report, "trace": trace_of(report, places)}

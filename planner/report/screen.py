@@ -193,8 +193,10 @@ def _in_the_way(document: PlanDocument, facts: Infeasible) -> Said:
     if conflict:
         head = "cannot hold together" + (", and would without any one of them" if facts["minimal"] else "")
         notes.append((f"{head}: {'; '.join(conflict)}",))
-    if left or (facts["combined"] and alone):
-        notes.append((f"{said.counted(left, 'other limit')} tried, and changes of several together: with -v",))
+    more = [f"{said.counted(left, 'other limit')} tried"] if left else []
+    more += ["changes of several together"] if facts["combined"] and alone else []
+    if more:
+        notes.append((f"{' and '.join(more)}: with -v",))
     return Said(mark="!", rows=notes[:4], tone="bad", most_lines=3)
 
 
@@ -208,5 +210,6 @@ def _last(document: PlanDocument, saved: str, launch: str) -> Block:
     if any(rows_of(workload) for workload in document["workloads"]):
         following = [f"plan explain {saved}", f"plan report {saved} -o html"]
         following += [f"plan export {launch} {saved}"] if launch else []
+    following.append(said.asking(document, "live"))
     first, *others = following
     return Lines(lines=(*lines, f"Saved {saved}", f"Next: {first}", *(f"      {line}" for line in others)))

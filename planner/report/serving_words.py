@@ -31,7 +31,7 @@ def seconds(value: float | None) -> str:
     """A latency in the unit that suits it; "endless" where a replica cannot follow."""
     if value is None:
         return "endless"
-    return f"{1e3 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
+    return f"{1e3 * value:.3g} ms" if value < 0.9995 else f"{value:.3g} s"
 
 
 def target_name(name: str) -> str:

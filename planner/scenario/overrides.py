@@ -35,11 +35,22 @@ def _whole(text: str, width: int = 0) -> Node:
 
 
 def override(root: Node, path: str, key: Node, value: Node) -> tuple[Node, Steps]:
-    """The tree with one value put at a path, and the path as steps."""
+    """The tree with one value put at a path, and the path as steps; the same under another key gives way to it."""
     steps = _resolve(root, path, key)
     if isinstance(value.value, str) and value.value.startswith("+"):
         value = value.replaced(_more(_at(root, steps), path, key, value))
+    *above, last = steps
+    other = (*above, _SAID_BY_TWO.get((steps[0], last), ""))
+    if value.value is not None and _at(root, other) is not None:
+        root = _graft(root, other, key, value.replaced(None))
     return _graft(root, steps, key, value), steps
+
+
+# the two keys under which one thing is said, of which a file has one
+_SAID_BY_TWO: dict[tuple[str | int, str | int], str] = {
+    ("training", "deadline"): "hours", ("training", "hours"): "deadline",
+    ("serving", "qpm"): "requests", ("serving", "requests"): "qpm",
+}  # fmt: skip
 
 
 def _at(root: Node, steps: Steps) -> Node | None:

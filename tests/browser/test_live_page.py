@@ -67,7 +67,7 @@ def test_knobs_by_keyboard_undo_and_links(llama: Served, looked: Open) -> None:
     dearer = page.inner_text("#total")
     assert dearer != first
     assert page.inner_text("#badge") == "proven"
-    assert "Since the start" in page.inner_text("#told")
+    assert "Since the start" in page.inner_text("#more")
     assert page.inner_text("#command") == f"plan solve llama --set '{DEADLINE}=20 days'"
     other = looked(llama, page.url.removeprefix(llama.address))
     assert field(other, DEADLINE).input_value() == "20 days"
@@ -132,6 +132,21 @@ def test_readable_at_every_width_in_light_and_dark(llama: Served, looked: Open, 
     assert page.evaluate(SMALLEST) >= 11
     colours = {name: colour for name, colour in page.evaluate(COLOURS).items() if colour}
     assert_contrast(colours, scheme)
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_first_screen_has_the_decision_before_the_knobs(llama: Served, looked: Open, width: int) -> None:
+    page = looked(llama, width=width)
+    ends = page.evaluate(
+        "[...document.querySelectorAll('#total, .decision, .sure')].map(o => o.getBoundingClientRect().bottom)"
+    )
+    assert len(ends) == 3
+    assert max(ends) < 800
+    knobs = page.evaluate("document.getElementById('knobs').getBoundingClientRect().toJSON()")
+    assert knobs["left"] < 64
+    assert knobs["top"] < 800  # beside the decision, or after it on the same screen
+    assert (knobs["top"] >= max(ends)) == (width == 400)
+    assert page.evaluate("document.querySelector('#more .cards').getBoundingClientRect().top") > ends[1]
 
 
 @pytest.mark.campaign

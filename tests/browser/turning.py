@@ -37,7 +37,7 @@ SHOWN = """() => ({
   proven: document.getElementById("answer").dataset.proven,
   command: document.getElementById("command").textContent, total: document.getElementById("total").textContent,
   decision: document.querySelector("#told .decision").textContent,
-  cards: [...document.querySelectorAll("#told .cards li")].map((one) => one.textContent.replace(/\\s+/g, " ").trim()),
+  cards: [...document.querySelectorAll("#answer .cards li")].map((one) => one.textContent.replace(/\\s+/g, " ").trim()),
 })"""
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
+from planner.units import parse_money
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.usefixtures("answered_once")
@@ -162,3 +165,22 @@ def test_a_file_where_a_format_stands_is_told_its_place(run: Run) -> None:
     assert "Value error" not in words
     assert "A file is named by --out page.html" in words
     assert "A file" not in run("report", "llama", "-o", "pdf").err
+
+
+def test_a_report_says_what_would_make_it_cheaper(run: Run, here: Path) -> None:
+    """The same on the page, in Markdown and in the document; each command costs what is said less."""
+    assert run("solve", "llama", "-q", "--out", "a.json").code == 0
+    document = json.loads(run("report", "a.json", "-o", "json").out)
+    markdown, page = run("report", "a.json", "-o", "md").out, run("report", "a.json", "-o", "html", "--out", "-").out
+    cost, savings = document["plan"]["summary"]["cost_usd"], document["savings"]
+    assert len(savings) == 2
+    for saving in savings:
+        assert saving["text"] in markdown.replace("\\$", "$")
+        assert escape(saving["text"]) in page
+        assert escape(saving["command"]) in page
+        _, *asked = shlex.split(saving["command"])
+        changed = json.loads(run(*asked, "-o", "json").out)["summary"]["cost_usd"]
+        said = re.search(r"would save (\$[\d,.]+) \(", saving["text"])
+        assert said is not None
+        assert cost - changed == pytest.approx(parse_money(said[1], rates=None) / 1e6, abs=1.0)
+    assert "make it cheaper" not in run("report", "infeasible", "-o", "html", "--out", "-").out

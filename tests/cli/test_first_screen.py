@@ -33,6 +33,16 @@ def test_a_screen_is_short_and_narrow(name: str) -> None:
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.parametrize("name", ["llama", "infeasible"])
+def test_what_to_type_next_names_the_page_of_the_same_question(name: str) -> None:
+    asked = {**plan_named(name), "settings": ["hardware.allow=['h100-*']"], "case": None}
+    text = render_first(asked, "table", saved="a.plan.json")
+    following = " ".join(text.partition("Next: ")[2].split())
+    assert following.endswith(
+        shlex.join(["plan", "live", asked["scenario_file"], "--set", "hardware.allow=['h100-*']"])
+    )
+
+
 @pytest.mark.parametrize("name", MOST)
 def test_it_names_every_workload_its_cost_and_the_total(name: str) -> None:
     document = plan_named(name)
@@ -69,6 +79,22 @@ def test_infeasible_tells_the_cheapest_way_out_first() -> None:
     assert text.index("plan solve infeasible --set" if "solve infeasible" in text else "--set") < text.index(
         "cannot hold"
     )
+
+
+def test_what_else_was_tried_is_said_only_where_something_was() -> None:
+    document = plan_named("infeasible")
+    facts = document["infeasible"]
+    assert facts["combined"]
+    ways = [way for way in facts["ways_out"] if way["to"] is not None]
+    for ways_out, combined, text in (
+        (facts["ways_out"], facts["combined"], "1 other limit tried and changes of several together: with -v"),
+        (ways, facts["combined"], "! changes of several together: with -v"),
+        (facts["ways_out"], None, "1 other limit tried: with -v"),
+    ):
+        changed = {**document, "infeasible": {**facts, "ways_out": ways_out, "combined": combined}}
+        assert text in " ".join(render_first(changed, "table").split())
+    bare = {**document, "infeasible": {**facts, "ways_out": ways, "combined": None}}
+    assert "with -v" not in render_first(bare, "table")
 
 
 def test_quiet_is_one_line(run: Run) -> None:
@@ -109,6 +135,13 @@ def test_advice_is_worth_what_it_says(run: Run) -> None:
         assert cost - changed == pytest.approx(saved, abs=1.0)
         tried += 1
     assert tried >= 2
+
+
+def test_a_job_that_says_hours_is_advised_a_deadline(run: Run) -> None:
+    """The setting takes the place of the hours, so that the advice can be solved before it is said."""
+    done = run("solve", "a100-rules", "-v")
+    assert done.code == 0, done.err
+    assert "$49," in run("solve", "a100-rules", "--set", "training.train-7b.deadline=30 days", "-q").out
 
 
 def test_markdown_has_the_same_order(run: Run, tmp_path: Path) -> None:

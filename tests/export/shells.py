@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-STUBS = ("vllm", "python3", "torchrun", "llama-server")
+STUBS = ("vllm", "python3", "torchrun", "llama-server", "trtllm-serve")
 _END = "\x01end\x01"
 
 

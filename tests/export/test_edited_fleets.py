@@ -14,7 +14,7 @@ from planner.export import export, launches_of
 from tests.export.test_training_formats import FORM, STRANGE, places
 from tests.tiers import settings
 
-FORMS = ("vllm", "sglang", "skypilot", "kubernetes")
+FORMS = ("vllm", "sglang", "trt-llm", "skypilot", "kubernetes")
 PARTS = ("row", "demand", "fleet", "scenario")
 
 

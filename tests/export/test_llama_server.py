@@ -42,9 +42,9 @@ def servers(launch: ServingLaunch, folder: Path) -> list[Any]:
     return [parser.parse_args(each[1:]) for each in words]
 
 
-def words_of_all(text: str, stubs: Path) -> list[list[str]]:
+def words_of_all(text: str, stubs: Path, program: str = "llama-server") -> list[list[str]]:
     """Words of each server: the stub writes them at once, so that those of several do not mix."""
-    marked = text.replace("exec llama-server", "exec env llama-server")
+    marked = text.replace(f"exec {program}", f"exec env {program}")
     inner = f"cat > run.sh <<'END_OF_SCRIPT'\n{marked}END_OF_SCRIPT\nbash run.sh > all\n"
     more = "COUNT=$(tr -cd '\\001' < all | wc -c)\nprintf '%s\\0' all \"$((COUNT / 2))\" '\x01end\x01'\n"
     (told,) = words_of([inner + more], stubs, {"MODEL": "/a b.gguf", "LC_ALL": "C.UTF-8"})

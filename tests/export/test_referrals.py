@@ -33,7 +33,7 @@ def follow(launch: Launch) -> set[str]:
         if not able:
             assert refusal.instead.startswith(NONE), (form, refusal)
             continue
-        named = re.fullmatch(r"use ([a-z.]+(?:, [a-z.]+)*)", refusal.instead)
+        named = re.fullmatch(r"use ([a-z.-]+(?:, [a-z.-]+)*)", refusal.instead)
         assert named, (form, refusal)
         others = set(named[1].split(", "))
         assert others <= able - {form}

@@ -341,6 +341,18 @@ def test_a_limit_that_the_plan_uses_up_is_binding() -> None:
     assert rows == {"hardware.quotas[0]": True, "training[0].deadline": False}
 
 
+def test_a_step_that_the_scenario_cannot_state_is_not_solved() -> None:
+    """The calendar ends with the day: a deadline a day later lies beyond it; the quota is worth asking about."""
+    jobs = [job("one", deadline="1 day"), job("two", deadline="12 h")]
+    hardware = {"quotas": [{"device": "plain", "max_devices": 4}]}
+    plan = scenario(jobs, hardware=hardware, horizon="1 day", periods="6 h")
+    rows = {row["limit"]: row for row in api.marginal_values(plan, catalog())}
+    beyond = rows["training[0].deadline"]
+    assert beyond["value_microusd"] is beyond["cost_microusd"] is None
+    assert not beyond["proven"]
+    assert rows["hardware.quotas[0]"]["proven"]
+
+
 # ---- break-even
 
 

@@ -16,6 +16,7 @@ from planner.estimate import resolve_run as defaults
 from planner.estimate.resolve import training_spec
 from planner.estimate.resolve_run import run_spec
 from planner.plan.document import digest_of
+from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 from tests.verified import errors, follow_schema
 from tests.worlds import catalog, fleet, job, offer, scenario, shape
@@ -399,3 +400,11 @@ def test_forged_runs_are_caught(name: str, plan_under_way: Document) -> None:
     FORGED[name](forged)
     forged["sha256"] = digest_of(forged)
     assert errors(forged, catalog()), name
+
+
+def test_a_pin_that_the_run_under_way_is_not_laid_out_as_is_told() -> None:
+    """What was measured was split in four: with tensors pinned to two no layout is left, which is no bug of ours."""
+    shipped = api.load_scenario("under-way")
+    with pytest.raises(InputError) as refused:
+        api.solve(with_settings(shipped, ["training.pretrain-70b.layout={tp: 2}"]))
+    assert {problem.reference for problem in refused.value.problems} == {"no-layout"}

@@ -17,6 +17,7 @@ from planner import api
 from planner.catalog.model import Catalog
 from planner.report.report import FOLDED, render_report
 from planner.report.report_document import report_document
+from planner.report.serving_words import seconds
 from planner.report.ways_out import how
 from planner.report.workbook import workbook
 from tests.hostile_names import hostile_names
@@ -205,3 +206,10 @@ def assert_inert_markdown(text: str, *, tables: int) -> None:
 def test_suggested_changes_are_round_and_enough(setting: str, text: str, unit: str, printed: str) -> None:
     change: Any = {"setting": setting, "to_text": text, "unit": unit}
     assert how(change) == f"--set '{printed}'"
+
+
+@pytest.mark.parametrize(
+    ("value_s", "text"), [(0.0498, "49.8 ms"), (0.9994, "999 ms"), (0.9996, "1 s"), (1.25, "1.25 s"), (None, "endless")]
+)
+def test_a_latency_near_a_second_is_no_power_of_ten(value_s: float | None, text: str) -> None:
+    assert seconds(value_s) == text

@@ -362,7 +362,7 @@ def calculated(tmp_path_factory: pytest.TempPathFactory, shipped: Catalog) -> Pa
         files[-1].write_bytes(book_of(plan, shipped))
     files.append(folder / "owned.xlsx")
     files[-1].write_bytes(book_of(*owned_by_parts()))
-    files.append(folder / "reserve.xlsx")
+    files.append(folder / "reserving.xlsx")
     files[-1].write_bytes(reserve_workbook(reserved()))
     changed = openpyxl.load_workbook(folder / "portfolio.xlsx")
     changed["Prices"]["B4"] = 2 * changed["Prices"]["B4"].value
@@ -405,7 +405,7 @@ def reserved() -> Any:
 
 @pytest.mark.campaign
 def test_libreoffice_works_out_what_reserving_saves(calculated: Path) -> None:
-    found = openpyxl.load_workbook(calculated / "reserve.xlsx", data_only=True)
+    found = openpyxl.load_workbook(calculated / "reserving.xlsx", data_only=True)
     ours = Sheet(reserve_workbook(reserved()))
     places = list(ours.formulas())
     assert len(places) > 30

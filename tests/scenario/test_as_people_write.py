@@ -11,7 +11,7 @@ from planner import units
 from planner.architecture.load import PRESETS, list_presets, load_model
 from planner.errors import InputError
 from planner.scenario.load import parse_scenario, with_settings
-from tests.worlds import job, scenario
+from tests.worlds import fleet, job, scenario
 
 
 @pytest.mark.parametrize(
@@ -120,3 +120,14 @@ def test_a_provider_that_the_catalog_does_not_have_is_refused_with_the_nearest()
     (problem,) = error.value.problems
     assert problem.message == "no provider of the catalog matches 'lamda'"
     assert problem.hint == "did you mean lambda?"
+
+
+def test_a_setting_takes_the_place_of_the_other_spelling() -> None:
+    """A file says a deadline or hours, requests a minute or a second: what is set wins over either."""
+    plain = {key: value for key, value in job().items() if key != "deadline"}
+    hours = scenario([{**plain, "hours": 720}])
+    assert with_settings(hours, ["training[0].deadline=40 days"]).training[0].deadline_s == 40 * 86400
+    assert with_settings(scenario([job()]), ["training[0].hours=48"]).training[0].deadline_s == 48 * 3600
+    assert with_settings(hours, ["training[0].deadline=null"]).training[0].deadline_s == 720 * 3600
+    served = with_settings(scenario(serving=[fleet(qpm=600)]), ["serving[0].requests=2 /s"]).serving[0]
+    assert (served.requests_per_minute, served.requests_per_s) == (None, 2.0)

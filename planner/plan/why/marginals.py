@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from planner.candidates.search import Candidates
 from planner.carriers import dataclass
+from planner.errors import InputError
 from planner.optimize.limited import Asker, limit_of, used_by
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import Status, uninterrupted
@@ -69,8 +70,9 @@ class _Marginal:
         step, step_text = self._step(limit)
         changed = min(limit.value + step, LIFTED) if limit.unit in ("devices", "shapes") else limit.value + step
         answer = self._cost([limit.setting(changed)])
-        sure = self.solution.status is Status.OPTIMAL and answer.status is Status.OPTIMAL
-        value = self.solution.cost_microusd - answer.cost_microusd if answer.has_plan else None
+        sure = answer is not None and Status.OPTIMAL is self.solution.status is answer.status
+        cost = answer.cost_microusd if answer is not None and answer.has_plan else None
+        value = None if cost is None else self.solution.cost_microusd - cost
         currency = self.scenario.currency
         return {
             "limit": limit.name,
@@ -84,12 +86,16 @@ class _Marginal:
             "binding": self._binds(limit),
             "value_microusd": value,
             "value_usd": None if value is None else usd(value),
-            "cost_microusd": answer.cost_microusd if answer.has_plan else None,
+            "cost_microusd": cost,
             "proven": sure,
         }
 
-    def _cost(self, settings: list[str]) -> Solution:
-        found = self.search(with_settings(self.scenario, settings))
+    def _cost(self, settings: list[str]) -> Solution | None:
+        """The best plan under other limits; None where the scenario may not state them, as past its calendar."""
+        try:
+            found = self.search(with_settings(self.scenario, settings))
+        except InputError:
+            return None
         options = self.asker.options
         answer = solve_within_targets(found, lambda asked: optimize(asked.program, cost_only=True, **options))[1]
         return uninterrupted(answer)

@@ -60,6 +60,7 @@ def render_page(report: ReportDocument) -> Page:
         decision=said.decided(plan),
         sure="" if plan["infeasible"] else said.sure_line(plan, None),
         reasons=opening.reasons(plan)[0],
+        savings=report["savings"],
         cards=screen.workload_cards(plan) if len(plan["workloads"]) <= _FEW else None,
         amounts=opening.amounts(report),
         budget=opening.budget_share(plan),
