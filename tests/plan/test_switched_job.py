@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ from planner.api import export_plan, load_catalog, load_model, load_scenario, so
 from planner.candidates.search import enumerate_candidates
 from planner.candidates.switching import switch_hours
 from planner.candidates.training import TrainingTable
-from planner.catalog.model import Catalog
+from planner.catalog.model import Catalog, Provider
 from planner.plan.document import digest_of
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 from tests.verified import errors, follow_schema
-from tests.worlds import catalog, job, offer, scenario
+from tests.worlds import SEEN, catalog, job, offer, scenario
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "spot-first.yaml"
 CATALOG = load_catalog()
@@ -124,6 +125,16 @@ def test_spot_as_dear_as_on_demand_is_no_place_to_begin() -> None:
     assert not table.switches
 
 
+def test_a_rental_that_is_billed_for_longer_than_it_is_held_may_undo_a_switch() -> None:
+    seller = Provider(id="north", kind="cloud", capacity="", billing_step_s=1.0, minimum_s=84 * 3600.0, provenance=SEEN,
+                      boot_s=0.0, boot_provenance=SEEN)  # fmt: skip
+    for least_s, offered in ((3600.0, True), (84 * 3600.0, False)):
+        sold = replace(world(), providers={"north": replace(seller, minimum_s=least_s)})
+        table = enumerate_candidates(asked(), sold, load_model, pruned=False).tables["job0"]
+        assert isinstance(table, TrainingTable)
+        assert bool(table.switches) == offered
+
+
 def test_jobs_share_the_quota_of_spot() -> None:
     """Two jobs and one shape on spot: one begins there, the other does not."""
     document = solve(asked({}, {}), world()).document
@@ -149,6 +160,19 @@ def tampered(document: Document, change: Any, catalog: Catalog = CATALOG) -> lis
     forged = {key: value for key, value in forged.items() if key != "sha256"}
     found = verify({**forged, "sha256": digest_of(forged)}, catalog)
     return [one.reference for one in found if one.severity == "error"]
+
+
+def test_the_larger_part_counts_whichever_row_comes_first() -> None:
+    document = solve(asked(limits={"max_devices": 4}), world()).document
+    assert [row["devices"] for row in rows_of(document)] == [1, 4]
+    assert "wrong-limit" not in tampered(document, lambda rows, _: rows.reverse(), world())
+
+
+def test_a_switch_to_what_is_cheaper_alone_is_refused() -> None:
+    document = solve(asked(), world()).document
+    assert switched(document)
+    assert "wrong-switch" not in tampered(document, lambda *_: None, world())
+    assert "wrong-switch" in tampered(document, lambda *_: None, world(4.0))
 
 
 def _later(rows: list[Document], _: Document) -> None:
