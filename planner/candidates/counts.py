@@ -47,6 +47,8 @@ def node_counts(question: TrainingQuestion, group: Sequence[Site], ledger: Ledge
         largest = min(max(LARGEST_JOB // per_shape, most), max(caps))
         tries |= {most << k for k in range(1, largest.bit_length())} | {largest}
     counts = tuple(sorted(count for count in tries if fewest <= count <= largest))
+    if question.switches and site.spot:  # too few for the deadline may still be where a job begins
+        counts = tuple(sorted({*counts, *count_grid(min(max(caps), fewest - 1))}))
     _note_counts(question, ledger, group, ideal_s * least_margin, min(fewest - 1, max(caps)))
     return counts
 

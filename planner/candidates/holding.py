@@ -66,6 +66,8 @@ def _of_job(
         fits = True if longest is None else run_s <= longest * 3600.0
         figures[0, rows] = np.where(fits, wait + run_s, np.inf)
         figures[1, rows], figures[2, rows] = wait, _restart_s(question, site)
+    for row, switch in table.switches.items():
+        figures[0, row] = 3600.0 * sum(switch.held_hours)
     return figures
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -39,6 +40,18 @@ class ColumnFacts:
     cost_microusd: int
     carbon_mg: int
     groups: tuple[ColumnFacts, ...] = ()  # of a mix: each group by itself, with its part of cost and carbon
+    phases: tuple[ColumnFacts, ...] = ()  # of a switch: what it holds before and after, one of them at any time
+
+    @property
+    def parts(self) -> tuple[ColumnFacts, ...]:
+        """Everything that it rents, whenever."""
+        return self.groups or self.phases or (self,)
+
+    def takes(self, coefficient: Coefficient) -> int:
+        """What it takes of a limit that holds at every moment."""
+        if self.phases:
+            return max(coefficient(phase) for phase in self.phases)
+        return sum(coefficient(group) for group in self.groups or (self,))
 
 
 Coefficient = Callable[[ColumnFacts], int]
@@ -59,7 +72,7 @@ def joint_rows(scenario: Scenario, windows: Sequence[Window], columns: Sequence[
     for number, clique in enumerate(cliques):
         suffix = f"@{number}" if len(cliques) > 1 else ""
         rows += [
-            _row(name + suffix, label, bound, clique, columns, coefficient)
+            _row(name + suffix, label, bound, clique, columns, partial(ColumnFacts.takes, coefficient=coefficient))
             for name, label, bound, coefficient in peak_limits(scenario)
         ]
         rows += _caps(suffix, clique, columns)
@@ -78,7 +91,7 @@ def whole_plan_rows(scenario: Scenario, columns: Sequence[ColumnFacts]) -> Itera
         if place.carbon_g is not None:
             name, bound = f"limits.sites[{index}].carbon", _milligrams(place.carbon_g)
             label = f"carbon at {_named(place)}"
-            yield _row(name, label, bound, everyone, columns, _at(place, lambda c: c.carbon_mg))
+            yield _row(name, label, bound, everyone, columns, partial(_emitted_at, place))
 
 
 def _milligrams(grams: float) -> int:
@@ -87,6 +100,10 @@ def _milligrams(grams: float) -> int:
 
 def _named(place: SiteLimit) -> str:
     return " ".join(part for part in (place.provider, place.region) if part)
+
+
+def _emitted_at(place: SiteLimit, column: ColumnFacts) -> int:
+    return sum(part.carbon_mg for part in column.parts if is_at(part.site, place))
 
 
 def _at(place: SiteLimit, coefficient: Coefficient) -> Coefficient:
@@ -137,7 +154,7 @@ def _caps(suffix: str, tasks: frozenset[int], columns: Sequence[ColumnFacts]) ->
     sites: dict[str, Site] = {}
     held: dict[str, dict[int, int]] = {}  # by offer: shapes of one unit of each column
     for number, column in enumerate(columns):
-        for part in (column.groups or (column,)) if column.task in tasks else ():
+        for part in column.parts if column.task in tasks else ():
             offer = part.site.offer
             if offer.max_shapes is not None and offer.price_model in METERED:
                 sites[offer.id], mine = part.site, held.setdefault(offer.id, {})
@@ -205,10 +222,7 @@ def _row(
     coefficient: Coefficient,
 ) -> Row:
     values = np.array(
-        [
-            sum(coefficient(group) for group in column.groups or (column,)) if column.task in tasks else 0
-            for column in columns
-        ],
+        [coefficient(column) if column.task in tasks else 0 for column in columns],
         dtype=np.int64,
     )
     used = np.flatnonzero(values)

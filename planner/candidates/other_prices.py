@@ -45,6 +45,8 @@ def at_other_prices(before: Evaluated, workload: Workload, around: Around, marke
     if not isinstance(table, TrainingTable) or not isinstance(question, TrainingQuestion):
         return None
     assert isinstance(before.median, TrainingTable)
+    if table.late is not None or before.median.late is not None:  # whether a switch pays depends on prices
+        return None
     if around.pools or before.around.pools or around.plainer is not None or said_of(around) != said_of(before.around):
         return None
     if workload.data is not None and data_sets(around.scenario) != data_sets(before.around.scenario):

@@ -7,8 +7,8 @@ So at other prices every row keeps everything but its cost, which is worked out 
 the joint rows that count money, of a budget or a limit on spend, are written anew. An offer that is not to be had is
 closed: its columns are left out of the program.
 
-Two things do look at prices while ways are listed: mixes of offers within a job, and what may be reserved.
-`repriceable` says where neither is asked for.
+Three things do look at prices while ways are listed: mixes of offers within a job, switches from one to another, and
+what may be reserved. `repriceable` says where none of them is possible.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def repriceable(candidates: Candidates) -> bool:
     """Whether no way was listed, or left out, because of a price."""
     scenario = candidates.scenario
     mixing = any(job.mix_within_job for job in scenario.training)
-    return not (mixing or candidates.pools or scenario.uncertainty or scenario.scheduled)
+    switching = any(isinstance(one, TrainingTable) and one.late for one in candidates.tables.values())
+    return not (mixing or switching or candidates.pools or scenario.uncertainty or scenario.scheduled)
 
 
 def offers_in_play(candidates: Candidates) -> frozenset[str]:

@@ -38,7 +38,7 @@ from planner.candidates.ties import (
 from planner.candidates.timetable import Timetable, Ways, timetable
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
-from planner.candidates.training_table import Mixed
+from planner.candidates.training_table import Mixed, Switch
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.given import NO_MODEL
@@ -398,8 +398,26 @@ def _column_facts(task: int, table: Table, row: int, catalog: Catalog) -> Column
         cost_microusd=table.cost_microusd[row],
         carbon_mg=round(carbon_mg_per_hour(site, catalog) * nodes * hours),
     )
-    mixed = table.mixes.get(row) if isinstance(table, TrainingTable) else None
+    if not isinstance(table, TrainingTable):
+        return whole
+    if row in table.switches:
+        return _switched_facts(whole, table, table.switches[row], catalog)
+    mixed = table.mixes.get(row)
     return whole if mixed is None else _mixed_facts(whole, mixed)
+
+
+def _switched_facts(whole: ColumnFacts, table: TrainingTable, switch: Switch, catalog: Catalog) -> ColumnFacts:
+    phases = tuple(
+        ColumnFacts(
+            task=whole.task,
+            site=site,
+            nodes=nodes,
+            cost_microusd=cost,
+            carbon_mg=round(carbon_mg_per_hour(site, catalog) * nodes * hours),
+        )
+        for (site, nodes), cost, hours in zip(switch.rented(table), switch.cost_microusd, switch.hours)
+    )
+    return replace(whole, carbon_mg=sum(phase.carbon_mg for phase in phases), phases=phases)
 
 
 def _mixed_facts(whole: ColumnFacts, mixed: Mixed) -> ColumnFacts:
@@ -465,10 +483,10 @@ def _assemble(
         devices=np.array([_devices(fact) for fact in facts], dtype=np.int64),
         pipelined=np.concatenate([_pipelined(table) for table in tables.values()]),
         plain=np.concatenate([_plain(table) for table in tables.values()]),
-        undated=np.array([_devices(fact) * is_undated(fact.site.offer) for fact in facts], dtype=np.int64),
+        undated=np.array([_undated(fact) for fact in facts], dtype=np.int64),
         bounded=np.concatenate([_bounded(table) for table in tables.values()]),
         provider=_ranks([fact.site.offer.provider for fact in facts]),
-        offer=_ranks([" + ".join(group.site.offer.id for group in fact.groups or (fact,)) for fact in facts]),
+        offer=_ranks([" + ".join(part.site.offer.id for part in fact.parts) for fact in facts]),
         rows=rows,
         max_providers=scenario.limits.max_providers,
         objective=scenario.objective,
@@ -488,7 +506,14 @@ def _tied(program: Program, share: float) -> Program:
 
 
 def _devices(fact: ColumnFacts) -> int:
-    return sum(part.nodes * part.site.shape.devices for part in fact.groups or (fact,))
+    return fact.takes(lambda part: part.nodes * part.site.shape.devices)
+
+
+def _undated(fact: ColumnFacts) -> int:
+    """Devices at a price of an unknown day; of a mix all or none, by its first group."""
+    if fact.phases:
+        return max(_undated(phase) for phase in fact.phases)
+    return _devices(fact) * is_undated(fact.site.offer)
 
 
 def _pipelined(table: Table) -> NDArray[np.int64]:
@@ -512,6 +537,10 @@ def _plain(table: Table) -> NDArray[np.int64]:
     if isinstance(table, ServingTable):
         return _plain_fleet(table)
     plain = plain_training(table.layout, domain)
+    for row, switch in table.switches.items():
+        assert table.late is not None
+        first, place = table.late.layout.select(np.array([switch.first])), table.late.sites[switch.first].domain
+        plain[row] += int(plain_training(first, place)[0])
     for row, mixed in table.mixes.items():
         plain[row] = sum(int(plain_training(group.layout, group.site.domain)[0]) for group in mixed.groups)
     return np.asarray(plain)

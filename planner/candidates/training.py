@@ -25,6 +25,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, training_refusal
 from planner.candidates.offers import Site, group_by_physics, names_on
 from planner.candidates.patience import Patience
+from planner.candidates.switching import with_switches
 from planner.candidates.ties import plain_training
 from planner.candidates.training_choice import busy_s, fastest, least_times
 from planner.candidates.training_fit import AT_ONCE, Fitting, Level, Looked, Search, look, percentile, tell
@@ -73,10 +74,12 @@ def training_tables(
         _chosen(question, one, ledger, every_layout=every_layout)
         for one in _timed(question, looked, fitting, every_layout)
     ]
-    asked = priced(question, [parts[0] for parts in found], ledger)
-    if all(len(parts) == 1 for parts in found):
+    levels = question.confidences
+    asked = with_switches(question, priced(question, [parts[0] for parts in found], ledger), levels[0])
+    if all(len(parts) == 1 for parts in found) and (asked.late is None or len(levels) == 1):
         return asked, asked
-    return asked, priced(question, [parts[-1] for parts in found], Ledger(workload=ledger.workload))
+    median = priced(question, [parts[-1] for parts in found], Ledger(workload=ledger.workload))
+    return asked, with_switches(question, median, levels[-1])
 
 
 def _able_sites(question: TrainingQuestion, sites: Sequence[Site], ledger: Ledger) -> Iterator[Site]:
@@ -229,6 +232,17 @@ def _part(
         domain, every = timed.fitting.search.domain, question.involved is not None
         kept = fastest(layout, union, timed.nodes, timed.finish_s, on_time, domain, every_degree=every)
     ledger.drop("slower", "layouts", len(on_time) - len(kept))
+    part = _chosen_part(timed, rows, kept)
+    if not question.switches or not group[0].spot:
+        return part
+    late = rows[np.isfinite(timed.finish_s[rows]) & ~np.isin(timed.nodes[rows], timed.nodes[on_time])]
+    late = fastest(layout, union, timed.nodes, timed.finish_s, late, timed.fitting.search.domain)
+    return replace(part, late=_chosen_part(timed, rows, late)) if len(late) else part
+
+
+def _chosen_part(timed: _Timed, rows: Rows, kept: Rows) -> Part:
+    """Some of the rows that fit at a confidence."""
+    group, layout, union = timed.fitting.search.group, timed.looked.layout, timed.fitting.rows
     return Part(
         group=group,
         layout=layout.select(union[kept]),

@@ -51,6 +51,14 @@ class TrainingQuestion:
     involved: int | None = None  # of a layout at most, and then the fastest of each degree; None: the fastest of all
 
     @property
+    def switches(self) -> bool:
+        """Whether the job may begin on spot and end on demand: not in calendars, futures or further questions."""
+        job, scenario = self.job, self.scenario
+        asked = job.switch_within_job and not job.mix_within_job and not (scenario.scheduled or scenario.uncertainty)
+        sold = {"spot", "on_demand"} <= set(scenario.hardware.pricing)
+        return asked and sold and self.patience_s is None and self.involved is None
+
+    @property
     def latest_s(self) -> float:
         """Ways that take longer are dropped: those past the deadline, unless there is more patience.  [s]"""
         return self.job.deadline_s if self.patience_s is None else max(self.patience_s, self.job.deadline_s)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ class Part:
     nodes: NDArray[np.int64]
     finish_s: NDArray[np.float64]
     fastest_s: Mapping[int, float] = field(default_factory=dict)  # by count of shapes, on time or not
+    late: Part | None = None  # counts that are not on time, which a job may begin on
 
     @classmethod
     def empty(cls, group: list[Site]) -> Part:
@@ -84,6 +86,29 @@ class Mixed:
     run: RunSpec | None  # how they fail and save together
 
 
+class Switch(NamedTuple):
+    """A row that begins on spot and ends on demand. Site, layout and memory of the row are those on demand.
+
+    Its shapes are the most that it holds at one time, its cost and its time those of both parts.
+    """
+
+    first: int  # of the late rows of the table
+    second: int  # of its own rows
+    hours: tuple[float, float]  # that each part holds its machines
+    held_hours: tuple[float, float]  # the same at the confidence: the first part ends by the clock
+    share: float  # of the work, before the switch
+    share_at_confidence: float
+    saved_s: float  # for the checkpoint at the switch, of the first part's hours
+    restart_s: float  # of the second part's
+    cost_microusd: tuple[int, int]
+
+    def rented(self, table: TrainingTable) -> tuple[tuple[Site, int], tuple[Site, int]]:
+        """Machines of each part, and how many shapes of them."""
+        assert table.late is not None
+        places = ((table.late, self.first), (table, self.second))
+        return tuple((one.sites[row], int(one.nodes[row])) for one, row in places)  # type: ignore[return-value]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TrainingTable:
     """The columns of one job: row i runs `layout[i]` on `nodes[i]` shapes of `sites[i]`."""
@@ -97,6 +122,8 @@ class TrainingTable:
     cost_microusd: tuple[int, ...]
     fastest_s: Mapping[Physics, Mapping[int, float]] = field(default_factory=dict)  # also of counts that are late
     mixes: Mapping[int, Mixed] = field(default_factory=dict)  # rows on several offers; their other cells: see `Mixed`
+    late: TrainingTable | None = None  # ways on spot that a job may begin on, none of them on time
+    switches: Mapping[int, Switch] = field(default_factory=dict)  # rows on one offer after the other: see `Switch`
 
     def __repr__(self) -> str:
         return brief("TrainingTable", f"{len(self):,} rows")
@@ -136,6 +163,19 @@ class TrainingTable:
 def priced(question: TrainingQuestion, every_part: Sequence[Part], ledger: Ledger) -> TrainingTable:
     """Cross every part with the offers of its group."""
     fastest_s = {part.group[0].physics: part.fastest_s for part in every_part}
+    late = [part.late for part in every_part if part.late is not None]
+    found = _crossed(question, every_part, fastest_s, ledger)
+    if not late:
+        return found
+    return replace(found, late=_crossed(question, late, {}, Ledger(workload=ledger.workload)))
+
+
+def _crossed(
+    question: TrainingQuestion,
+    every_part: Sequence[Part],
+    fastest_s: Mapping[Physics, Mapping[int, float]],
+    ledger: Ledger,
+) -> TrainingTable:
     parts = [part for part in every_part if len(part.nodes)]
     caps = ShapeCaps(question.scenario)
     rows = [

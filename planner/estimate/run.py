@@ -18,7 +18,7 @@ from planner.equations import checkpoints as ckp
 from planner.equations import reliability as rel
 from planner.equations import scale
 from planner.equations.parameters import lora_layer_parameters
-from planner.equations.preemption import preempted_quantile
+from planner.equations.preemption import preempted_mean_s, preempted_quantile
 from planner.equations.recipes import state_recipe
 from planner.estimate.terms import Terms
 
@@ -151,19 +151,38 @@ def preemption_margin(
     if run is None or not run.preemptions_per_s:
         return np.ones(np.broadcast(busy, devices).shape)
     figures = run_figures(busy, devices, checkpoint_bytes, run)
+    return np.asarray(preempted_quantile(figures.wall_s, *_chance(figures, devices, run), confidence))
+
+
+def _chance(figures: RunFigures, devices: Any, run: RunSpec) -> tuple[Values, Values, Values, Values]:
+    """Of preemptions: their rate, what one costs in the mean, the spread of that, and the share lost to all stops."""
     taken = np.ceil(np.asarray(devices, dtype=np.float64) / run.devices_per_shape) * run.preemptions_per_s
     undone = rel.preemption_lost_s(figures.interval_s, figures.checkpoint_s, run.preemption_warning_s)
     warned = run.preemption_warning_s >= figures.checkpoint_s
-    return np.asarray(
-        preempted_quantile(
-            figures.wall_s,
-            taken,
-            undone + run.preemption_restart_s,
-            np.where(warned, 0.0, figures.interval_s),
-            figures.lost_share + figures.restart_share,
-            confidence,
-        )
-    )
+    width = np.where(warned, 0.0, figures.interval_s)
+    return taken, np.asarray(undone + run.preemption_restart_s), width, figures.lost_share + figures.restart_share
+
+
+def mean_within_s(
+    within_s: Any, busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec, confidence: float
+) -> Values:
+    """Mean wall time of the part of a run that is done within a time, whatever is taken away (EQ-REL-14).  [s]
+
+    Parameters
+    ----------
+    within_s
+        Time that there is.  [s]
+    busy_s, devices, checkpoint_bytes, run
+        Of the whole run, as in `run_figures`.
+    """
+    figures = run_figures(busy_s, devices, checkpoint_bytes, run)
+    return np.asarray(preempted_mean_s(within_s, *_chance(figures, devices, run), confidence))
+
+
+def switch_s(devices: Any, checkpoint_bytes: Any, run: RunSpec) -> tuple[Values, float]:
+    """What leaving preemptible machines for others takes: a checkpoint that reaches storage, and a restart.  [s]"""
+    stops, written = _checkpoint_times(np.asarray(devices, dtype=np.float64), checkpoint_bytes, run)
+    return np.maximum(stops, written), run.preemption_restart_s
 
 
 def whole_run(steps: Terms, arch: Architecture, spec: TrainingSpec, devices: Any) -> Terms:

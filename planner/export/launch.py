@@ -171,6 +171,17 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One of the two parts of a job that begins on spot and goes on from a checkpoint on demand."""
+
+    first: bool
+    share: float  # of the steps
+    switch_hours: float  # from the beginning of the plan
+    resplit: bool  # whether the other part splits the model in another way
+    other_batch_sequences: int  # of a step of the other part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingLaunch(Launch):
     """One training job, or the `jobs` identical ones of an allocation: nodes and devices are of all of them."""
 
@@ -185,6 +196,7 @@ class TrainingLaunch(Launch):
     checkpoint_every_s: float | None
     software: str  # row of planner.estimate.frameworks that time and memory were predicted for
     group: Group | None  # of a mixed job
+    turn: Turn | None = None  # of a job that changes machines
 
     @property
     def nodes_per_job(self) -> int:
@@ -193,8 +205,20 @@ class TrainingLaunch(Launch):
 
     @property
     def steps(self) -> int:
-        """Optimizer steps of the whole run, those done before included: tokens over those of a global batch."""
-        return -int(-(self.tokens * self.epochs * self.token_factor) // self.tokens_per_step)
+        """Optimizer steps of the whole run, those done before included: tokens over those of a global batch.
+
+        Where the job changes machines and its batch with them, those of both parts.
+        """
+        return -int(-self.steps_alone // 1)
+
+    @property
+    def steps_alone(self) -> float:
+        """Steps of the whole run; each part of a job that changes machines makes its share at its own batch."""
+        own = self.tokens * self.epochs * self.token_factor / self.tokens_per_step
+        if self.turn is None:
+            return own
+        other = own * self.layout.global_batch_sequences / self.turn.other_batch_sequences
+        return self.turn.share * own + (1.0 - self.turn.share) * other
 
     @property
     def steps_done(self) -> int:

@@ -24,6 +24,7 @@ from planner.export.launch import (
     Timing,
     TrainingLaunch,
     TrainingLayout,
+    Turn,
 )
 from planner.export.levels import Launched, launched_of
 from planner.export.read_fleet import serving_fields
@@ -260,8 +261,30 @@ def _training_launch(
         progress_tokens=real(demand["progress_tokens"]),
         checkpoint_every_s=if_any(row["run"]["checkpoint_every_s"]) if row["run"]["modelled"] else None,
         group=group,
+        turn=_turn(workload, row),
         **common,
     )
+
+
+def _turn(workload: TrainingWorkload, row: TrainingAllocation) -> Turn | None:
+    if "switch" not in row:
+        return None
+    told = row["switch"]
+    rows = [one for one in workload["allocations"] if "switch" in one and one["switch"]["name"] == told["name"]]
+    splits, other = [_split(one) for one in rows], next((one for one in rows if one is not row), row)
+    return Turn(
+        first=whole(told["part"]) == 1,
+        share=above_zero(told["share"]),
+        switch_hours=real(workload["demand"]["start_hours"]) + real(told["switch_hours"]),
+        resplit=any(split != splits[0] for split in splits),
+        other_batch_sequences=whole(other["layout"]["global_batch_sequences"]),
+    )
+
+
+def _split(row: TrainingAllocation) -> tuple[object, ...]:
+    """What a checkpoint of a rank depends on."""
+    layout = row["layout"]
+    return tuple(layout[axis] for axis in ("dp", "tp", "pp", "vpp", "cp", "ep", "sharding"))
 
 
 def _token_factor(job: TrainingJob, tokens_per_step: int) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.estimate.memory_ranks import expert_tensor_degree
 from planner.estimate.software import SOFTWARE, Asked, Split, lack
-from planner.export.launch import NotExpressible, Timing, TrainingLaunch, TrainingLayout
+from planner.export.launch import NotExpressible, Timing, TrainingLaunch, TrainingLayout, Turn
 from planner.units import format_duration
 
 WALL_TIME_MARGIN = 1.2  # of a time limit, over the upper end of the predicted finish (interface.md section 6)
@@ -83,7 +83,10 @@ def steps_between_checkpoints(launch: TrainingLaunch) -> int:
 
 def step_s(launch: TrainingLaunch) -> float:
     """Wall time of one step, failures and checkpoints spread over all of them.  [s]"""
-    return launch.timing.hours * 3600.0 / max(launch.steps - launch.steps_done, 1)
+    if launch.turn is None:
+        return launch.timing.hours * 3600.0 / max(launch.steps - launch.steps_done, 1)
+    whole = launch.tokens * launch.epochs * launch.token_factor / launch.tokens_per_step
+    return launch.timing.hours * 3600.0 / max((whole - launch.steps_done) * launch.turn.share, 1)
 
 
 def wall_time_limit_s(launch: TrainingLaunch) -> int:
@@ -118,7 +121,28 @@ def training_notes(launch: TrainingLaunch, name: str) -> Iterator[str]:
         yield "AMD devices: take the ROCm builds of PyTorch and of the trainer"
     if launch.machine.price_model == "spot":
         yield "spot nodes can be taken away: start it again with the same command, it goes on from its last checkpoint"
-    yield from _calendar(launch)
+    yield from _calendar(launch) if launch.turn is None else _turns(launch, launch.turn)
+
+
+def _turns(launch: TrainingLaunch, turn: Turn) -> Iterator[str]:
+    """What to do where the job changes machines; a file starts one part and knows of no other."""
+    when = _moment(launch.timing, turn.switch_hours)
+    if turn.first:
+        yield (
+            f"the first part of the job, until {when}: stop it then as soon as a checkpoint is saved, give the spot "
+            "nodes back, and start the part on demand, whose file lies beside this one; boot its nodes before"
+        )
+    else:
+        yield (
+            f"the second part of the job, from {when} on: it goes on from the last checkpoint of the part on spot, "
+            "in the same checkpoint folder"
+        )
+    batches = launch.layout.global_batch_sequences, turn.other_batch_sequences
+    if batches[0] != batches[1]:
+        before, after = batches if turn.first else batches[::-1]
+        yield f"the batch changes from {before} to {after} sequences at the switch: steps are those of both parts"
+    if turn.resplit:
+        yield "the two parts split the model differently: keep checkpoints in a form that another split can read"
 
 
 def _calendar(launch: TrainingLaunch) -> Iterator[str]:

@@ -16,6 +16,7 @@ from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
 from planner.plan.notes.assumptions import assumptions_of, facts_of, notes_of, warnings_of
+from planner.plan.parts import most_devices, rows_of
 from planner.plan.plainest import plain_document
 from planner.plan.proof import summary_proof
 from planner.plan.rows.allocations import allocations_of
@@ -245,7 +246,7 @@ def _summary(
         "training_usd": cost_of("training"),
         "serving_usd": cost_of("serving"),
         "horizon_hours": horizon_hours,
-        "devices": sum(row["devices"] for row in rows) + idle if has_plan else None,
+        "devices": sum(most_devices(rows_of(workload)) for workload in workloads) + idle if has_plan else None,
         "device_hours": float(sum(row["device_hours"] for row in rows)) + idle * horizon_hours if has_plan else None,
         "objective": list(candidates.program.objective),
         "cost_band": cost_band(workloads, ahead_usd) if has_plan else None,

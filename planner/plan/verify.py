@@ -308,7 +308,7 @@ def _totals(document: PlanDocument, scenario: Scenario) -> Iterator[Finding]:
     yield from _dollars(cast("Priced", summary), "total cost")
     nodes = document.get("shared_nodes", [])
     own = [row for row in rows if "shared" not in row]
-    held = sum(row["devices"] for row in (*own, *nodes))
+    held = sum(row["devices"] for row in (*own, *nodes)) - _held_in_turn(document)
     yield from _same(cast("int", summary["devices"]), held, "total of devices")
     hours = sum(row["device_hours"] for row in own) + sum(node["devices"] * node["hours"] for node in nodes)
     if not math.isclose(cast("float", summary["device_hours"]), hours, rel_tol=TOLERANCE):
@@ -317,6 +317,16 @@ def _totals(document: PlanDocument, scenario: Scenario) -> Iterator[Finding]:
     for workload in document["workloads"]:
         yield from workload_band_findings(workload["name"], workload)
     yield from total_band_findings(document)
+
+
+def _held_in_turn(document: PlanDocument) -> int:
+    """Devices that jobs which change machines have given back before, or take later: those of their smaller part."""
+    parts: dict[tuple[str, str], list[int]] = {}
+    for workload in document["workloads"]:
+        for row in workload["allocations"]:
+            if "switch" in row:
+                parts.setdefault((workload["name"], row["switch"]["name"]), []).append(row["devices"])
+    return sum(sum(devices) - max(devices) for devices in parts.values())
 
 
 def _summary_cells(document: PlanDocument, scenario: Scenario) -> Mapping[str, object]:

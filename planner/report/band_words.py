@@ -85,7 +85,8 @@ def band_notes(document: PlanDocument) -> list[str]:
 def _deadlines(document: PlanDocument) -> Iterator[str]:
     for workload, row in banded(document):
         band = row["error_band"]
-        if band["time"] is None or band["time"]["margin"] <= 1.0:
+        first = "switch" in row and row["switch"]["part"] == 1
+        if band["time"] is None or band["time"]["margin"] <= 1.0 or first:
             continue
         late = row["finish_hours"] - row["hours"] + band["hours"]["at_confidence"]
         at = percentile(band["confidence"])

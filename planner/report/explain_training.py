@@ -46,6 +46,10 @@ def _at_confidence(row: TrainingAllocation) -> list[list[str]]:
     if not band["time"] or band["time"]["margin"] <= 1.0:
         return []
     name, margin = bands.percentile(band["confidence"]), band["time"]["margin"]
+    if "switch" in row:  # the first part ends by the clock, the second bears what both may be off
+        late = f"{row['start_hours'] + band['hours']['at_confidence']:,.5g} h after the start of the plan"
+        told = "ends at the switch, however much is done" if row["switch"]["part"] == 1 else f"done {late}  EQ-REL-15"
+        return [[f"at {name}", f"{band['hours']['at_confidence']:,.5g} h", told]]
     return [
         [f"at {name}", f"{band['hours']['at_confidence']:,.5g} h", f"× {margin:.4g}, must meet the deadline  EQ-BAND-1"]
     ]
@@ -114,6 +118,8 @@ def _binding(row: TrainingAllocation) -> Block:
 
 
 def _deadline_slack(row: TrainingAllocation) -> list[str]:
+    if "switch" in row and row["switch"]["part"] == 1:
+        return ["the switch: what is not done by then is done on demand"]
     band = row["error_band"]
     late = band["hours"]["at_confidence"] - row["hours"]
     slack_s = (row["deadline_hours"] - row["finish_hours"] - late) * 3600.0

@@ -351,7 +351,10 @@ def replicas_of(row: ServingAllocation) -> str:
 
 
 def finish_of(row: TrainingAllocation) -> str:
-    """When a job is done, of the time it has: "17.9 of 30 days"."""
+    """When a job is done, of the time it has: "17.9 of 30 days"; of a first part when the job changes machines."""
+    if "switch" in row and row["switch"]["part"] == 1:
+        size, unit = (24, "days") if row["deadline_hours"] >= 48 else (1, "h")
+        return f"until {short(row['finish_hours'] / size)} {unit}, then:"
     return of_deadline(row["finish_hours"], row["deadline_hours"])
 
 

@@ -81,7 +81,7 @@ def decided(document: PlanDocument) -> str:
         return f"There is no plan: {words.proof(document, None)}."
     contracts = document.get("contracts") or ()
     shared = document.get("shared_nodes", [])
-    own = [(row, workload["name"]) for workload, row in rows if "shared" not in row]
+    own = [(row, workload["name"]) for workload, row in rows if "shared" not in row and not follows(row)]
     held: list[tuple[Held, str]] = [
         *own,
         *((one, listed([user["workload"] for user in one["users"]])) for one in shared),
@@ -89,12 +89,36 @@ def decided(document: PlanDocument) -> str:
     if len(held) <= _FEW and not contracts and not document.get("schedule"):
         verbs = [_verb(row) for row, _ in held]
         parts = [
-            f"{'' if place and verb == verbs[place - 1] else verb + ' '}{hardware_of(row)} for {name}"
+            f"{'' if place and verb == verbs[place - 1] else verb + ' '}{_held(document, row)} for {name}"
             for place, (verb, (row, name)) in enumerate(zip(verbs, held))
         ]
         sentence = listed(parts)
         return f"{sentence[0].upper()}{sentence[1:]}."
     return _many(document, rows) + (f" Buy {counted(len(contracts), 'contract')} ahead." if contracts else "")
+
+
+def follows(row: object) -> bool:
+    """Whether a row is the second part of a job that changes machines: it is told with the first."""
+    return isinstance(row, dict) and "switch" in row and row["switch"]["part"] > 1
+
+
+def _held(document: PlanDocument, row: Held) -> str:
+    """What is rented; of a job that changes machines one after the other: "2 nodes ... spot for 41 h, then ..."."""
+    name = _switch(row)
+    if not name:
+        return hardware_of(row)
+    told = [
+        f"{hardware_of(one)} on {one['price_model'].removeprefix('on_')} for {words.lasting(one['hours'])}"
+        for workload in document["workloads"]
+        for one in rows_of(workload)
+        if _switch(one) == name
+    ]
+    return f"{', then '.join(told[:2])},"
+
+
+def _switch(row: object) -> str:
+    """The name of the switch that a row is a part of."""
+    return str(row["switch"]["name"]) if isinstance(row, dict) and "switch" in row else ""
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -202,7 +226,9 @@ def hardware(workload: Workload) -> str:
     """What a workload runs on: "2 × 8 H100 SXM 80 GB"; of several kinds the first ones."""
     rows = rows_of(workload)
     if not any("shared" in row for row in rows):
-        return more_of([f"{_nodes(row)} {device_name(row['device'])}" for row in rows])
+        then = {_switch(row): f", then {_nodes(row)} on demand" for row in rows if follows(row)}
+        names = [(row, f"{_nodes(row)} {device_name(row['device'])}") for row in rows if not follows(row)]
+        return more_of([name + then.get(_switch(row), "") for row, name in names])
     amounts: dict[str, list[str]] = {}  # "1 × 8 + 4 H100 SXM 80 GB": a node of its own, devices of shared ones
     for row in sorted(rows, key=lambda row: "shared" in row):
         text = f"{row['devices']:,}" if "shared" in row else _nodes(row)
@@ -261,7 +287,7 @@ def _trained(workload: TrainingWorkload) -> str:
     band = workload.get("error_band")
     jobs = f"{workload['count']} jobs · " if workload["count"] > 1 else ""
     done = words.finish_of(row)
-    if band and "hours" in band and not row["start_hours"]:
+    if band and "hours" in band and not min(one["start_hours"] for one in workload["allocations"]):
         low, high = band["hours"]["p10"], band["hours"]["p90"]
         days, unit = (24, "days") if row["deadline_hours"] >= 48 else (1, "h")
         asked = words.short(row["deadline_hours"] / days)
@@ -342,7 +368,7 @@ def assumptions(document: PlanDocument) -> str:
         for workload in document["workloads"]
         if workload["kind"] == "training" and any("failures as" in text for text in document["assumed"])
         for row in workload["allocations"]
-        if row["run"] and row["run"]["modelled"]
+        if row["run"] and row["run"]["modelled"] and not follows(row)
     ]
     share, name = max(lost, default=(0.0, ""))
     most = f"; failures and scale as at Llama 3 405B take {100 * share:.0f} % of {name}'s time" if share >= 0.01 else ""

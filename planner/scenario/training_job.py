@@ -194,6 +194,11 @@ class TrainingJob(Part):
         description="let replica groups on different offers share the batch of this job, by an outer loop of one's "
         "own: no program that plan export writes for does that",
     )
+    switch_within_job: bool = Field(
+        True,
+        description="let the job begin on spot and go on from a checkpoint on demand, where spot alone is late and "
+        "that is cheaper",
+    )
     progress_tokens: Tokens | None = Field(None, alias="progress", description="trained already, all epochs together")
     step_time: Annotated[StepTime | None, BeforeValidator(step_time_branch)] = Field(
         None, description="time of one step as measured on a run under way; all predictions of the job are scaled to it"

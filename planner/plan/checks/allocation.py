@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -37,6 +38,7 @@ from planner.plan.checks.layout import training_layout_findings
 from planner.plan.checks.mixed import MixCheck
 from planner.plan.checks.run import RUN_TERMS, run_findings
 from planner.plan.checks.serving import serving_findings
+from planner.plan.checks.switched import Part, SwitchCheck
 from planner.plan.checks.under_way import layout_of, ratio_on
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
@@ -83,7 +85,8 @@ class AllocationCheck:
         if isinstance(asked, TrainingJob):
             rows = cast("list[TrainingAllocation]", document["allocations"])
             yield from self._mixes(asked, rows)
-            jobs = sum(Fraction(row["jobs"], row["mix"]["groups"] if "mix" in row else 1) for row in rows)
+            yield from self._switches(asked, rows)
+            jobs = sum(Fraction(row["jobs"], _rows_of_job(row)) for row in rows)
             if jobs != asked.count:
                 yield Finding("wrong-count", f"{asked.name}: {jobs} jobs planned, {asked.count} asked for")
         else:
@@ -177,7 +180,7 @@ class AllocationCheck:
         if not problems:
             yield from self._software(job, row, facts, per_job)
             yield from self._memory(job, row, layout, facts, margins)
-        if not problems and not shared:
+        if not problems and not shared and "switch" not in row:
             yield from self._time(job, row, facts, per_job, margins)
 
     def _software(
@@ -204,6 +207,29 @@ class AllocationCheck:
                     scenario=self.scenario, catalog=self.catalog, arch=self.arch, job=job, under_way=self.under_way
                 )
                 yield from check.findings(known)
+
+    def _switches(self, job: TrainingJob, rows: list[TrainingAllocation]) -> Iterator[Finding]:
+        """Rows of jobs that change machines, together."""
+        names = dict.fromkeys(row["switch"]["name"] for row in rows if "switch" in row)
+        check = SwitchCheck(
+            scenario=self.scenario, catalog=self.catalog, arch=self.arch, job=job, part_of=partial(self._part, job)
+        )
+        for name in names:
+            pairs = [
+                (row, facts)
+                for row in rows
+                if "switch" in row and row["switch"]["name"] == name
+                if (facts := facts_of_row(row, self.scenario, self.catalog)) is not None
+            ]
+            if pairs:
+                yield from check.findings(pairs)
+
+    def _part(self, job: TrainingJob, row: TrainingAllocation, facts: OfferFacts) -> Part:
+        """A row of a switch with the whole run on its machines."""
+        ratio = ratio_on(self.under_way, facts.device.id)
+        margins = margins_on(job, self.arch, facts.device, self.catalog, ratio)
+        way = self.way(job, row["layout"], row["count"] // row["jobs"], facts, margins)
+        return Part(row, facts, margins, way.spec, way.mfu, way.seconds, way.busy_s, ratio)
 
     def _chance(self, job: TrainingJob, way: Way, facts: OfferFacts, devices: int) -> float:
         """What a run on machines that are taken away is longer than its mean at the confidence of the job."""
@@ -264,3 +290,8 @@ class AllocationCheck:
         cost = training_cost(row, facts, per_job, hours)
         if row["cost_microusd"] != cost:
             yield Finding("wrong-cost", f"{job.name}: {row['cost_microusd']} micro-dollars stated, {cost} computed")
+
+
+def _rows_of_job(row: TrainingAllocation) -> int:
+    """Rows that tell of one job together: groups of a mix, parts of a switch."""
+    return row["mix"]["groups"] if "mix" in row else row["switch"]["parts"] if "switch" in row else 1

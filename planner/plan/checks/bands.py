@@ -129,19 +129,28 @@ def _margin(band: ErrorCells | None, confidence: float) -> float:
     return 1.0 if band is None else max(1.0, float(band_quantile(band["p50"], band["p90"], confidence)))
 
 
-def band_findings(job: TrainingJob, row: TrainingAllocation, margins: Margins, hours: float) -> Iterator[Finding]:
-    """Everything wrong with what a row says of its own errors."""
+def band_findings(
+    job: TrainingJob, row: TrainingAllocation, margins: Margins, hours: float, *, spread: Spread | None = None
+) -> Iterator[Finding]:
+    """Everything wrong with what a row says of its own errors; `spread`: its hours, where they are not all its own."""
     stated = row["error_band"]
     if stated is None:
         yield Finding("wrong-band", f"{job.name}: the error band is missing")
         return
     time, memory = margins.time_band, margins.memory_band
+    held = _spread(time, hours, margins.time) if spread is None else spread
+    each_usd = row["cost_microusd"] / 1e6 / hours
     cells = {
         **margins.names,
         "time": None if time is None else {**time, "margin": margins.time},
         "memory": None if memory is None else {**memory, "margin": margins.memory},
-        "hours": _spread(time, hours, margins.time),
-        "cost_usd": _spread(time, row["cost_microusd"] / 1e6, margins.time),
+        "hours": held,
+        "cost_usd": {
+            "p10": each_usd * held["p10"],
+            "p50": each_usd * held["p50"],
+            "p90": each_usd * held["p90"],
+            "at_confidence": each_usd * held["at_confidence"],
+        },
         "needed_bytes": _spread(memory, row["memory"]["needed_bytes"], margins.memory),
     }
     yield from cell_findings("wrong-band", job.name, stated, cells)
@@ -154,7 +163,8 @@ def _spread(band: ErrorCells | None, value: float, margin: float) -> Spread:
 
 def workload_band_findings(name: str, workload: Workload) -> Iterator[Finding]:
     """The band of a workload is the sum of its rows, quantile by quantile; its time is that of the last row."""
-    rows = [cast("TrainingAllocation", row)["error_band"] for row in workload["allocations"] if row.get("error_band")]
+    banded = [cast("TrainingAllocation", row) for row in workload["allocations"] if row.get("error_band")]
+    rows = [row["error_band"] for row in banded]
     stated = workload["error_band"]
     if not rows or stated is None:
         if bool(rows) != (stated is not None):
@@ -164,10 +174,18 @@ def workload_band_findings(name: str, workload: Workload) -> Iterator[Finding]:
         "confidence": rows[0]["confidence"],
         "tiers": sorted({row["tier"] for row in rows}),
         "families": sorted({row["family"] for row in rows}),
-        "hours": _largest([row["hours"] for row in rows]),
+        "hours": _largest(_in_turn(banded)),
         "cost_usd": _summed([row["cost_usd"] for row in rows]),
     }
     yield from cell_findings("wrong-band", name, stated, cells)
+
+
+def _in_turn(rows: Sequence[TrainingAllocation]) -> list[Spread]:
+    """Hours of each way: of a job that changes machines the first part and the second."""
+    found: dict[object, list[Spread]] = {}
+    for number, row in enumerate(rows):
+        found.setdefault(row["switch"]["name"] if "switch" in row else number, []).append(row["error_band"]["hours"])
+    return [cast("Spread", _summed(parts)) for parts in found.values()]
 
 
 def _largest(parts: Sequence[Spread]) -> Mapping[str, float]:

@@ -101,7 +101,8 @@ def row_timing_findings(
     row = cast("TrainingAllocation", row)
     grid = grid_of(scenario)
     if grid is None:
-        begin = asked.start_s / 3600.0
+        after = "switch" in row and row["switch"]["part"] > 1
+        begin = asked.start_s / 3600.0 + (row["switch"]["switch_hours"] if after else 0.0)
         cells = {"start_hours": begin, "end_hours": begin + row["hours"], "runs": None}
         yield from cell_findings("wrong-start", asked.name, row, cells)
     elif asked.schedule == "elastic":

@@ -92,6 +92,8 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     (f"{_ROW}.run", RECOMPUTED, "storage_bytes:float storage_usd:float?"),
     (f"{_ROW}.work", RECOMPUTED, "flop_per_token:float tokens:float flop_count:float flop_per_s_per_device:float"),
     (f"{_ROW}.mix", RECOMPUTED, "name:str groups:int share:float sequences:int batch_sequences:int"),
+    (f"{_ROW}.switch", HELD, "part:int parts:int switch_hours:float"),
+    (f"{_ROW}.switch", RECOMPUTED, "name:str share:float share_at_confidence:float checkpoint_s:float restart_s:float"),
     (f"{_ROW}.mix", RECOMPUTED, "group_step_s:float compute_s:float synchronisation_s:float traffic_microusd:int"),
     (f"{_ROW}.error_band", RECOMPUTED, "confidence:float tier:str family:str constants:str inherited_from:str tag:str"),
     (f"{_ROW}.error_band.time", RECOMPUTED, _BAND),

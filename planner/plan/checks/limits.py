@@ -42,6 +42,7 @@ class Holding:
     facts: OfferFacts
     shapes: int
     quotas: frozenset[int]  # of the scenario, that count it
+    workload: str = ""
     bought: bool = False  # under a contract or for whole periods: counts against quotas and spend alone
 
     def active(self, moment_s: float) -> bool:
@@ -191,7 +192,7 @@ def _holdings(document: PlanDocument, scenario: Scenario, catalog: Catalog, *, o
             facts = facts_of_row(row, scenario, catalog)
             if facts is None or workload["name"] not in asked or "shared" in row:
                 continue
-            made = partial(Holding, row=row, facts=facts, quotas=_quotas_of(facts, scenario))
+            made = partial(Holding, row=row, facts=facts, quotas=_quotas_of(facts, scenario), workload=workload["name"])
             if once:
                 yield made(start_s=0.0, end_s=scenario.horizon_s, shapes=int(row["count"]))
             else:
@@ -275,16 +276,18 @@ def _of_plan(
     for name, label, bound_g, here in (("limits.carbon", "carbon", limits.carbon_g, holdings), *sites):
         if bound_g is not None:
             # a unit is rounded to a whole milligram once, and a row has at most as many units as shapes
-            parts = [(_carbon_mg(holding, catalog), holding.shapes) for holding in here]
+            parts = [
+                (sum(_carbon_mg(one, catalog) for one in way), max(one.shapes for one in way)) for way in _of_ways(here)
+            ]
             slack = sum(holding.shapes for holding in here) * 0.5
             yield Limit(name, label, "kg", 1e6, math.floor(bound_g * 1000), parts, slack)
 
 
 def _ways(holdings: Sequence[Holding]) -> Iterator[Holding]:
-    """Rows of one mix as one: they are chosen together."""
+    """Rows of one mix or of one switch as one: they are chosen together."""
     mixes: dict[str, list[Holding]] = {}
     for holding in holdings:
-        name = _mix_of(holding)
+        name = _mix_of(holding) or _switch_of(holding)
         if name is None:
             yield holding
         else:
@@ -292,12 +295,27 @@ def _ways(holdings: Sequence[Holding]) -> Iterator[Holding]:
     for parts in mixes.values():
         cost = sum(part.row["cost_microusd"] for part in parts)
         row: TrainingAllocation = {**cast("TrainingAllocation", parts[0].row), "cost_microusd": cost}
-        yield replace(parts[0], row=row, shapes=sum(part.shapes for part in parts))
+        shapes = [part.shapes for part in parts]
+        yield replace(parts[0], row=row, shapes=sum(shapes) if _mix_of(parts[0]) else max(shapes))
 
 
 def _mix_of(holding: Holding) -> str | None:
     row = cast("TrainingAllocation", holding.row)
     return row["mix"]["name"] if "mix" in row else None
+
+
+def _of_ways(holdings: Sequence[Holding]) -> list[list[Holding]]:
+    """Rows by the way that they are of: parts of a switch together, all others apart."""
+    found: dict[object, list[Holding]] = {}
+    for number, holding in enumerate(holdings):
+        found.setdefault(_switch_of(holding) or number, []).append(holding)
+    return list(found.values())
+
+
+def _switch_of(holding: Holding) -> str | None:
+    """The switch that a row is a part of, which no other workload has by that name."""
+    row = cast("TrainingAllocation", holding.row)
+    return f"{holding.workload}: {row['switch']['name']}" if "switch" in row else None
 
 
 def _named(site: SiteLimit) -> str:
@@ -374,8 +392,9 @@ def _of_offers(active: Sequence[Holding], offers: Sequence[Offer]) -> Iterator[L
 
 
 def _sums(holdings: Sequence[Holding], amount: Callable[[Holding], int]) -> list[tuple[int, int]]:
-    """What each way takes, and on how many shapes: of a mix all groups together."""
+    """What each way takes, and on how many shapes: a mix with all groups, a switch with its larger part."""
     mixes: dict[str, tuple[int, int]] = {}
+    switches: dict[str, tuple[int, int]] = {}
     parts: list[tuple[int, int]] = []
     for holding in holdings:
         mine = amount(holding), holding.shapes
@@ -383,9 +402,11 @@ def _sums(holdings: Sequence[Holding], amount: Callable[[Holding], int]) -> list
         if name is not None:
             before = mixes.get(name, (0, 0))
             mixes[name] = before[0] + mine[0], before[1] + mine[1]
+        elif (name := _switch_of(holding)) is not None:
+            switches[name] = max(switches.get(name, mine), mine)
         else:
             parts.append(mine)
-    return [*parts, *mixes.values()]
+    return [*parts, *mixes.values(), *switches.values()]
 
 
 def _shapes(holding: Holding) -> int:

@@ -137,6 +137,43 @@ def _run_document(
     }
 
 
+class Chance(NamedTuple):
+    """Preemptions as chance: how often, what one costs in the mean and how that spreads, and all that stops cost."""
+
+    taken_per_s: float
+    loss_s: float
+    width_s: float
+    lost_share: float
+
+
+def chance_of(job: TrainingJob, spec: TrainingSpec, shape: Shape, devices: int, spot: Spot, run: RunFigures) -> Chance:
+    """The chance of a whole run on spot, from its cells `run`."""
+    assert run["modelled"]  # what is taken away is saved
+    stops = _spot_stops(job, spec, shape, devices, spot)
+    delta_s, every_s = run["checkpoint_s"], run["checkpoint_every_s"]
+    undone_s = float(rel.preemption_lost_s(every_s, delta_s, stops.warning_s))
+    lost = stops.fails_per_s * (every_s / 2.0 + stops.pause_s) + stops.taken_per_s * (undone_s + stops.away_s)
+    width_s = 0.0 if stops.warning_s >= delta_s else every_s
+    return Chance(stops.taken_per_s, undone_s + stops.away_s, width_s, lost)
+
+
+def switch_s(
+    job: TrainingJob, arch: Architecture, spec: TrainingSpec, shape: Shape, devices: int, spot: Spot
+) -> tuple[float, float]:
+    """What leaving spot for other machines takes: a checkpoint until it is in storage, and a restart.  [s]"""
+    given = job.failures if isinstance(job.failures, Failures) else None
+    hosts = Part(spec, shape, devices, spot, False).hosts
+    written = max(_saving_s(given, hosts, devices, checkpoint_bytes_of(arch, spec)))
+    return written, _spot_stops(job, spec, shape, devices, spot).away_s
+
+
+def _spot_stops(job: TrainingJob, spec: TrainingSpec, shape: Shape, devices: int, spot: Spot) -> Stops:
+    given = job.failures if isinstance(job.failures, Failures) else None
+    rare = spec.run is None or math.isinf(spec.run.mtbf_per_device_s)
+    fails = job.failures != "none" and (given is not None or not rare)
+    return _stops(given, [Part(spec, shape, devices, spot, False)], fails)
+
+
 def _stops(given: Failures | None, parts: Sequence[Part], fails: bool) -> Stops:
     per_device_s = (given.mtbf_per_device_s if given else None) or defaults.DEFAULT_MTBF_PER_DEVICE_S
     restart_s = (given.restart_s if given else None) or defaults.DEFAULT_RESTART_S

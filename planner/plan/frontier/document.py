@@ -50,7 +50,7 @@ def frontier_document(
         "points": points,
         "unchanging": unchanging(points),
         "infeasible_below": _shown_if(_nothing_below(records), sweep.over),
-        "messages": [*_messages(records), *_left_out(scenario)],
+        "messages": [*_messages(records), *_left_out(scenario, sweep.over)],
         "currency": "USD",
         "provenance": {
             "planner": __version__,
@@ -94,14 +94,17 @@ def flat_rows(document: FrontierDocument) -> list[dict[str, object]]:
     return rows
 
 
-def _left_out(scenario: Scenario) -> list[str]:
+def _left_out(scenario: Scenario, over: str) -> list[str]:
     """What a sweep does not look at."""
     mixed = [job.name for job in scenario.training if job.mix_within_job]
-    return (
-        [f"{', '.join(mixed)}: a frontier trains each job on one offer; mixes within a job are left out"]
-        if mixed
-        else []
-    )
+    both = {"spot", "on_demand"} <= set(scenario.hardware.pricing) and not scenario.scheduled
+    switching = [job.name for job in scenario.training if job.switch_within_job and both and over == "deadline"]
+    left = []
+    if mixed:
+        left.append(f"{', '.join(mixed)}: a frontier trains each job on one offer; mixes within a job are left out")
+    if switching:
+        left.append(f"{', '.join(switching)}: over deadlines no job changes from spot to on demand as in plan solve")
+    return left
 
 
 def _messages(records: Sequence[Record]) -> list[str]:

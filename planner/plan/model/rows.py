@@ -210,6 +210,26 @@ class Mix(TypedDict):
     "of the cost: gradients sent to other zones"
 
 
+class Switch(TypedDict):
+    """A part of a job that begins on spot and ends on demand."""
+
+    name: str
+    "the same on both rows of a switch"
+    part: Count
+    "1 before the switch, 2 after it"
+    parts: Count
+    share: float
+    "of the work, as predicted"
+    share_at_confidence: float
+    "of the work, at the confidence: what spot surely does before the switch, and the rest"
+    switch_hours: float
+    "after the start of the job"
+    checkpoint_s: float
+    "to save what the other machines go on from; of the hours of the first part"
+    restart_s: float
+    "until the job runs again; of the hours of the second part"
+
+
 class MixedRow(Place, Timing):
     """What a row of a training job tells without the catalog; speed and energy are added by who knows it."""
 
@@ -234,11 +254,12 @@ class MixedRow(Place, Timing):
     device_hours: float
     mix: NotRequired[Mix]
     "only of a row that is one of several groups of a job (mix_within_job)"
+    switch: NotRequired[Switch]
+    "only of a row that is one of the two parts of a job that changes machines (switch_within_job)"
 
 
-@final
-class TrainingAllocation(MixedRow, Speed, Energy):
-    """What is rented for a training job on one offer."""
+class SwitchedRow(MixedRow):
+    """What a part of a switch tells without the catalog, and what a row of any job tells."""
 
     held_hours: float
     "how long it is planned to hold its machines: its run at the confidence asked for"
@@ -246,3 +267,8 @@ class TrainingAllocation(MixedRow, Speed, Energy):
     "formats of plan export of the programs that run it, those that it was predicted for first; none: code of one's own"
     billed_hours: float
     "what each machine is paid for: the run with boot and set-up, in whole increments, at least the minimum"
+
+
+@final
+class TrainingAllocation(SwitchedRow, Speed, Energy):
+    """What is rented for a training job on one offer."""

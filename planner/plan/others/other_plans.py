@@ -67,6 +67,10 @@ def parts_of(candidates: Candidates, workload: str, row: int) -> list[tuple[Site
     mixed = table.mixes.get(row) if isinstance(table, TrainingTable) else None
     if mixed is not None:
         return [(group.site, group.nodes) for group in mixed.groups]
+    switch = table.switches.get(row) if isinstance(table, TrainingTable) else None
+    if switch is not None:
+        assert isinstance(table, TrainingTable)
+        return list(switch.rented(table))
     return [(table.sites[row], int(table.nodes[row]))]
 
 

@@ -24,6 +24,7 @@ from planner.plan.rows.mixed import mixed_rows, shared_speed
 from planner.plan.rows.place import energy_document, memory_document, place_document, usd
 from planner.plan.rows.run import run_document, split_document
 from planner.plan.rows.serving import serving_rows
+from planner.plan.rows.switched import Part, part_speed, switched_rows
 from planner.plan.rows.work import busy_s_of, rule_hours, work_document
 
 if TYPE_CHECKING:
@@ -42,14 +43,27 @@ def allocations_of(candidates: Candidates, solution: Solution, task: Task) -> li
         rows += given_rows(candidates, solution, task, table)
     else:
         rows += serving_rows(candidates, solution, task, table)
-    return sorted(rows, key=lambda row: (-row["cost_microusd"], row["offer"], row["start_hours"]))
+    whole: dict[str, int] = {}  # parts of a switch stand together, the first one first
+    for row in rows:
+        if "switch" in row:
+            whole[row["switch"]["name"]] = whole.get(row["switch"]["name"], 0) + row["cost_microusd"]
+
+    def order(row: Allocation) -> tuple[int, str, float]:
+        name = row["switch"]["name"] if "switch" in row else ""
+        return -whole.get(name, row["cost_microusd"]), name or row["offer"], row["start_hours"]
+
+    return sorted(rows, key=order)
 
 
 def _training_rows(
     candidates: Candidates, solution: Solution, task: Task, table: TrainingTable, column: int
 ) -> list[TrainingAllocation]:
-    """One row of a job on one offer, one for each group of a mix."""
+    """One row of a job on one offer, one for each group of a mix or part of a switch."""
     row, question = int(candidates.rows[column]), candidates.questions[task.name]
+    if row in table.switches:
+        assert isinstance(question, TrainingQuestion)
+        parts = switched_rows(question, table, table.switches[row], int(solution.units[column]))
+        return [_switched_row(candidates, question, part) for part in parts]
     mixed = table.mixes.get(row)
     if mixed is None:
         return [_training(candidates, solution, task, table, column)]
@@ -70,6 +84,13 @@ def _mixed_row(candidates: Candidates, question: TrainingQuestion, row: MixedRow
     held = row["hours"] * (row["error_band"]["time"]["margin"] if row["error_band"]["time"] else 1.0)
     billed, speed = billed_hours(group.site.bill, row["hours"]), shared_speed(alone, row["mix"]["share"])
     return {**row, "held_hours": held, "billed_hours": billed, "software": [], **speed, **energy}
+
+
+def _switched_row(candidates: Candidates, question: TrainingQuestion, part: Part) -> TrainingAllocation:
+    """A row of a switch with its speed and its energy."""
+    whole = _speed(candidates, question, part.site, part.whole_terms_s, part.nodes * part.site.shape.devices)
+    energy = energy_document(candidates.catalog, part.site, part.row["count"], part.row["hours"])
+    return {**part.row, **part_speed(whole, part.share), **energy}
 
 
 def _training(

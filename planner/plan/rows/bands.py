@@ -90,7 +90,7 @@ def workload_band(allocations: Sequence[Allocation]) -> WorkloadBand | None:
     bands = [row["error_band"] for row in allocations if "error_band" in row]
     if not bands:
         return None
-    longest, costs = [band["hours"] for band in bands], [band["cost_usd"] for band in bands]
+    longest, costs = _ways_hours(allocations), [band["cost_usd"] for band in bands]
     return {
         "confidence": bands[0]["confidence"],
         "tiers": sorted({band["tier"] for band in bands}),
@@ -98,6 +98,17 @@ def workload_band(allocations: Sequence[Allocation]) -> WorkloadBand | None:
         "hours": _quantile_by_quantile(max, longest),
         "cost_usd": _quantile_by_quantile(sum, costs),
     }
+
+
+def _ways_hours(allocations: Sequence[Allocation]) -> list[Spread]:
+    """The time of each row, of a job that changes machines that of both parts."""
+    ways: dict[str, list[Spread]] = {}
+    for place, row in enumerate(allocations):
+        if "error_band" in row:
+            ways.setdefault(row["switch"]["name"] if "switch" in row else str(place), []).append(
+                row["error_band"]["hours"]
+            )
+    return [_quantile_by_quantile(sum, parts) for parts in ways.values()]
 
 
 def _quantile_by_quantile(combined: Callable[[list[float]], float], spreads: Sequence[Spread]) -> Spread:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.calendar import CONTRACT
-from planner.candidates.limits import Window, concurrent_sets, peak_limits, whole_plan_rows
+from planner.candidates.limits import ColumnFacts, Window, concurrent_sets, peak_limits, whole_plan_rows
 from planner.candidates.program import Row
 from planner.candidates.shared_nodes import DEVICES_OF
+from planner.candidates.training_table import TrainingTable
 from planner.estimate.market import CAP, OWN_CONTRACT
 
 if TYPE_CHECKING:
@@ -80,11 +81,34 @@ def limit_rows(candidates: Candidates, solution: Solution) -> Iterator[Row]:
 def binds(candidates: Candidates, row: Row, solution: Solution) -> bool:
     """Whether what is left of a limit is less than one more shape takes of those in use."""
     left = row.bound - _used(row, solution)
-    nodes, units = candidates.program.nodes[row.columns], solution.units[row.columns]
+    nodes, units = candidates.program.nodes[row.columns].copy(), solution.units[row.columns]
     taken = (units > 0) & (row.coefficients > 0)
+    for place in np.flatnonzero(taken).tolist():
+        nodes[place] = _nodes_that_take(candidates, row, place)
     return left <= 0 or any(
         left * max(int(count), 1) < int(each) for count, each in zip(nodes[taken], row.coefficients[taken])
     )
+
+
+def _nodes_that_take(candidates: Candidates, row: Row, place: int) -> int:
+    """Shapes of a column of a row; of a switch those of the part that takes most of it, where one alone does."""
+    column = int(row.columns[place])
+    nodes = int(candidates.program.nodes[column])
+    task = next((one for one in candidates.program.tasks if one.first <= column < one.stop), None)
+    table = candidates.tables.get(task.name) if task is not None else None
+    switch = table.switches.get(int(candidates.rows[column])) if isinstance(table, TrainingTable) else None
+    if switch is None or not isinstance(table, TrainingTable):
+        return nodes
+    name = row.name.split("@")[0]
+    takes = next((taken for known, label, _, taken in peak_limits(candidates.scenario)
+                  if (known, label) == (name, row.label)), None)  # fmt: skip
+    if takes is None:
+        return int(row.coefficients[place]) if name.startswith(CAP) else nodes
+    parts = [
+        ColumnFacts(task=0, site=site, nodes=count, cost_microusd=0, carbon_mg=0)
+        for site, count in switch.rented(table)
+    ]
+    return max((takes(part), part.nodes) for part in parts)[1]
 
 
 def _key(row: Row) -> Key:

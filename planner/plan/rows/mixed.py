@@ -56,7 +56,7 @@ def _row(question: TrainingQuestion, mixed: Mixed, group: Group, jobs: int, hour
         "jobs": jobs,
         "layout": split_document(group.layout, 0),
         "hours": hours,
-        **timing,
+        **timing,  # type: ignore[typeddict-item]  # no switch
         "funding": site.offer.price_model,
         "finish_hours": timing["end_hours"],
         "deadline_hours": (job.start_s + job.deadline_s) / 3600.0,

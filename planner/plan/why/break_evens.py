@@ -109,6 +109,11 @@ class Prices:
         """Device-hours of some units of a column."""
         table, row = self.candidates.tables[task.name], int(self.candidates.whole_rows[column])
         hours = table.hours(row) if not isinstance(table, TrainingTable) else float(table.finish_s[row]) / 3600.0
+        if isinstance(table, TrainingTable) and row in table.switches:
+            switch = table.switches[row]
+            parts = zip(switch.rented(table), switch.hours)
+            each = (nodes * site.shape.devices * billed_hours(site.bill, held) for (site, nodes), held in parts)
+            return units * sum(each)
         if isinstance(table, TrainingTable):
             hours = billed_hours(table.sites[row].bill, hours)  # what is paid for makes a price of the money
         shared = getattr(self.candidates, "whole_shared", None)

@@ -26,6 +26,7 @@ from planner.plan.rows.mixed import mixed_reasons
 from planner.plan.rows.place import usd
 from planner.plan.rows.pool_use import on_demand_price
 from planner.plan.rows.run import split_document
+from planner.plan.rows.switched import switched_reasons
 from planner.units import format_duration, format_money
 
 if TYPE_CHECKING:
@@ -87,8 +88,8 @@ def cheapest_by(candidates: Candidates, task: Task, kind: Callable[[Site], str])
     rows: Iterable[int] = range(len(table))
     if isinstance(table, ServingTable):
         rows = np.flatnonzero(table.needed_units <= table.max_units).tolist()
-    elif table.mixes:  # on several devices
-        rows = [row for row in rows if row not in table.mixes]
+    elif table.mixes or table.switches:  # on several offers
+        rows = [row for row in rows if row not in table.mixes and row not in table.switches]
     best: dict[str, tuple[int, bool, int]] = {}
     for row in rows:
         site, cost = table.sites[row], workload_cost(candidates, task, row)
@@ -158,7 +159,8 @@ def _ties(candidates: Candidates, task: Task, cost: int, site: Site, allocations
     if not allocations or not isinstance(question, TrainingQuestion):
         return False
     table = candidates.tables[task.name]
-    dearest = next(one for one in table.sites if one.offer.id == allocations[0]["offer"])
+    chosen = {row["offer"] for row in allocations if "switch" not in row or row["switch"]["part"] == 2}
+    dearest = next(one for one in table.sites if one.offer.id in chosen)
     whole = usd(sum(row["cost_microusd"] for row in allocations))
     return tie(whole, question.band(dearest), usd(cost), question.band(site))
 
@@ -211,9 +213,26 @@ def _size_reasons(candidates: Candidates, task: Task, allocations: Sequence[Allo
     question = candidates.questions[task.name]
     assert isinstance(question, TrainingQuestion)
     rows = [row for row in allocations if "jobs" in row]
-    counts = [_count_reason(candidates, question, task, row) for row in rows if "mix" not in row]
+    whole = [row for row in rows if "mix" not in row and "switch" not in row]
+    counts = [_count_reason(candidates, question, task, row) for row in whole]
     counts += _mix_reasons(candidates, task, rows)
+    counts += _switch_reasons(candidates, task, rows)
     return [*counts, *(line for row in rows for line in run_reasons(row))]
+
+
+def _switch_reasons(candidates: Candidates, task: Task, allocations: Sequence[TrainingAllocation]) -> list[str]:
+    """What each switch of a job does where, and the cheapest way on demand alone in that place for as many jobs."""
+    switches: dict[str, list[TrainingAllocation]] = {}
+    for row in allocations:
+        if "switch" in row:
+            switches.setdefault(row["switch"]["name"], []).append(row)
+    table, lines = candidates.tables[task.name], list[str]()
+    assert isinstance(table, TrainingTable)
+    for rows in switches.values():
+        offers, costs = {row["offer"] for row in rows}, enumerate(table.cost_microusd)
+        mine = [cost for k, cost in costs if k not in table.switches and table.sites[k].offer.id in offers]
+        lines += switched_reasons(rows, min(mine) * rows[0]["jobs"] if mine else None)
+    return lines
 
 
 def _mix_reasons(candidates: Candidates, task: Task, allocations: Sequence[TrainingAllocation]) -> list[str]:
@@ -250,7 +269,8 @@ def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task
         return f"{fewer} × {row['shape']} would take {took}{at}; the deadline is {deadline} → {shapes} is the fewest"
     if fewer * site.shape.devices < least_devices:
         return f"the model states need at least {least_devices:.1f} {row['device']}: {shapes} × {row['shape']}"
-    smaller = [r for r in range(len(table)) if table.sites[r].offer.id == row["offer"] and table.nodes[r] < shapes]
+    alone = [r for r in range(len(table)) if not (isinstance(table, TrainingTable) and r in table.switches)]
+    smaller = [r for r in alone if table.sites[r].offer.id == row["offer"] and table.nodes[r] < shapes]
     if smaller:
         extra = min(workload_cost(candidates, task, r) for r in smaller) - row["cost_microusd"]
         if extra < 0:

@@ -1,0 +1,291 @@
+"""A job that begins on spot and ends on demand, from the scenario to the verified plan, its words and its files."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.api import export_plan, load_catalog, load_model, load_scenario, solve, verify
+from planner.candidates.search import enumerate_candidates
+from planner.candidates.switching import switch_hours
+from planner.candidates.training import TrainingTable
+from planner.catalog.model import Catalog, Provider
+from planner.plan.document import digest_of
+from planner.scenario.load import with_settings
+from planner.scenario.schema import Scenario
+from tests.verified import errors, follow_schema
+from tests.worlds import SEEN, catalog, job, offer, scenario
+
+SCENARIO = Path(__file__).parents[2] / "scenarios" / "spot-first.yaml"
+CATALOG = load_catalog()
+SPOT = {"interruptions": "0.05 /h", "restart": "5 min"}
+
+Document = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def plan() -> Document:
+    return solve(load_scenario(str(SCENARIO)), CATALOG).document
+
+
+def world(spot_dollars: float = 0.4) -> Catalog:
+    return catalog(
+        offers=[offer(dollars=1.0), offer(dollars=spot_dollars, price_model="spot")],
+        grids={("north", "r1"): (300, 1.2)},
+    )
+
+
+def asked(*changes: dict[str, Any], spot: dict[str, Any] | None = None, **top: Any) -> Scenario:
+    """Jobs of four devices for a hundred hours where one may be had on spot."""
+    jobs = [job(f"job{k}", **{"tokens": "200B", "deadline": "100 h", **one}) for k, one in enumerate(changes or ({},))]
+    hardware = {"pricing": ["on_demand", "spot"], "spot": spot or SPOT, "quotas": [{"price_model": "spot",
+                "max_shapes": 1}], **top.pop("hardware", {})}  # fmt: skip
+    return scenario(jobs, hardware=hardware, prefer="cheapest", **top)
+
+
+def rows_of(document: Document) -> list[Document]:
+    rows: list[Document] = document["workloads"][0]["allocations"]
+    return rows
+
+
+def switched(document: Document) -> bool:
+    return any("switch" in row for workload in document["workloads"] for row in workload["allocations"])
+
+
+def test_the_scenario_is_proven_and_less_than_half_as_dear(plan: Document) -> None:
+    first, second = rows_of(plan)
+    assert (first["price_model"], second["price_model"]) == ("spot", "on_demand")
+    assert plan["status"] == "optimal"
+    assert errors(plan, CATALOG) == []
+    follow_schema(plan)
+    alone = solve(
+        with_settings(load_scenario(str(SCENARIO)), ["training.continue-8b.switch_within_job=false"]), CATALOG
+    )
+    assert not switched(alone.document)
+    assert plan["summary"]["cost_microusd"] < 0.5 * alone.document["summary"]["cost_microusd"]
+
+
+def test_the_parts_share_the_work_and_follow_each_other(plan: Document) -> None:
+    first, second = rows_of(plan)
+    told = first["switch"]
+    assert first["hours"] == first["held_hours"] == told["switch_hours"] == second["start_hours"]
+    assert told["share"] + second["switch"]["share"] == pytest.approx(1.0, rel=1e-12)
+    assert told["share_at_confidence"] < told["share"]
+    assert second["start_hours"] + second["held_hours"] <= 8 * 24
+    for row in (first, second):
+        assert sum(row["time_terms_s"].values()) / 3600 == pytest.approx(row["hours"], rel=1e-9)
+    tokens = sum(row["work"]["tokens"] for row in (first, second))
+    assert tokens == pytest.approx(100e9, rel=1e-9)
+    assert plan["summary"]["devices"] == max(first["devices"], second["devices"])
+    band = plan["workloads"][0]["error_band"]["hours"]
+    assert band["at_confidence"] == pytest.approx(first["held_hours"] + second["held_hours"], rel=1e-12)
+    assert second["error_band"]["hours"]["p10"] < second["hours"] < second["error_band"]["hours"]["p90"]
+
+
+def test_no_hour_later_is_on_time_and_each_earlier_is_dearer() -> None:
+    """Of the pair that is taken: the hour is the last one that holds."""
+    own = enumerate_candidates(asked(), world(), load_model, pruned=False)
+    table = own.tables["job0"]
+    assert isinstance(table, TrainingTable)
+    assert table.late is not None
+    best = min(table.switches.values(), key=lambda one: sum(one.cost_microusd))
+    assert best.hours[0] in switch_hours(100 * 3600.0)
+    first, second = table.late.finish_s[best.first] / 3600, table.finish_s[best.second] / 3600
+    assert best.hours[0] + best.held_hours[1] <= 100 < best.hours[0] + 1 + best.held_hours[1] - second / first
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        asked({"switch_within_job": False}),
+        asked(hardware={"quotas": [{"price_model": "spot", "max_shapes": 9}]}),  # spot alone is in time
+        asked(spot={"interruptions": "0.05 /h", "restart": "60 h"}),  # the restart costs more than spot saves
+        asked(spot={"interruptions": "30 /h", "restart": "30 min"}),  # spot never gets anything done
+        asked(hardware={"quotas": [{"price_model": "spot", "max_shapes": 0}]}),
+        asked(periods="1 d", horizon="100 h"),  # a calendar
+    ],
+    ids=["off", "enough spot", "dear restart", "no spot", "no quota", "calendar"],
+)
+def test_a_switch_that_never_pays_or_is_not_asked_for_is_not_offered(changed: Scenario) -> None:
+    own = enumerate_candidates(changed, world(), load_model, pruned=False)
+    table = own.tables["job0"]
+    assert isinstance(table, TrainingTable)
+    assert not table.switches
+
+
+def test_spot_as_dear_as_on_demand_is_no_place_to_begin() -> None:
+    table = enumerate_candidates(asked(), world(1.0), load_model, pruned=False).tables["job0"]
+    assert isinstance(table, TrainingTable)
+    assert table.late is not None
+    assert not table.switches
+
+
+def test_a_rental_that_is_billed_for_longer_than_it_is_held_may_undo_a_switch() -> None:
+    seller = Provider(id="north", kind="cloud", capacity="", billing_step_s=1.0, minimum_s=84 * 3600.0, provenance=SEEN,
+                      boot_s=0.0, boot_provenance=SEEN)  # fmt: skip
+    for least_s, offered in ((3600.0, True), (84 * 3600.0, False)):
+        sold = replace(world(), providers={"north": replace(seller, minimum_s=least_s)})
+        table = enumerate_candidates(asked(), sold, load_model, pruned=False).tables["job0"]
+        assert isinstance(table, TrainingTable)
+        assert bool(table.switches) == offered
+
+
+def test_jobs_share_the_quota_of_spot() -> None:
+    """Two jobs and one shape on spot: one begins there, the other does not."""
+    document = solve(asked({}, {}), world()).document
+    assert errors(document, world()) == []
+    assert sum("switch" in workload["allocations"][0] for workload in document["workloads"]) == 1
+
+
+def test_limits_at_a_moment_hold_one_part_those_of_the_plan_both() -> None:
+    limits = {"max_devices": 4, "carbon": "1 t", "budget": "$330", "spend": "$4/h", "power": "3 kW"}
+    document = solve(asked(limits=limits), world()).document
+    assert switched(document)
+    assert errors(document, world()) == []
+    used = {row["name"]: row["used"] for row in document["limits"]}
+    assert used["limits.max_devices"] == used["limits.spend"] == 4
+    assert used["limits.budget"] == document["summary"]["cost_usd"]
+    first, second = rows_of(document)
+    assert used["limits.carbon"] == pytest.approx(first["carbon_kg"] + second["carbon_kg"], rel=1e-6)
+
+
+def tampered(document: Document, change: Any, catalog: Catalog = CATALOG) -> list[str]:
+    forged = copy.deepcopy(document)
+    change(rows_of(forged), forged)
+    forged = {key: value for key, value in forged.items() if key != "sha256"}
+    found = verify({**forged, "sha256": digest_of(forged)}, catalog)
+    return [one.reference for one in found if one.severity == "error"]
+
+
+def test_the_larger_part_counts_whichever_row_comes_first() -> None:
+    document = solve(asked(limits={"max_devices": 4}), world()).document
+    assert [row["devices"] for row in rows_of(document)] == [1, 4]
+    assert "wrong-limit" not in tampered(document, lambda rows, _: rows.reverse(), world())
+
+
+def test_a_switch_to_what_is_cheaper_alone_is_refused() -> None:
+    document = solve(asked(), world()).document
+    assert switched(document)
+    assert "wrong-switch" not in tampered(document, lambda *_: None, world())
+    assert "wrong-switch" in tampered(document, lambda *_: None, world(4.0))
+
+
+def _later(rows: list[Document], _: Document) -> None:
+    """A day more on spot, in every cell that says when."""
+    first, second = rows
+    for row in rows:
+        row["switch"]["switch_hours"] += 24.0
+        row["switch"]["name"] = row["switch"]["name"].replace(f"{first['hours']:g} h", f"{first['hours'] + 24:g} h")
+    for name in ("hours", "held_hours", "end_hours", "finish_hours"):
+        first[name] += 24.0
+    for name in ("hours", "held_hours"):
+        second[name] -= 1.0
+    second["start_hours"] += 24.0
+
+
+def _cheaper(rows: list[Document], document: Document) -> None:
+    """A dollar less, in every sum."""
+    for place in (rows[1], document["workloads"][0], document["summary"]):
+        place["cost_microusd"] -= 1_000_000
+        place["cost_usd"] = place["cost_microusd"] / 1e6
+
+
+def _oversold(rows: list[Document], _: Document) -> None:
+    """A shape more on spot than the quota grants."""
+    first = rows[0]
+    count = first["count"]
+    first["count"], first["devices"] = count + 1, (count + 1) * first["devices_per_shape"]
+    for row in rows:
+        row["switch"]["name"] = row["switch"]["name"].replace(f"{count} ×", f"{count + 1} ×", 1)
+
+
+def _alone(rows: list[Document], document: Document) -> None:
+    document["workloads"][0]["allocations"] = rows[1:]
+
+
+def _swapped(rows: list[Document], _: Document) -> None:
+    rows[0]["switch"]["part"], rows[1]["switch"]["part"] = 2, 1
+
+
+def _half_an_hour(rows: list[Document], _: Document) -> None:
+    for row in rows:
+        row["switch"]["switch_hours"] += 0.5
+
+
+def _off(_: list[Document], document: Document) -> None:
+    document["scenario"]["training"][0]["switch_within_job"] = False
+
+
+def _sooner_asked(_: list[Document], document: Document) -> None:
+    document["scenario"]["training"][0]["deadline"] = "7.5 days"
+
+
+def _cell(path: str, number: int, factor: float = 0.99) -> Any:
+    def change(rows: list[Document], _: Document) -> None:
+        *keys, last = path.split(".")
+        place: Any = rows[number]
+        for key in keys:
+            place = place[key]
+        place[last] = place[last] * factor
+
+    return change
+
+
+CELLS = ("switch.share", "switch.share_at_confidence", "switch.checkpoint_s", "switch.restart_s", "hours", "held_hours",
+         "billed_hours", "work.tokens", "rule_hours", "run.expected_failures", "run.goodput", "power_w",
+         "time_terms_s.restarts", "time_terms_s.checkpoints", "error_band.hours.p90", "error_band.cost_usd.p10",
+         "error_band.hours.at_confidence", "memory.needed_bytes", "device_hours")  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("path", CELLS)
+def test_a_changed_cell_is_found(plan: Document, path: str, number: int) -> None:
+    assert tampered(plan, _cell(path, number))
+
+
+@pytest.mark.parametrize(
+    ("change", "reference"),
+    [
+        (_later, "wrong-switch"),
+        (_cheaper, "wrong-cost"),
+        (_oversold, "limit-exceeded"),
+        (_alone, "wrong-switch"),
+        (_swapped, "wrong-switch"),
+        (_half_an_hour, "wrong-switch"),
+        (_off, "not-allowed"),
+        (_sooner_asked, "late"),
+    ],
+)
+def test_a_forged_switch_is_refused(plan: Document, change: Any, reference: str) -> None:
+    assert reference in tampered(plan, change)
+
+
+def test_the_report_says_it_in_plain_words(plan: Document) -> None:
+    text = str(solve(load_scenario(str(SCENARIO)), CATALOG))
+    first, second = rows_of(plan)
+    assert "on spot alone would be late; until the switch they do" in " ".join(text.split())
+    assert any(line.startswith("spot for 7.17 days, then on demand for") for line in plan["workloads"][0]["because"])
+    assert "until 7.17" in text
+    assert first["finish_hours"] < second["finish_hours"]
+
+
+def test_the_files_say_what_happens_at_the_switch(plan: Document) -> None:
+    files = {one.name: one.text for one in export_plan(plan, "skypilot", CATALOG).files}
+    tasks = [text for name, text in files.items() if name.endswith(".sky.yaml")]
+    assert len(tasks) == 2
+    spot, firm = sorted(tasks, key=lambda text: "use_spot: false" in text)
+    assert "use_spot: true" in spot
+    assert "the first part of the job, until hour 172: stop it then" in spot
+    assert "use_spot: false" in firm
+    assert "the second part of the job, from hour 172 on: it goes on from the last checkpoint" in firm
+    assert "the batch changes from 992 to 1024 sequences" in spot
+    first, second = rows_of(plan)
+    tokens = [row["layout"]["global_batch_sequences"] * 4096 for row in (first, second)]
+    steps = math.ceil(sum(row["work"]["tokens"] / each for row, each in zip((first, second), tokens)))
+    assert all(f"{steps:,} steps of {each:,} tokens" in text for text, each in zip((spot, firm), tokens))
+    assert "the two parts split the model differently" in firm
