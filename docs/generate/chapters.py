@@ -94,6 +94,7 @@ CHAPTERS = (
             "closed_forms",
             "flops",
             "linear_attention",
+            "state_space",
             "sparse_attention",
         ),
     ),

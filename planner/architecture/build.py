@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from planner.architecture.config import Config
 from planner.architecture.families import FAMILIES, Family, Feed
@@ -11,6 +13,7 @@ from planner.architecture.model import Architecture, LayerGroup
 from planner.carriers import dataclass
 from planner.equations import linear_attention as lin
 from planner.equations import parameters as par
+from planner.equations import state_space as ssm
 from planner.equations.sparse_attention import index_parameters
 
 LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
@@ -35,6 +38,8 @@ class _Attention:
     index: tuple[int, int, int] = (0, 0, 0)  # heads, head size, tokens of a sparse attention
     output_gate: bool = False
     kernel_tokens: int = 0
+    chunk_tokens: int = 0
+    values_of_keys: bool = False
     weights: int  # matrices only
     parameters: int  # with biases, head norms, latent norms, sinks, convolution and decay
 
@@ -47,20 +52,20 @@ def build(config: Config, *, name: str, source: str) -> Architecture:
             config.data = {**config.data, key: value}
     family = family.variant(config, family)
     hidden = config.count(*HIDDEN_KEYS, most="width")
-    layer_count = config.count(*LAYER_KEYS, most="layers")
+    layer_count = family.depth(config) if family.depth else config.count(*LAYER_KEYS, most="layers")
     vocab = config.count("vocab_size", most="width")
     positions = config.count(*POSITION_KEYS, most="tokens", default=0, least=0)
     tied = config.flag("tie_word_embeddings", family.tied)
     table_width = config.count("word_embed_proj_dim", most="width", default=hidden)
     if family.position_extra is not None and not positions:
         config.fail("missing-key", f"'{POSITION_KEYS[0]}' is missing: this family learns its positions")
-    linear = family.linear(config, layer_count)
-    full = _attention(config, family, hidden)
-    by_kind = {False: full, True: _linear_attention(config, hidden) if any(linear) else full}
+    others = family.others(config, layer_count)
+    makers = {False: _attention, True: _OTHER[family.other]}
+    by_kind = {kind: makers[kind](config, family, hidden) for kind in dict.fromkeys(others)}
     windows = family.window(config, layer_count)
     feeds = family.feeds(config, layer_count, hidden)
     config.check()
-    layers = _groups(family, hidden, [by_kind[kind] for kind in linear], windows, feeds)
+    layers = _groups(family, hidden, [by_kind[kind] for kind in others], windows, feeds)
     learned = positions + family.position_extra if family.position_extra is not None else 0
     return _assemble(
         name=name,
@@ -119,7 +124,61 @@ def _attention(config: Config, family: Family, hidden: int) -> _Attention:
     )
 
 
-def _linear_attention(config: Config, hidden: int) -> _Attention:
+def _global_attention(config: Config, family: Family, hidden: int) -> _Attention:
+    """Gemma 4: layers that see everything have wider heads and fewer of keys, whose projection gives the values too."""
+    heads = config.count(*HEAD_KEYS, most="heads")
+    shared = config.flag("attention_k_eq_v", False)
+    own = ("num_global_key_value_heads",) if shared and config.has("num_global_key_value_heads") else KV_HEAD_KEYS
+    kv_heads = config.count(*own, most="heads")
+    size = config.count("global_head_dim", most="width", default=512)
+    if heads % kv_heads:
+        config.conflict("heads-not-divisible", f"{heads} query heads cannot share {kv_heads} key-value heads evenly",
+                        own[0])  # fmt: skip
+    unmade = hidden * kv_heads * size if shared else 0  # the projection of values that there is not
+    weights = int(par.attention_parameters(hidden, heads, kv_heads, size)) - unmade
+    return _Attention(
+        kind="gqa",
+        query_heads=heads,
+        kv_heads=kv_heads,
+        head_size=size,
+        value_head_size=size,
+        values_of_keys=shared,
+        weights=weights,
+        parameters=weights + 2 * size,
+    )
+
+
+def _state_space(config: Config, family: Family, hidden: int) -> _Attention:
+    """Mamba-2 by itself, and the same layers of Nemotron-H under names of their own."""
+    hybrid = config.model_type == "nemotron_h"
+    heads = config.count(*(("mamba_num_heads",) if hybrid else ("num_heads",)), most="heads", default=128)
+    size = config.count(*(("mamba_head_dim",) if hybrid else ("head_dim",)), most="width", default=64)
+    state = config.count(*(("ssm_state_size",) if hybrid else ("state_size",)), most="width", default=128)
+    groups = config.count("n_groups", "mamba_n_groups", most="heads", default=8)
+    kernel = config.count("conv_kernel", "mamba_d_conv", most="tokens", default=4)
+    chunk = config.count("chunk_size", "mamba_chunk_size", most="tokens", default=128 if hybrid else 256)
+    if heads % groups:
+        config.conflict("heads-not-divisible", f"{heads} heads cannot share {groups} groups evenly", "n_groups")
+    if not hybrid and heads * size != hidden * config.count("expand", most="width", default=2):
+        message = f"{heads} heads of {size} are not as wide as 'expand' times the hidden size"
+        config.conflict("heads-not-divisible", message, "num_heads")
+    shape = (hidden, groups, heads, state, size)
+    biases = (config.flag("use_conv_bias", True), config.flag("use_bias", False))
+    return _Attention(
+        kind="linear",
+        query_heads=heads,
+        kv_heads=groups,
+        head_size=state,
+        value_head_size=size,
+        output_gate=True,
+        kernel_tokens=kernel,
+        chunk_tokens=chunk,
+        weights=int(ssm.state_space_matrix_parameters(*shape)),
+        parameters=int(ssm.state_space_parameters(*shape, kernel, *map(int, biases))),
+    )
+
+
+def _linear_attention(config: Config, family: Family, hidden: int) -> _Attention:
     """Gated delta rule; defaults are those of the config classes of Qwen3-Next and Qwen3.5."""
     key_heads = config.count("linear_num_key_heads", most="heads", default=16)
     value_heads = config.count("linear_num_value_heads", most="heads", default=32)
@@ -143,6 +202,11 @@ def _linear_attention(config: Config, hidden: int) -> _Attention:
     )
 
 
+_OTHER: Mapping[str, Callable[[Config, Family, int], _Attention]] = MappingProxyType(
+    {"delta": _linear_attention, "state-space": _state_space, "global": _global_attention}
+)
+
+
 def _kv_heads(config: Config, heads: int) -> int:
     if config.model_type == "falcon" and not config.flag("new_decoder_architecture", False):
         return 1 if config.flag("multi_query", True) else heads  # as its class does, whatever num_kv_heads says
@@ -153,8 +217,9 @@ def _kv_heads(config: Config, heads: int) -> int:
 
 
 def _head_size(config: Config, family: Family, hidden: int, heads: int) -> int:
-    if config.has("head_dim") or family.head_size is not None:
-        return config.count("head_dim", most="width", default=family.head_size)
+    keys = ("head_dim", "attention_head_dim")
+    if config.has(*keys) or family.head_size is not None:
+        return config.count(*keys, most="width", default=family.head_size)
     if hidden % heads:
         message = f"hidden size {hidden} is not a multiple of {heads} heads, and 'head_dim' is missing"
         config.conflict("heads-not-divisible", message, next((key for key in HEAD_KEYS if config.has(key)), ""))
@@ -209,6 +274,7 @@ def _group(family: Family, hidden: int, attention: _Attention, window: int, feed
     mlp_weights = int(par.mlp_parameters(hidden, dense_width, gated)) if dense_width else 0
     routed = (hidden, feed.expert_width)
     gate = hidden if feed.shared_gate and feed.shared_width else 0
+    norms = family.norms if dense_width or feed.experts else family.norms - 1  # none before what there is not
     router = int(par.router_parameters(hidden, feed.experts, feed.router_values)) + gate
     visited_weights = int(par.expert_parameters(*routed, feed.experts_per_token, gated))
     return LayerGroup(
@@ -226,6 +292,8 @@ def _group(family: Family, hidden: int, attention: _Attention, window: int, feed
         index_tokens=attention.index[2],
         output_gate=attention.output_gate,
         kernel_tokens=attention.kernel_tokens,
+        chunk_tokens=attention.chunk_tokens,
+        values_of_keys=attention.values_of_keys,
         window_tokens=window,
         mlp="moe" if feed.experts else "dense",
         mlp_width=feed.width,
@@ -239,7 +307,7 @@ def _group(family: Family, hidden: int, attention: _Attention, window: int, feed
         expert_parameters=int(par.expert_parameters(*routed, feed.experts, gated, bias)),
         active_expert_parameters=int(par.expert_parameters(*routed, feed.experts_per_token, gated, bias)),
         router_parameters=router,
-        norm_parameters=int(par.norm_parameters(hidden, family.norms, family.layer_norm)),
+        norm_parameters=int(par.norm_parameters(hidden, norms, family.layer_norm)),
         matmul_parameters=attention.weights
         + mlp_weights
         + visited_weights

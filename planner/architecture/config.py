@@ -19,7 +19,7 @@ TEXT_CONFIGS = ("text_config", "language_config", "llm_config")
 
 
 class _Refused(ValueError):
-    """JSON that the standard module would take: a key given twice, NaN, infinity."""
+    """JSON that the standard module would take: a key given twice, NaN."""
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -31,8 +31,10 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _constant(name: str) -> Any:
-    raise _Refused(f"{name} is not a JSON number")
+def _constant(name: str) -> float:
+    if name == "NaN":
+        raise _Refused(f"{name} is not a JSON number")
+    return float(name)  # Infinity, as transformers writes limits of time steps; no count may be one
 
 
 def parse_json(text: str, file: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Parameters beside a decoder: encoders of text, of sound and of pictures; every count is composed of EQ-PAR-*.
 
-Sources: the model classes of transformers 5.23.0 (`models/*/modeling_*.py`), for Kimi K2.5 `modeling_kimi_k25.py` of
-its repository. Published counts of checkpoints confirm each: see tests/architecture/test_encoders.py.
+Sources: the model classes of transformers 5.23.0 (`models/*/modeling_*.py`), and the code beside the checkpoints of
+Kimi K2.5, Molmo and Logics. Published counts of checkpoints confirm each: see tests/architecture/test_encoders.py.
 """
 
 from __future__ import annotations
@@ -42,14 +42,15 @@ def vision_parts(outer: Config) -> dict[str, int]:
         The encoder is none that is counted, or its keys are missing or out of range.
     """
     data = outer.outer
+    family = str(data.get("model_type") or "")
     found = next((key for key in _VISION_KEYS if isinstance(data.get(key), Mapping)), "")
-    if not found:
+    found = "" if family in _IN_CODE else found
+    if not found and family not in _IN_CODE:
         if any(key in data for key in _TOWER_KEYS):
             outer.fail("unknown-architecture", "its encoder of pictures has no shape in this file", "", _TEXT_ALONE)
             outer.check()
         return {}
-    family = str(data.get("model_type") or "")
-    config = Config(data[found], outer.file, outer.text)
+    config = Config(data[found] if found else data, outer.file, outer.text)
     config.inside, config.problems = found, outer.problems
     if family not in _VISION:
         known = ", ".join(sorted(_VISION))
@@ -63,6 +64,8 @@ def vision_parts(outer: Config) -> dict[str, int]:
 
 
 _VISION_KEYS = ("vision_config", "siglip_config", "audio_config")
+_IN_CODE = ("logics", "molmo")  # their code has what the file leaves out
+_LOGICS_TOWERS = "convnext-1024,siglip2-384"
 _TOWER_KEYS = ("mm_vision_tower", "vision_tower", "image_token_id")
 _TEXT_ALONE = "the text model alone is counted when what tells of pictures is taken out of a copy"
 
@@ -224,6 +227,75 @@ def _kimi_vision(config: Config, text_width: int) -> dict[str, int]:
     }
 
 
+def _gemma4_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Gemma 4: gated layers without biases, four norms and norms of heads, positions in both directions.
+
+    Buffers (the scale of each layer, clips and the standard of the pooler) are no parameters.
+    """
+    width = config.count("hidden_size", most="width")
+    heads = config.count("num_attention_heads", most="heads")
+    size = config.count("head_dim", most="width", default=64)
+    count = config.count("num_hidden_layers", most="layers")
+    inner = config.count("intermediate_size", most="width")
+    patch = config.count("patch_size", most="width", default=16)
+    positions = config.count("position_embedding_size", most="tokens", default=10_240)
+    layers = _layers(count, width, heads, size, inner, biases=False, norm_bias=False, gated=True)
+    return {
+        "patches and positions": _matrix(_CHANNELS * patch**2 + 2 * positions, width, bias=False),
+        "picture encoder": layers + count * 2 * (_norm(width, bias=False) + size),
+        "projector": _matrix(width, text_width, bias=False),
+    }
+
+
+def _molmo_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Molmo: its code fixes CLIP ViT-L/14 at 336 pixels without the last layer; two layers are read side by side."""
+    width, patch, pixels = 1024, 14, 336
+    inner = config.count("intermediate_size", most="width", least=2) // 2  # as wide as the text's feed-forward part
+    clip = _layers(23, width, 16, 64, 4 * width)
+    seen = 2 * width
+    pool = 3 * _matrix(seen, width) + _matrix(width, width)
+    further = config.count("additional_vocab_size", most="width", default=128, least=0)
+    return {
+        "patches and positions": _matrix(_CHANNELS * patch**2, width, bias=False)
+        + _matrix((pixels // patch) ** 2 + 2, width, bias=False),
+        "picture encoder": clip + _norm(width),
+        "projector": pool + 2 * seen + 2 * _matrix(width, inner, bias=False) + _matrix(inner, text_width, bias=False),
+        "words for pictures": _matrix(further, text_width, bias=False),
+    }
+
+
+def _logics_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Logics: SigLIP without its last layer and head, beside the largest ConvNeXt of OpenCLIP, which its code names."""
+    if config.data.get("mm_vision_tower") != _LOGICS_TOWERS:
+        config.fail("unknown-architecture", f"its encoders of pictures are not '{_LOGICS_TOWERS}'", "mm_vision_tower",
+                    _TEXT_ALONE)  # fmt: skip
+    tower = config.part("siglip_config")
+    width, patch = tower.count("hidden_size", most="width"), tower.count("patch_size", most="width")
+    heads, inner = tower.count("num_attention_heads", most="heads"), tower.count("intermediate_size", most="width")
+    layers = tower.count("num_hidden_layers", most="layers", least=2) - 1
+    side = tower.count("image_size", most="width") // max(patch, 1)
+    head_size = _head_size(tower, width, heads, "num_attention_heads")
+    joined = config.count("mm_hidden_size", most="width")
+    return {
+        "patches and positions": _matrix(_CHANNELS * patch**2, width) + _matrix(side**2, width, bias=False),
+        "picture encoder": _layers(layers, width, heads, head_size, inner) + _norm(width),
+        "second picture encoder": _convnext(depths=(3, 4, 30, 3), widths=(384, 768, 1536, 3072), out=1024),
+        "projector": _matrix(joined, text_width) + _matrix(text_width, text_width),
+        "end of a line of pictures": text_width,
+    }
+
+
+def _convnext(*, depths: tuple[int, ...], widths: tuple[int, ...], out: int) -> int:
+    """ConvNeXt (Z. Liu et al., "A ConvNet for the 2020s," CVPR 2022): patches of 4, halved before each stage."""
+    total = _matrix(_CHANNELS * 4**2, widths[0]) + _norm(widths[0])
+    for index, (depth, width) in enumerate(zip(depths, widths, strict=True)):
+        if index:
+            total += _norm(widths[index - 1]) + _matrix(4 * widths[index - 1], width)
+        over_place = _matrix(7 * 7, width)  # one kernel a channel
+        total += depth * (over_place + _norm(width) + int(par.mlp_parameters(width, 4 * width, False, True)) + width)
+    return total + _norm(widths[-1]) + _matrix(widths[-1], out)
+
+
 def _seen(config: Config, layers: str, inner: str, width: int, heads: int, *, norm_bias: bool = True,
           gated: bool = False) -> int:  # fmt: skip
     count, feed = config.count(layers, most="layers"), config.count(inner, most="width")
@@ -246,7 +318,10 @@ _WHOLE: Mapping[str, Callable[[Config], dict[str, int]]] = MappingProxyType(
 _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyType(
     {
         "gemma3": _gemma3_vision,
+        "gemma4": _gemma4_vision,
         "kimi_k25": _kimi_vision,
+        "logics": _logics_vision,
+        "molmo": _molmo_vision,
         "qwen2_5_vl": _qwen25_vision,
         "qwen3_vl": _qwen3_vision,
         "qwen3_vl_moe": _qwen3_vision,

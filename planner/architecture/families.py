@@ -1,17 +1,18 @@
 """What each family fixes in code rather than in its config: one row a family, small functions for the odd ones.
 
-Sources: the model classes of transformers 5.23.0 (`models/*/configuration_*.py` and `modeling_*.py`), and for
-MPT mosaicml/llm-foundry@8c8dd48. A count that the published checkpoints confirm is the proof of each row:
-see tests/architecture/test_architecture_counts.py.
+Sources: the model classes of transformers 5.23.0 (`models/*/configuration_*.py` and `modeling_*.py`), for MPT
+mosaicml/llm-foundry@8c8dd48, and for Molmo and Logics the code beside their checkpoints. A count that the published
+checkpoints confirm is the proof of each row: see tests/architecture/ (test_architecture_counts.py, test_hybrids.py).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from planner.architecture.config import Config
+from planner.architecture.config import MOST, Config
 from planner.carriers import dataclass
 
 SLIDING = ("sliding_attention", "chunked_attention")
@@ -32,7 +33,7 @@ class Feed:
     router_values: int = 0  # kept beside the router matrix, per expert
 
 
-Linear = Callable[[Config, int], tuple[bool, ...]]  # layers -> whether each has linear attention
+Others = Callable[[Config, int], tuple[bool, ...]]  # layers -> whether each has the other attention of the family
 Window = Callable[[Config, int], tuple[int, ...]]  # layers -> window of each
 Feeds = Callable[[Config, int, int], tuple[Feed, ...]]  # layers, hidden size -> feed of each
 
@@ -42,9 +43,14 @@ def no_window(config: Config, layers: int) -> tuple[int, ...]:
     return (0,) * layers
 
 
-def no_linear(config: Config, layers: int) -> tuple[bool, ...]:
-    """Every layer compares all tokens."""
+def no_other(config: Config, layers: int) -> tuple[bool, ...]:
+    """Every layer has the same attention."""
     return (False,) * layers
+
+
+def every_other(config: Config, layers: int) -> tuple[bool, ...]:
+    """Mamba-2: no layer compares tokens."""
+    return (True,) * layers
 
 
 def qwen_linear(config: Config, layers: int) -> tuple[bool, ...]:
@@ -53,6 +59,110 @@ def qwen_linear(config: Config, layers: int) -> tuple[bool, ...]:
         return tuple(kind == LINEAR for kind in kinds)
     every = config.count("full_attention_interval", most="layers", default=4)
     return tuple((index + 1) % every != 0 for index in range(layers))
+
+
+def gemma4_global(config: Config, layers: int) -> tuple[bool, ...]:
+    """Gemma 4: layers without a window; every sixth one where the config does not say."""
+    if kinds := config.kinds("layer_types", layers, LAYER_KINDS):
+        return tuple(kind not in SLIDING for kind in kinds)
+    return tuple((index + 1) % 6 == 0 for index in range(layers))
+
+
+_MIXERS, _FEEDS = "M*", "-E"  # state space and attention; dense and routed feed-forward
+_BLOCK_KINDS = {"linear_attention": "M", "mamba": "M", "full_attention": "*", "attention": "*", "mlp": "-", "moe": "E"}
+
+
+def _blocks(config: Config) -> list[str]:
+    """Nemotron-H: its parts in pairs, a mixer and the feed-forward part after it, where one is.
+
+    The config counts each part as a layer of its own, with a norm before it; two of them are a layer here.
+    """
+    listed = config.data.get("layers_block_type")
+    pattern = config.data.get("hybrid_override_pattern")
+    if isinstance(listed, list) and all(isinstance(kind, str) for kind in listed):
+        key, pattern = "layers_block_type", "".join(_BLOCK_KINDS.get(kind, "?") for kind in listed)
+    else:
+        key = "hybrid_override_pattern"
+    if not isinstance(pattern, str) or not 0 < len(pattern) <= MOST["layers"]:
+        config.fail("missing-key", f"'{key}' must tell the kind of every layer", key)
+        return []
+    if strange := set(pattern) - {*_MIXERS, *_FEEDS}:
+        message = f"'{key}' holds kinds of layers that are not counted: {', '.join(sorted(strange))[:40]}"
+        config.fail("unknown-layer-kind", message, key, "counted: M (Mamba-2), * (attention), - (dense), E (experts)")
+        return []
+    pairs = re.findall(f"[{re.escape(_MIXERS)}][{_FEEDS}]?", pattern)
+    if sum(map(len, pairs)) != len(pattern):
+        message = f"'{key}' has a feed-forward layer that follows on no mixer, which is not counted"
+        config.fail("unknown-layer-kind", message, key)
+        return []
+    return pairs
+
+
+def nemotron_h_depth(config: Config) -> int:
+    """Nemotron-H: pairs of a mixer and a feed-forward part."""
+    named, pairs = config.data.get("num_hidden_layers"), _blocks(config)
+    if pairs and named is not None and named != sum(map(len, pairs)):
+        message = f"'num_hidden_layers' is {str(named)[:20]}, but {sum(map(len, pairs))} layers are listed"
+        config.conflict("wrong-length", message, "num_hidden_layers")
+    return len(pairs)
+
+
+def nemotron_h_states(config: Config, layers: int) -> tuple[bool, ...]:
+    """Nemotron-H: layers with Mamba-2."""
+    return tuple(pair[0] == "M" for pair in _blocks(config))
+
+
+def nemotron_h_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
+    """Nemotron-H: dense, routed or none after each mixer."""
+    pairs = _blocks(config)
+    kinds = {pair[1:] for pair in pairs}
+    made = {"": Feed()}
+    if "-" in kinds:
+        made["-"] = Feed(width=config.count("intermediate_size", most="width"))
+    if "E" in kinds:
+        made["E"] = _nemotron_h_experts(config)
+    return tuple(made[pair[1:]] for pair in pairs)
+
+
+def _nemotron_h_experts(config: Config) -> Feed:
+    if config.has("moe_latent_size"):
+        config.fail("unknown-architecture", "experts behind a narrower projection are not counted", "moe_latent_size",
+                    "a job takes model: {parameters: 8B}")  # fmt: skip
+    experts = config.count("n_routed_experts", most="experts")
+    shared = config.count("n_shared_experts", most="experts", default=1, least=0)
+    return Feed(
+        experts=experts,
+        experts_per_token=_routed(config, experts),
+        expert_width=config.count("moe_intermediate_size", most="width"),
+        shared_width=config.count("moe_shared_expert_intermediate_size", most="width") if shared else 0,
+        router_values=1,
+    )
+
+
+def no_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
+    """Mamba-2: the mixer is the whole layer."""
+    return (Feed(),) * layers
+
+
+def gemma4_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
+    """Gemma 4: dense, or experts with a dense block beside them that every token goes through."""
+    for key in ("hidden_size_per_layer_input", "num_kv_shared_layers"):
+        if config.count(key, most="width", default=256 if key.startswith("hidden") else 0, least=0):
+            what = "embeddings of each layer" if key.startswith("hidden") else "keys and values of other layers"
+            config.fail("unknown-architecture", f"'{key}' is above 0: {what} are not counted", key,
+                        "a job takes model: {parameters: 8B}")  # fmt: skip
+    width = config.count("intermediate_size", most="width")
+    if not config.flag("enable_moe_block", False):
+        return (Feed(width=width),) * layers
+    experts = config.count("num_experts", most="experts")
+    feed = Feed(
+        experts=experts,
+        experts_per_token=_routed(config, experts),
+        expert_width=config.count("moe_intermediate_size", most="width"),
+        shared_width=width,
+        router_values=1,
+    )
+    return (feed,) * layers
 
 
 def _windows(
@@ -77,9 +187,10 @@ def even_layers_slide(config: Config, layers: int) -> tuple[int, ...]:
 
 
 def gemma3_window(config: Config, layers: int) -> tuple[int, ...]:
-    """Gemma 3: every sixth layer is full."""
+    """Gemma 3 and 4: every sixth layer is full."""
     pattern = config.count("sliding_window_pattern", "_sliding_window_pattern", most="layers", default=6)
-    return _windows(config, layers, lambda index: (index + 1) % pattern != 0, default=4096)
+    default = 512 if config.model_type == "gemma4_text" else 4096  # defaults of the two config classes
+    return _windows(config, layers, lambda index: (index + 1) % pattern != 0, default=default)
 
 
 def qwen_window(config: Config, layers: int) -> tuple[int, ...]:
@@ -111,7 +222,7 @@ def four_times(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
 
 
 def qwen1_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """Qwen 1: `intermediate_size` is of both gated matrices together."""
+    """Qwen 1 and Molmo: `intermediate_size` is of both gated matrices together."""
     both = config.count("intermediate_size", most="width", least=2)
     if both % 2:
         config.conflict("out-of-range", f"{both} is no width of two equal matrices", "intermediate_size")
@@ -126,7 +237,7 @@ def mpt_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
 
 def _routed(config: Config, experts: int) -> int:
     """Experts a token visits, never more than there are."""
-    visited = config.count("num_experts_per_tok", "experts_per_token", most="experts")
+    visited = config.count("num_experts_per_tok", "experts_per_token", "top_k_experts", most="experts")
     if visited > experts:
         config.conflict(
             "out-of-range", f"a token visits {visited} experts but the layer has {experts}", "num_experts_per_tok"
@@ -214,14 +325,16 @@ class Family:
     attention: str = "gqa"  # gqa | mla
     gated: bool = True
     layer_norm: bool = False  # norms have a bias
-    norms: int = 2  # full-width norms of a layer
+    norms: int = 2  # full-width norms of a layer; one less where it has no feed-forward part
     qkv_bias: bool = False
     output_bias: bool = False
     mlp_bias: bool = False
     head_norm: str = ""  # "" | head: one norm for all heads | each: one per head
     sinks: bool = False  # one learned attention sink per query head
     output_gate: bool = False  # the query projection also gives a gate for the output of attention
-    linear: Linear = no_linear  # which layers have linear attention
+    other: str = "delta"  # delta | state-space | global: what attention `others` have
+    others: Others = no_other
+    depth: Callable[[Config], int] | None = None  # where layers are told by a pattern, not by their number
     tied: bool = False
     position_extra: int | None = None  # learned positions, with so many rows beyond the maximum
     embedding_norm: bool = False
@@ -273,6 +386,18 @@ def _cohere(config: Config, family: Family) -> Family:
     return replace(_attention_bias(config, family), head_norm=head_norm)
 
 
+def _gemma4(config: Config, family: Family) -> Family:
+    """With experts: two norms more after the blocks, one before the experts, and the scale of the router's input."""
+    return replace(_attention_bias(config, family), norms=8 if config.flag("enable_moe_block", False) else 4)
+
+
+def _molmo(config: Config, family: Family) -> Family:
+    """As the code of the released checkpoints: norms over all heads where asked for, tied by a key of its own."""
+    head_norm = "each" if config.flag("attention_layer_norm", False) else ""
+    tied = config.flag("weight_tying", False)
+    return replace(family, head_norm=head_norm, qkv_bias=config.flag("qkv_bias", False), tied=tied)
+
+
 def _qwen_hybrid(config: Config, family: Family) -> Family:
     """Full attention is gated unless the config says otherwise."""
     return replace(_attention_bias(config, family), output_gate=config.flag("attn_output_gate", True))
@@ -292,7 +417,7 @@ _LLAMA = Family(title="Llama 1 to 3", variant=_attention_bias)
 _GEMMA = Family(title="Gemma 1", tied=True, head_size=256, variant=_attention_bias)
 _DEEPSEEK = Family(title="DeepSeek V2", attention="mla", feeds=deepseek_feeds, variant=_attention_bias)
 _QWEN3 = Family(title="Qwen 3", head_norm="head", head_size=128, window=qwen_window, variant=_attention_bias)
-_QWEN35 = Family(title="Qwen 3.5", head_norm="head", head_size=256, linear=qwen_linear, variant=_qwen_hybrid)
+_QWEN35 = Family(title="Qwen 3.5", head_norm="head", head_size=256, others=qwen_linear, variant=_qwen_hybrid)
 _QWEN35_MOE = replace(_QWEN35, title="Qwen 3.5 MoE", feeds=qwen_moe_feeds)
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
@@ -313,6 +438,16 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             window=gemma3_window,
             defaults=(("vocab_size", 262208), ("num_attention_heads", 8), ("num_key_value_heads", 4)),
         ),
+        "gemma4_text": replace(
+            _GEMMA,
+            title="Gemma 4",
+            head_norm="head",
+            other="global",
+            others=gemma4_global,
+            window=gemma3_window,
+            feeds=gemma4_feeds,
+            variant=_gemma4,
+        ),
         "glm4_moe": Family(title="GLM-4.5 to 4.7", feeds=deepseek_feeds, variant=_glm4_moe),
         "glm_moe_dsa": replace(_DEEPSEEK, title="GLM-5"),
         "gpt2": replace(_GPT, position_extra=0),
@@ -330,11 +465,24 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "kimi_k2": replace(_DEEPSEEK, title="Kimi K2"),
         "llama": _LLAMA,
         "llama4_text": replace(_LLAMA, title="Llama 4", head_size=128, window=llama4_window, feeds=llama4_feeds),
+        "logics": replace(_QWEN3, title="Logics"),
+        "mamba2": Family(title="Mamba-2", other="state-space", others=every_other, feeds=no_feeds),
         "minimax_m2": Family(title="MiniMax M2", head_norm="each", feeds=every_layer_routes),
         "mistral": Family(title="Mistral", window=every_layer_slides),
         "mixtral": Family(title="Mixtral", window=every_layer_slides, feeds=every_layer_routes),
+        "molmo": Family(title="Molmo", feeds=qwen1_feeds, variant=_molmo),
         "mpt": Family(title="MPT", gated=False, tied=True, feeds=mpt_feeds, variant=_mpt),
         "nemotron": Family(title="Nemotron 3 and 4", gated=False, layer_norm=True, variant=_attention_bias),
+        "nemotron_h": Family(
+            title="Nemotron-H and Nemotron Nano 2 and 3",
+            gated=False,
+            head_size=128,
+            other="state-space",
+            others=nemotron_h_states,
+            depth=nemotron_h_depth,
+            feeds=nemotron_h_feeds,
+            variant=_attention_bias,
+        ),
         "opt": replace(_GPT, title="OPT", position_extra=2, variant=_opt),
         "phi3": Family(title="Phi-3", window=every_layer_slides),
         "qwen": Family(title="Qwen 1", qkv_bias=True, feeds=qwen1_feeds),

@@ -17,6 +17,8 @@ class LayerGroup:
     value_head_size: int  # MLA, linear: value size; else head_size
     output_gate: bool = False  # attention's output is multiplied with as many projected values
     kernel_tokens: int = 0  # linear: tokens under the short convolution
+    chunk_tokens: int = 0  # Mamba-2: tokens that its kernels work on at once; linear with 0 is the gated delta rule
+    values_of_keys: bool = False  # gqa: values are made of the projected keys, and cached as well
     kv_rank: int = 0  # MLA latent
     query_rank: int = 0  # MLA query latent, 0 = none
     rope_size: int = 0  # MLA decoupled rope
@@ -46,9 +48,15 @@ class LayerGroup:
             return 0
         values = self.query_heads * self.value_head_size
         if self.attention == "linear":  # queries and keys, values and their gate, decay and write strength
-            return 2 * self.kv_heads * self.head_size + 2 * values + 2 * self.query_heads
-        heads = self.query_heads * self.head_size + self.kv_heads * (self.head_size + self.value_head_size)
+            per_head = 1 if self.chunk_tokens else 2  # Mamba-2: its step is both
+            return 2 * self.kv_heads * self.head_size + 2 * values + per_head * self.query_heads
+        heads = self.query_heads * self.head_size + self.kv_heads * self.cache_projection
         return heads + (values if self.output_gate else 0)
+
+    @property
+    def cache_projection(self) -> int:
+        """Columns of the projections that make one head's keys and values."""
+        return self.head_size + (0 if self.values_of_keys else self.value_head_size)
 
     @property
     def parameters(self) -> int:

@@ -7,6 +7,7 @@ from planner.equations import flops
 from planner.equations.kv_cache import constant_state_bytes
 from planner.equations.linear_attention import convolution_state_bytes, linear_attention_forward_flop_per_token
 from planner.equations.registry import FloatOrArray, as_float
+from planner.equations.state_space import state_space_forward_flop_per_token
 
 
 def state_bytes(group: LayerGroup) -> float:
@@ -26,9 +27,16 @@ def linear_context_tokens(group: LayerGroup) -> float:
     """
     if group.attention != "linear":
         return 0.0
-    sizes = (group.query_heads, group.head_size, group.value_head_size)
-    one = flops.attention_forward_flop_per_token(*sizes, 1)
-    return float(linear_attention_forward_flop_per_token(*sizes)) / float(one)
+    one = flops.attention_forward_flop_per_token(group.query_heads, group.head_size, group.value_head_size, 1)
+    return _state_forward_flop_per_token(group) / float(one)
+
+
+def _state_forward_flop_per_token(group: LayerGroup) -> float:
+    """Forward FLOPs of one layer's state per token, by the rule that the state follows.  [FLOP/token]"""
+    heads, sizes = group.query_heads, (group.head_size, group.value_head_size)
+    if group.chunk_tokens:
+        return float(state_space_forward_flop_per_token(group.kv_heads, heads, *sizes, group.chunk_tokens))
+    return float(linear_attention_forward_flop_per_token(heads, *sizes))
 
 
 def core_forward_flop_per_token(
@@ -37,7 +45,7 @@ def core_forward_flop_per_token(
     """Forward FLOPs of one layer's attention core per token; linear attention's do not grow.  [FLOP/token]"""
     sizes = (group.query_heads, group.head_size, group.value_head_size)
     if group.attention == "linear":
-        return linear_attention_forward_flop_per_token(*sizes) + 0 * as_float(sequence_length)
+        return _state_forward_flop_per_token(group) + 0 * as_float(sequence_length)
     seen = flops.attended_tokens(sequence_length, group.window_tokens) if causal else sequence_length
     return flops.attention_forward_flop_per_token(*sizes, seen)
 

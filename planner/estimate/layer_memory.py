@@ -79,7 +79,7 @@ def _layer_scalars(
         other_matrices=float(group.mlp_parameters + group.router_parameters) + one_expert,
         adapter_parameters=_adapter_parameters(h, stack, group),
         kv_heads=0.0 if split_heads else float(group.kv_heads),
-        kv_parameters_per_head=0.0 if split_heads else h * (group.head_size + group.value_head_size),
+        kv_parameters_per_head=0.0 if split_heads else h * group.cache_projection,
         kv_token_bytes_per_head=0.0 if split_heads else scale * 2.0 * (group.head_size + group.value_head_size),
         kept=_scaled(kept, scale),
         selective=_scaled(_selective(h, stack, group, kept), scale),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from planner.reading.reading import Skips
@@ -108,8 +108,10 @@ def _begun(text: str) -> Iterator[Any]:
 class JsonLines:
     """All records of a source with their line (or place in the array); broken ones are counted in `skipped`."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, taken: Callable[[bytes, int], bool] = lambda _block, _number: False) -> None:
+        """With `taken` a block of whole lines, and the number of the first, may be taken before it is read here."""
         self.source = source
+        self._taken = taken
         self.skipped = Skips()
         self._broken = 0  # the line before, when it was not readable
 
@@ -127,6 +129,9 @@ class JsonLines:
     def _lines(self) -> Iterator[tuple[int, list[dict[str, Any]], list[int]]]:
         number = 1
         for _, block in self.source.line_blocks():
+            if not self._broken and self._taken(block, number):
+                number += block.count(b"\n")
+                continue
             lines = block.split(b"\n")[:-1]
             rows = _together(lines) if not self._broken else None
             yield (number, rows, []) if rows is not None else (number, *self._one_by_one(lines, number))

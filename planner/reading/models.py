@@ -23,16 +23,11 @@ _WIDTHS = (*HIDDEN_KEYS, "dim", "hidden_dim", *TEXT_CONFIGS)
 _DEPTHS = (*LAYER_KEYS, "encoder_layers", *TEXT_CONFIGS)
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 _WIDTH_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
-_STATE = "its layers keep a state, mostly beside attention"
-_IN_CODE = "the shape of its encoder of pictures stands in its code, not in this file"
+_STATE = "its layers keep a state of another kind than Mamba-2 or the gated delta rule, or share weights"
 # families that are refused by name -> what of them no equation here counts
-_NOT_COUNTED: Mapping[str, str] = {
-    **dict.fromkeys(("bamba", "falcon_h1", "falcon_mamba", "jamba", "mamba", "mamba2", "nemotron_h", "rwkv", "rwkv7",
-                     "zamba2"), _STATE),
-    **dict.fromkeys(("gemma4", "gemma4_text"), "its layers with full attention have fewer and wider heads than the "
-                    "others and no values of their own, and a dense block stands beside the experts"),
-    **dict.fromkeys(("logics", "molmo"), _IN_CODE),
-}  # fmt: skip
+_NOT_COUNTED: Mapping[str, str] = dict.fromkeys(
+    ("bamba", "falcon_h1", "falcon_mamba", "jamba", "mamba", "rwkv", "rwkv7", "zamba2"), _STATE
+)
 _ALGORITHMS = (
     ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("fp8_pb", "fp8-block"), ("fp8", "fp8"), ("w4a", "int4"), ("int4", "int4"),
     ("int8", "int8"), ("w8a", "int8"),
@@ -85,6 +80,13 @@ def _config(source: Source, asked: Asked) -> Reading:
     if arch.active_parameters != arch.parameters:
         reading.show("active parameters", arch.active_parameters + sum(beside.values()))
     reading.show("layers", arch.layer_count)
+    if any(group.chunk_tokens for group in arch.layers) and config.has("num_hidden_layers"):
+        apart = config.count("num_hidden_layers", most="layers")
+        if apart != arch.layer_count:
+            reading.note(f"It counts its mixers and feed-forward parts apart, as {apart} layers; a plan counts a mixer "
+                         "with the part after it.")  # fmt: skip
+    if isinstance(document.get("auto_map"), Mapping):
+        reading.note("Its code comes with its weights: whether an engine runs it is not told here, so try it first.")
     reading.show("hidden size", arch.hidden_size)
     reading.show("longest context", arch.max_positions or None, "tokens")
     _piece(reading, document, arch, beside, text)

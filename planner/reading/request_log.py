@@ -340,12 +340,16 @@ class PrefixBlocks:
             there = [(ids, tokens) for ids, tokens in zip(prompts, given) if isinstance(ids, list) and ids]
             prompts, given = [ids for ids, _ in there], np.array([tokens for _, tokens in there])
         flat = list(chain.from_iterable(prompts))
-        if not flat or self.stopped or set(map(type, flat)) != {int} or not 0 <= min(flat) <= max(flat) < _LARGEST_ID:
+        small = bool(flat) and set(map(type, flat)) == {int} and 0 <= min(flat) <= max(flat) < _LARGEST_ID
+        counts = np.array(list(map(len, prompts)), dtype=np.int64)
+        if not small or not self.add_arrays(np.array(flat, dtype=np.int64), counts, given):
             for ids, tokens in zip(prompts, given.tolist()):
                 self.add(ids, tokens)
-            return
-        blocks = np.array(flat, dtype=np.int64)
-        counts = np.array(list(map(len, prompts)), dtype=np.int64)
+
+    def add_arrays(self, blocks: NDArray[np.int64], counts: NDArray[np.int64], given: Array) -> bool:
+        """Blocks of prompts one after the other, with how many each has; False where ids are not small, or enough."""
+        if self.stopped or not 0 <= blocks.min() <= blocks.max() < _LARGEST_ID:
+            return False
         self._grow(int(blocks.max()))
         marks = np.frombuffer(self._map, dtype=np.uint8)
         bits = np.left_shift(1, blocks & 7).astype(np.uint8)
@@ -358,6 +362,7 @@ class PrefixBlocks:
         fresh = np.append(np.flatnonzero(~(seen | again)), blocks.size)
         leading = np.minimum(fresh[np.searchsorted(fresh, starts)] - starts, counts)
         self._count(leading, counts, given)
+        return True
 
     def _flush(self) -> None:
         leading, blocks, given = (np.array(column) for column in self._prompts)

@@ -19,6 +19,7 @@ from planner.reading.reading import Reading
 from planner.reading.request_log import RequestLog
 from planner.reading.source import Source, refused
 from planner.reading.times import has_zone, iso_seconds, zone_of
+from planner.reading.uniform_lines import columns_of
 
 _NEEDED = ("time", "input", "output")
 _SAID = {"time": "a time of each request", "input": "tokens of its prompt", "output": "tokens of its answer"}
@@ -109,9 +110,9 @@ def _demand_roles(source: Source, roles: Roles, names: Sequence[str], asked: Ask
 
 def read_lines(source: Source, asked: Asked) -> Reading:
     """Requests of JSON lines, or of one JSON array."""
-    lines = JsonLines(source)
     zone = zone_of(asked.time_zone)
     log: RequestLog | None = None
+    lines = JsonLines(source, lambda block, number: log is not None and _fast_columns(log, block, number))
     roles = Roles(of={})
     gets: dict[str, Callable[[Any], Any]] = {}
     for number, records, numbers in lines.batches():
@@ -274,6 +275,24 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
         return False
     if "id" in roles:
         log.ids.extend(pd.util.hash_array(table[roles["id"]].to_numpy()).view("int64").tolist())
+    log.add_many(times, given, made, number)
+    return True
+
+
+def _fast_columns(log: RequestLog, block: bytes, number: int) -> bool:
+    """Lines that differ in their numbers alone, in columns, when all of them are sound; else False."""
+    roles = log.roles.of
+    found = columns_of(block) if not {"status", "id"} & roles.keys() else None
+    if found is None or not all(roles[role] in found.numbers for role in _NEEDED):
+        return False
+    blocks = found.lists.get(roles["blocks"]) if "blocks" in roles else None
+    if "blocks" in roles and blocks is None:
+        return False
+    times, given, made = (found.numbers[roles[role]] for role in _NEEDED)
+    if not _sound(given, made) or not (np.abs(times) < 1e300).all():
+        return False
+    if blocks is not None and not log.blocks.add_arrays(*blocks, given):
+        return False
     log.add_many(times, given, made, number)
     return True
 

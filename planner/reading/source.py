@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from planner import files
 from planner.errors import InputError, Place, Problem
@@ -23,6 +25,7 @@ MOST_FILES = 1_000
 _STDIN_LIMIT_BYTES = 8_000_000_000
 _MOST_GROWTH = 250  # decompressed over compressed, of what is larger than a text may be: logs shrink to a tenth
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_ZSTD_BITE = 1024  # bytes given at once: a block of four may grow to 128 KiB, so that a bite gives 33 MB at most
 
 
 class Source:
@@ -144,28 +147,40 @@ class Source:
             yield block
 
     def _zstd(self, stream: BinaryIO, first: bytes, name: str, size: int) -> Iterator[bytes]:
-        """As `_expanded`, of what zstd packed: by the library of Python 3.14, or zstandard, where one is there."""
-        import importlib
-        import importlib.util
-
-        unpacked = None
-        if importlib.util.find_spec("zstandard"):
-            unpacked = importlib.import_module("zstandard").ZstdDecompressor(max_window_size=2**27).decompressobj()
-        elif importlib.util.find_spec("compression"):
-            unpacked = importlib.import_module("compression.zstd").ZstdDecompressor()
-        if unpacked is None:
-            hint = f"unpack it first: zstd -d {name}; or pip install zstandard"
+        """As `_expanded`, of what zstd packed, all frames of it."""
+        begin = _zstd_reader()
+        if begin is None:
+            hint = f"unpack it first: zstd -d {name}; or pip install 'llm-capacity-planner[zstd]'"
             raise refused(self, "no-zstd", f"{name} is packed by zstd, which nothing installed here unpacks", hint)
         packed = grown = 0
-        for block in _rest(stream, first, min(size, 65_536)):
-            packed += len(block)
-            try:
-                made = unpacked.decompress(block)
-            except Exception:  # each library has errors of its own
-                raise _broken(self, name, "zstd") from None
-            grown += len(made)
-            _demand_sane(self, name, packed, grown)
-            yield made
+        unpacked = begin()
+        for block in _rest(stream, first, size):
+            for at in range(0, len(block), _ZSTD_BITE):
+                waiting = block[at : at + _ZSTD_BITE]
+                packed += len(waiting)
+                while waiting:
+                    unpacked = begin() if unpacked.eof else unpacked
+                    try:
+                        made = unpacked.decompress(waiting)
+                    except Exception:  # each library has errors of its own
+                        raise _broken(self, name, "zstd") from None
+                    waiting = unpacked.unused_data if unpacked.eof else b""
+                    grown += len(made)
+                    _demand_sane(self, name, packed, grown)
+                    if made:
+                        yield made
+        if not unpacked.eof:
+            raise _broken(self, name, "zstd", "ends early")
+
+
+def _zstd_reader() -> Callable[[], Any] | None:
+    """What begins to unpack a frame: Python's own from 3.14 on, or that of zstandard; None without either."""
+    if sys.version_info >= (3, 14):
+        return importlib.import_module("compression.zstd").ZstdDecompressor  # type: ignore[no-any-return]
+    if importlib.util.find_spec("zstandard") is None:
+        return None
+    maker = importlib.import_module("zstandard").ZstdDecompressor(max_window_size=2**27)
+    return maker.decompressobj  # type: ignore[no-any-return]
 
 
 def refused(source: Source, reference: str, message: str, hint: str = "", line: int = 0) -> InputError:

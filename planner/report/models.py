@@ -90,7 +90,8 @@ def _layers(facts: ModelFacts) -> list[list[str]]:
         heads = f"{layer['query_heads']} {kinds[0]}, {layer['kv_heads']} {kinds[1]} heads × {layer['head_size']}"
         window = f", window {layer['window_tokens']:,}" if layer["window_tokens"] else ""
         feed = f"{layer['experts']} experts of {layer['expert_width']:,}, {layer['experts_per_token']} a token"
-        feed = feed if layer["experts"] else f"dense {layer['mlp_width']:,}"
+        dense = f"dense {layer['mlp_width']:,}" if layer["mlp_width"] else "no feed-forward"
+        feed = feed if layer["experts"] else dense
         rows.append([str(layer["count"]), f"{layer['attention']} {heads}{window}", feed, f"{layer['parameters']:,}"])
     return rows
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import importlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,39 @@ def test_packed_by_gzip_it_is_the_same(name: str, tmp_path: Path) -> None:
     plain = read(Source(written(tmp_path, name, data)))
     packed = read(Source(written(tmp_path, name + ".gz", gzip.compress(data[:200]) + gzip.compress(data[200:]))))
     assert (packed.taken, packed.look, packed.understood) == (plain.taken, plain.look, plain.understood)
+
+
+def zstd(data: bytes) -> bytes:
+    """A frame of zstd; the test is skipped where nothing here makes one."""
+    if sys.version_info >= (3, 14):
+        return bytes(importlib.import_module("compression.zstd").compress(data))
+    return bytes(pytest.importorskip("zstandard").compress(data))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_packed_by_zstd_it_is_the_same(name: str, tmp_path: Path) -> None:
+    content = SMALL[name][1]()
+    data = content if isinstance(content, bytes) else content.encode()
+    plain = read(Source(written(tmp_path, name, data)))
+    packed = read(Source(written(tmp_path, name + ".zst", zstd(data[:200]) + zstd(data[200:]))))  # two frames
+    assert (packed.taken, packed.look, packed.understood) == (plain.taken, plain.look, plain.understood)
+
+
+def test_broken_zstd_and_bombs_of_it_are_refused(tmp_path: Path) -> None:
+    data = b"TIMESTAMP,ContextTokens,GeneratedTokens\n" + b"2024-01-01 00:00:01,5,7\n" * 400
+    with pytest.raises(InputError, match="ends early"):
+        Source(written(tmp_path, "cut.zst", zstd(data)[:-9])).data()
+    with pytest.raises(InputError, match="is damaged"):
+        Source(written(tmp_path, "bad.zst", zstd(data)[:4] + b"\xff" * 60)).data()
+    with pytest.raises(InputError, match="250 times its size"):
+        sum(map(len, Source(written(tmp_path, "bomb.zst", zstd(b"\n" * 200_000_000))).blocks()))
+
+
+def test_without_a_library_zstd_is_refused_with_a_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planner.reading.source._zstd_reader", lambda: None)
+    with pytest.raises(InputError, match="nothing installed here unpacks") as caught:
+        read(Source(written(tmp_path, "a.zst", b"\x28\xb5\x2f\xfd" + b"\0" * 20)))
+    assert "llm-capacity-planner[zstd]" in caught.value.problems[0].hint
 
 
 def test_a_file_of_no_kind_hears_what_was_looked_for(tmp_path: Path) -> None:

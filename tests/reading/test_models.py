@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import planner
 from planner.architecture.load import load_config
 from planner.errors import InputError
 from planner.reading.kinds import Asked
@@ -90,9 +91,8 @@ def test_encoders_are_counted_and_give_no_fleet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({**LLAMA, "model_type": "mamba2", "time_step_limit": [0.0, float("inf")]}, "keep a state"),
-        ({"model_type": "gemma4", "text_config": LLAMA}, "wider heads"),
-        ({"model_type": "molmo", "hidden_size": 8, "num_hidden_layers": 2}, "stands in its code"),
+        ({**LLAMA, "model_type": "jamba", "time_step_limit": [0.0, float("inf")]}, "keep a state"),
+        ({"model_type": "molmo", "hidden_size": 8, "num_hidden_layers": 2}, "'vocab_size' is missing"),
         ({**LLAMA, "model_type": "llamma"}, "'llamma' is not known"),
         ({**LLAMA, "hidden_size": "many"}, "whole number"),
         ({**LLAMA, "vision_config": {"hidden_size": 3}}, "encoder of pictures of 'llama' is not counted"),
@@ -150,27 +150,24 @@ PRESET = {"deepseek-ai__DeepSeek-V3": "deepseek-v3", "meta-llama__Meta-Llama-3.1
           "mistralai__Mixtral-8x7B-v0.1": "mixtral-8x7b", "nvidia__Llama-3.1-70B-Instruct-FP8": "llama-3.1-70b",
           "openai__gpt-oss-20b": "gpt-oss-20b", "Qwen__Qwen3-235B-A22B": "qwen3-235b-a22b",
           "Qwen__Qwen3-32B-FP8": "qwen3-32b", "medgemma-27b_gemma3": "gemma-3-27b"}  # fmt: skip
-PUBLISHED = {"qwen-72b_2023": 72_287_920_128, "bge-m3": 567_754_752, "bert-base-chinese": 102_267_648,
+# the first four: tests/architecture/test_hybrids.py says where each stands; of Nemotron-H 56B two digits
+# are published, which 56.32 rounds to, and two other checkpoints of its family are met to the parameter there
+PUBLISHED = {"google__gemma-4-26B-A4B": 25_805_933_872, "logics-thinking_vlm": 9_469_118_880,
+             "mamba2_defaults": 7_285_403_648, "molmo7b_bitsandbytes_nf4": 8_021_025_280,
+             "qwen-72b_2023": 72_287_920_128, "bge-m3": 567_754_752, "bert-base-chinese": 102_267_648,
              "t5": 60_506_624, "whisper-large-v2": 1_543_304_960, "llama_awq_defaults": 6_738_415_616,
              "yi-34b": 34_389_000_000,
              "Qwen__Qwen3-VL-30B-A3B-Instruct": 31_070_754_032}  # fmt: skip
-REFUSED = {"google__gemma-4-26B-A4B", "logics-thinking_vlm", "mamba2_defaults", "molmo7b_bitsandbytes_nf4",
-           "nvidia__Nemotron-H-56B-Base-8K"}  # fmt: skip
 TABLE = Path(__file__).parents[1] / "published" / "data" / "models.csv"
 
 
 @pytest.mark.campaign
 @pytest.mark.skipif(not SAMPLES, reason="PLAN_SAMPLES names no folder of samples")
-def test_every_sample_is_counted_as_published_or_refused_in_words() -> None:
+def test_every_sample_is_counted_as_published() -> None:
     rows = {row["id"]: row for row in csv.DictReader(TABLE.read_text(encoding="utf-8").splitlines())}
     held = set()
     for path in sorted(Path(str(SAMPLES), "model_config").iterdir()):
         name = path.name.removesuffix("_config.json")
-        if name in REFUSED:
-            with pytest.raises(InputError) as caught:
-                read(Source(path))
-            assert all(problem.message and problem.hint for problem in caught.value.problems)
-            continue
         found = figures(read(Source(path)))
         published = PUBLISHED.get(name) or (int(rows[PRESET[name]]["params_published"]) if name in PRESET else 0)
         if published:
@@ -179,4 +176,26 @@ def test_every_sample_is_counted_as_published_or_refused_in_words() -> None:
                 int(rows[PRESET[name]]["params_other"] or 0) if name in PRESET and name != "medgemma-27b_gemma3" else 0
             )
             assert found["parameters"] + other == pytest.approx(published, rel=0.005), name
+        if name == "nvidia__Nemotron-H-56B-Base-8K":
+            assert round(found["parameters"] / 1e9) == 56
     assert held == {*PUBLISHED, *PRESET}
+
+
+def test_a_hybrid_is_read_and_planned_with_a_warning(tmp_path: Path) -> None:
+    data = {"model_type": "nemotron_h", "hidden_size": 1024, "num_hidden_layers": 5, "intermediate_size": 4096,
+            "hybrid_override_pattern": "M-M*-", "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 32000,
+            "mamba_num_heads": 32, "mamba_head_dim": 64, "torch_dtype": "bfloat16", "auto_map": {"AutoConfig": "x.Y"},
+            "time_step_limit": [0.0, float("inf")]}  # fmt: skip
+    reading = read_of(tmp_path, data, "small_config.json")
+    assert figures(reading)["layers"] == 3
+    assert any("apart, as 5 layers" in note for note in reading.notes)
+    assert any("try it first" in note for note in reading.notes)
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "schema: plan/v1\nname: mine\nhorizon: 1 day\nserving:\n"
+        "  - name: small\n    model: llama-3.1-8b\n    qpm: 6\n    input_tokens: 100\n    output_tokens: 10\n"
+    )
+    write_into(reading, str(path), Asked())
+    plan = planner.solve(path)
+    assert plan.status == "optimal"
+    assert sum("Mamba-2 layers are timed" in line for line in plan.document["warnings"]) == 1

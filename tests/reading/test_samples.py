@@ -17,29 +17,16 @@ from planner.reading.registry import read
 from planner.reading.source import Source
 
 SAMPLES = Path(os.environ.get("PLAN_SAMPLES", ""))
-OURS = (
-    "request_trace",
-    "usage_api",
-    "bench_",
-    "train_log_",
-    "train_golden_",
-    "k8s_nodes",
-    "nvidia_smi",
-    "cluster_",
-    "billing_",
-    "price_",
-)
-FILES = (
-    sorted(path for path in SAMPLES.glob("*/*") if path.parent.name.startswith(OURS))
-    if os.environ.get("PLAN_SAMPLES") else []
-)  # fmt: skip
+FILES = sorted(SAMPLES.glob("*/*")) if os.environ.get("PLAN_SAMPLES") else []
+# vocabularies alone: their headers hold no tensor, which is said
+NO_ROWS = {"ggml-vocab-bert-bge_first64k.gguf", "ggml-vocab-llama-spm_first64k.gguf"}
 pytestmark = [pytest.mark.campaign, pytest.mark.skipif(not FILES, reason="PLAN_SAMPLES names no folder of samples")]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_every_sample_is_recognised_and_taken_or_listed(path: Path) -> None:
     reading = read(Source(path))
-    assert reading.taken + reading.skipped.count > 0
+    assert (reading.taken + reading.skipped.count > 0) == (path.name not in NO_ROWS)
     assert all(count > 0 and line > 0 for count, line in reading.skipped.reasons.values())
 
 

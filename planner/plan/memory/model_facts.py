@@ -18,6 +18,7 @@ _EQUATIONS = (
     "EQ-PAR-1", "EQ-PAR-3", "EQ-PAR-7", "EQ-FLOP-1", "EQ-FLOP-3", "EQ-FLOP-4", "EQ-FLOP-7", "EQ-KV-1", "EQ-SRV-1",
 )  # fmt: skip
 _OF_LINEAR = ("EQ-PAR-12", "EQ-FLOP-16", "EQ-KV-5", "EQ-KV-7")
+_OF_STATE_SPACE = ("EQ-PAR-15", "EQ-FLOP-17", "EQ-KV-5", "EQ-KV-7")
 
 
 def model_facts(arch: Architecture, sequence_length: int) -> ModelFacts:
@@ -43,8 +44,14 @@ def model_facts(arch: Architecture, sequence_length: int) -> ModelFacts:
         "kv_bytes_per_token": {name: _cache(arch, name) for name in CACHE_FORMATS if name in CACHE_BYTES},
         "state_bytes": sum(group.count * state_bytes(group) for group in arch.layers),
         "weight_bytes": {name: float(weight_bytes_of_model(arch, name)) for name in FORMATS},
-        "equations": [*_EQUATIONS, *(_OF_LINEAR if any(g.attention == "linear" for g in arch.layers) else ())],
+        "equations": [*_EQUATIONS, *_equations_of_states(arch)],
     }
+
+
+def _equations_of_states(arch: Architecture) -> tuple[str, ...]:
+    """Those of layers that keep a state: no shipped model mixes the two rules."""
+    chunks = [group.chunk_tokens for group in arch.layers if group.attention == "linear"]
+    return (_OF_STATE_SPACE if any(chunks) else _OF_LINEAR) if chunks else ()
 
 
 def _cache(arch: Architecture, kv_cache: str) -> float | None:

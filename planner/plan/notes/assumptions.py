@@ -175,6 +175,11 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
             )
         if isinstance(question, ServingQuestion) and not isinstance(question, RatesQuestion):
             lines += serving_warnings(question, workloads)
+        if not isinstance(question, RatesQuestion) and any(group.chunk_tokens for group in question.arch.layers):
+            lines.append(
+                f"{name}: its Mamba-2 layers are timed by their FLOPs and bytes with constants of other models: no "
+                "measured row has any, so measure one machine before many are rented"
+            )
     for workload in workloads:
         if workload["kind"] == "training":
             lines += [line for row in workload["allocations"] for line in _strange(workload, row)]
