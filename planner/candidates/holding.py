@@ -55,12 +55,14 @@ def _of_job(
 ) -> FloatArray:
     """(3, rows): hold, wait and restart of every row."""
     share = question.spec.confidence if confidence is None else confidence
-    names = np.array([site.offer.id for site in table.sites], dtype=np.str_)
-    figures = np.zeros((3, len(table)))
-    for site in {site.offer.id: site for site in table.sites}.values():
-        rows = np.flatnonzero(names == site.offer.id)
+    figures, busy = np.zeros((3, len(table))), np.asarray(busy_s(table.time))
+    of_offer: dict[str, list[int]] = {}
+    for row, site in enumerate(table.sites):
+        of_offer.setdefault(site.offer.id, []).append(row)
+    for some in of_offer.values():
+        site, rows = table.sites[some[-1]], np.array(some)
         run_s = table.finish_s[rows] * question.band(site).time_margin(share)
-        run_s = run_s * question.preemption_margin(site, _busy(table, rows), table.nodes[rows], share)
+        run_s = run_s * question.preemption_margin(site, busy[rows], table.nodes[rows], share)
         wait = wait_s(site, scenario)
         longest = site.offer.max_term_hours if site.offer.price_model == FLEX else None
         fits = True if longest is None else run_s <= longest * 3600.0
@@ -69,10 +71,6 @@ def _of_job(
     for row, switch in table.switches.items():
         figures[0, row] = 3600.0 * sum(switch.held_hours)
     return figures
-
-
-def _busy(table: TrainingTable, rows: NDArray[np.int64]) -> FloatArray:
-    return np.asarray(busy_s(table.time))[rows]
 
 
 def wait_s(site: Site, scenario: Scenario) -> float:

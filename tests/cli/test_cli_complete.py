@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 OFFERED = [
     ("plan so", ["solve"]),
-    ("plan solve s", ["scenario.yaml", "scenarios/"]),
+    ("plan solve s", ["scenario.yaml", "scenarios/", "spot-first"]),
     ("plan solve scenarios/", ["scenarios/other.yaml"]),
     ("plan solve --case ", ["launch", "rush"]),
     ("plan solve scenarios/other.yaml --case ", ["fast", "slow"]),

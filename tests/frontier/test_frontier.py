@@ -155,7 +155,7 @@ def test_a_calendar_is_swept_by_when_jobs_end(workload: str | None) -> None:
     scenario, catalog = calendar_world()
     found = api.frontier(scenario, catalog, over="deadline", low="2 h", high="9 h", workload=workload)
     assert found.status == "optimal"
-    assert len(found.points) >= 4
+    assert len(found.points) >= (2 if workload else 4)
     names = [workload] if workload else ["one", "two", "three"]
     for before, point in itertools.pairwise(found.points[: cases(3, 99)]):
         tightest = math.ceil(round(point["from"] * 3600, 6))

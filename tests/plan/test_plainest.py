@@ -105,7 +105,7 @@ def test_what_is_asked_for_after_the_cost_is_not_given_up_for_plainness(monkeypa
 
 def test_jobs_of_one_workload_are_run_alike() -> None:
     """Two jobs: a plainer way of one of them at twice the share is none of both."""
-    one, two = (api.solve(asked(plain_within=share)).document["plain"] for share in (0.005, 0.02))
+    one, two = (api.solve(asked(plain_within=share)).document["plain"] for share in (0.002, 0.02))
     assert not one["workloads"]
     assert two["workloads"]
     jobs = [
@@ -118,7 +118,7 @@ def test_jobs_of_one_workload_are_run_alike() -> None:
             "count": 2,
         }
     ]
-    both = scenario(jobs, hardware={"allow": ["h100-sxm-80gb"]}, limits={"max_devices": 16}, plain_within=0.005)
+    both = scenario(jobs, hardware={"allow": ["h100-sxm-80gb"]}, limits={"max_devices": 16}, plain_within=0.002)
     assert len(api.solve(both).document["workloads"][0]["allocations"]) == 1
 
 

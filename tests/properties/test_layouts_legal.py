@@ -72,18 +72,18 @@ def by_hand(arch: Architecture, devices: int, rules: LayoutRules) -> Iterator[Sp
         for pp in range(1, (layers or 1) + 1):
             if pp > 64:
                 continue
-            for cp in [c for c in powers if _context(arch, rules.sequence_length, c)]:
+            for cp in [c for c in range(1, 65) if _context(arch, rules.sequence_length, c)]:
                 if devices % (tp * pp * cp) != 0:
                     continue
                 dp = devices // (tp * pp * cp)
                 for ep in [e for e in powers if _experts(arch, dp * cp * tp, e)]:
                     for micro in [m for m in powers if m <= _most_sequences(arch, rules.sequence_length)]:
-                        for vpp in (1, 2, 4, 8):
+                        for vpp in range(1, (layers + 2) // pp + 1):
+                            uneven = layers % (pp * vpp) != 0 and (layers + 2) % (pp * vpp) != 0
+                            if vpp > 1 and (pp == 1 or uneven):
+                                continue
                             # an interleaved schedule takes whole rounds of stages
                             for batch in _batches(rules, dp * micro * (pp if vpp > 1 else 1)):
-                                uneven = layers % (pp * vpp) != 0 and (layers + 2) % (pp * vpp) != 0
-                                if vpp > 1 and (pp == 1 or uneven):
-                                    continue
                                 for sharding in rules.sharding:
                                     for level in rules.recompute:
                                         yield Split(devices, dp, tp, pp, vpp, cp, ep, micro, sharding, level, batch)
