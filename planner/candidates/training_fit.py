@@ -34,7 +34,7 @@ from planner.carriers import dataclass
 from planner.estimate.frameworks import named_framework
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
-from planner.estimate.recall import figures_of
+from planner.estimate.recall import MOST_BYTES, figures_of
 from planner.estimate.resolve import host_bytes_per_device
 from planner.estimate.software import open_can
 from planner.estimate.step_distinct import Ways
@@ -49,6 +49,7 @@ Misses: TypeAlias = tuple[tuple[str, int, float], ...]  # reason, how many, and 
 AT_ONCE = 1 << 17  # layouts on machines that are timed at once
 MOST_SPLITS = 8  # of each count of shapes, beside which finer sizes are tried
 NEIGHBOURHOOD = 0.06  # relative, of times: finer sizes are tried beside layouts so much slower than the fastest
+MOST_KEPT_BYTES = MOST_BYTES // 2  # of one job's layouts, beyond which those that were not asked for are forgotten
 _SIZES = 1 << 10  # room for a micro-batch
 
 
@@ -196,6 +197,8 @@ def look(
             missing[at] = replace(search, counts=tuple(sorted({*before, *counts}))), its
     if missing:
         looked = _grown(question, looked, missing, out, every_layout=every_layout)
+        if looked.nbytes > MOST_KEPT_BYTES:  # machines at other confidences, or of another time, go
+            looked = _with(_nothing(), looked, {at: looked.on[at] for at in told if at in looked.on})
         if not out():
             question.recall.keep(key, looked, nbytes=looked.nbytes)
     return looked, [_asked_for(looked, *each) for each in zip(searches, levels, told)]
@@ -295,7 +298,7 @@ def _grown(
     return known
 
 
-def _with(known: Looked, evaluated: _Evaluated, fits: Mapping[bytes, Fit]) -> Looked:
+def _with(known: Looked, evaluated: _Evaluated | Looked, fits: Mapping[bytes, Fit]) -> Looked:
     """With other layouts, of which those that fit nowhere are left out."""
     used = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(fit.rows for fit in fits.values())]))
     on, first = dict(known.on), np.size(known.layout.devices)

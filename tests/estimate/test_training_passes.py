@@ -139,3 +139,22 @@ def test_a_question_that_time_runs_out_for_has_what_was_looked_at_before() -> No
             training.tell(one, Ledger(workload="job"))
         whole.append(sum(len(one.rows) for one in found))
     assert 0 < whole[1] < whole[2]
+
+
+def test_what_is_kept_of_a_job_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other confidences are other machines to it: the oldest are forgotten, and the last question finds its own."""
+    recall = Recall()
+    bound = 2_000_000
+    monkeypatch.setattr("planner.candidates.training_fit.MOST_KEPT_BYTES", bound)
+    for confidence in (0.9, 0.8, 0.7, 0.6, 0.8):
+        found = []
+        for memory in (recall, Recall()):
+            question, groups = asked("llama-3.2-1b")
+            spec = training.replace(question.spec, confidence=confidence)
+            question = training.replace(question, recall=memory, spec=spec)
+            ledger = Ledger(workload="job")
+            tables = training.training_tables(question, [site for group in groups[:6] for site in group], ledger)
+            found.append(([(each.cost_microusd, str(each.layout)) for each in tables], ledger.reasons()))
+        assert found[0] == found[1]
+        (kept,) = (answer for answer, _ in recall._found.values() if hasattr(answer, "on"))
+        assert len(kept.on) <= 6 or kept.nbytes <= bound
