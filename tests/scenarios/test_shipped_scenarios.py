@@ -76,7 +76,7 @@ def test_every_plan_is_proven_by_its_certificate_alone(name: str) -> None:
     assert document["status"] == ("infeasible" if name == "infeasible" else "optimal")
     if name in SLOW:  # the solver has proven it; the certificate falls a little short where commitments are shared
         assert [problem.reference for problem in found.problems] == ["not-proven"]
-        assert document["summary"]["gap"] <= 0.001
+        assert document["summary"]["gap"] <= 0.01
     else:
         assert found.problems == []
         assert found.standing.proven
