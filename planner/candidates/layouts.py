@@ -92,7 +92,7 @@ def finer_layouts(arch: Architecture, near: Layout, rules: LayoutRules) -> Layou
     sizes = [np.asarray(getattr(near, name), dtype=np.int64) for name in (*_Table.__slots__, "micro_batch")]
     *splits, micro = np.unique(np.stack(sizes), axis=1)
     table = _Table(**dict(zip(_Table.__slots__, splits)))
-    before, after = _tried_around(table, micro, arch, rules)
+    before, after = tried_around(table, micro, arch, rules)
     lengths = after - before - 1
     size = np.arange(lengths.sum()) + np.repeat(before + 1 - np.cumsum(lengths) + lengths, lengths)
     table = table.select(np.repeat(np.arange(len(lengths)), lengths))
@@ -105,23 +105,27 @@ def finer_layouts(arch: Architecture, near: Layout, rules: LayoutRules) -> Layou
     return found.select(np.flatnonzero(np.isin(split_numbers(found, near), split_numbers(near, near))))
 
 
-def tried_beside(arch: Architecture, layout: Layout, rules: LayoutRules) -> tuple[IntArray, IntArray]:
-    """The tried micro-batches before and after that of each layout which the batch can be made of.
-
-    0 and one more than the largest where there is none.
-    """
-    return _tried_around(layout, np.asarray(layout.micro_batch), arch, rules)
-
-
 def _tried(arch: Architecture, rules: LayoutRules) -> IntArray:
     """Micro-batches that are tried of every split."""
     return np.array(rules.choices("micro_batch", _powers_of_two(largest_micro_batch(arch, rules.sequence_length))))
 
 
-def _tried_around(
+def tried_around(
     layout: Layout | _Table, micro: IntArray, arch: Architecture, rules: LayoutRules
 ) -> tuple[IntArray, IntArray]:
-    """Of the tried sizes that some asked batch is made of by whole passes the next below and above some others."""
+    """The tried micro-batches next below and above others, of those whose whole passes make up a batch asked for.
+
+    Parameters
+    ----------
+    layout
+        (n,) splits.
+    micro
+        (n,) the others, one of each split.  [sequences]
+
+    Returns
+    -------
+    Two arrays (n,); 0 and one more than the largest where there is none.  [sequences]
+    """
     sizes, largest = _tried(arch, rules), largest_micro_batch(arch, rules.sequence_length)
     rounds = np.where(np.asarray(layout.vpp) > 1, layout.pp, 1)
     step = (np.asarray(layout.dp) * rounds)[:, None] * sizes

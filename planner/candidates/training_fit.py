@@ -23,7 +23,7 @@ from planner.candidates.layouts import (
     laid_out,
     offered,
     split_numbers,
-    tried_beside,
+    tried_around,
 )
 from planner.candidates.ledger import Ledger
 from planner.candidates.offers import Site, names_on
@@ -389,7 +389,7 @@ def _finer(
     if not np.size(layout.devices):
         return None, {}
     split = np.searchsorted(splits, split_numbers(layout, beside)) * _SIZES
-    before, after = tried_beside(question.arch, layout, question.rules)
+    before, after = tried_around(layout, np.asarray(layout.micro_batch), question.arch, question.rules)
     return replace(_with_memory(question, layout), origin=(split + before, split + after)), numbers
 
 
