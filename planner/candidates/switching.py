@@ -12,7 +12,8 @@ parts alone, but for the switch: one of them must be on time by itself. Spot tha
 any switch from it, and a switch back costs a second checkpoint and gains nothing, since no hour is worth more than
 another where prices and quotas have no dates. What is left is spot that is late and on-demand shapes that are in
 time. Of these a pair is listed when it costs less than its on-demand offer alone (of a job that shares no limit, than
-any other way), and when no pair of the same two offers with as few shapes of both costs less; its own bound is that
+any other way), when the on-demand shapes can be had (a stock as of `hardware/capacity.csv`, unless a quota grants
+them), and when no pair of the same two offers with as few shapes of both costs less; its own bound is that
 of rentals that are billed for just the time they are held.
 
 Every hour of the grid is tried for each pair, in one pass of arrays; physics that offers share is worked out once.
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.layouts import BATCH_TOLERANCE
 from planner.candidates.money import rental_microusd
-from planner.candidates.offers import Site
+from planner.candidates.offers import Site, quota_matches
 from planner.candidates.ties import tolerance_microusd
 from planner.candidates.training_choice import busy_s
 from planner.candidates.training_question import TrainingQuestion
@@ -164,8 +165,22 @@ class _Search:
         alike = np.maximum(batch, other_batch) <= (1 + BATCH_TOLERANCE) * np.minimum(batch, other_batch)
         nodes = np.maximum(late.nodes[list(firsts)][:, None], table.nodes[list(seconds)])
         below = np.minimum(most, self.bar.of(nodes * table.sites[seconds[0]].shape.devices))
-        able = alike & (before < after) & (after - share * (after - before) < below)
+        able = alike & self._there(firsts, seconds) & (before < after) & (after - share * (after - before) < below)
         return [(firsts[one], seconds[other]) for one, other in np.argwhere(able).tolist()]
+
+    def _there(self, firsts: Sequence[int], seconds: Sequence[int]) -> NDArray[np.bool_]:
+        """Pairs whose second part one may expect to get at the hour of the switch, or has been granted.
+
+        Nobody has fifty nodes free for the last five hours of a job. More than the first part holds, and than the job
+        would need at least without a switch, is listed up to the stock of such a seller.
+        """
+        site, quotas = self.table.sites[seconds[0]], self.question.scenario.hardware.quotas
+        stock = self.question.catalog.stock_of(site.offer.provider, site.device.id)
+        first, second = (t.nodes[list(rows)] for t, rows in ((self.late, firsts), (self.table, seconds)))
+        if stock is None or any(quota_matches(site, quota) for quota in quotas):
+            return np.ones((len(first), len(second)), dtype=bool)
+        most = np.maximum(first, max(int(second.min()), stock.devices // site.shape.devices))
+        return np.asarray(second <= most[:, None])
 
     def _priced(self, first: int, second: int) -> _Priced | None:
         pair = self._pair(first, second)

@@ -328,6 +328,14 @@ class Catalog:
     training_stacks: Mapping[str, float] = field(default_factory=dict)  # software stack -> time over a tuned one's
     own_prices: tuple[str, ...] = ()  # flags of the prices on top of the files: "--price h100-sxm=$2.50/h"; no content
 
+    def stock_of(self, provider: str, device: str) -> Capacity | None:
+        """What one may expect on demand of a provider in one region, of a device; None where nobody says."""
+        seller = self.providers.get(provider)
+        if seller is None:
+            return None
+        family = self.devices[device].family
+        return self.capacities.get((seller.kind, family)) or self.capacities.get((seller.kind, ""))
+
     def to_frame(self) -> Any:
         """One row an offer, as a pandas DataFrame: where, on what, at which price of the shape and of each device."""
         from planner.frames import pandas

@@ -289,3 +289,17 @@ def test_the_files_say_what_happens_at_the_switch(plan: Document) -> None:
     steps = math.ceil(sum(row["work"]["tokens"] / each for row, each in zip((first, second), tokens)))
     assert all(f"{steps:,} steps of {each:,} tokens" in text for text, each in zip((spot, firm), tokens))
     assert "the two parts split the model differently" in firm
+
+
+def test_no_more_is_rented_for_the_last_hours_than_one_may_expect_to_get() -> None:
+    """Twenty-one nodes for three hours would be cheaper by $900; a quota for them is what it takes."""
+    least = "{price_model: spot, max_shapes: 2}"
+    free = with_settings(load_scenario(str(SCENARIO)), [f"hardware.quotas=[{least}]"])
+    granted = with_settings(free, [f"hardware.quotas=[{least}, {{price_model: on_demand, max_shapes: 30}}]"])
+    one, other = (solve(asked, CATALOG).document for asked in (free, granted))
+    stock = CATALOG.stock_of("aws", "h100-sxm-80gb")
+    assert stock is not None
+    assert switched(one)
+    assert rows_of(one)[1]["devices"] <= stock.devices < rows_of(other)[1]["devices"]
+    assert (other["summary"]["cost_microusd"] or 0) < (one["summary"]["cost_microusd"] or 0)
+    assert not errors(other)

@@ -60,14 +60,10 @@ def _granted(scenario: Scenario, catalog: Catalog) -> set[str]:
 
 def _beyond_stock(held: dict[tuple[str, str, str], int], catalog: Catalog) -> Iterator[str]:
     for (provider, region, device), devices in sorted(held.items()):
-        seller = catalog.providers.get(provider)
-        if seller is None:
-            continue
-        family = catalog.devices[device].family
-        stock = catalog.capacities.get((seller.kind, family)) or catalog.capacities.get((seller.kind, ""))
+        stock = catalog.stock_of(provider, device)
         if stock is not None and devices > stock.devices:
             yield (
                 f"{devices:,} {device} on demand at {provider} {region} are more than the {stock.devices:,} that one "
-                f"may expect of a {seller.kind} in one region ({stock.provenance.source}): reserve them, take a "
+                f"may expect of a {stock.kind} in one region ({stock.provenance.source}): reserve them, take a "
                 "capacity block or a second region, or state what was granted in hardware.quotas"
             )
