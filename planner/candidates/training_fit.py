@@ -10,7 +10,7 @@ Beside layouts of the usual sizes that come near the fastest on as many shapes, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -98,7 +98,7 @@ class Fit:
     rows: Rows  # of `Looked.layout`, at any confidence
     nodes: Rows  # shapes of each
     fits: tuple[NDArray[np.bool_], ...]  # by confidence, whether it does
-    step_s: NDArray[np.float64]  # but for rounding; nan where its tier does not put steps together
+    step_s: NDArray[np.float64]  # but for rounding; nan where nobody asks, or its tier puts no steps together
     seen: Mapping[int, int]  # layouts that were looked at, by count of shapes; 0 where none is legal
     missed: Mapping[int, Misses]  # at the first confidence, by count of shapes
 
@@ -174,7 +174,8 @@ def look(
     out
         Whether there is no time left; machines that were not looked at by then have no layouts.
     every_layout
-        Also layouts that take longer than another one for no less memory, and nothing between the usual sizes.
+        Also layouts that take longer than another one for no less memory, and nothing between the usual sizes; the
+        seconds of a step are left out.
     """
     job = question.job
     which = (
@@ -403,6 +404,12 @@ def _fits(
     every_layout: bool,
 ) -> Iterator[tuple[bytes, Fit]]:
     """What fits each machine, with the seconds of a step, some machines at once; none after time is up."""
+
+    def done() -> Iterable[tuple[bytes, Fit]]:
+        if every_layout:  # each is told term by term
+            return waiting.items()
+        return _with_steps(question, evaluated, missing, waiting)
+
     waiting: dict[bytes, Fit] = {}
     listed: dict[object, Rows] = {}
     for told, (search, levels) in missing.items():
@@ -414,9 +421,9 @@ def _fits(
         rows = _beside(evaluated, listed[which], near[told]) if near else listed[which]
         waiting[told] = _fit(question, search, levels, evaluated, rows, every_layout=every_layout)
         if sum(len(one.rows) for one in waiting.values()) >= AT_ONCE:
-            yield from _with_steps(question, evaluated, missing, waiting)
+            yield from done()
             waiting = {}
-    yield from _with_steps(question, evaluated, missing, waiting)
+    yield from done()
 
 
 def _rows_on(evaluated: _Evaluated, search: Search, involved: int | None) -> Rows:
