@@ -13,7 +13,7 @@ import pytest
 
 from planner import api
 from tests import shipped
-from tests.scenarios.test_shipped_scenarios import GOLDEN, LARGE, ROOT, SCENARIOS, differences, lasting
+from tests.scenarios.test_shipped_scenarios import GOLDEN, LARGE, ROOT, differences, lasting
 
 # pools with caches sent between them, a job with failures: of what iterates most the quick ones
 FEW = ("disaggregated", "gpt2-xl")
@@ -47,4 +47,4 @@ def test_another_processor_makes_the_same_plans(tmp_path: Path) -> None:
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_other_processors_make_all_the_same_plans(seed: int, tmp_path: Path) -> None:
-    check_both_ways(seed, tmp_path, sorted({*SCENARIOS} - {*LARGE}))
+    check_both_ways(seed, tmp_path, sorted({*shipped.NAMES} - {*LARGE}))
