@@ -15,13 +15,13 @@ from planner.candidates.search import enumerate_candidates as _enumerate
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.deadline import MORE_TIME, Deadline
-from planner.errors import PlanError, Problem, StoppedError, UsageError
+from planner.errors import PlanError, Problem, StoppedError
 from planner.files import LineFile, StrPath
 from planner.plan.frontier.ahead import Ahead
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.verify import verify as _verify
 from planner.scenario.schema import Scenario
-from planner.sweeps.local import MOST_WORKERS, Processes
+from planner.sweeps.local import Processes, checked_workers
 from planner.sweeps.question import Answered, Question, without_plan
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ def frontier(
     from planner.plan.frontier.question import sweep_of
     from planner.plan.frontier.run import run_sweep
 
-    if not 1 <= workers <= MOST_WORKERS:
-        raise UsageError.of("out-of-range", f"{workers} workers", hint=f"from 1 to {MOST_WORKERS:,}")
+    checked_workers(workers)
     scenario = scenario_of(scenario)
     catalog = catalog or catalog_of(scenario)
     sweep = sweep_of(scenario, over=over, low=low, high=high, against=against, workload=workload, most=most)

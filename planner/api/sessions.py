@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner.answers import Plan
@@ -64,6 +64,7 @@ def enumerate_candidates(
     known: Candidates | None = None,
     spent: Spent = endless,
     tie_tolerance: float = SHARE,
+    workers: int = 1,
 ) -> Candidates:
     """Every legal way to run every workload, with memory, time and cost; drops are in its ledgers.
 
@@ -75,6 +76,8 @@ def enumerate_candidates(
         Share of the time for it that is gone: at 1 what is not listed yet is left out.
     tie_tolerance
         Share of the cost within which costs are equal: what else is as cheap is kept.
+    workers
+        Processes of this machine that list workloads beside each other; the ways are the same.
 
     Raises
     ------
@@ -87,7 +90,16 @@ def enumerate_candidates(
     check_pins(scenario, catalog, loader_of(scenario))
     asked: dict[str, Any] = {"allow_suspect": allow_suspect, "every_layout": every_layout, "known": known}
     asked["tie_share"] = checked_share(tie_tolerance)
+    if workers != 1:
+        from planner.api.listing import Beside
+
+        asked["lists"] = Beside(workers)
     return _enumerate(scenario, catalog, loader_of(scenario), spent=spent, **asked)
+
+
+def _spent(limit: Deadline, cases: int, number: int) -> float:
+    """Share of its part of the time that is gone for a case; of a module, so that other processes can be told."""
+    return limit.spent() * cases - (number - 1)
 
 
 def checked_share(share: float) -> float:
@@ -120,6 +132,8 @@ class Session:
         seconds is one of all calls together.
     tie_tolerance
         As for `planner.solve`.
+    workers
+        Processes of this machine that list workloads beside each other; sessions made from this one list by themselves.
 
     Raises
     ------
@@ -139,11 +153,12 @@ class Session:
         threads: int = 1,
         seed: int = 0,
         tie_tolerance: float = SHARE,
+        workers: int = 1,
         candidates: Candidates | None = None,
     ) -> None:
         self.scenario: Scenario = scenario_of(scenario)
         self.catalog: Catalog = catalog or catalog_of(self.scenario)
-        self.allow_suspect, self.tie_tolerance = allow_suspect, tie_tolerance
+        self.allow_suspect, self.tie_tolerance, self.workers = allow_suspect, tie_tolerance, workers
         self.options: dict[str, Any] = {"solver": solver, "gap": gap, "threads": threads, "seed": seed}
         self._time_limit, self._slowness = time_limit_s, 1.0
         self._listing: Deadline | None = None
@@ -542,10 +557,10 @@ class Session:
     def _listed(self, scenario: Scenario, number: int, catalog: Catalog, known: Candidates | None = None) -> Candidates:
         """The ways of a scenario, as case of that number; each has an equal part of the time until a deadline."""
         limit, cases = self._listing, 1 + len(self.scenario.uncertainty)
-        spent = endless if limit is None else (lambda: limit.spent() * cases - (number - 1))
+        spent = endless if limit is None else partial(_spent, limit, cases, number)
         asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "known": known, "spent": spent}
         asked["tie_tolerance"] = self.tie_tolerance
-        return enumerate_candidates(scenario, catalog, **asked)
+        return enumerate_candidates(scenario, catalog, workers=self.workers, **asked)
 
     def _staying(self, previous: Previous | None) -> Staying | None:
         """The way to solve that stays with a plan, when one is given."""

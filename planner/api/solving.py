@@ -27,6 +27,7 @@ def session(
     threads: int = 1,
     seed: int = 0,
     tie_tolerance: float = SHARE,
+    workers: int = 1,
 ) -> Session:
     """A scenario with every way to run it listed once, to be solved, asked and changed.
 
@@ -36,7 +37,7 @@ def session(
         A scenario, the path of its file, or the name of one that ships.
     catalog
         Default: the scenario's own, else the packaged one.
-    allow_suspect, solver, gap, time_limit_s, threads, seed, tie_tolerance
+    allow_suspect, solver, gap, time_limit_s, threads, seed, tie_tolerance, workers
         As for `solve`; a time limit is that of each call: of making the session, of each answer, of each change.
 
     Raises
@@ -45,7 +46,8 @@ def session(
         The scenario names what the catalog or the presets do not have.
     """
     asked: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": time_limit_s, "threads": threads}
-    return Session(scenario, catalog, allow_suspect=allow_suspect, seed=seed, tie_tolerance=tie_tolerance, **asked)
+    asked |= {"tie_tolerance": tie_tolerance, "workers": workers}
+    return Session(scenario, catalog, allow_suspect=allow_suspect, seed=seed, **asked)
 
 
 def solve(
@@ -63,6 +65,7 @@ def solve(
     best: int = 0,
     within: float | None = None,
     tie_tolerance: float = SHARE,
+    workers: int = 1,
 ) -> Plan:
     """The cheapest plan of a scenario, proven and verified.
 
@@ -93,6 +96,8 @@ def solve(
         Costs that differ by no more than this share, or a cent where that is more, are equal: fewer devices, more
         capacity or an earlier finish, more replicas, a plainer layout, dated prices and names decide. 0 tells all
         costs apart; at most 0.001.
+    workers
+        Processes of this machine that list workloads beside each other; the plan is the same.
 
     Raises
     ------
@@ -105,7 +110,8 @@ def solve(
     """
     limit = Deadline.of(time_limit_s)
     asked: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": limit, "threads": threads}
-    one = Session(scenario, catalog, allow_suspect=allow_suspect, seed=seed, tie_tolerance=tie_tolerance, **asked)
+    asked |= {"tie_tolerance": tie_tolerance, "workers": workers}
+    one = Session(scenario, catalog, allow_suspect=allow_suspect, seed=seed, **asked)
     return one.solve(simulate=simulate, previous=previous, best=best, within=within)
 
 

@@ -31,7 +31,7 @@ from planner.sweeps.axes import Grid, grid_of
 from planner.sweeps.borders import MOST_HALVINGS, Border, borders_of
 from planner.sweeps.document import sweep_document
 from planner.sweeps.journal import BEGINS, Journal
-from planner.sweeps.local import MOST_WORKERS, Processes, in_turn
+from planner.sweeps.local import Processes, checked_workers, in_turn
 from planner.sweeps.question import LOST, Answered, Question, Row, Told, canonical, without_plan
 from planner.sweeps.regret import standing_of
 from planner.sweeps.run import Asker, Progress, Runner
@@ -115,8 +115,7 @@ def sweep(
     OutputError
         The journal or a plan cannot be written, or another sweep holds the journal.
     """
-    if not 1 <= workers <= MOST_WORKERS:
-        raise UsageError.of("out-of-range", f"{workers} workers", hint=f"from 1 to {MOST_WORKERS:,}")
+    checked_workers(workers)
     if borders is not None and not 0 <= borders <= MOST_HALVINGS:
         raise UsageError.of("out-of-range", f"{borders} halvings", hint=f"from 0 to {MOST_HALVINGS}")
     held = session if isinstance(session, Session) else Session(session)

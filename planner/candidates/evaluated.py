@@ -29,6 +29,7 @@ from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 Question = TrainingQuestion | ServingQuestion
 Table = TrainingTable | ServingTable
 Workload = TrainingJob | ServingFleet
+Fresh = Mapping[str, tuple[Workload, Architecture]]  # workloads of which no ways are known yet, by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -165,6 +166,11 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
         space=trained.space,
         ledger=ledger,
     )
+
+
+def in_turn(fresh: Fresh, around: Around, market: Catalog, patience: Patience) -> dict[str, Evaluated]:
+    """The ways of workloads, one after the other."""
+    return {name: evaluated(workload, arch, around, market, patience) for name, (workload, arch) in fresh.items()}
 
 
 def _lasting(fleet: ServingFleet, sites: Sequence[Site], ledger: Ledger) -> list[Site]:

@@ -13,7 +13,7 @@ from planner.architecture.model import Architecture
 from planner.brief import brief, some
 from planner.candidates.calendar import Calendar, Pool
 from planner.candidates.contracts import pools_of
-from planner.candidates.evaluated import Around, Evaluated, Question, Table, evaluated
+from planner.candidates.evaluated import Around, Evaluated, Fresh, Question, Table, evaluated, in_turn
 from planner.candidates.holding import hold_times
 from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, Window, joint_rows
@@ -49,6 +49,7 @@ from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJo
 MIXED = " + "  # between the devices of a mix
 SLICES = 8  # equal parts of a class of requests, where a router cannot split it as it likes
 ModelLoader = Callable[[ModelRef | None], Architecture]
+Lists = Callable[[Fresh, Around, Catalog, Patience], Mapping[str, Evaluated]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -154,6 +155,7 @@ def enumerate_candidates(
     tie_share: float = SHARE,
     plainer: Plainer | None = None,
     more_mixes: Mapping[str, Mixes] | None = None,
+    lists: Lists = in_turn,
 ) -> Candidates:
     """Every legal way to run every workload on every allowed offer.
 
@@ -179,6 +181,8 @@ def enumerate_candidates(
         Only what a plainer plan may be made of.
     more_mixes
         Of classes of requests that replicas of fleets may serve, by fleet, besides those that each has.
+    lists
+        Lists the ways of workloads of which none are known.
     """
     patience = Patience(workloads=[workload.name for workload in scenario.workloads], spent=spent)
     base, catalog = catalog, market(scenario, catalog)
@@ -196,6 +200,7 @@ def enumerate_candidates(
         more_mixes=more_mixes or {},
     )
     ways: dict[str, Evaluated] = {}
+    fresh: dict[str, tuple[TrainingJob | ServingFleet, Architecture]] = {}
     for workload in scenario.workloads:
         given = isinstance(workload, ServingFleet) and workload.rates is not None
         arch = NO_MODEL if given and workload.model is None else load_model(workload.model)
@@ -205,7 +210,12 @@ def enumerate_candidates(
             continue
         known_at = before if before is not None and before.arch == arch else None
         repriced = at_other_prices(known_at, workload, around, catalog) if known_at is not None else None
-        ways[workload.name] = repriced or evaluated(workload, arch, around, catalog, patience)
+        if repriced is not None:
+            ways[workload.name] = repriced
+        else:
+            fresh[workload.name] = workload, arch
+    ways |= lists(fresh, around, catalog, patience)
+    ways = {workload.name: ways[workload.name] for workload in scenario.workloads}
     if (again := patience.again()) is not None:
         for workload in [one for one in scenario.workloads if one.name in patience.cut]:
             ways[workload.name] = evaluated(workload, ways[workload.name].arch, around, catalog, again)

