@@ -38,6 +38,7 @@ def test_two_processes_list_what_one_lists(scenario: Path) -> None:
     assert differences(alone.candidates, beside.candidates) == []
     assert list(beside.candidates.ways) == ["tune", "chat", "guard"]
     known = {id(offer) for offer in beside.candidates.catalog.offers} | {id(one) for one in beside.catalog.offers}
+    assert set(beside.candidates.recall._found) == set(alone.candidates.recall._found)  # for whoever asks next
     tables = beside.candidates.tables.values()
     assert all(id(site.offer) in known for table in tables for site in table.sites)
     assert alone.solve().to_json() == beside.solve().to_json()
