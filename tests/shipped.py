@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.candidates import patience, search
+from planner.candidates import evaluated, patience
 from planner.candidates.evaluated import Evaluated
 from planner.estimate import serving_fleet
 from planner.optimize.solve import optimize
@@ -151,7 +151,7 @@ _MOST = 6  # listings of workloads of one name
 @pytest.fixture
 def listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The ways to run a workload are listed once in a process, as long as nothing that they depend on differs."""
-    whole = search.evaluated
+    whole = evaluated.evaluated
 
     def known(workload: Any, arch: Any, around: Any, market: Any, waiting: patience.Patience) -> Evaluated:
         before = _LISTED.setdefault(workload.name, [])
@@ -163,7 +163,7 @@ def listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
             before[:] = [*before[1 - _MOST :], found]
         return found
 
-    monkeypatch.setattr(search, "evaluated", known)
+    monkeypatch.setattr(evaluated, "evaluated", known)
 
 
 _RATED: dict[tuple[str, bytes], Any] = {}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from planner import api
-from planner.candidates import search
+from planner.candidates import evaluated
 from planner.candidates.search import Candidates
 from tests.tiers import sampled
 
@@ -55,13 +55,13 @@ def api_scenario() -> type:
 def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the workloads that were evaluated, in order."""
     names: list[str] = []
-    whole = search.evaluated
+    whole = evaluated.evaluated
 
     def noted(workload: Any, *rest: Any) -> Any:
         names.append(workload.name)
         return whole(workload, *rest)
 
-    monkeypatch.setattr(search, "evaluated", noted)
+    monkeypatch.setattr(evaluated, "evaluated", noted)
     return names
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.candidates import search
+from planner.candidates import evaluated
 from planner.candidates.other_prices import at_other_prices
 from planner.catalog.own_prices import with_device_price
 from planner.estimate.market import market
@@ -36,13 +36,13 @@ def test_ways_at_other_prices_are_those_of_a_new_search(llama: api.Session, text
 
 def test_a_job_is_not_evaluated_again(llama: api.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     listed: list[str] = []
-    whole = search.evaluated
+    whole = evaluated.evaluated
 
     def noted(workload: Any, *rest: Any) -> Any:
         listed.append(workload.name)
         return whole(workload, *rest)
 
-    monkeypatch.setattr(search, "evaluated", noted)
+    monkeypatch.setattr(evaluated, "evaluated", noted)
     catalog = with_device_price(llama.catalog, "h100-*=+7%")
     api.enumerate_candidates(llama.scenario, catalog, known=llama.candidates)
     assert listed == ["assistant"]  # rates of a fleet are sought where they are cheap
