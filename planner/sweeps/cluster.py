@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0  # for a scheduler to answer
 WORKERS_S = 30.0  # for a worker to be there
 LOOK_S = 0.5  # after which it is looked whether the scheduler is still there
-IN_FLIGHT = 2  # questions a thread of a worker: one that is answered, one that waits there
+IN_FLIGHT = 4  # questions a thread of a worker: one is answered, one waits there, two with the scheduler
 KILLER = "each worker that was asked it ended before it answered"
 KILLER_HINT = "ask it by itself with plan solve: it may need more memory than a worker has"
 EXTRA = "the scheduler of a cluster is spoken to by dask and distributed, which are not installed"
