@@ -55,8 +55,8 @@ def program(
     """
     import highspy
 
-    solver = highspy.Highs()
-    options: dict[str, Any] = {"output_flag": False, "threads": threads, **settings}
+    solver = _silent()
+    options: dict[str, Any] = {"threads": threads, **settings}
     if time_limit_s is not None:
         options["time_limit"] = max(time_limit_s, 0.0)
     for name, value in options.items():
@@ -73,6 +73,21 @@ def program(
         linear.integrality_ = [kinds[each] for each in integer.tolist()]
     solver.passModel(linear)
     return solver
+
+
+def _silent() -> Any:
+    """A solver that prints nothing: from HiGHS 1.16 on one tells its version as soon as it is made.
+
+    It does so where it is given its callbacks, before anybody can ask it not to.
+    """
+    import highspy
+
+    class Silent(highspy.Highs):  # type: ignore[misc]
+        def enableCallbacks(self) -> None:
+            self.setOptionValue("output_flag", False)
+            super().enableCallbacks()
+
+    return Silent()
 
 
 def optimum(solver: Any) -> tuple[FloatArray, FloatArray] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +113,16 @@ def _model(question: Program, criterion: str) -> Model:
     if not question.rows:
         return build(scope, criterion)
     return build(scope.settle("devices", int(question.devices.sum())), criterion)
+
+
+def test_highs_asked_directly_prints_nothing() -> None:
+    """A release of it tells its version where it is made: in the midst of a plan that somebody's program reads."""
+    told = """
+import numpy as np
+from planner.optimize.highs import Lines, optimum, program
+one = np.array([0])
+lines = Lines(starts=np.array([0, 1]), variables=one, values=one + 1.0, low=one + 2.0, high=one + 3.0)
+assert optimum(program(one + 1.0, one + 9.0, lines))[0] == 2
+"""
+    ran = subprocess.run([sys.executable, "-c", told], capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
