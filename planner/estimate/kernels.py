@@ -37,10 +37,20 @@ def not_run(fleet: ServingFleet, device: Device) -> str:
     if rules.vendors and device.vendor in known - {*rules.vendors}:
         able = [one.name for one in ENGINES.values() if not one.vendors or device.vendor in one.vendors]
         return f"{device.id}: {rules.name} does not run on devices of {device.vendor}; {', '.join(able)} may"
+    if too_old(rules, device.family):
+        return (
+            f"{device.id}: {rules.name} runs from compute capability {rules.least_capability} on, and this has "
+            f"{OLD_CAPABILITY[device.family]}; llama.cpp may, or an older release whose throughput you give"
+        )
     if not _serves(rules, fleet.weights):
         able = [one.name for one in ENGINES.values() if _serves(one, fleet.weights)]
         return f"{device.id}: {rules.name} does not serve weights in {fleet.weights}; {', '.join(able)} may"
     return ""
+
+
+def too_old(rules: EngineRules, family: str) -> bool:
+    """Whether the newest release of an engine runs on no device of a family of NVIDIA's any more."""
+    return OLD_CAPABILITY.get(family, rules.least_capability) < rules.least_capability
 
 
 def _serves(rules: EngineRules, weights: str) -> bool:

@@ -10,7 +10,7 @@ import math
 from statistics import NormalDist
 
 from planner.estimate.engines import engine_rules
-from planner.estimate.kernels import OLD_CAPABILITY
+from planner.estimate.kernels import OLD_CAPABILITY, too_old
 from planner.estimate.resolve_serving import LONGEST_SPREADS
 from planner.export.header import Target
 from planner.export.launch import NotExpressible, ServingLaunch
@@ -37,10 +37,10 @@ def refuse_old_fp8(launch: ServingLaunch, target: Target, least: float) -> None:
     """
     machine = launch.machine
     capability = OLD_CAPABILITY.get(machine.family)
-    too_old = capability is not None and capability < least
+    older = capability is not None and capability < least
     lacks = machine.vendor == "amd" and bool(machine.formats) and "fp8" not in machine.formats
-    if launch.fleet.weights.startswith("fp8") and (too_old or lacks):
-        has = f"compute capability {capability}, and that begins at {least}" if too_old else "no fp8"
+    if launch.fleet.weights.startswith("fp8") and (older or lacks):
+        has = f"compute capability {capability}, and that begins at {least}" if older else "no fp8"
         raise NotExpressible(
             f"{target.name} {target.version} does not serve fp8 weights on {machine.device}: it has {has}",
             f"plan again without it (hardware: deny: [{machine.device}]) or with weights: fp16",
@@ -174,10 +174,10 @@ def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
     most = launch.model.arch.max_positions if launch.model.arch else 0
     if most and longest == most:
         notes.append(f"that is the model's own limit of {most} positions")
-    capability = OLD_CAPABILITY.get(launch.machine.family)
-    if capability is not None:
+    rules, family = engine_rules(engine), launch.machine.family
+    if rules is not None and too_old(rules, family):
         notes.append(
-            f"{launch.machine.device} has compute capability {capability}: this version may not support it; "
-            "an older release of the engine may"
+            f"{launch.machine.device} has compute capability {OLD_CAPABILITY[family]}, and this version begins at "
+            f"{rules.least_capability}: take an older release of the engine"
         )
     return notes

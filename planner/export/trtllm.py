@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from planner.estimate.engines import ENGINES
-from planner.estimate.kernels import OLD_CAPABILITY
+from planner.estimate.kernels import too_old
 from planner.export import engine, quoting
 from planner.export.command import Argument, Expand, command_line
 from planner.export.header import Blank, Target, commented, demand, header_lines
@@ -60,7 +60,8 @@ def files(launch: Launch) -> list[ExportFile]:
 def _demand(launch: ServingLaunch) -> None:
     """Refuse what it does not do."""
     fleet, layout, machine = launch.fleet, launch.layout, launch.machine
-    if machine.vendor not in ENGINES["trt-llm"].vendors or machine.family in OLD_CAPABILITY:
+    rules = ENGINES["trt-llm"]
+    if machine.vendor not in rules.vendors or too_old(rules, machine.family):
         raise NotExpressible(f"TensorRT-LLM does not run on {machine.device}")
     if fleet.weights not in (*engine.SIXTEEN_BITS, *CHECKPOINTS):
         raise NotExpressible(f"TensorRT-LLM has no checkpoints in {fleet.weights}", "write weights: bf16, fp8 or int4")

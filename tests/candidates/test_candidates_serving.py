@@ -16,6 +16,8 @@ from planner.candidates.offers import Site, sites_of
 from planner.candidates.serving import ServingTable, replica_layouts, resolve_serving, serving_table
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
+from planner.estimate.engines import ENGINES
+from planner.estimate.kernels import too_old
 from planner.scenario.schema import Scenario
 from tests.tiers import settings
 from tests.worlds import GIB, catalog, device, fleet, offer, scenario, shape
@@ -287,6 +289,31 @@ def test_an_engine_refuses_by_name_what_it_does_not_run(vendor: str, engine: str
     assert notes == ([f"plain: {said}"] if said else [])
 
 
+@pytest.mark.parametrize(
+    ("engine", "families", "old"),
+    [
+        ("vllm", "ampere turing", "volta pascal kepler"),
+        ("sglang", "ampere", "turing volta pascal"),
+        ("trt-llm", "hopper ampere", "turing volta"),
+        ("llama.cpp", "turing volta pascal kepler", ""),
+        (None, "turing", "volta"),  # what is not named is vLLM
+    ],
+)
+def test_an_engine_is_planned_on_no_device_that_its_releases_left_behind(
+    engine: str | None, families: str, old: str
+) -> None:
+    """vLLM and SGLang were planned on V100 and P100, the cheapest cards there are, where neither starts any more."""
+    asked = fleet(model="llama-3.2-1b", engine=engine)
+    predicted = {name: value for name, value in asked.items() if name != "throughput" and value is not None}
+    measured = {name: value for name, value in asked.items() if value is not None}
+    for family in [*families.split(), *old.split()]:
+        there = catalog([device(family=family)])
+        found, ledger = table(scenario([], [{**predicted, "estimator": "rule"}]), there)
+        assert (len(found) > 0) == (family not in old.split()), family
+        assert (("not-run", "offers") in drops(ledger)) == (family in old.split())
+        assert len(table(scenario([], [measured]), there)[0]) > 0  # whoever measured an older release, served it
+
+
 def test_unknown_power_and_grid_count_where_they_matter() -> None:
     unknown = catalog([device(tdp_w=None)], grids={("north", "r1"): (400.0, 1.2)})
     assert len(solve(unknown)[0]) == 1
@@ -378,7 +405,8 @@ def test_every_founding_device_serves_a_small_model(name: str) -> None:
     world = load_catalog()
     choices = [one for one in world.shapes.values() if one.device == name and one.kind in ("onprem", "slice")]
     smallest = min(choices, key=lambda one: (one.devices, one.id))
-    asked = {k: v for k, v in fleet(model="qwen2.5-1.5b", qpm=6).items() if k != "throughput"}
+    engine = {"engine": "llama.cpp"} if too_old(ENGINES["vllm"], world.devices[name].family) else {}
+    asked = {k: v for k, v in fleet(model="qwen2.5-1.5b", qpm=6, **engine).items() if k != "throughput"}
     owned = [{"shape": smallest.id, "count": 1, "price": "$0.10/h"}]
     found, _ = table(scenario([], [asked], hardware={"owned": owned, "allow": ["nothing"]}), world)
     assert len(found) > 0

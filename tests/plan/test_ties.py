@@ -107,3 +107,14 @@ def test_a_tie_is_told_in_the_terminal() -> None:
 
     text = render_plan(api.solve(JOB, two_sizes(0)).document, "table", width=200)
     assert "other ways are as cheap; decided by fewer devices" in text
+
+
+@pytest.mark.parametrize("tokens", ["5B", "20B"])
+def test_jobs_on_two_devices_tie_by_the_one_that_costs_most(tokens: str) -> None:
+    """Builder and verifier took another of the two: the plan ended as an error of our own."""
+    few = {"allow": ["h200-*", "a100-*"], "pricing": ["on_demand"], "quotas": [{"device": "h200-*", "max_shapes": 1}]}
+    jobs = worlds.job(model="qwen2.5-7b", tokens=tokens, deadline="6 days", count=3)
+    document: Any = api.solve(worlds.scenario([jobs], hardware=few)).document
+    (stated,) = document["workloads"]
+    assert len({row["device"] for row in stated["allocations"]}) == 2
+    assert not errors(document)

@@ -112,7 +112,8 @@ def _ties(
     check: AllocationCheck, job: TrainingJob, cost_microusd: int, facts: OfferFacts, rows: Sequence[Allocation]
 ) -> bool:
     """Whether errors leave open which is cheaper, this way or what was chosen."""
-    chosen = facts_of_row(rows[0], check.scenario, check.catalog) if rows else None
+    most = max(rows, key=lambda row: (row["cost_microusd"], row["offer"]), default=None)
+    chosen = facts_of_row(most, check.scenario, check.catalog) if most else None
     if chosen is None:
         return False
     paid = sum(row["cost_microusd"] for row in rows)

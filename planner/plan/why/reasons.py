@@ -159,8 +159,8 @@ def _ties(candidates: Candidates, task: Task, cost: int, site: Site, allocations
     if not allocations or not isinstance(question, TrainingQuestion):
         return False
     table = candidates.tables[task.name]
-    chosen = {row["offer"] for row in allocations if "switch" not in row or row["switch"]["part"] == 2}
-    dearest = next(one for one in table.sites if one.offer.id in chosen)
+    device = max(allocations, key=lambda row: (row["cost_microusd"], row["offer"]))["device"]  # most of the cost
+    dearest = next(one for one in table.sites if one.device.id == device)
     whole = usd(sum(row["cost_microusd"] for row in allocations))
     return tie(whole, question.band(dearest), usd(cost), question.band(site))
 
