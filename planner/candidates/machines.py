@@ -36,7 +36,7 @@ def serving_refusal(site: Site, fleet: ServingFleet, arch: Architecture, scenari
         return "precision"
     if unpublished(fleet, arch, device, site.shape.devices):
         return "unpublished"
-    if not_run(fleet, device):
+    if not_run(fleet, device, site.shape.devices):
         return "not-run"
     if lacks_kernels(fleet, device):
         return "no-kernels"
@@ -61,7 +61,7 @@ def refusal_note(
     if reason == "unpublished" and fleet and arch:
         return unpublished(fleet, arch, device, site.shape.devices)
     if reason == "not-run" and fleet:
-        return not_run(fleet, device)
+        return not_run(fleet, device, site.shape.devices)
     if reason == "no-kernels":
         return f"{device.id}: the engine has no kernels for 8-bit floats on it"
     if reason == "framework" and job:

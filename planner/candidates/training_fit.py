@@ -36,7 +36,7 @@ from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.recall import MOST_BYTES, figures_of
 from planner.estimate.resolve import host_bytes_per_device
-from planner.estimate.software import open_can
+from planner.estimate.software import on_gpus, open_can, programs_of
 from planner.estimate.step_distinct import Ways
 from planner.estimate.terms import Terms
 from planner.estimate.training import OnMachine, TrainingSpec, is_analytic, pace_s, step_seconds, training_memory
@@ -157,6 +157,7 @@ class _Evaluated:
     ways: Ways | None
     by_count: Mapping[int, Rows]  # ascending, of each count of devices
     splits: Rows  # a number of each split
+    launched: NDArray[np.bool_] | None  # whether some program has it on GPUs; None: each, or nobody knows
     origin: tuple[Rows, Rows] | None = None  # of finer ones: the first and the last number beside which each lies
 
 
@@ -179,6 +180,7 @@ def look(
     """
     job = question.job
     which = (
+        programs_of(job, question.arch, "gpu"),
         question.spec.critical_batch_tokens,
         question.involved,
         every_layout,
@@ -217,7 +219,7 @@ def tell(fitting: Fitting, ledger: Ledger) -> None:
             before, nearest = found.get(reason, (0, np.inf))
             found[reason] = before + many, min(nearest, miss)
     for reason, (many, miss) in found.items():
-        if reason == "slower":
+        if reason in ("slower", "no-program"):
             ledger.drop(reason, "layouts", many)
             continue
         text = f"needs {format_bytes(miss)} less per device{_where(search.group[0], level, reason)}"
@@ -348,6 +350,7 @@ def _with_memory(question: TrainingQuestion, layout: Layout) -> _Evaluated:
         runs=policy_runs(layout),
         ways=Ways.of(layout),
         by_count=dict(zip(counts.tolist(), np.split(order, starts[1:]))),
+        launched=on_gpus(question.job, question.arch, layout),
     )
 
 
@@ -454,10 +457,12 @@ def _fit(
 ) -> Fit:
     """Rows that fit the memory of a machine at any confidence, without those that another memory policy makes idle."""
     usable, per_shape = search.group[0].usable_bytes, search.group[0].shape.devices
-    rows = _launched(question, search, evaluated.layout, rows)
     nodes = np.asarray(evaluated.layout.devices, dtype=np.int64) // per_shape
     seen = dict.fromkeys(search.counts, 0) | dict(enumerate(np.bincount(nodes[rows], minlength=1).tolist()))
     missed: dict[int, Misses] = {}
+    launched = _launched(question, search, evaluated, rows)
+    _note(missed, "no-program", nodes[rows[~launched]])
+    rows = rows[launched]
     over = _over_hosts(question, search, evaluated.layout, rows)
     if over is not None:
         _note(missed, "host-memory", nodes[rows[over > 0]], over[over > 0])
@@ -513,13 +518,15 @@ def _note(
         missed[count] = (*missed.get(count, ()), (reason, int(many[count]), float(least[count])))
 
 
-def _launched(question: TrainingQuestion, search: Search, layout: Layout, rows: Rows) -> Rows:
-    """Rows that some program of the device's kind has; on GPUs the programs together have all that is advised."""
+def _launched(question: TrainingQuestion, search: Search, evaluated: _Evaluated, rows: Rows) -> NDArray[np.bool_]:
+    """Of some rows those that a program of the device's kind has."""
     job, site = question.job, search.group[0]
-    if site.device.kind == "gpu" or named_framework(job.framework):
-        return rows
-    mine = layout.select(rows)
-    return np.asarray(rows[open_can(job, question.arch, mine, site.device.kind, site.shape.devices)])
+    if site.device.kind == "gpu":
+        return np.full(len(rows), True) if evaluated.launched is None else evaluated.launched[rows]
+    if named_framework(job.framework):
+        return np.full(len(rows), True)
+    mine = evaluated.layout.select(rows)
+    return np.asarray(open_can(job, question.arch, mine, site.device.kind, site.shape.devices))
 
 
 def _over_hosts(question: TrainingQuestion, search: Search, layout: Layout, rows: Rows) -> NDArray[np.float64] | None:

@@ -34,7 +34,6 @@ class EngineRules:
     narrow_sums: bool = False  # products are added up at 16 bits
     vendors: tuple[str, ...] = ()  # whose devices it runs on; () = not known to be fewer than all
     formats: tuple[str, ...] = ()  # of weights that it serves; () = all but files of llama.cpp
-    least_capability: float = 0.0  # NVIDIA's compute capability from which its newest release runs; 0 = not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +46,6 @@ class Limits:
     fraction: Fraction
 
 
-# From which compute capability, read on 2026-11-26: vllm-project/vllm v0.21.0, docs/getting_started/installation
-# (gpu.cuda.inc.md: 7.5 and newer; 7.0 until v0.14); sgl-project/sglang issues 6006 and 24224 (its kernels are built
-# from sm_80 on); NVIDIA/TensorRT-LLM: Supported Hardware (Ampere and newer)
 # Whose devices and which weights: installation pages and lists of quantisations of each project (recalled, 2026-11-23)
 _FILES = ("fp32", "fp16", "bf16", "q4_k_m", "q4_k_s", "q4_0", "q4_1", "q5_0", "q8_0", "mxfp4")
 _PLAIN = ("fp32", "fp16", "bf16", "int8")
@@ -59,13 +55,12 @@ ENGINES: Mapping[str, EngineRules] = MappingProxyType(
         rules.name: rules
         for rules in (
             EngineRules(name="vllm", max_num_seqs=256, max_batched_tokens=2048, memory_fraction=0.9,
-                        fraction="of_device", least_capability=7.5, source=_VLLM),
+                        fraction="of_device", source=_VLLM),
             EngineRules(name="sglang", max_num_seqs=2048, max_batched_tokens=8192, memory_fraction=0.88,
                         fraction="static", vendors=("nvidia", "amd", "intel", "huawei", "google"),
-                        least_capability=8.0,
                         source="sgl-project/sglang: python/sglang/srt/server_args.py (mem_fraction_static)"),
             EngineRules(name="trt-llm", max_num_seqs=2048, max_batched_tokens=8192, memory_fraction=0.9,
-                        fraction="of_free", vendors=("nvidia",), least_capability=8.0,
+                        fraction="of_free", vendors=("nvidia",),
                         source="NVIDIA TensorRT-LLM: Tuning Max Batch Size and Max Num Tokens; Memory Usage"),
             EngineRules(name="fastertransformer", max_num_seqs=256, max_batched_tokens=8192, memory_fraction=0.9,
                         fraction="of_free", vendors=("nvidia",), formats=_PLAIN,

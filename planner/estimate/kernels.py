@@ -17,6 +17,12 @@ from planner.scenario.schema import ServingFleet
 OLD_CAPABILITY: Mapping[str, float] = MappingProxyType(
     {"kepler": 3.7, "maxwell": 5.2, "pascal": 6.0, "volta": 7.0, "turing": 7.5}
 )
+# from which the newest releases of engines run at all, read on 2026-11-26: vllm-project/vllm v0.21.0,
+# docs/getting_started/installation/gpu.cuda.inc.md (7.0 until v0.14); sgl-project/sglang issues 6006 and 24224 (its
+# kernels are built from sm_80 on); NVIDIA/TensorRT-LLM: Supported Hardware (Ampere and newer)
+LEAST_CAPABILITY: Mapping[str, float] = MappingProxyType({"vllm": 7.5, "sglang": 8.0, "trt-llm": 8.0})
+TPU_HOST_CHIPS = 8  # of the largest slices of one host (v5e, v6e)
+ONE_HOST_ENGINES = frozenset({"vllm", "sglang"})  # whose TPU servers were read to be of one host
 # from which engines serve 8-bit floats, as weights alone where there are no 8-bit units; read on 2026-11-21 in
 # vllm-project/vllm 0.33.0: vllm/model_executor/layers/quantization/fp8.py, and in
 # sgl-project/sglang 0.5.23: python/sglang/srt/layers/quantization/fp8.py
@@ -25,9 +31,18 @@ FP8_CAPABILITY: Mapping[str, float] = MappingProxyType({"vllm": 7.5, "sglang": 8
 FP8_UNITS_ALONE = frozenset({"trt-llm"})
 
 
-def not_run(fleet: ServingFleet, device: Device) -> str:
+def not_run(fleet: ServingFleet, device: Device, shape_devices: int = 1) -> str:
     """Why a fleet's engine serves nothing on a device, or nothing in its format, and what does; "" where it does.
 
+    Parameters
+    ----------
+    fleet, device
+        What is served, and where.
+    shape_devices
+        Devices of one shape; of TPUs, chips of one slice.
+
+    Notes
+    -----
     What a user measured is served, whatever is known here, and of other vendors nothing is known.
     """
     rules = engine_rules(fleet.engine)
@@ -37,10 +52,15 @@ def not_run(fleet: ServingFleet, device: Device) -> str:
     if rules.vendors and device.vendor in known - {*rules.vendors}:
         able = [one.name for one in ENGINES.values() if not one.vendors or device.vendor in one.vendors]
         return f"{device.id}: {rules.name} does not run on devices of {device.vendor}; {', '.join(able)} may"
-    if too_old(rules, device.family):
+    if left_behind(rules.name, device.family):
         return (
-            f"{device.id}: {rules.name} runs from compute capability {rules.least_capability} on, and this has "
+            f"{device.id}: {rules.name} runs from compute capability {LEAST_CAPABILITY[rules.name]} on, and this has "
             f"{OLD_CAPABILITY[device.family]}; llama.cpp may, or an older release whose throughput you give"
+        )
+    if device.kind == "tpu" and shape_devices > TPU_HOST_CHIPS and rules.name in ONE_HOST_ENGINES and not fleet.layout:
+        return (
+            f"{device.id}: over the hosts of a slice of {shape_devices} chips {rules.name} needs a Ray cluster of its "
+            f"own; slices of up to {TPU_HOST_CHIPS} chips have one host, and a layout of your own is planned anywhere"
         )
     if not _serves(rules, fleet.weights):
         able = [one.name for one in ENGINES.values() if _serves(one, fleet.weights)]
@@ -48,9 +68,10 @@ def not_run(fleet: ServingFleet, device: Device) -> str:
     return ""
 
 
-def too_old(rules: EngineRules, family: str) -> bool:
-    """Whether the newest release of an engine runs on no device of a family of NVIDIA's any more."""
-    return OLD_CAPABILITY.get(family, rules.least_capability) < rules.least_capability
+def left_behind(engine: str, family: str) -> bool:
+    """Whether the newest release of an engine of ENGINES runs on no device of a family of NVIDIA's any more."""
+    least = LEAST_CAPABILITY.get(engine, 0.0)
+    return OLD_CAPABILITY.get(family, least) < least
 
 
 def _serves(rules: EngineRules, weights: str) -> bool:

@@ -8,6 +8,7 @@ scenario to change for it. What a program has no words for in a model's own conf
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -271,6 +272,50 @@ def named_can(name: str | None, layout: Layout) -> Any:
         return None
     mask = framework_can(framework, layout)
     return mask & can(SOFTWARE[name], layout) if name in COUNTS_AS else mask
+
+
+def programs_of(job: TrainingJob, arch: Architecture, kind: str) -> tuple[str, ...]:
+    """Programs that train a job on a kind of device, split in some way; their names in SOFTWARE.
+
+    Parameters
+    ----------
+    job, arch
+        What is trained.
+    kind
+        Of device: gpu | tpu ...
+    """
+    names = []
+    for software in SOFTWARE.values():
+        one = Split(dp=2, tp=1, pp=1, vpp=1, cp=1, ep=1, micro_batches=1, sharding="", recompute=software.recompute[0])
+        asked = Asked(job=job, arch=arch, model=arch.name, sequence_length=sequence_length_of(job, arch), layout=one,
+                      device="", kind=kind, family="")  # fmt: skip
+        trials = (replace(asked, layout=replace(one, sharding=stage)) for stage in software.stages)
+        if any(lack(software.name, trial) is None for trial in trials):
+            names.append(software.name)
+    return tuple(names)
+
+
+def on_gpus(job: TrainingJob, arch: Architecture, layout: Layout) -> Any:
+    """Mask of the layouts that some program has on GPUs, of an open job; None where that is all, or none is exported.
+
+    Megatron-LM and torchtitan together have all that is advised. Of other models, DeepSpeed and those that load them
+    from the hub take fewer; a mixture of experts that none of them splits by experts is left to programs that are not
+    exported.
+
+    Parameters
+    ----------
+    job, arch
+        What is trained.
+    layout
+        Layouts, as arrays.
+    """
+    if job.lora is not None or named_framework(job.framework):
+        return None
+    programs = [SOFTWARE[name] for name in programs_of(job, arch, "gpu")]
+    if not programs or (arch.is_moe and not any(software.experts for software in programs)):
+        return None
+    mask = np.any([can(software, layout) for software in programs], axis=0)
+    return mask if mask.any() and not mask.all() else None
 
 
 def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str, slice_devices: int) -> Any:

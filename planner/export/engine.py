@@ -10,7 +10,7 @@ import math
 from statistics import NormalDist
 
 from planner.estimate.engines import engine_rules
-from planner.estimate.kernels import OLD_CAPABILITY, too_old
+from planner.estimate.kernels import LEAST_CAPABILITY, OLD_CAPABILITY, left_behind
 from planner.estimate.resolve_serving import LONGEST_SPREADS
 from planner.export.header import Target
 from planner.export.launch import NotExpressible, ServingLaunch
@@ -175,9 +175,9 @@ def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
     if most and longest == most:
         notes.append(f"that is the model's own limit of {most} positions")
     rules, family = engine_rules(engine), launch.machine.family
-    if rules is not None and too_old(rules, family):
+    if rules is not None and left_behind(rules.name, family):
         notes.append(
             f"{launch.machine.device} has compute capability {OLD_CAPABILITY[family]}, and this version begins at "
-            f"{rules.least_capability}: take an older release of the engine"
+            f"{LEAST_CAPABILITY[rules.name]}: take an older release of the engine"
         )
     return notes

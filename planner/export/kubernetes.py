@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from planner.estimate.kernels import TPU_HOST_CHIPS
 from planner.export import quoting
 from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.kubernetes_fleet import fleet_notes, fleet_objects, server_of, shared_notes
@@ -13,7 +14,7 @@ from planner.export.kubernetes_nodes import node_notes
 from planner.export.kubernetes_pods import Manifest
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch
 from planner.export.routing import routing_files
-from planner.export.server import TPU_HOST_CHIPS, serving
+from planner.export.server import serving
 from planner.export.trainer import training_command
 
 KUBERNETES = Target(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from planner.carriers import dataclass
+from planner.estimate.kernels import TPU_HOST_CHIPS
 from planner.export import engine
 from planner.export.command import Argument, Expand, command_line
 from planner.export.header import Blank, Target, demand
@@ -13,7 +14,6 @@ from planner.export.launch import Launch, NotExpressible, ServingLaunch
 from planner.report.escape import terminal
 
 PORT = 8000
-TPU_HOST_CHIPS = 8  # of the largest slices of one host (v5e, v6e)
 GROUP_PORT = 29500  # where the nodes of one replica meet
 HEALTH = "/health"  # answers 200 when the engine serves: vLLM and SGLang alike
 MODEL_MEANING = "the weights: a folder, or a repository of the Hugging Face hub"

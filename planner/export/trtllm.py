@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from planner.estimate.engines import ENGINES
-from planner.estimate.kernels import too_old
+from planner.estimate.kernels import left_behind
 from planner.export import engine, quoting
 from planner.export.command import Argument, Expand, command_line
 from planner.export.header import Blank, Target, commented, demand, header_lines
@@ -60,8 +60,7 @@ def files(launch: Launch) -> list[ExportFile]:
 def _demand(launch: ServingLaunch) -> None:
     """Refuse what it does not do."""
     fleet, layout, machine = launch.fleet, launch.layout, launch.machine
-    rules = ENGINES["trt-llm"]
-    if machine.vendor not in rules.vendors or too_old(rules, machine.family):
+    if machine.vendor not in ENGINES["trt-llm"].vendors or left_behind("trt-llm", machine.family):
         raise NotExpressible(f"TensorRT-LLM does not run on {machine.device}")
     if fleet.weights not in (*engine.SIXTEEN_BITS, *CHECKPOINTS):
         raise NotExpressible(f"TensorRT-LLM has no checkpoints in {fleet.weights}", "write weights: bf16, fp8 or int4")

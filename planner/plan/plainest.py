@@ -3,8 +3,9 @@
 An optimiser goes where its model is least tested. Among layouts of one offer whose predicted costs differ by less than
 predictions err, what the guides of the software advise is the better choice (`planner.candidates.ties` has the order).
 Of each workload in turn the least degree is taken up to which its layouts may go with no workload costing more than the
-share allows, and with what is asked for after the cost (time, carbon) no more above the cheapest plan's; the plan is
-the cheapest of these, by the same rule for ties. The certificate is of the cheapest plan of all, which is told beside.
+share allows, none taking more devices, and with what is asked for after the cost (time, carbon) no more above the
+cheapest plan's; the plan is the cheapest of these, by the same rule for ties. The certificate is of the cheapest plan
+of all, which is told beside.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ def plainest(
     within = 1 + candidates.scenario.plain_within
     most = {name: int(cost * within) for name, cost in workload_costs(candidates, solution).items()}
     worst = [within * value for value in _further(candidates, solution)]
+    machines = _devices(candidates, solution)
     ways, bounds, best = search(asked), dict(asked.involved), (candidates, solution)
     for task in _workloads(ways.whole):
         for degree in _degrees(ways, task, asked.involved[task.name], most[task.name]):
@@ -75,6 +77,8 @@ def plainest(
             found, plainer = solve(ways, lambda each, upto=tried: _upto(each, upto))  # type: ignore[misc]
             if not plainer.has_plan or any(cost > most[name] for name, cost in workload_costs(found, plainer).items()):
                 continue
+            if any(count > machines[name] for name, count in _devices(found, plainer).items()):
+                continue  # a plainer layout is no reason to ask for more machines, which nobody may have
             if all(value <= most_of for value, most_of in zip(_further(found, plainer), worst)):
                 bounds, best = tried, (found, plainer)
                 break
@@ -110,6 +114,13 @@ def _involved(candidates: Candidates, task: Task, *, whole: bool = False) -> Int
     program, part = candidates.whole if whole else candidates.program, slice(task.first, task.stop)
     each = np.maximum(program.devices[part], 1) if task.kind == "serving" else 1
     return np.asarray(program.plain[part] // each)
+
+
+def _devices(candidates: Candidates, solution: Solution) -> dict[str, int]:
+    """Devices of each workload that is asked for, all its rows together."""
+    program = candidates.program
+    held = program.devices * solution.units
+    return {task.name: int(held[task.first : task.stop].sum()) for task in _workloads(program)}
 
 
 def _further(candidates: Candidates, solution: Solution) -> list[float]:

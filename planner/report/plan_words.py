@@ -41,6 +41,7 @@ REASONS = {
     "precision": "format not supported",
     "framework": "framework does not run there",
     "power-unknown": "power unknown",
+    "no-program": "no program that trains this model splits it so",
     "dominated": "another way is no worse in anything",
     "slower": "on as many devices another layout is faster",
     "not-allowed": "not in hardware.allow",

@@ -16,8 +16,7 @@ from planner.candidates.offers import Site, sites_of
 from planner.candidates.serving import ServingTable, replica_layouts, resolve_serving, serving_table
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
-from planner.estimate.engines import ENGINES
-from planner.estimate.kernels import too_old
+from planner.estimate.kernels import left_behind
 from planner.scenario.schema import Scenario
 from tests.tiers import settings
 from tests.worlds import GIB, catalog, device, fleet, offer, scenario, shape
@@ -314,6 +313,16 @@ def test_an_engine_is_planned_on_no_device_that_its_releases_left_behind(
         assert len(table(scenario([], [measured]), there)[0]) > 0  # whoever measured an older release, served it
 
 
+def test_a_tpu_slice_of_several_hosts_serves_only_where_it_is_asked_to() -> None:
+    """No engine is exported over hosts of a slice: such slices won with 256 chips that nobody could launch."""
+    tpu = device(kind="tpu", vendor="google")
+    asked = {k: v for k, v in fleet(model="llama-3.2-1b", estimator="rule").items() if k != "throughput"}
+    for chips, more, able in ((8, {}, True), (16, {}, False), (16, {"layout": {"tp": 4}}, True)):
+        there = catalog([tpu], shapes=[shape(devices=chips)])
+        found, ledger = table(scenario([], [{**asked, **more}]), there)
+        assert (len(found) > 0, ("not-run", "offers") in drops(ledger)) == (able, not able), chips
+
+
 def test_unknown_power_and_grid_count_where_they_matter() -> None:
     unknown = catalog([device(tdp_w=None)], grids={("north", "r1"): (400.0, 1.2)})
     assert len(solve(unknown)[0]) == 1
@@ -405,7 +414,7 @@ def test_every_founding_device_serves_a_small_model(name: str) -> None:
     world = load_catalog()
     choices = [one for one in world.shapes.values() if one.device == name and one.kind in ("onprem", "slice")]
     smallest = min(choices, key=lambda one: (one.devices, one.id))
-    engine = {"engine": "llama.cpp"} if too_old(ENGINES["vllm"], world.devices[name].family) else {}
+    engine = {"engine": "llama.cpp"} if left_behind("vllm", world.devices[name].family) else {}
     asked = {k: v for k, v in fleet(model="qwen2.5-1.5b", qpm=6, **engine).items() if k != "throughput"}
     owned = [{"shape": smallest.id, "count": 1, "price": "$0.10/h"}]
     found, _ = table(scenario([], [asked], hardware={"owned": owned, "allow": ["nothing"]}), world)

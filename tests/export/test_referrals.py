@@ -58,7 +58,7 @@ def test_every_shipped_plan_is_launched_or_said_not_to_be(
 
 def test_a_dozen_others(dozen: list[Launch]) -> None:
     able = {launch.stem: follow(launch) for launch in dozen}
-    assert {name for name, formats in able.items() if not formats} == {"13b-fsdp", "gemma"}  # tp, ZeRO-3
+    assert {name for name, formats in able.items() if not formats} == {"13b-fsdp"}  # tp, ZeRO-3
     assert {"torchrun", "deepspeed", "slurm", "kubernetes"} <= able["7b"]
     assert {"trl", "deepspeed", "slurm", "kubernetes"} <= able["qlora-13b"]
     assert {"maxtext", "skypilot"} <= able["tpu-8b"]

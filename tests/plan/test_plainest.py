@@ -61,8 +61,8 @@ def test_replicas_are_ordered_as_guides_advise() -> None:
 
 
 def asked(**changes: Any) -> Scenario:
-    """One job on one node: a pipeline of four cards is 1.2 % cheaper than what people run."""
-    jobs = [{"name": "train", "model": "gpt-neox-20b", "sequence_length": 4096, "tokens": "2B", "deadline": "30 days"}]
+    """One job on one node: a pipeline of two stages is 1.2 % cheaper than what people run."""
+    jobs = [{"name": "train", "model": "qwen3-30b-a3b", "sequence_length": 4096, "tokens": "2B", "deadline": "30 days"}]
     hardware = {"allow": ["h100-sxm-80gb"]}
     return scenario(jobs, hardware=hardware, limits={"max_devices": 8}, **changes)
 
@@ -111,7 +111,7 @@ def test_jobs_of_one_workload_are_run_alike() -> None:
     jobs = [
         {
             "name": "train",
-            "model": "gpt-neox-20b",
+            "model": "qwen3-30b-a3b",
             "sequence_length": 4096,
             "tokens": "2B",
             "deadline": "30 days",
@@ -134,7 +134,7 @@ FORGED = {
     "dearer": lambda plan: plan["plain"].update(cheapest_microusd=plan["plain"]["cheapest_microusd"] * 9 // 10),
     "within": lambda plan: plan["plain"].update(within=0.5),
     "gone": lambda plan: plan.pop("plain"),
-    "layout": lambda plan: plan["plain"]["workloads"][0]["allocations"][0]["layout"].update(pp=2),
+    "layout": lambda plan: plan["plain"]["workloads"][0]["allocations"][0]["layout"].update(pp=4),
     "cost": lambda plan: plan["plain"]["workloads"][0]["allocations"][0].update(cost_microusd=1),
 }
 

@@ -70,6 +70,23 @@ def test_a_named_program_gets_a_layout_that_it_runs(name: str, more: str) -> Non
         assert "wrong-software" in {problem.reference for problem in api.verify(document)}
 
 
+@pytest.mark.parametrize("model", ["gemma-2-9b", "gpt-neox-20b", "qwen2.5-14b", "llama-2-70b", "phi-3-medium"])
+def test_an_open_job_is_split_as_some_program_can(model: str) -> None:
+    """Models that Megatron-LM or torchtitan do not make got splits of theirs, tensor ranks under ZeRO-3: nobody's."""
+    text = JOB.format(model=model, more="epochs: 1", allow="h100-sxm-80gb, a100-sxm-80gb")
+    for row in api.solve(parse_scenario(text)).document["workloads"][0]["allocations"]:
+        assert row["software"], row["layout"]
+
+
+def test_a_split_that_nobody_exports_is_planned_where_it_is_asked_for() -> None:
+    """And told so: what it would cost is a question, too."""
+    pinned = "sharding: zero-3, layout: {tp: 2, pp: 1}"
+    plan = api.solve(parse_scenario(JOB.format(model="gemma-2-9b", more=pinned, allow="h100-sxm-80gb"))).document
+    (row,) = plan["workloads"][0]["allocations"]
+    assert (row["layout"]["tp"], row["software"]) == (2, [])
+    assert any("no program that plan export writes for" in one for one in plan["warnings"])
+
+
 def test_what_the_table_masks_the_verifier_refuses() -> None:
     """The mask over arrays and the rules of the checks, written apart, agree on every layout of TRL."""
     job = parse_scenario(

@@ -60,6 +60,9 @@ def plain_findings(
         if one["cost_microusd"] > most:
             text = f"{one['cost_microusd']}, more than {scenario.plain_within:.3%} above {other['cost_microusd']}"
             yield Finding(WRONG, f"{asked.name} costs {text}")
+        taken, fewest = (sum(row["devices"] for row in some["allocations"]) for some in (one, other))
+        if taken > fewest:
+            yield Finding(WRONG, f"{asked.name} takes {taken} devices, more than the {fewest} of the cheapest plan")
         elsewhere = {row["offer"] for row in one["allocations"]} - {row["offer"] for row in other["allocations"]}
         if elsewhere:
             yield Finding(WRONG, f"{asked.name} runs on {min(elsewhere)}, which the cheapest plan does not use")

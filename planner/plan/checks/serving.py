@@ -224,7 +224,7 @@ def _legal(fleet: ServingFleet, arch: Architecture, row: ServingAllocation, fact
     split, per_shape = row["layout"], facts.shape.devices
     if refused := unpublished(fleet, arch, facts.device, per_shape):
         yield Finding("unpublished", f"{fleet.name}: {refused}")
-    if refused := not_run(fleet, facts.device):
+    if refused := not_run(fleet, facts.device, per_shape):
         yield Finding("not-run", f"{fleet.name}: {refused}")
     if lacks_kernels(fleet, facts.device):
         yield Finding("no-kernels", f"{fleet.name}: its engine does not serve {fleet.weights} on {facts.device.id}")
