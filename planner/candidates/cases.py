@@ -128,6 +128,7 @@ def _joined(cases: Sequence[Case], columns: Sequence[IntArray], first: list[tupl
             values = getattr(part, name)
             arrays[name][where] = np.maximum(arrays[name][where], values) if name == "max_units" else values
         capacity[where, : part.capacity_micro_per_s.shape[1]] = part.capacity_micro_per_s
+    arrays["place"][:] = 0  # each future would multiply the places to try: its pools lie where they are cheapest
     for name, ranks in (("provider", _ranks(cases, columns, 0)), ("offer", _ranks(cases, columns, 1))):
         arrays[name][:] = ranks
     tasks = [Task(name=AHEAD, kind="optional", first=0, stop=len(first))] if first else []

@@ -122,7 +122,7 @@ class Units(NamedTuple):
     max_units: IntArray
 
 
-OPTIONAL = ("role", "level", "spot", "domain", "devices", "pipelined", "plain", "undated", "bounded")
+OPTIONAL = ("role", "place", "level", "spot", "domain", "devices", "pipelined", "plain", "undated", "bounded")
 
 
 def _none() -> IntArray:
@@ -149,6 +149,7 @@ class Program:
     objective: tuple[str, ...] = ("cost",)  # cost | time | carbon, most important first
     # serving; arrays of length n, or left out for zeros
     role: IntArray = field(default_factory=_none)  # WHOLE | PREFILL | DECODE
+    place: IntArray = field(default_factory=_none)  # of a pool 1 + the number of its place; those of a fleet share one
     level: IntArray = field(default_factory=_none)  # runs at this level of its task and above
     spot: IntArray = field(default_factory=_none)  # 1 = counts towards the share on spot
     domain: IntArray = field(default_factory=_none)  # failure domain, by number

@@ -343,6 +343,7 @@ def _kinds(program: Program, task: Task) -> Iterator[IntArray]:
         return
     part = slice(task.first, task.stop)
     yield program.role[part]
+    yield program.place[part]
     yield program.level[part]
     if task.survive_domain:
         yield program.domain[part]

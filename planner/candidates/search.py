@@ -480,6 +480,7 @@ def _assemble(
         table.units() if isinstance(table, ServingTable) else table.units(task.count)
         for task, table in zip(tasks, tables.values())
     ]
+    role = _of_fleets(tables, "role")
     return Program(
         tasks=tuple(tasks),
         cost_microusd=np.array([cost for part in units for cost in part.cost_microusd], dtype=np.int64),
@@ -500,13 +501,22 @@ def _assemble(
         rows=rows,
         max_providers=scenario.limits.max_providers,
         objective=scenario.objective,
-        role=_of_fleets(tables, "role"),
+        role=role,
+        place=_places(facts, role),
         level=_of_fleets(tables, "level"),
     )
 
 
 def _of_fleets(tables: Mapping[str, Table], name: str) -> NDArray[np.int64]:
     return np.concatenate([_serving_only(table, name) for table in tables.values()])
+
+
+def _places(facts: list[ColumnFacts], role: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where pools of one role lie, from 1; 0 for what serves whole requests."""
+    if not role.any():
+        return 0 * role
+    offers = [fact.site.offer for fact in facts]
+    return np.where(role > 0, 1 + _ranks([f"{offer.provider} {offer.region}" for offer in offers]), 0)
 
 
 def _tied(program: Program, share: float) -> Program:

@@ -30,6 +30,7 @@ from planner.candidates.program import (
 from planner.carriers import dataclass
 from planner.optimize.criteria import providers_of, value_of
 from planner.optimize.model import Model
+from planner.optimize.places import scattered
 from planner.optimize.scope import Scope
 from planner.optimize.situations import ROUTED, Cut, flows_at, unmet
 from planner.optimize.status import FloatArray, Outcome
@@ -118,6 +119,7 @@ def task_violations(program: Program, task: Task, units: IntArray) -> Iterator[s
         yield f"{task.name}: fewer than {task.min_replicas} replicas"
     if task.max_spot_share is not None:
         yield from _too_much_spot(program, task, units, used)
+    yield from scattered(program, task, used)
     if splits_simply(program, task) and task.demand_micro_per_s[0] > 0:
         sizes = [(int(program.capacity_micro_per_s[k, 0]), max(int(program.replicas[k]), 1)) for k in used]
         total = sum(size * int(units[k]) for (size, _), k in zip(sizes, used))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from planner.optimize.greedy import greedy_plan
 from planner.optimize.incumbent import at_most
 from planner.optimize.kept import Kept
 from planner.optimize.lexicographic import TIES_S, Ended, settle_all
+from planner.optimize.places import apart, together
 from planner.optimize.pulp_adapter import SOLVERS, Options, PulpAdapter
 from planner.optimize.scope import Scope, hopeless, scope_of
 from planner.optimize.stage import Adapter, Run
@@ -86,6 +88,16 @@ def optimize(
         asked = PulpAdapter(solver=solver)
         asked.require()
         adapters = _Lazily(asked, solver)
+    if apart(program, columns) is not None:
+        until = Deadline.after(time_limit_s) if isinstance(time_limit_s, (int, float)) else time_limit_s
+        given: dict[str, Any] = {"cost_only": cost_only, "solver": solver, "gap": gap, "time_limit_s": until}
+        given |= {"threads": threads, "seed": seed, "adapters": adapters, "first": first, "ties_s": ties_s}
+
+        def there(some: NDArray[np.bool_], most: int | None) -> Solution:
+            limits = [limit for limit in (most, most_microusd) if limit is not None]
+            return optimize(program, columns=some, most_microusd=min(limits, default=None), **given)
+
+        return together(program, columns, there)
     scope = scope_of(program, columns)
     if most_microusd is not None:
         scope = at_most(scope, "cost", most_microusd).settle("cost", most_microusd)

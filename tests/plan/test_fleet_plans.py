@@ -14,6 +14,7 @@ import pytest
 from planner import api
 from planner.candidates.serving import ServingTable
 from planner.catalog.model import Catalog
+from planner.errors import PlanError
 from planner.plan import tighten
 from planner.plan.document import digest_of
 from planner.plan.rows.serving_point import Point
@@ -387,3 +388,13 @@ def test_a_simulation_stands_beside_the_formulas_and_repeats(world: Catalog) -> 
     assert one["tpot_s"]["mean"] == pytest.approx(row["point"]["tpot_s"]["mean"], rel=0.15)
     assert one["ttft_s"]["p50"] == pytest.approx(row["point"]["ttft_s"]["p50"], rel=0.35)
     assert "simulation" not in api.solve(asked, world).document
+
+
+def test_pools_of_a_fleet_lie_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prefill in Virginia and decode in Canada saved 6 %, with 17 PB of caches a month between them, unpriced."""
+    rows = api.solve("disaggregated").document["workloads"][0]["allocations"]
+    assert {row["role"] for row in rows} == {"prefill", "decode"}  # type: ignore[typeddict-item]
+    assert len({(row["provider"], row["region"]) for row in rows}) == 1
+    monkeypatch.setattr("planner.candidates.search._places", lambda facts, role: 0 * role)
+    with pytest.raises(PlanError, match="pools lie in 2 places"):
+        api.solve("disaggregated")

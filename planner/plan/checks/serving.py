@@ -73,6 +73,9 @@ def serving_findings(
     demands, by_level = bucket_demands(fleet), level_demands(fleet, levels)
     yield from routing_findings(fleet, demands, carried, spares, by_level, together=together, mixes=mixes)
     known = [row for row, facts in rows if facts is not None]
+    pools = {(row["provider"], row["region"]) for row in known if row["role"] != ROLES[WHOLE]}
+    if len(pools) > 1 and not scenario.uncertainty:
+        yield Finding("pools-apart", f"{fleet.name}: its pools lie in {len(pools)} places, and caches go between them")
     yield from _counts(fleet, known, spares)
     yield from _spares(fleet, stated)
     cells = fleet_cells(fleet, known, spares, scenario.horizon_s / 3600.0)

@@ -1,0 +1,111 @@
+"""The pools of a fleet lie in one place: held against solving each place by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task, restrict
+from planner.optimize.check import violations
+from planner.optimize.places import apart, least_microusd
+from planner.optimize.scope import scope_of
+from planner.optimize.solve import Solution, optimize
+from planner.optimize.status import Status
+from tests.tiers import cases
+
+PLACES = (1, 2, 3)
+
+
+def random_pools(seed: int, *, fleets: int = 1) -> Program:
+    """Fleets of one or two buckets; in each place some columns of either role, anywhere some of whole requests."""
+    rng = np.random.default_rng(seed)
+    buckets = int(rng.integers(1, 3))
+    roles: list[int] = []
+    places: list[int] = []
+    tasks = []
+    for number in range(fleets):
+        first = len(roles)
+        for role, place in [*product((PREFILL, DECODE), PLACES), (WHOLE, 0)]:
+            for _ in range(int(rng.integers(0 if place == 3 else 1, 3))):
+                roles.append(role)
+                places.append(place)
+        demand = tuple(int(rate) for rate in rng.integers(1, 12, buckets) * 1_000_000)
+        tasks.append(Task(name=f"fleet-{number}", kind="serving", first=first, stop=len(roles), levels=(demand,),
+                          demand_micro_per_s=demand, spare_replicas=int(rng.integers(0, 2))))  # fmt: skip
+    count = len(roles)
+    whole = np.array(roles) == WHOLE
+    return Program(
+        tasks=tuple(tasks),
+        cost_microusd=rng.integers(50, 400, count) * 1_000_000 * np.where(whole, 3, 1),
+        finish_s=np.zeros(count),
+        carbon_mg=np.zeros(count, dtype=np.int64),
+        nodes=np.ones(count, dtype=np.int64),
+        replicas=np.ones(count, dtype=np.int64),
+        capacity_micro_per_s=rng.integers(1, 5, (count, buckets)) * 1_000_000,
+        max_units=np.full(count, 30, dtype=np.int64),
+        provider=np.array(places, dtype=np.int64),
+        offer=np.arange(count, dtype=np.int64),
+        role=np.array(roles, dtype=np.int64),
+        place=np.array(places, dtype=np.int64),
+    )
+
+
+def by_trying(program: Program, **given: Any) -> int | None:
+    """The least cost over all choices of a place for each fleet, each solved without a word of places."""
+    costs = []
+    for chosen in product(PLACES, repeat=len(program.tasks)):
+        kept = np.ones(program.column_count, dtype=bool)
+        for task, place in zip(program.tasks, chosen):
+            part = slice(task.first, task.stop)
+            kept[part] = (program.place[part] == 0) | (program.place[part] == place)
+        small, _ = restrict(program, kept)
+        found = optimize(replace(small, place=np.zeros(small.column_count, dtype=np.int64)), **given)
+        costs += [found.cost_microusd] if found.has_plan else []
+    return min(costs, default=None)
+
+
+def solved(program: Program, **given: Any) -> Solution:
+    found = optimize(program, **given)
+    assert not list(violations(scope_of(program), found.units)) or not found.has_plan
+    return found
+
+
+@pytest.mark.parametrize("fleets", [1, 2])
+def test_pools_lie_in_the_cheapest_of_all_places(fleets: int) -> None:
+    moved = 0
+    for seed in range(cases(8, 150)):
+        program = random_pools(seed, fleets=fleets)
+        found, least = solved(program), by_trying(program)
+        assert found.status is (Status.OPTIMAL if least is not None else Status.INFEASIBLE)
+        if least is None:
+            continue
+        assert found.cost_microusd == found.bound_microusd == least
+        anywhere = optimize(replace(program, place=np.zeros(program.column_count, dtype=np.int64)))
+        assert anywhere.cost_microusd <= least
+        moved += anywhere.cost_microusd < least
+        for task in program.tasks:
+            assert least_microusd(program, task, np.ones(program.column_count, dtype=bool)) <= anywhere.cost_microusd
+    assert moved  # half a pool in each of two places would have been cheaper
+
+
+def test_pools_in_two_places_are_no_plan() -> None:
+    program = random_pools(1)
+    apart_ = np.zeros(program.column_count, dtype=np.int64)
+    for role, place in ((PREFILL, 1), (DECODE, 2)):
+        apart_[np.flatnonzero((program.role == role) & (program.place == place))[0]] = 30
+    assert any("pools in 2 places" in one for one in violations(scope_of(program), apart_))
+    assert apart(program, program.place <= 1) is None
+
+
+def test_a_limit_of_cost_and_a_limit_of_time_hold_over_all_places() -> None:
+    program = random_pools(3)
+    least = solved(program).cost_microusd
+    assert solved(program, most_microusd=least).cost_microusd == least
+    assert solved(program, most_microusd=least - 1).status is Status.INFEASIBLE
+    late = solved(program, time_limit_s=0.0)
+    assert late.status in (Status.FEASIBLE, Status.STOPPED, Status.OPTIMAL)
+    assert late.bound_microusd is None or late.bound_microusd <= least
