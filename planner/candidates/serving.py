@@ -26,6 +26,7 @@ from planner.candidates.serving_layouts import replica_layouts
 from planner.candidates.serving_question import ServingQuestion, resolve_serving
 from planner.candidates.serving_rates import Evaluated, evaluate
 from planner.carriers import dataclass
+from planner.estimate.serving_spares import spares_for
 
 __all__ = ["ServingQuestion", "ServingTable", "replica_layouts", "resolve_serving", "serving_table"]
 
@@ -479,15 +480,31 @@ def _mixed(rates: NDArray[Any], demands: Sequence[int]) -> NDArray[np.float64]:
     return np.asarray(np.where(load > 0, shares.sum(axis=1) / np.where(load > 0, load, 1.0), 0.0))
 
 
+MOST_DEVICES = 64  # of a replica, where the spares that an availability may ask for are bounded
 NEVER = 2**31  # units of a row that cannot carry a fleet alone
 
 
 def _units_needed(
     question: ServingQuestion, planned: Rows, replicas: Rows, role: Rows, demands: Sequence[int]
 ) -> tuple[Rows, Rows]:
-    """Units of each row that carry a demand alone, and the most that can help."""
+    """Units of each row that carry a demand alone, and the most that can help, spares that are found later included."""
     fleet = question.fleet
-    spares, least = fleet.spare_replicas, fleet.min_replicas
+    spares = fleet.spare_replicas
+    needed, most = _units_with(question, planned, replicas, role, demands, spares)
+    if fleet.availability is None or not len(planned):
+        return needed, most
+    while True:  # more replicas may ask for more spares, until they do not
+        wanted = spares_for(fleet, int((most * np.maximum(replicas, 1)).max()), MOST_DEVICES)
+        if wanted <= spares:
+            return needed, most
+        spares = wanted
+        most = _units_with(question, planned, replicas, role, demands, spares)[1]
+
+
+def _units_with(
+    question: ServingQuestion, planned: Rows, replicas: Rows, role: Rows, demands: Sequence[int], spares: int
+) -> tuple[Rows, Rows]:
+    least = question.fleet.min_replicas
     if len(demands) == 1:
         one, whole = planned[:, 0], demands[0]
         largest = int(one.max()) if len(one) else 0

@@ -8,6 +8,7 @@ from planner.scenario.schema import ServingFleet
 
 DEFAULT_REPAIR_S = 3600.0  # another machine found, weights loaded, warm: assumed
 MOST_SPARES = 1000
+MOST_REPLICAS = 1 << 17
 
 
 def repair_s(fleet: ServingFleet) -> float:
@@ -30,3 +31,17 @@ def spares_for(fleet: ServingFleet, replicas: int, devices: int) -> int:
     target = fleet.availability or 0.0
     most = min(replicas, MOST_SPARES)
     return next((k for k in range(most) if time_within_spares(fleet, replicas, k, devices) >= target), most)
+
+
+def replicas_within(fleet: ServingFleet, spares: int, devices: int) -> int:
+    """The most replicas of so many devices each for which so many spares hold the availability asked for."""
+    target, low, high = fleet.availability or 0.0, spares, spares + 1
+    while high < MOST_REPLICAS and time_within_spares(fleet, high, spares, devices) >= target:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if time_within_spares(fleet, middle, spares, devices) >= target:
+            low = middle
+        else:
+            high = middle
+    return low

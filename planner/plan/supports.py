@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from planner.plan.model.workloads import Workload
 
 MOST_OF_JOB, MOST_OF_FLEET = 20, 4  # columns of each workload; the rate of a replica takes a search for each bucket
-OF_THE_PLAN = ("limit-exceeded",)  # what depends on how many are run, which the program limits
+OF_THE_PLAN = ("limit-exceeded", "not-available")  # what depends on how many are run, of all columns together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,22 +3,24 @@
 The program adds up loads of buckets, each at the rate that a replica carries of it alone. That is exact for the
 engine's time, not for percentiles: on a mix a few long prompts may hold up many short ones. A kind of replica that
 misses a target on its mix may then be planned for less of its rates, until no target is missed. Spares that an
-availability asks for depend on the replicas chosen, and are found in the same rounds.
+availability asks for depend on the replicas chosen, and are found in the same rounds: more of them each time, so that
+fleets of fewer replicas, which hold it with fewer spares, are looked at once more afterwards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
-from planner.candidates.program import Task, restrict
+from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.deadline import Deadline, TimeIsUp, is_up
-from planner.estimate.serving_spares import spares_for
+from planner.estimate.serving_spares import replicas_within, spares_for
 from planner.optimize.solve import Solution, noting_bounds
 from planner.optimize.status import RATES_ENDED, Status, uninterrupted
 from planner.plan.rows.serving import replica_site, routed_load
@@ -27,6 +29,7 @@ from planner.plan.rows.serving_point import Point
 ROUNDS = 16  # a handful is enough, save where hardly anything keeps the targets
 PATIENCE = 8  # rounds after which a kind of replica that still misses one is not used
 LEAST_CUT = 0.98  # of the rates, so that rounds end
+AVAILABILITY = "replicas within spares"  # a limit of what is tried, not of the scenario
 DEEPEST_CUT = 0.5  # where not even an idle replica keeps its targets on the mix
 
 Answer = TypeVar("Answer")
@@ -53,8 +56,84 @@ def solve_within_targets(
     -------
     The candidates with the rates that were planned with, and their solution.
     """
+    rounds = partial(_rounds, solve=solve, prepare=prepare, limit=limit)
+    best = rounds(candidates, {})
+    scenario = candidates.scenario
+    if not best[1].has_plan or scenario.scheduled or candidates.whole_shared is not None or is_up(limit):
+        return best
+    for task in best[0].program.tasks:
+        question = candidates.questions.get(task.name)
+        asked = isinstance(question, ServingQuestion) and question.fleet.availability is not None
+        if asked and scenario.objective[0] == "cost":
+            best = _fewer_spares(best, candidates, task, rounds, prepare)
+    return best
+
+
+Found = tuple[Candidates, Solution]
+
+
+def _fewer_spares(
+    best: Found,
+    candidates: Candidates,
+    task: Task,
+    rounds: Callable[[Candidates, dict[str, int]], Found],
+    prepare: Callable[[Candidates], Candidates],
+) -> Found:
+    """The best plan of a fleet with any number of spares that holds the availability asked for.
+
+    So many spares suffice for a number of replicas, which falls with the devices of the largest: each number of spares
+    below those of the best plan so far is tried with a fleet of no more replicas than that, up to each size.
+    """
+    question, table = candidates.questions[task.name], candidates.tables[task.name]
+    assert isinstance(question, ServingQuestion)
+    assert isinstance(table, ServingTable)
+    raised = {one.name: one.spare_replicas for one in best[0].program.tasks if one.spare_replicas}
+    whole = next(one for one in candidates.whole.tasks if one.name == task.name)
+    part = slice(whole.first, whole.stop)
+    rows = [int(row) for row in candidates.whole_rows[part]]
+    devices = np.array([table.devices_per_replica(row) for row in rows], dtype=np.int64)
+    replicas = candidates.whole.replicas[part]
+    for spares in range(raised.get(task.name, 0)):
+        for size in np.unique(devices).tolist():
+            most = replicas_within(question.fleet, spares, size)
+            if most < max(int(replicas[devices <= size].min(initial=most + 1)), spares + 1):
+                continue
+            cap = Row(
+                name=AVAILABILITY,
+                label=f"replicas of {task.name} that {spares} spares suffice for",
+                bound=most,
+                columns=np.arange(part.start, part.stop),
+                coefficients=np.where(devices <= size, replicas, most + 1),
+            )
+            capped = replace(candidates, whole=replace(candidates.whole, rows=(*candidates.whole.rows, cap)))
+            given = {**raised, task.name: spares}
+            found, solution = rounds(prepare(with_tables(capped, {}, given)), given)
+            same = next(one for one in found.program.tasks if one.name == task.name).spare_replicas == spares
+            if solution.has_plan and same and solution.cost_microusd < best[1].cost_microusd:
+                best = _without_cap(found), solution
+    return best
+
+
+def _without_cap(candidates: Candidates) -> Candidates:
+    """Without the limit of replicas, which is no limit of the scenario."""
+
+    def freed(program: Program) -> Program:
+        return replace(program, rows=tuple(row for row in program.rows if row.name != AVAILABILITY))
+
+    return replace(candidates, program=freed(candidates.program), whole=freed(candidates.whole))
+
+
+def _rounds(
+    candidates: Candidates,
+    given: dict[str, int],
+    *,
+    solve: Callable[[Candidates], Solution],
+    prepare: Callable[[Candidates], Candidates],
+    limit: float | Deadline | None,
+) -> Found:
+    """The best plan whose replicas keep their targets, of fleets with at least the spares that are given."""
     kept: dict[str, Kept] = {}
-    spares: dict[str, int] = {}
+    spares = dict(given)
     for turn in range(ROUNDS):
         candidates, solution = _by(limit, candidates, solve, prepare, spares)
         if not solution.has_plan:

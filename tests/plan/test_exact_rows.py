@@ -134,7 +134,7 @@ def test_spares_are_as_many_as_asked(spares: int, found: int) -> None:
 @pytest.mark.parametrize(("share", "found"), [(0.9991, 0), (0.999, 0), (0.9989, 1)])
 def test_a_fleet_is_up_for_its_share_of_the_time(share: float, found: int) -> None:
     stated = {"spare_replicas": 1, "availability": {"time_within_spares": share}}
-    assert told(serving._spares(asked(availability="99.9 %"), stated)) == ["demand-unmet"] * found
+    assert told(serving._spares(asked(availability="99.9 %"), stated)) == ["not-available"] * found
 
 
 @pytest.mark.parametrize(("at_s", "found"), [(0.9, 0), (1.0, 0), (1 + 1e-8, 1), (None, 1)])

@@ -284,7 +284,7 @@ def _spares(fleet: ServingFleet, stated: FleetFigures) -> Iterator[Finding]:
     share = cast("Availability", stated["availability"])["time_within_spares"]
     if share < fleet.availability:
         text = f"up {share:.6%} of the time, {fleet.availability:.6%} asked for"
-        yield Finding("demand-unmet", f"{fleet.name}: {text}")
+        yield Finding("not-available", f"{fleet.name}: {text}")
 
 
 def _counts(fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int) -> Iterator[Finding]:

@@ -1,0 +1,96 @@
+"""Spares that an availability asks for: a looser target, less of it or more choice is never dearer."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.catalog.model import Catalog
+from planner.errors import InputError
+from planner.estimate.serving_spares import replicas_within, spares_for, time_within_spares
+from planner.scenario.schema import Scenario
+from tests.tiers import cases, while_time_lasts
+from tests.verified import errors
+from tests.worlds import fleet, scenario
+
+DEVICES = ("gh200*", "h100-*", "l40s", "a100-*", "l4", "rtx-6000-ada", "h200-*")
+
+
+@cache
+def world() -> Catalog:
+    return api.load_catalog()
+
+
+def asked(allow: list[str], **changes: Any) -> Scenario:
+    facts: dict[str, Any] = {
+        "model": "llama-3.1-8b", "weights": "fp8", "qpm": 2541, "peak_factor": 1, "input_tokens": 1500,
+        "output_tokens": 300, "slo": {"ttft_p95": "1 s", "tpot_p95": "80 ms"}, "availability": "99.99 %", **changes,
+    }  # fmt: skip
+    given = {name: value for name, value in fleet(**facts).items() if name != "throughput"}
+    return scenario(serving=[given], hardware={"allow": allow}, prefer="cheapest")
+
+
+def cost(asked: Scenario) -> int | None:
+    """Of the cheapest plan, which is verified; None where there is none."""
+    try:
+        document: Any = api.solve(asked, world()).document
+    except InputError:
+        return None
+    assert not errors(document)
+    return document["summary"]["cost_microusd"] if document["status"] == "optimal" else None
+
+
+def test_one_kind_of_machine_is_not_left_for_two() -> None:
+    """Five of one seller and one of another were rented, since of the first there could be no sixth as a spare."""
+    gh200 = asked(["gh200*"], availability="99.995 %")
+    workload: Any = api.solve(gh200, world()).document["workloads"][0]
+    assert len(workload["allocations"]) == 1
+    assert workload["fleet"]["spare_replicas"] == 1
+
+
+def test_fewer_replicas_with_fewer_spares_are_looked_at() -> None:
+    """Many small cards were cheapest without a spare, and their spare was then asked of few large ones, too."""
+    few, more = cost(asked(["gh200*"])), cost(asked(["gh200*", "h100-*", "l40s"]))
+    assert few is not None
+    assert more is not None
+    assert more <= few
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_looser_is_never_dearer(part: int) -> None:
+    draw, compared = random.Random(260 + part), 0
+    for _ in while_time_lasts(range(cases(3, 60))):
+        allow = draw.sample(DEVICES, 2)
+        facts: dict[str, Any] = {"qpm": draw.randint(60, 6000), "input_tokens": draw.randint(100, 2500)}
+        facts |= {
+            "output_tokens": draw.randint(50, 400),
+            "availability": draw.choice(("99.9 %", "99.99 %", "99.999 %")),
+        }
+        tight = cost(asked(allow, **facts))
+        others = {
+            "more choice": asked([*allow, draw.choice([one for one in DEVICES if one not in allow])], **facts),
+            "a looser target": asked(allow, **{**facts, "slo": {"ttft_p95": "2 s", "tpot_p95": "120 ms"}}),
+            "less of it": asked(allow, **{**facts, "availability": "99 %"}),
+        }
+        for name, other in others.items() if tight is not None else ():
+            loose = cost(other)
+            compared += 1
+            assert loose is not None, (name, allow, facts)
+            assert loose <= tight * (1 + 1e-9), (name, allow, facts)
+    assert compared
+
+
+@pytest.mark.parametrize("devices", [1, 2, 8])
+@pytest.mark.parametrize("share", ["99 %", "99.9 %", "99.999 %"])
+def test_replicas_within_spares_are_the_most_that_hold_it(devices: int, share: str) -> None:
+    one = asked(["l4"], availability=share).serving[0]
+    for spares in range(4):
+        most = replicas_within(one, spares, devices)
+        if most > spares:
+            assert time_within_spares(one, most, spares, devices) >= (one.availability or 0)
+            assert spares_for(one, most, devices) <= spares
+        assert time_within_spares(one, most + 1, spares, devices) < (one.availability or 0)
