@@ -123,7 +123,7 @@ def _facts(document: PlanDocument, row: Allocation) -> list[Block]:
     price = words.price_row(document, row)
     lines = [
         f" Price   {price[2]} of one {price[0]}, {price[3]}, {_as_of(row, price[4])}, {price[5]}",
-        f" Cost    {words.money(document, row['cost_microusd'])} = {row['count']:,} shapes × {row['hours']:,.6g} h",
+        f" Cost    {words.money(document, row['cost_microusd'])} = {row['count']:,} shapes × {_billed(row)}",
         f" Device-hours  {row['device_hours']:,.0f}",
     ]
     if "shared" in row:
@@ -131,6 +131,13 @@ def _facts(document: PlanDocument, row: Allocation) -> list[Block]:
     if row.get("funding") == "reserved":  # its nodes are paid for under contracts, whoever runs on them
         lines = [f" Nodes   {row['count']:,} of {row['reserved_pool']}, paid for under contracts", *lines[2:]]
     return [Lines(lines=tuple(lines if "mfu" in row else [rate_line(row), *lines]))]
+
+
+def _billed(row: Allocation) -> str:
+    """The hours that are paid for: boot, billing steps and shortest rentals come on top of those of work."""
+    billed: float = row.get("billed_hours") or row["hours"]  # type: ignore[assignment]
+    more = f" billed, for {row['hours']:,.6g} h of work" if billed != row["hours"] else ""
+    return f"{billed:,.6g} h{more}"
 
 
 def _term_rows(workload: Workload) -> list[Row]:

@@ -13,6 +13,7 @@ from planner.report.blocks import Block, Grid, columns
 if TYPE_CHECKING:
     from planner.plan.model.fleet import Point, ServingAllocation, ServingTier
     from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.rows import MeasuredError
     from planner.plan.model.workloads import ServingWorkload
 
 Latency = Literal["ttft_s", "tpot_s", "e2e_s"]
@@ -102,11 +103,18 @@ def tier_words(tier: ServingTier) -> str:
     of = f" from {tier['inherited_from']}" if tier["inherited_from"] else ""
     errors = [
         f"{name} off by {100 * band['median_error']:.2g} % in the median, {band['p10']:.2f} to {band['p90']:.2f} times "
-        f"as predicted (p10 to p90), {band['rows']} rows of {band['sources']} campaigns"
+        f"as predicted (p10 to p90), {_seen(band)}"
         for name, band in (("TTFT", tier["ttft"]), ("TPOT", tier["tpot"]), ("throughput", tier.get("throughput")))
         if band
     ]
     return f"{head} ({tier['tag']}{of})" + (": " + "; ".join(errors) if errors else "")
+
+
+def _seen(band: MeasuredError) -> str:
+    """On how many rows a band rests."""
+    if not band["rows"]:
+        return "as others lead to expect: it was measured on no such row"
+    return f"{band['rows']} rows of {band['sources']} campaigns"
 
 
 def simulation_block(document: PlanDocument) -> Block:

@@ -99,6 +99,17 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
             "first tokens may come more than twice as late as predicted. --simulate shows it; lengths with a spread, "
             "{mean:, p95:}, are predicted better"
         )
+    places = dict.fromkeys(f"{row['provider']} {row['region']}" for row in rows)
+    if len(places) > 1 and fleet.targets_s:
+        yield (
+            f"{fleet.name} runs at {len(places)} places ({', '.join(list(places)[:3])}): its targets leave out the way "
+            "to the users; limits.max_providers: 1 or hardware.regions keeps it in one"
+        )
+    if fleet.availability is not None:
+        yield (
+            f"{fleet.name}: its availability counts devices that fail, alone: hosts, engines, sellers fail, too, and "
+            "what a seller promises of one machine is not known here"
+        )
     for row in rows:
         if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
             yield _not_measured(question, row)
