@@ -142,7 +142,9 @@ def _emit(frame: Frame, exported: Export, out: str | None) -> None:
     """To stdout, each under its name where there are several; or into a file, or into a folder."""
     if out is None or out == "-":
         many = len(exported.files) > 1
-        heads = [f"# ==> {file.name} <==\n" if many else "" for file in exported.files]
+        # several files of YAML are several documents of one stream: without its mark the second continues the first
+        marks = ["---\n" if file.name.endswith((".yaml", ".yml")) else "" for file in exported.files]
+        heads = [f"{mark}# ==> {file.name} <==\n" if many else "" for file, mark in zip(exported.files, marks)]
         frame.emit("".join(head + file.text for head, file in zip(heads, exported.files)))
         if many:
             frame.say(

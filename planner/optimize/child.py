@@ -144,6 +144,11 @@ class Child:
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return f"the solver process ended ({how})" + (f": {lines[-1][:200]}" if lines else "")
 
+    def forget(self) -> None:
+        """Close what it complained into: nobody asks for its last words any more."""
+        if self.planner == os.getpid():
+            self._errors.close()
+
     def _signal(self, number: int) -> None:
         # the number of a session is not given away for as long as it has a member, nor its leader's before `wait`
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -283,7 +288,7 @@ def end() -> None:
     """End the solver process, if there is one."""
     while _current:
         _current[0].kill()
-        _current.pop()
+        _current.pop().forget()
 
 
 def _leave() -> None:

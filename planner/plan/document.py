@@ -115,7 +115,7 @@ def build_document(
         "notes": notes_of(candidates, workloads),
         "provenance": _provenance(candidates, solution, workloads, bought, seed, threads, gap),
         "scenario": scenario.resolved,
-        "scenario_file": scenario.file,
+        "scenario_file": scenario.file.encode(errors="replace").decode(),  # a name may hold bytes that are no text
         "case": scenario.case,
         "sha256": "",
     }

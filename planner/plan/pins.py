@@ -37,7 +37,7 @@ def check_pins(scenario: Scenario, catalog: Catalog, load_model: Callable[[Model
     InputError
         One problem for each part of a layout that is not legal, with the nearest that is.
     """
-    problems = list(_software_problems(scenario, catalog, load_model))
+    problems = [*_software_problems(scenario, catalog, load_model), *_batch_problems(scenario, load_model)]
     for path, workload in _pinned(scenario):
         given = isinstance(workload, ServingFleet) and workload.rates is not None
         if given:
@@ -50,6 +50,17 @@ def check_pins(scenario: Scenario, catalog: Catalog, load_model: Callable[[Model
         ]
     if problems:
         raise InputError(*problems)
+
+
+def _batch_problems(scenario: Scenario, load_model: Callable[[ModelRef | None], Architecture]) -> Iterator[Problem]:
+    """Batches of less than one sequence, which no step has."""
+    for index, job in enumerate(scenario.training):
+        most = job.global_batch.max_tokens if job.global_batch else None
+        length = sequence_length_of(job, load_model(job.model)) if most is not None else 0
+        if most is not None and most < length:
+            text = f"a batch of {most:,.0f} tokens is less than one sequence of {length:,}"
+            hint = f"write global_batch: {length} tokens, or more"
+            yield _at(scenario, f"training[{index}].global_batch", text, hint)
 
 
 def _software_problems(

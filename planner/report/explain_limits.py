@@ -91,7 +91,10 @@ def _break_even(document: PlanDocument, rows: Sequence[BreakEvenRow]) -> Block:
         for row in rows
     ]
     heads = columns("BREAK-EVEN", ">To use it costs", ">Price now", ">Enters below", "")
-    notes = ("all prices of a device move together; /device-h, of the cheapest plan that uses it",)
+    notes = (
+        "all prices of a device move together, as with --price 'DEVICE=-10%'; /device-h, of the cheapest plan that "
+        "uses it",
+    )
     none = ("no other device could be used, the plan is not proven cheapest, or cost is not what is minimised first",)
     return Grid(columns=heads, rows=cells, notes=notes if rows else none)
 

@@ -17,6 +17,7 @@ from planner.candidates.serving_layouts import needless_pipelines, pipelines_of_
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
 from planner.plan.document import resealed
+from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario
 from tests.worlds import scenario
 
@@ -194,3 +195,19 @@ def test_a_layout_is_priced_beside_the_choice() -> None:
     refused = session.layout_price("tp3")
     assert [one["workload"] for one in refused] == ["train", "chat"]
     assert all(one["refused"].startswith("tp 3") and one["hint"] == "write tp: 2 or 4" for one in refused)
+
+
+@pytest.mark.parametrize(("batch", "able"), [("1 tokens", False), ("4095 tokens", False), ("4096 tokens", True)])
+def test_a_batch_of_less_than_one_sequence_is_refused(batch: str, able: bool) -> None:
+    """One token became one sequence of 4,096, and two and a half times the cost, without a word."""
+    text = (
+        "schema: plan/v1\nname: small\ntraining:\n"
+        f"  - {{name: a, model: llama-3.2-1b, tokens: 1B, deadline: 30 days, global_batch: {batch}}}\n"
+        "hardware: {allow: [h100-sxm-80gb]}\n"
+    )
+    if able:
+        assert api.solve(parse_scenario(text)).document["status"] == "optimal"
+        return
+    with pytest.raises(InputError, match="less than one sequence of 4,096") as caught:
+        api.solve(parse_scenario(text))
+    assert [place.line for place in caught.value.problems[0].places] == [4]

@@ -173,6 +173,13 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
                 f"{name}: only the parameter count is known; activations are not counted in memory, and time is the "
                 "rule of thumb's"
             )
+        if isinstance(question, TrainingQuestion) and question.spec.sequence_length > (
+            question.arch.max_positions or question.spec.sequence_length
+        ):
+            lines.append(
+                f"{name}: sequences of {question.spec.sequence_length:,.0f} tokens are more than the "
+                f"{question.arch.max_positions:,} positions of {question.arch.name}: what is trained is another model"
+            )
         if isinstance(question, ServingQuestion) and not isinstance(question, RatesQuestion):
             lines += serving_warnings(question, workloads)
         if not isinstance(question, RatesQuestion) and any(group.chunk_tokens for group in question.arch.layers):

@@ -85,6 +85,12 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
     fleet = question.fleet
     if not question.arch.layers:
         yield f"{fleet.name}: only the parameter count is known; the KV cache is not counted in memory"
+    longest = float((question.requests.input_tokens + question.requests.output_tokens).max())
+    if longest > (question.arch.max_positions or math.inf):
+        yield (
+            f"{fleet.name}: requests of {longest:,.0f} tokens on average are more than the "
+            f"{question.arch.max_positions:,} positions of {question.arch.name}: no engine takes them as it is"
+        )
     rows = [row for workload in workloads if workload["name"] == fleet.name for row in workload["allocations"]]
     devices = question.catalog.devices
     own = {devices[row["device"]].engine for row in rows if row["device"] in devices}  # of vendors, there alone
