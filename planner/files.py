@@ -469,7 +469,10 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _unwritable(name: str, error: OSError, hint: str = "choose another place with --out") -> OutputError:
+_ELSEWHERE = "is it yours to write, and is there room? choose another place"
+
+
+def _unwritable(name: str, error: OSError, hint: str = _ELSEWHERE) -> OutputError:
     reason = error.strerror or type(error).__name__
     problem = Problem(
         reference="not-written",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,8 +22,10 @@ def scenarios(
     out: options.OutFile = None,
 ) -> None:
     """List the scenarios that ship and can be named wherever a scenario is taken, or print one of them."""
+    from planner.files import read_bytes
     from planner.report.scenarios import render_scenarios
-    from planner.scenario.shipped import shipped_scenarios, shipped_text
+    from planner.scenario.shipped import beside, shipped_scenarios, shipped_text
+    from planner.yamlfile import MAX_BYTES
 
     if name is None:
         rows = [asdict(one) for one in shipped_scenarios()]
@@ -31,6 +34,14 @@ def scenarios(
     if output is not Form.table:
         raise usage("not-together", "a scenario is printed as the file that it is", "leave -o out, or NAME")
     frame.emit(shipped_text(name), out)
+    for file, text in beside(name).items():  # without which it would not be read elsewhere
+        where = Path(out).with_name(file) if out and out != "-" else None
+        if where is None:
+            frame.say(f"it reads {file} from its folder: plan scenarios {name} --out {name}.yaml writes both")
+        elif not where.exists():
+            frame.emit(text, str(where))
+        elif read_bytes(str(where), limit_bytes=MAX_BYTES) != text.encode():
+            frame.say(f"it reads {where}, which is there and holds something else: it was left as it is")
 
 
 def register(app: typer.Typer) -> None:

@@ -71,7 +71,7 @@ def write_into(reading: Reading, scenario: str, asked: Asked, *, force: bool = F
     """
     fragments = [piece for piece in reading.pieces if piece.fragment]
     if not fragments:
-        hint = "plan read FILE --out rows.csv, then plan validate or plan calibrate" if reading.pieces else ""
+        hint = "plan read FILE --out rows.csv writes the rows that it gives" if reading.pieces else ""
         message = f"{reading.source} gives nothing that stands in a scenario"
         raise UsageError(Problem(reference="nothing-to-write", message=message, hint=hint))
     if PurePath(scenario).suffix not in (".yaml", ".yml"):

@@ -74,6 +74,13 @@ def shipped_text(name: str) -> str:
     return read_text(_path_of(name), limit_bytes=MAX_BYTES)
 
 
+def beside(name: str) -> dict[str, str]:
+    """Files that a scenario that ships reads from its own folder, by name: their text."""
+    text, folder = shipped_text(name), data_folder(_FOLDER)
+    names = [path.name for path in list_files(folder, "*.csv") if path.name in text]
+    return {one: read_text(folder / one, limit_bytes=MAX_BYTES) for one in names}
+
+
 def is_name(given: str) -> bool:
     """Whether it may be the name of a scenario rather than a path: no folder, no ending of a file, no file itself."""
     if given.startswith(PREFIX):

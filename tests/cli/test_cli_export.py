@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from planner.catalog.load import load_catalog
 from planner.cli.export import Target
@@ -168,3 +169,13 @@ def test_a_broken_plan_file_is_told(run: Run, plan: Path, key: str) -> None:
     answer = run("export", "slurm", str(plan), "--allow-stale")
     assert answer.code == 3, answer.err
     assert "Traceback" not in answer.err
+
+
+def test_files_of_a_cluster_are_one_stream(run: Run, plan: Path) -> None:
+    """Between two files there was no mark of a document: a Job and a Deployment became one, and the Job was lost."""
+    stream = list(yaml.safe_load_all(run("export", "kubernetes", str(plan)).out))
+    kinds = [one["kind"] for one in stream if one]
+    assert {"Job", "Deployment"} <= set(kinds)
+    run("export", "kubernetes", str(plan), "--out", "apart/")
+    apart = [list(yaml.safe_load_all(path.read_text())) for path in Path("apart").iterdir()]
+    assert sorted(kinds) == sorted(one["kind"] for file in apart for one in file if one)

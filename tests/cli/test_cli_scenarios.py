@@ -53,3 +53,16 @@ def test_the_list_of_them(away: Path, run: Run) -> None:
     assert wrong.code == 3
     assert "did you mean" in wrong.err
     assert run("scenarios", "gpt2-xl", "-o", "json").code == 2
+
+
+@pytest.mark.parametrize(("name", "file"), [("trace", "requests.csv"), ("chat-fleet", "chat.csv")])
+def test_what_a_scenario_reads_is_written_beside_it(away: Path, run: Run, name: str, file: str) -> None:
+    """Copied out as the help advises, two of them did not run: the log of requests that they name was not there."""
+    assert run("scenarios", name, "--out", f"{name}.yaml").code == 0
+    assert Path(file).exists()
+    assert run("solve", f"{name}.yaml", "-q").code == 0
+    Path(file).write_text("mine")
+    again = run("scenarios", name, "--out", "again.yaml")
+    assert Path(file).read_text() == "mine"
+    assert "left as it is" in again.err
+    assert file in run("scenarios", name).err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -88,3 +89,15 @@ def test_too_little_memory_is_said(kilobytes: int, tmp_path: Path) -> None:
     assert code == 6
     assert said.startswith("error[out-of-memory] ")
     assert "interrupted" not in said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
+def test_a_name_of_bytes_that_are_no_text_is_a_name(tmp_path: Path) -> None:
+    """It ended as an internal error, where the hash of the plan was worked out."""
+    name = os.fsencode(tmp_path) + b"/bad\xff.yaml"
+    Path(os.fsdecode(name)).write_text((ROOT / "scenarios" / "gpt2-xl.yaml").read_text())
+    call = [sys.executable, "-m", "planner.cli.main", "solve", name, "-o", "json"]
+    told = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(call, capture_output=True, cwd=tmp_path, env=told, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["scenario_file"].endswith("bad?.yaml")

@@ -147,3 +147,12 @@ def test_a_pattern_that_matches_nothing_names_the_nearest(pattern: str, near: st
     assert f"no device of the catalog matches '{pattern}'" in problem.message
     assert near in problem.hint
     assert problem.places
+
+
+def test_lengths_beyond_the_positions_of_a_model_are_told() -> None:
+    """Requests that no server takes, and sequences that make another model of it, were planned without a word."""
+    jobs = [job(model="gpt2-xl", tokens="1B", deadline="30 days", sequence_length=8192)]
+    fleets = [fleet(model="gpt2-xl", weights="fp16", qpm=60, input_tokens=4000, output_tokens=500)]
+    warnings = api.solve(scenario(jobs, fleets, hardware={"allow": ["h100-sxm-80gb"]})).document["warnings"]
+    assert any("sequences of 8,192 tokens are more than the 1,024 positions" in one for one in warnings)
+    assert any("requests of 4,500 tokens on average are more than the 1,024 positions" in one for one in warnings)
