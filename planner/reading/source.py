@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib
 import importlib.util
+import itertools
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -84,7 +86,7 @@ class Source:
         """File and whole lines of it, about a megabyte at a time; the last line of a file always ends."""
         for path in self.paths:
             rest, first, cutting = b"", True, False
-            for block in self._blocks_of(path):
+            for block in _as_utf8(self._blocks_of(path)):
                 block = _unmarked(block) if first else block
                 first = False
                 if cutting:  # the end of a line that was too long is passed over
@@ -264,7 +266,22 @@ def _unmarked(block: bytes) -> bytes:
     return block.removeprefix(b"\xef\xbb\xbf")
 
 
+def _as_utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Blocks of a text in UTF-16, as its mark says, in UTF-8; others as they are."""
+    first = next(blocks, b"")
+    if not (first.startswith(_UTF16) and len(first) > 3):
+        yield from itertools.chain([first], blocks)
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    for block in itertools.chain([first], blocks):
+        yield decoder.decode(block).encode()
+    yield decoder.decode(b"", final=True).encode()
+
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")  # marks of its two orders of bytes
+
+
 def _decoded(data: bytes) -> str:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")) and len(data) > 3:
+    if data.startswith(_UTF16) and len(data) > 3:
         return data.decode("utf-16", "replace")
     return _unmarked(data).decode("utf-8", "replace")

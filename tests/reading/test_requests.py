@@ -211,3 +211,25 @@ def test_stdin_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("sys.stdin", Pipe())
     assert read(Source("-")).taken == 400
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
+def test_a_log_in_utf_16_is_read_as_the_same_in_utf_8(tmp_path: Path, name: str) -> None:
+    """Windows writes such: its rows were refused as having fewer cells than columns."""
+    if name.endswith("csv"):
+        lines = ["timestamp,input_tokens,output_tokens"]
+        lines += [f"2026-03-02T10:{n // 60:02}:{n % 60:02}Z,{100 + n},{10 + n}" for n in range(300)]
+    else:
+        lines = [json.dumps({"timestamp": 1000 * n, "input_length": 100 + n, "output_length": 10 + n, "hash_ids": [n]})
+                 for n in range(300)]  # fmt: skip
+    text = "\n".join(lines) + "\n"
+    found = []
+    for coding in ("utf-8", "utf-16", "utf-16-be"):
+        path = tmp_path / coding / name
+        path.parent.mkdir()
+        mark = "\ufeff" if coding == "utf-16-be" else ""
+        path.write_bytes((mark + text).encode(coding))
+        reading = read(Source(path))
+        found.append((reading.kind, reading.taken, [str(one) for one in reading.look]))
+    assert found[0] == found[1] == found[2]
+    assert found[0][1] == 300
