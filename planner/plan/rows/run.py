@@ -70,6 +70,7 @@ def under_way_document(run: UnderWay | None) -> UnderWayDocument | None:
 
 def split_document(layout: Layout, row: int) -> TrainingLayout:
     """One layout of many, stages and levels by name."""
+    layout, row = layout.select(np.array([row])), 0  # what follows from its sizes is worked out of it alone
     return {
         "dp": int(layout.dp[row]),
         "tp": int(layout.tp[row]),
