@@ -292,7 +292,7 @@ def _grown(
     found = [(coarse, fits)]
     if not every_layout:
         near = {told: _near(question, coarse, missing[told][0], fit) for told, fit in fits.items()}
-        finer, numbers = _finer(question, [missing[told][0] for told in fits], coarse.layout, near)
+        finer, numbers = _finer(question, [missing[told][0] for told in fits], coarse, near)
         if finer is not None:
             there = {told: missing[told] for told in fits}
             found.append((finer, dict(_fits(question, finer, there, out, numbers, every_layout=False))))
@@ -334,7 +334,9 @@ def _evaluated(question: TrainingQuestion, searches: Sequence[Search]) -> _Evalu
     if question.involved is not None:  # no machine finds a layout less involved than that of the smallest domain
         smallest = min((search.domain for search in searches), default=1)
         able &= plain_training(layout, smallest) <= question.involved
-    return _with_memory(question, layout.select(np.flatnonzero(able)))
+    found = _with_memory(question, layout.select(np.flatnonzero(able)))
+    none = found.launched is not None and not found.launched.any()  # a split that was asked for, and nobody exports
+    return replace(found, launched=None) if none else found
 
 
 def _with_memory(question: TrainingQuestion, layout: Layout) -> _Evaluated:
@@ -371,7 +373,7 @@ def _near(question: TrainingQuestion, evaluated: _Evaluated, search: Search, fit
 
 
 def _finer(
-    question: TrainingQuestion, searches: Sequence[Search], coarse: Layout, near: Mapping[bytes, Rows]
+    question: TrainingQuestion, searches: Sequence[Search], coarse: _Evaluated, near: Mapping[bytes, Rows]
 ) -> tuple[_Evaluated | None, dict[bytes, Rows]]:
     """Layouts of sizes between those tried, beside the layouts that come near the fastest on any machine.
 
@@ -382,7 +384,7 @@ def _finer(
     rows = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *near.values()]))
     if not len(rows):
         return None, {}
-    beside = coarse.select(rows)
+    beside = coarse.layout.select(rows)
     splits, number = np.unique(split_numbers(beside, beside), return_inverse=True)
     number = number.reshape(-1) * _SIZES + np.asarray(beside.micro_batch)
     numbers = {told: np.unique(number[np.searchsorted(rows, some)]) for told, some in near.items()}
@@ -394,7 +396,9 @@ def _finer(
         return None, {}
     split = np.searchsorted(splits, split_numbers(layout, beside)) * _SIZES
     before, after = tried_around(layout, np.asarray(layout.micro_batch), question.arch, question.rules)
-    return replace(_with_memory(question, layout), origin=(split + before, split + after)), numbers
+    found = _with_memory(question, layout)
+    launched = None if coarse.launched is None else found.launched
+    return replace(found, launched=launched, origin=(split + before, split + after)), numbers
 
 
 def _fits(

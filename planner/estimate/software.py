@@ -296,7 +296,7 @@ def programs_of(job: TrainingJob, arch: Architecture, kind: str) -> tuple[str, .
 
 
 def on_gpus(job: TrainingJob, arch: Architecture, layout: Layout) -> Any:
-    """Mask of the layouts that some program has on GPUs, of an open job; None where that is all, or none is exported.
+    """Mask of the layouts that some program has on GPUs, of an open job; None where nothing is exported.
 
     Megatron-LM and torchtitan together have all that is advised. Of other models, DeepSpeed and those that load them
     from the hub take fewer; a mixture of experts that none of them splits by experts is left to programs that are not
@@ -314,8 +314,7 @@ def on_gpus(job: TrainingJob, arch: Architecture, layout: Layout) -> Any:
     programs = [SOFTWARE[name] for name in programs_of(job, arch, "gpu")]
     if not programs or (arch.is_moe and not any(software.experts for software in programs)):
         return None
-    mask = np.any([can(software, layout) for software in programs], axis=0)
-    return mask if mask.any() and not mask.all() else None
+    return np.any([can(software, layout) for software in programs], axis=0)
 
 
 def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str, slice_devices: int) -> Any:

@@ -40,7 +40,7 @@ def apart(program: Program, columns: Mask | None) -> tuple[Task, list[int]] | No
     return None
 
 
-def together(program: Program, columns: Mask | None, solve: Solve) -> Solution:
+def together(program: Program, columns: Mask | None, solve: Solve, over: Callable[[], bool]) -> Solution:
     """The best plan in which the pools of a fleet lie in one place.
 
     Parameters
@@ -49,6 +49,8 @@ def together(program: Program, columns: Mask | None, solve: Solve) -> Solution:
         With a fleet that `apart` names.
     solve
         The best plan of some of the columns.
+    over
+        Whether the time is up: places that were not looked at by then prove no more than what a fleet costs there.
     """
     found = apart(program, columns)
     assert found is not None
@@ -67,6 +69,10 @@ def together(program: Program, columns: Mask | None, solve: Solve) -> Solution:
             most = best.cost_microusd - 1
             if least[place] > most:
                 continue  # neither here nor in any that follows
+        if best is not None and over():
+            proven = False
+            bounds.append(least[place])
+            break  # those that follow cost no less
         answer = solve(masks[place], most)
         if best is not None and not answer.has_plan and answer.status is Status.INFEASIBLE:
             continue

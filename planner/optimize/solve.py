@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, Program
-from planner.deadline import Deadline, TimeIsUp, left_s
+from planner.deadline import Deadline, TimeIsUp, is_up, left_s
 from planner.optimize.check import flows_of, violations
 from planner.optimize.child import most_threads
 from planner.optimize.criteria import criteria_of, told_value, value_of
@@ -97,7 +97,7 @@ def optimize(
             limits = [limit for limit in (most, most_microusd) if limit is not None]
             return optimize(program, columns=some, most_microusd=min(limits, default=None), **given)
 
-        return together(program, columns, there)
+        return together(program, columns, there, lambda: is_up(until))
     scope = scope_of(program, columns)
     if most_microusd is not None:
         scope = at_most(scope, "cost", most_microusd).settle("cost", most_microusd)

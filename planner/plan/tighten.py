@@ -65,8 +65,18 @@ def solve_within_targets(
         question = candidates.questions.get(task.name)
         asked = isinstance(question, ServingQuestion) and question.fleet.availability is not None
         if asked and scenario.objective[0] == "cost":
-            best = _fewer_spares(best, candidates, task, rounds, prepare)
+            try:
+                best = _fewer_spares(best, candidates, task, rounds, prepare, limit)
+            except (TimeIsUp, KeyboardInterrupt) as error:  # what was found stays, and is proven no further
+                return best[0], _unproven(
+                    best[1], "interrupt" if isinstance(error, KeyboardInterrupt) else "time-limit"
+                )
     return best
+
+
+def _unproven(solution: Solution, stopped_by: str) -> Solution:
+    """A plan beside which others, of fewer spares, were not looked at to the end."""
+    return replace(solution, status=Status.FEASIBLE, bound_microusd=None, gap=None, stopped_by=stopped_by)
 
 
 Found = tuple[Candidates, Solution]
@@ -78,6 +88,7 @@ def _fewer_spares(
     task: Task,
     rounds: Callable[[Candidates, dict[str, int]], Found],
     prepare: Callable[[Candidates], Candidates],
+    limit: float | Deadline | None,
 ) -> Found:
     """The best plan of a fleet with any number of spares that holds the availability asked for.
 
@@ -93,11 +104,14 @@ def _fewer_spares(
     rows = [int(row) for row in candidates.whole_rows[part]]
     devices = np.array([table.devices_per_replica(row) for row in rows], dtype=np.int64)
     replicas = candidates.whole.replicas[part]
+    stopped_by = ""
     for spares in range(raised.get(task.name, 0)):
         for size in np.unique(devices).tolist():
             most = replicas_within(question.fleet, spares, size)
             if most < max(int(replicas[devices <= size].min(initial=most + 1)), spares + 1):
                 continue
+            if is_up(limit):
+                return best[0], _unproven(best[1], "time-limit")
             cap = Row(
                 name=AVAILABILITY,
                 label=f"replicas of {task.name} that {spares} spares suffice for",
@@ -111,7 +125,11 @@ def _fewer_spares(
             same = next(one for one in found.program.tasks if one.name == task.name).spare_replicas == spares
             if solution.has_plan and same and solution.cost_microusd < best[1].cost_microusd:
                 best = _without_cap(found), solution
-    return best
+            if solution.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+                stopped_by = solution.stopped_by or "time-limit"
+                if stopped_by == "interrupt":
+                    break
+    return (best[0], _unproven(best[1], stopped_by)) if stopped_by else best
 
 
 def _without_cap(candidates: Candidates) -> Candidates:

@@ -11,7 +11,7 @@ import pytest
 
 from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task, restrict
 from planner.optimize.check import violations
-from planner.optimize.places import apart, least_microusd
+from planner.optimize.places import apart, least_microusd, together
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import Status
@@ -109,3 +109,23 @@ def test_a_limit_of_cost_and_a_limit_of_time_hold_over_all_places() -> None:
     late = solved(program, time_limit_s=0.0)
     assert late.status in (Status.FEASIBLE, Status.STOPPED, Status.OPTIMAL)
     assert late.bound_microusd is None or late.bound_microusd <= least
+
+
+def test_places_that_were_not_looked_at_in_time_leave_a_plan_that_is_not_proven() -> None:
+    for seed in range(6):
+        program = random_pools(seed)
+        whole = solved(program)
+        asked: list[int | None] = []
+
+        def solve(columns: Any, most: int | None, program: Program = program, asked: Any = asked) -> Solution:
+            asked.append(most)
+            return optimize(program, columns=columns, most_microusd=most)
+
+        found = together(program, None, solve, lambda: True)
+        assert len(asked) == 1
+        assert whole.has_plan
+        if found.status is Status.FEASIBLE:
+            assert found.bound_microusd is not None
+            assert found.bound_microusd <= whole.cost_microusd <= found.cost_microusd
+        else:  # no other place could have been cheaper
+            assert found.cost_microusd == whole.cost_microusd

@@ -10,8 +10,10 @@ import pytest
 
 from planner import api
 from planner.catalog.model import Catalog
+from planner.deadline import TimeIsUp
 from planner.errors import InputError
 from planner.estimate.serving_spares import replicas_within, spares_for, time_within_spares
+from planner.plan import tighten
 from planner.scenario.schema import Scenario
 from tests.tiers import cases, while_time_lasts
 from tests.verified import errors
@@ -94,3 +96,17 @@ def test_replicas_within_spares_are_the_most_that_hold_it(devices: int, share: s
             assert time_within_spares(one, most, spares, devices) >= (one.availability or 0)
             assert spares_for(one, most, devices) <= spares
         assert time_within_spares(one, most + 1, spares, devices) < (one.availability or 0)
+
+
+@pytest.mark.parametrize("error", [TimeIsUp, KeyboardInterrupt])
+def test_what_was_found_before_the_time_was_up_is_a_plan(error: type[BaseException], monkeypatch: Any) -> None:
+    """Fleets of fewer spares are looked at afterwards: what ends that takes the plan's proof, not the plan."""
+
+    def ended(*_: object) -> Any:
+        raise error
+
+    monkeypatch.setattr(tighten, "_fewer_spares", ended)
+    document: Any = api.solve(asked(["gh200*", "h100-*", "l40s"]), world()).document
+    assert document["status"] == "feasible"
+    assert document["summary"]["bound_microusd"] is None
+    assert not errors(document)

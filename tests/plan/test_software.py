@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from planner import api
+from planner.candidates.training import TrainingTable
 from planner.errors import InputError
 from planner.estimate.layout import Layout
-from planner.estimate.software import SOFTWARE, STAGES, adapters_can, can
+from planner.estimate.software import SOFTWARE, STAGES, adapters_can, can, on_gpus
 from planner.plan.checks.layout import training_layout_findings
 from planner.scenario.load import parse_scenario
 
@@ -76,6 +77,16 @@ def test_an_open_job_is_split_as_some_program_can(model: str) -> None:
     text = JOB.format(model=model, more="epochs: 1", allow="h100-sxm-80gb, a100-sxm-80gb")
     for row in api.solve(parse_scenario(text)).document["workloads"][0]["allocations"]:
         assert row["software"], row["layout"]
+
+
+def test_finer_sizes_are_split_as_some_program_can_too() -> None:
+    text = JOB.format(model="gemma-2-9b", more="epochs: 1", allow="h100-sxm-80gb, a100-sxm-80gb")
+    listed = api.enumerate_candidates(parse_scenario(text))
+    job, table = listed.scenario.training[0], listed.tables["a"]
+    assert isinstance(table, TrainingTable)
+    sizes = np.asarray(table.layout.micro_batch)
+    assert (sizes & (sizes - 1)).any()  # some are no powers of two
+    assert on_gpus(job, api.load_model(job.model), table.layout).all()
 
 
 def test_a_split_that_nobody_exports_is_planned_where_it_is_asked_for() -> None:
