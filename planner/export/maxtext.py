@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.estimate.software import maxtext_model
+from planner.estimate.software_models import maxtext_model
 from planner.export.header import Blank, Target
 from planner.export.launch import ExportFile, Launch, TrainingLaunch, TrainingLayout
 from planner.export.quoting import shell

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.architecture.model import Architecture
-from planner.estimate.software import Flavor, titan_flavor
+from planner.estimate.software_models import Flavor, titan_flavor
 from planner.export import quoting
 from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch

@@ -17,7 +17,8 @@ from planner.estimate.frameworks import named_framework, runs_on
 from planner.estimate.kernels import not_run
 from planner.estimate.layout import equal_chunks
 from planner.estimate.resolve import sequence_length_of
-from planner.estimate.software import SOFTWARE, titan_flavor
+from planner.estimate.software import SOFTWARE
+from planner.estimate.software_models import titan_flavor
 from planner.plan.rows.run import split_document
 from planner.scenario.load import with_settings
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob

@@ -339,7 +339,12 @@ def _latency(workload: ServingWorkload) -> str:
 
 
 def matters(document: PlanDocument) -> list[str]:
-    """Warnings, those that speak of a workload or of the answer first; a fleet without any target is one."""
+    """Warnings: what is owned and idle, then of workloads; a fleet without any target is one, too."""
+    idle = [
+        f"owned {one['name']}: {one['text']}"
+        for one in document.get("named", [])  # plans of earlier releases have none
+        if one["place"].startswith("hardware.owned") and not one["used"]
+    ]
     found = words.merged(document, document["warnings"])
     names = tuple(f"{workload['name']}" for workload in document["workloads"])
     without = [
@@ -348,7 +353,7 @@ def matters(document: PlanDocument) -> list[str]:
         if workload["kind"] == "serving" and workload["allocations"] and not workload["demand"]["targets_s"]
     ]
     told = [text for text in found if text.startswith(names)]
-    return [*told, *_together(without), *(text for text in found if text not in told)]
+    return [*idle, *told, *_together(without), *(text for text in found if text not in told)]
 
 
 def _together(without: list[str]) -> list[str]:

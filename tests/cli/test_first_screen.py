@@ -149,3 +149,16 @@ def test_markdown_has_the_same_order(run: Run, tmp_path: Path) -> None:
     assert short.index("310") < short.index("**gpt2-xl**") < short.index("plan solve")
     assert "Not considered" not in short
     assert "Not considered" in run("solve", "gpt2-xl", "-o", "md", "-v").out
+
+
+def test_what_is_owned_and_idle_is_told_first(run: Run, tmp_path: Path) -> None:
+    """Four machines that stand there, and a plan that rents another: the first screen had no word of them."""
+    text = (
+        "schema: plan/v1\nname: idle\n"
+        "hardware: {owned: [{shape: dgx-a100-80gb, count: 4, price: $40/h}], allow: [h100-*]}\n"
+        "training: [{name: pre, model: llama-2-13b, tokens: 40B, deadline: 30 days}]\n"
+    )
+    (tmp_path / "idle.yaml").write_text(text)
+    screen = " ".join(run("solve", str(tmp_path / "idle.yaml")).out.split())
+    first = screen.partition("! ")[2]
+    assert first.startswith("owned 4 × dgx-a100-80gb: not used: the cheapest way")

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from planner.architecture.load import list_presets, load_model
-from planner.estimate.software import MAXTEXT_MODELS, maxtext_model
+from planner.estimate.software_models import MAXTEXT_MODELS, maxtext_model
 from planner.export import Launch, NotExpressible, TrainingLaunch, export
 from planner.export.maxtext import maxtext_command
 from planner.export.trl import RESUME

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task, restrict
+from planner.candidates.prune import prune
 from planner.optimize.check import violations
 from planner.optimize.places import apart, least_microusd, together
 from planner.optimize.scope import scope_of
@@ -129,3 +130,15 @@ def test_places_that_were_not_looked_at_in_time_leave_a_plan_that_is_not_proven(
             assert found.bound_microusd <= whole.cost_microusd <= found.cost_microusd
         else:  # no other place could have been cheaper
             assert found.cost_microusd == whole.cost_microusd
+
+
+def test_a_column_stands_in_for_none_of_another_place() -> None:
+    """What is left after pruning holds the best plan: the cheapest decode of all is no use to a prefill elsewhere."""
+    fewer = 0
+    for seed in range(cases(30, 300)):
+        program = random_pools(seed)
+        program = replace(program, capacity_micro_per_s=program.capacity_micro_per_s // 2_000_000 * 2_000_000 + 10**6)
+        mask = np.isin(np.arange(program.column_count), prune(program))
+        fewer += not mask.all()
+        assert solved(restrict(program, mask)[0]).cost_microusd == solved(program).cost_microusd, seed
+    assert fewer
