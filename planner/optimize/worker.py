@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -151,7 +151,10 @@ def _attach() -> tuple[io.FileIO, Say]:
     os.close(nothing)
 
     def say(header: Header, **arrays: Any) -> None:
-        write_all(outbox, parts_of(header, **arrays))
+        try:
+            write_all(outbox, parts_of(header, **arrays))
+        except OSError:  # nobody hears it
+            _end()
 
     return inbox, say
 
@@ -159,11 +162,20 @@ def _attach() -> tuple[io.FileIO, Say]:
 def _listen(inbox: io.FileIO, letters: queue.SimpleQueue[bytes]) -> None:
     """Take in questions; when the input ends the planner is gone, and so must everything be here."""
     while len(head := exactly(inbox, HEAD)) == HEAD:
-        letters.put(exactly(inbox, int.from_bytes(head, "big")))
+        length = int.from_bytes(head, "big")
+        frame = exactly(inbox, length)
+        if len(frame) < length:
+            break
+        letters.put(frame)
     _end()
 
 
-def _end() -> None:
+def _end() -> NoReturn:
+    """Clear away and leave.
+
+    Both threads may come here. What must not happen is that the main one ends by itself: the interpreter
+    then ends the other in the middle of its work, and the folder stays.
+    """
     folder, stop = Path(tempfile.gettempdir()), time.monotonic() + SWEEP_S
     if hasattr(os, "killpg"):
         os.killpg(0, signal.SIGTERM)  # this process does not mind

@@ -231,6 +231,23 @@ def test_ctrl_c_reaches_what_tests_start_in_the_background_too(tmp_path: Path) -
     assert ran.returncode == 0, ran.stdout
 
 
+SLOW = "import shutil, time; real = shutil.rmtree; shutil.rmtree = lambda *a, **k: (time.sleep(1.0), real(*a, **k)); "
+
+
+@pytest.mark.parametrize("ended", ["amid a question", "before the answer"])
+def test_a_planner_gone_at_a_bad_moment_leaves_no_folder(ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The main thread of the process must not end it by itself, while the other still clears away."""
+    monkeypatch.setattr(child, "BOOT", SLOW + child.BOOT)
+    process_of = child.current(1)
+    question = packed({"do": "solve", "until": None, "solver": "cbc", "gap": 0.0, "threads": 1, "seed": 0})
+    process_of.send([question[:-3]] if ended == "amid a question" else [question])
+    if ended == "before the answer":
+        process_of.process.stdout.close()  # type: ignore[union-attr]
+    process_of.process.stdin.close()  # type: ignore[union-attr]
+    process_of.process.wait(timeout=30)
+    assert not process_of.folder.exists()
+
+
 @pytest.mark.parametrize(
     ("solver", "how", "after_s"),
     sampled(
