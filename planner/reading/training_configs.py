@@ -274,7 +274,11 @@ def _job(reading: Reading, said: Mapping[str, Any], facts: Mapping[str, int], as
         if pinned:
             reading.note(f"Solved so, it is the job as it is; what would be better: plan solve SCENARIO {pinned} "
                          "--out better.plan.json, then plan compare the two plans.")  # fmt: skip
-        reading.pieces.append(Piece(what="scenario", name="scenario.yaml", fragment={"training": [job]},
+        fragment: dict[str, Any] = {"training": [job]}
+        if tool == "MaxText" and str(said.get("hardware", "tpu")) == "tpu":  # its own default
+            fragment["hardware"] = {"allow": ["tpu-*"]}
+            reading.note("It runs on TPUs: hardware.allow, unless the scenario has one; MaxText runs on GPUs as well.")
+        reading.pieces.append(Piece(what="scenario", name="scenario.yaml", fragment=fragment,
                                     says=f"a job as {tool} runs it today"))  # fmt: skip
 
 

@@ -65,10 +65,24 @@ def read_of(folder: Path, text: str, model: str = "") -> Reading:
 )  # fmt: skip
 def test_what_is_said_becomes_a_job(text: str, job: dict[str, Any], tmp_path: Path) -> None:
     reading = read_of(tmp_path, text)
-    assert reading.pieces[0].fragment == {"training": [{"name": "run", **job}]}
+    assert reading.pieces[0].fragment["training"] == [{"name": "run", **job}]
     (left,) = [note for note in reading.notes if "does not give" in note]
     said = {"model": "the model", "tokens": "tokens", "deadline": "deadline"}
     assert {key for key, words in said.items() if words in left} == {key for key in said if key not in job}
+
+
+@pytest.mark.parametrize(
+    ("text", "allow"),
+    [
+        (writers.maxtext_script(), ["tpu-*"]),
+        (writers.maxtext_script() + " hardware=tpu\n", ["tpu-*"]),
+        (writers.maxtext_script() + " hardware=gpu\n", None),
+        (writers.torchtune_config(), None),
+    ],
+)
+def test_maxtext_runs_on_tpus_unless_it_says_otherwise(text: str, allow: list[str] | None, tmp_path: Path) -> None:
+    """Solved as it is read, the job was shown on GPUs alone."""
+    assert read_of(tmp_path, text).pieces[0].fragment.get("hardware", {}).get("allow") == allow
 
 
 ADAPTERS = writers.axolotl() + "adapter: qlora\nlora_r: 16\nload_in_4bit: true\ndp_shard_size: 4\n"
