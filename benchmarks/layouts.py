@@ -20,7 +20,8 @@ from planner.architecture.load import load_model
 from planner.candidates.layouts import LayoutRules, enumerate_layouts
 from planner.catalog.load import load_catalog
 from planner.estimate.resolve import training_machine
-from planner.estimate.training import TrainingSpec, training_memory, training_time
+from planner.estimate.training import training_memory, training_time
+from planner.estimate.training_spec import TrainingSpec
 from planner.scenario.load import parse_scenario
 
 CASES = {

@@ -22,7 +22,7 @@ from planner.equations.registry import as_float
 from planner.equations.rules import critical_batch_token_factor
 from planner.estimate.bill import Bill
 from planner.estimate.mixed import Between, GroupFacts, synchronisation_s
-from planner.estimate.run import RunSpec
+from planner.estimate.training_spec import RunSpec
 
 ROUNDING = 1e-12  # relative: what a bound may be off by
 

@@ -39,8 +39,9 @@ from planner.estimate.resolve import host_bytes_per_device
 from planner.estimate.software import on_gpus, open_can, programs_of
 from planner.estimate.step_distinct import Ways
 from planner.estimate.terms import Terms
-from planner.estimate.training import OnMachine, TrainingSpec, is_analytic, pace_s, step_seconds, training_memory
+from planner.estimate.training import OnMachine, is_analytic, pace_s, step_seconds, training_memory
 from planner.estimate.training_memory import host_bytes
+from planner.estimate.training_spec import TrainingSpec
 from planner.units import format_bytes
 
 Rows = NDArray[np.int64]

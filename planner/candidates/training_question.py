@@ -29,7 +29,8 @@ from planner.estimate.resolve import (
 )
 from planner.estimate.run import checkpoint_bytes_of, preemption_margin
 from planner.estimate.sources import training_equations
-from planner.estimate.training import TrainingSpec, training_memory
+from planner.estimate.training import training_memory
+from planner.estimate.training_spec import TrainingSpec
 from planner.scenario.schema import Scenario, TrainingJob
 
 

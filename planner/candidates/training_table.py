@@ -18,8 +18,8 @@ from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
 from planner.estimate.bill import seconds_of
 from planner.estimate.layout import Layout
-from planner.estimate.run import RunSpec
 from planner.estimate.terms import Terms
+from planner.estimate.training_spec import RunSpec
 
 Physics = tuple[object, ...]
 

@@ -7,15 +7,12 @@ measured row; layouts only scale what stands here.
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
 
 from planner.carriers import dataclass
 from planner.equations.activations import CHUNK_TOKENS, EXPERT_IMBALANCE
 from planner.equations.memory import LIBRARY_BYTES
 from planner.equations.recipes import StateRecipe, quantized_bits_per_parameter, state_recipe
-
-if TYPE_CHECKING:
-    from planner.estimate.training import TrainingSpec
+from planner.estimate.training_spec import TrainingSpec
 
 FRAGMENTATION_SHARE = {"expandable": 0.03, "default": 0.05, "variable": 0.15}
 TORCH_BUCKET_BYTES = 25.0 * 2**20

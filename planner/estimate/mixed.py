@@ -22,10 +22,11 @@ from planner.equations.communication import NETWORK_LATENCY_S
 from planner.equations.recipes import state_recipe
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
-from planner.estimate.run import RunSpec, trained_parameters
+from planner.estimate.run import trained_parameters
 from planner.estimate.terms import Terms
-from planner.estimate.training import TrainingSpec, training_time
+from planner.estimate.training import training_time
 from planner.estimate.training_analytic import stack_of_job
+from planner.estimate.training_spec import RunSpec, TrainingSpec
 
 Values = NDArray[np.float64]
 MIX_TERMS = ("group_wait", "group_synchronisation")  # of a row beside those of the group itself

@@ -25,7 +25,8 @@ from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.resolve_run import run_spec
 from planner.estimate.serving import ServingPeaks, serving_peaks
-from planner.estimate.training import TrainingSpec, training_time
+from planner.estimate.training import training_time
+from planner.estimate.training_spec import TrainingSpec
 from planner.scenario.schema import DEFAULT_ESTIMATOR, Spot, TrainingJob
 
 DEFAULT_SEQUENCE_LENGTH = 4096

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.catalog.model import Shape
-from planner.estimate.run import RunSpec
+from planner.estimate.training_spec import RunSpec
 from planner.scenario.schema import Failures, Spot, TrainingJob
 
 # Llama 3 405B: 419 unexpected stops in 54 days on 16,384 H100 are one in 50,700 h of a device.

@@ -7,7 +7,7 @@ asynchronous checkpoint takes to reach storage. Spare machines are taken to be a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,38 +21,13 @@ from planner.equations.parameters import lora_layer_parameters
 from planner.equations.preemption import preempted_mean_s, preempted_quantile
 from planner.equations.recipes import state_recipe
 from planner.estimate.terms import Terms
-
-if TYPE_CHECKING:
-    from planner.estimate.training import TrainingSpec
+from planner.estimate.training_spec import RunSpec, TrainingSpec
 
 Values = NDArray[np.float64]
 
 TERMS = ("scale_loss", "stragglers", "checkpoints", "lost_work", "restarts")
 _MASTER_AND_MOMENTS_BYTES = 12.0  # of one parameter, all in fp32
 _RAREST_PER_S = 1e-300  # a rate of failures that is none, but whose inverse is a number
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSpec:
-    """How often a job fails, what it saves and what it costs to go on, in plain numbers."""
-
-    mtbf_per_device_s: float = float("inf")  # of one device with its share of host and network
-    restart_s: float = 0.0  # from a noticed failure to the next useful step
-    detection_s: float = 0.0  # from a failure to its notice
-    checkpoint_bandwidth_bytes_per_s: float = float("inf")  # of one host into storage
-    checkpoint_every_s: float | None = None  # None: the interval that loses least
-    asynchronous_checkpoint: bool = False  # only the copy into host memory stops the job
-    host_copy_bytes_per_s: float = 10e9  # of one device into host memory; asynchronous checkpoints only
-    devices_per_host: float = 8.0  # that share one writer
-    straggler_sigma: float = 0.0  # spread of a device's step time, as a share of it
-    scale_loss: float = 0.0  # share of the time that a run over many hosts loses, failures aside
-    preemptions_per_s: float = 0.0  # of one shape (spot)
-    devices_per_shape: float = 8.0  # that a preemption takes at once
-    preemption_restart_s: float = 0.0
-    preemption_warning_s: float = 0.0
-    # of a job on groups of unlike shapes; None: they follow from the devices
-    host_count: float | None = None
-    spot_shapes: float | None = None  # shapes that may be taken away
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,45 +13,16 @@ from planner.carriers import dataclass
 from planner.estimate.blocks import in_blocks
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
-from planner.estimate.run import RunSpec, whole_run
+from planner.estimate.run import whole_run
 from planner.estimate.step_distinct import Index, Ways
 from planner.estimate.terms import Terms, Values
+from planner.estimate.training_analytic import analytic_steps, analytic_time, analytic_times, column, runs_of_steps
+from planner.estimate.training_memory import fullest_stage
+from planner.estimate.training_spec import RunSpec, TrainingSpec
+from planner.estimate.training_time import rule_time
 
 _ENDLESS_TOKENS = 1e18
 PASS = 1 << 15  # layouts of several machines at once: what is the same of them is worked out once a pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingSpec:
-    """A training job in plain numbers and names."""
-
-    tokens: float  # of one epoch
-    epochs: float = 1.0
-    sequence_length: float
-    precision: str = "bf16"  # fp32 | fp16 | bf16 | fp8
-    optimizer: str = "adamw"  # planner.equations.memory.OPTIMIZERS
-    attention: str = "flash"  # flash | eager
-    cross_entropy: str = "fused"  # standard | fused | chunked
-    allocator: str = "default"  # default | expandable | variable
-    critical_batch_tokens: float | None = None
-    framework: str | None = None  # megatron | fsdp | deepspeed | ...: which copies and buffers it keeps
-    dropout: bool | None = None  # None: GPT blocks (ungated MLP) store dropout masks, others do not
-    measured_mfu: bool = False  # the machine's mfu was measured on such a job: no penalty on top of it
-    tier: str = "rule"  # rule | analytic | measured
-    offload: tuple[str, ...] = ()  # optimizer, activations: what goes to host memory
-    gradient_compression: float = 1.0  # factor by which data-parallel gradients shrink on the wire
-    lora_rank: int | None = None  # None: all weights are trained
-    lora_base: str = "bf16"  # bf16 | fp16 | nf4 | int8: format of the frozen weights
-    run: RunSpec | None = None  # None: nothing fails and nothing is saved
-    step_time_s: float | None = None  # as measured on the run under way
-    step_time_ratio: float = 1.0  # measured over predicted step time of the run under way
-    progress_tokens: float = 0.0  # trained already, of tokens x epochs
-    confidence: float = 0.9  # quantile of the error band at which deadline and memory must hold
-
-    @property
-    def remaining_share(self) -> float:
-        """Share of the tokens that is left to train."""
-        return 1.0 - self.progress_tokens / (self.tokens * self.epochs)
 
 
 def activations_known(arch: Architecture) -> bool:
@@ -66,8 +37,6 @@ def training_memory(arch: Architecture, spec: TrainingSpec, layout: Layout) -> T
     For a model without layers (only a parameter count) activations, logits, gathered and scratch
     are unknown and come out as 0: see `activations_known`.
     """
-    from planner.estimate.training_memory import fullest_stage
-
     return in_blocks(lambda part: fullest_stage(arch, spec, part), layout)
 
 
@@ -82,13 +51,9 @@ def training_time(arch: Architecture, spec: TrainingSpec, layout: Layout, machin
     Failures and checkpoints of `spec.run` come on top, as terms of their own.
     """
     if spec.tier == "analytic" and not spec.measured_mfu:
-        from planner.estimate.training_analytic import analytic_time
-
         return in_blocks(
             lambda part: whole_run(analytic_time(arch, spec, part, machine), arch, spec, part.devices), layout
         )
-    from planner.estimate.training_time import rule_time
-
     return whole_run(rule_time(arch, spec, layout, machine), arch, spec, layout.devices)
 
 
@@ -140,8 +105,6 @@ def step_seconds(arch: Architecture, layout: Layout, ways: Ways, asked: Sequence
 
     They differ from the sum of its terms by rounding alone. Nothing of them follows from tokens, deadlines or prices.
     """
-    from planner.estimate.training_analytic import analytic_steps
-
     parts = []
     for some, of, rows, at in _passes(asked):
         parts.append(
@@ -160,8 +123,6 @@ def run_seconds(
 
     They differ from those of `training_times` by rounding alone.
     """
-    from planner.estimate.training_analytic import runs_of_steps
-
     kinds: dict[object, list[int]] = {}
     for place, one in enumerate(asked):
         kinds.setdefault(_kind(one.spec), []).append(place)
@@ -196,8 +157,6 @@ def pace_s(arch: Architecture, layout: Layout, asked: OnMachine, step_s: Values)
     spec = replace(asked.spec, tokens=_ENDLESS_TOKENS, epochs=1.0, progress_tokens=0.0, run=None)
     if not is_analytic(spec):
         return training_time(arch, spec, layout.select(asked.rows), asked.machine).total
-    from planner.estimate.training_analytic import runs_of_steps
-
     return runs_of_steps(spec, np.asarray(layout.global_batch)[asked.rows], step_s)
 
 
@@ -213,7 +172,6 @@ def _passes(asked: Sequence[OnMachine]) -> Iterator[tuple[Sequence[OnMachine], I
 
 def _spec_of(asked: Sequence[OnMachine], of: Index) -> TrainingSpec:
     """The job as all of its machines have it; figures of how it runs and fails by layout, where they differ."""
-    from planner.estimate.training_analytic import column
 
     spec = asked[0].spec
     ratio = column([one.spec.step_time_ratio for one in asked], of)
@@ -249,7 +207,6 @@ def _is_figure(value: Any) -> bool:
 
 def _together(arch: Architecture, layout: Layout, ways: Ways, asked: Sequence[OnMachine]) -> Terms:
     """One pass over several machines, in blocks."""
-    from planner.estimate.training_analytic import analytic_times
 
     parts = []
     for some, of, rows, at in _passes(asked):

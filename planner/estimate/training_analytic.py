@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +20,13 @@ from planner.estimate.constants import StepConstants
 from planner.estimate.frameworks import FP8_RECIPE, LOW_EXCHANGE_BYTES, RECIPES, planned_framework, stack_defaults
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
+from planner.estimate.run import trained_parameters
 from planner.estimate.stack import Stack
 from planner.estimate.step import step_seconds, step_time
 from planner.estimate.step_distinct import Index, Ways
 from planner.estimate.terms import Terms, Values
+from planner.estimate.training_spec import TrainingSpec
 from planner.estimate.work import Work
-
-if TYPE_CHECKING:
-    from planner.estimate.training import TrainingSpec
 
 NF4_BYTES = 2.5  # read in half a byte, written in two
 LORA_GATHER_BYTES = {"bf16": 2.0, "fp16": 2.0, "int8": 1.0, "nf4": 0.53}  # of a frozen weight, scales included
@@ -178,7 +177,6 @@ def _adapters(arch: Architecture, spec: TrainingSpec, framework: str) -> dict[st
     """LoRA: frozen weights need no gradients, and only adapters are reduced and updated."""
     if spec.lora_rank is None:
         return {}
-    from planner.estimate.run import trained_parameters
 
     return {
         "trained": trained_parameters(arch, spec) / arch.parameters,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from planner.architecture.model import Architecture
@@ -16,9 +14,7 @@ from planner.estimate.memory_peak import buckets_of, peak_of_backward, side_pool
 from planner.estimate.memory_ranks import Ranks, Stage, Values, expert_tensor_degree, ranks_of, stage_of, states_of
 from planner.estimate.memory_stack import FRAGMENTATION_SHARE, MemoryStack, memory_stack
 from planner.estimate.terms import Terms
-
-if TYPE_CHECKING:
-    from planner.estimate.training import TrainingSpec
+from planner.estimate.training_spec import TrainingSpec
 
 __all__ = ["FRAGMENTATION_SHARE", "expert_tensor_degree", "fullest_stage", "host_bytes", "rank_memory"]
 

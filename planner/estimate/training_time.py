@@ -18,8 +18,6 @@ Contention of communication with compute is left out; calibrated step times are 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,9 +32,7 @@ from planner.estimate.layout import RECOMPUTE_FULL, RECOMPUTE_SELECTIVE, Layout
 from planner.estimate.machine import Group, Machine
 from planner.estimate.terms import Terms
 from planner.estimate.training_memory import expert_tensor_degree
-
-if TYPE_CHECKING:
-    from planner.estimate.training import TrainingSpec
+from planner.estimate.training_spec import TrainingSpec
 
 Values = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.architecture.model import Architecture
 from planner.architecture.work import training_flop_per_token
 from planner.equations.flops import model_flop_utilisation
-from planner.estimate.training import TrainingSpec
+from planner.estimate.training_spec import TrainingSpec
 
 
 def tokens_left(spec: TrainingSpec) -> float:

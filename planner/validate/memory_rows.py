@@ -13,7 +13,7 @@ from planner.architecture.model import Architecture
 from planner.equations.activations import CHUNK_TOKENS
 from planner.equations.recipes import RECIPES
 from planner.estimate.memory_stack import BASE_BYTES, FRAGMENTATION_SHARE, LOGIT_BYTES, MemoryStack, memory_stack
-from planner.estimate.training import TrainingSpec
+from planner.estimate.training_spec import TrainingSpec
 from planner.validate.rows import MeasuredRow
 from planner.validate.rows_setup import chunked_loss, fused_kernels, no_fused_kernels
 from planner.validate.training import architecture_of, framework_of

@@ -20,7 +20,7 @@ from planner.estimate.layer_memory import layer_scalars
 from planner.estimate.memory_stack import memory_stack
 from planner.estimate.serving import kv_cache_bytes_of_token
 from planner.estimate.serving_work import sequence_state_bytes
-from planner.estimate.training import TrainingSpec
+from planner.estimate.training_spec import TrainingSpec
 
 MAMBA = {"model_type": "mamba2", "num_heads": 128, "head_dim": 64, "state_size": 128, "n_groups": 8,
          "hidden_size": 4096, "num_hidden_layers": 64, "vocab_size": 32768, "expand": 2, "conv_kernel": 4,

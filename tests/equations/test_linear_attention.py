@@ -28,7 +28,7 @@ from planner.estimate.memory_stack import memory_stack
 from planner.estimate.serving import IDEAL, Replica, ReplicaLayout, ServingPeaks, ServingWork, kv_cache_bytes_of_token
 from planner.estimate.serving_step import sequence_cache_bytes
 from planner.estimate.serving_work import sequence_state_bytes
-from planner.estimate.training import TrainingSpec
+from planner.estimate.training_spec import TrainingSpec
 from planner.estimate.work import Work
 
 NEXT = json.loads((PRESETS / "qwen3-next-80b-a3b.json").read_text())["config"]

@@ -15,7 +15,8 @@ from planner.equations.rules import A100_RULE_MFU
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Group, Machine
 from planner.estimate.terms import Terms
-from planner.estimate.training import TrainingSpec, activations_known, training_memory, training_time
+from planner.estimate.training import activations_known, training_memory, training_time
+from planner.estimate.training_spec import TrainingSpec
 
 A100 = Machine(
     peak_flop_per_s=312e12,

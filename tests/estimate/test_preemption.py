@@ -14,7 +14,8 @@ from planner.candidates.search import enumerate_candidates
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import TrainingTable
 from planner.equations.preemption import preempted_quantile
-from planner.estimate.run import RunSpec, preemption_margin, run_figures, run_overheads
+from planner.estimate.run import preemption_margin, run_figures, run_overheads
+from planner.estimate.training_spec import RunSpec
 from tests.worlds import catalog, job, offer, scenario
 
 HOUR_S = 3600.0

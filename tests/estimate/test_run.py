@@ -9,8 +9,8 @@ import pytest
 
 from planner.architecture.load import load_model
 from planner.equations import reliability as rel
-from planner.estimate.run import TERMS, RunSpec, checkpoint_bytes_of, run_figures, run_overheads
-from planner.estimate.training import TrainingSpec
+from planner.estimate.run import TERMS, checkpoint_bytes_of, run_figures, run_overheads
+from planner.estimate.training_spec import RunSpec, TrainingSpec
 from tests.tiers import cases
 
 DAY_S = 86400.0

@@ -17,7 +17,8 @@ from planner.estimate.machine import Machine
 from planner.estimate.stack import Stack
 from planner.estimate.step import STEP_TERMS, step_time
 from planner.estimate.terms import Terms
-from planner.estimate.training import TrainingSpec, training_time
+from planner.estimate.training import training_time
+from planner.estimate.training_spec import TrainingSpec
 from planner.estimate.work import Work
 from tests.tiers import settings
 

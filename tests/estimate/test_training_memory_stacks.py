@@ -12,8 +12,9 @@ from planner.equations import layer_parts as part
 from planner.equations import pipeline
 from planner.estimate.layout import Layout
 from planner.estimate.memory_stack import LOGIT_BYTES, MemoryStack, memory_stack
-from planner.estimate.training import TrainingSpec, training_memory
+from planner.estimate.training import training_memory
 from planner.estimate.training_memory import host_bytes, rank_memory
+from planner.estimate.training_spec import TrainingSpec
 
 T, H, A, G, E, F, V, L = 4096, 4096, 32, 8, 128, 14336, 128256, 32
 LAYER_WEIGHTS = H * E * (2 * A + 2 * G) + 3 * H * F

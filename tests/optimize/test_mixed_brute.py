@@ -12,7 +12,7 @@ import pytest
 from planner.candidates.mixed import Batches, Block, Pace, Source, best_split, facts_of, fewest_seconds
 from planner.candidates.mixed_search import MixedJob, Prices, cheapest, evaluate, least_bound, listed, wall_time_s
 from planner.estimate.mixed import Between, synchronisation_s
-from planner.estimate.run import RunSpec
+from planner.estimate.training_spec import RunSpec
 from tests.tiers import sampled
 
 INSTANCES = 400

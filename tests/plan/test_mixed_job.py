@@ -16,8 +16,9 @@ from planner.candidates.offers import sites_of
 from planner.candidates.training_question import resolve_training
 from planner.errors import InputError
 from planner.estimate.mixed import Between, GroupFacts, group_step_terms, joined_run, synchronisation_s
-from planner.estimate.run import RunSpec, run_figures
+from planner.estimate.run import run_figures
 from planner.estimate.training import training_memory
+from planner.estimate.training_spec import RunSpec
 from planner.plan.document import digest_of
 from planner.scenario.load import parse_scenario
 from tests.verified import errors

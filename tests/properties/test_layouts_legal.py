@@ -16,7 +16,8 @@ from planner.architecture.load import coarse_model
 from planner.architecture.model import Architecture
 from planner.candidates.layouts import BATCH_TOLERANCE, LayoutRules, enumerate_layouts
 from planner.estimate.layout import Layout
-from planner.estimate.training import TrainingSpec, training_memory
+from planner.estimate.training import training_memory
+from planner.estimate.training_spec import TrainingSpec
 from tests.tiers import sampled, settings
 
 # dense with few KV heads, with as many as query heads, with 25 heads; experts without and with dense layers; MLA

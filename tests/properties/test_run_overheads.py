@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from planner.equations import reliability as rel
-from planner.estimate.run import TERMS, RunSpec, run_figures, run_overheads
+from planner.estimate.run import TERMS, run_figures, run_overheads
+from planner.estimate.training_spec import RunSpec
 from tests.tiers import settings
 
 FEW = settings(max_examples=150, few=60)

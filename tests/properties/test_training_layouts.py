@@ -14,7 +14,8 @@ from planner.architecture.model import Architecture
 from planner.equations import memory as mem
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
-from planner.estimate.training import TrainingSpec, training_memory, training_time
+from planner.estimate.training import training_memory, training_time
+from planner.estimate.training_spec import TrainingSpec
 from tests.tiers import settings
 
 MODELS = {name: load_model(name) for name in ("gpt2-xl", "llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite")}

@@ -7,7 +7,8 @@ from dataclasses import replace
 from planner.architecture.load import load_model
 from planner.architecture.model import Architecture, LayerGroup
 from planner.estimate.layout import Layout
-from planner.estimate.training import TrainingSpec, training_memory
+from planner.estimate.training import training_memory
+from planner.estimate.training_spec import TrainingSpec
 
 
 def llama_like(*, hidden: int, layers: int, heads: int, kv: int, width: int, vocab: int = 128256) -> Architecture:

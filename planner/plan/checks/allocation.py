@@ -27,8 +27,9 @@ from planner.estimate.resolve import (
 from planner.estimate.run import checkpoint_bytes_of, preemption_margin
 from planner.estimate.software import able, asked_on
 from planner.estimate.terms import Terms
-from planner.estimate.training import TrainingSpec, training_memory, training_time
+from planner.estimate.training import training_memory, training_time
 from planner.estimate.training_memory import host_bytes
+from planner.estimate.training_spec import TrainingSpec
 from planner.plan.checks.bands import Margins, band_findings, margins_on
 from planner.plan.checks.calendar import row_timing_findings, running_findings, training_cost
 from planner.plan.checks.cells import energy_cells, memory_cells, place_cells, speed_cells, training_cells

@@ -22,7 +22,8 @@ from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.mixed import gradient_bytes
 from planner.estimate.resolve import batch_bounds, sequence_length_of, training_machine, training_spec
-from planner.estimate.training import TrainingSpec, training_time
+from planner.estimate.training import training_time
+from planner.estimate.training_spec import TrainingSpec
 from planner.plan.checks.bands import Margins, band_findings, margins_on
 from planner.plan.checks.cells import energy_cells, speed_cells, training_cells
 from planner.plan.checks.exact import exact_rental

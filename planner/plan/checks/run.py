@@ -16,7 +16,7 @@ from planner.equations import reliability as rel
 from planner.equations import scale
 from planner.estimate import resolve_run as defaults
 from planner.estimate.run import checkpoint_bytes_of
-from planner.estimate.training import TrainingSpec
+from planner.estimate.training_spec import TrainingSpec
 from planner.plan.checks.findings import Finding, cell_findings
 from planner.scenario.schema import Failures, Spot, TrainingJob
 

@@ -24,7 +24,7 @@ from planner.plan.checks.run import Chance, chance_of, run_cells, switch_s
 from planner.scenario.schema import Scenario, TrainingJob
 
 if TYPE_CHECKING:
-    from planner.estimate.training import TrainingSpec
+    from planner.estimate.training_spec import TrainingSpec
     from planner.plan.model.rows import RunFigures, Spread, TrainingAllocation
 
 HALVINGS = 200

@@ -19,7 +19,8 @@ from planner.equations import memory as mem
 from planner.errors import UsageError
 from planner.estimate.layout import Layout
 from planner.estimate.terms import Terms
-from planner.estimate.training import TrainingSpec, training_memory
+from planner.estimate.training import training_memory
+from planner.estimate.training_spec import TrainingSpec
 from planner.plan.memory.cards import Card
 from planner.plan.memory.rules import training_rules
 from planner.plan.memory.ways import fewest_devices, training_ways, unfit

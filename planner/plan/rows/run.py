@@ -9,7 +9,8 @@ import numpy as np
 from planner.candidates.layouts import RECOMPUTE, SHARDING
 from planner.equations import checkpoints as ckp
 from planner.estimate.resolve_run import checkpoints_kept, storage_price_usd
-from planner.estimate.run import TERMS, RunSpec, checkpoint_bytes_of, run_figures
+from planner.estimate.run import TERMS, checkpoint_bytes_of, run_figures
+from planner.estimate.training_spec import RunSpec
 
 if TYPE_CHECKING:
     from planner.candidates.offers import Site

@@ -13,7 +13,7 @@ from planner.estimate.utilisation import tokens_left
 if TYPE_CHECKING:
     from planner.architecture.model import Architecture
     from planner.catalog.model import Catalog
-    from planner.estimate.training import TrainingSpec
+    from planner.estimate.training_spec import TrainingSpec
     from planner.plan.model.rows import Work
 
 
