@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from planner.candidates.ties import SHARE
+from planner.candidates.program import SHARE
 from planner.errors import InputError
 from planner.plan.asked import currency_of
 from planner.scenario.load import with_settings

@@ -18,10 +18,10 @@ from planner.api.taking import ScenarioLike, catalog_of, scenario_of
 from planner.brief import brief
 from planner.candidates.patience import Spent, endless
 from planner.candidates.plainer import Plainer
+from planner.candidates.program import MOST_SHARE, SHARE
 from planner.candidates.reprice import cost_at, repriceable
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
-from planner.candidates.ties import MOST_SHARE, SHARE
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline, TimeIsUp, is_up
 from planner.errors import PlanError, UsageError

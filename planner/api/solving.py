@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers import Plan, Rows
 from planner.api.sessions import Session, enumerate_candidates
 from planner.api.taking import ScenarioLike
-from planner.candidates.ties import SHARE
+from planner.candidates.program import SHARE
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline
 

@@ -59,12 +59,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.brief import brief, some
-from planner.candidates.ties import tolerance_microusd
 from planner.carriers import dataclass
 
 WHOLE, PREFILL, DECODE = 0, 1, 2  # roles
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+SHARE, MOST_SHARE = 1e-6, 1e-3  # of the cost, within which costs are equal: by default; at most
+CENT = 10_000  # micro-USD: the least that costs may differ by and be equal
+
+
+def tolerance_microusd(cost_microusd: int, share: float = SHARE) -> int:
+    """By how much two costs may differ and still be equal: a share of the lower one, a cent at least; 0 with no share.
+
+    Examples
+    --------
+    >>> tolerance_microusd(80_000_000), tolerance_microusd(48_806_000_000), tolerance_microusd(10**12, 0.0)
+    (10000, 48806, 0)
+    """
+    return max(int(cost_microusd * share), CENT) if share > 0 else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

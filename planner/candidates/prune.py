@@ -415,3 +415,12 @@ def count_pruned(program: Program, kept: IntArray) -> dict[str, int]:
         task.name: task.stop - task.first - int(np.count_nonzero((kept >= task.first) & (kept < task.stop)))
         for task in program.tasks
     }
+
+
+def alone_microusd(program: Program) -> int:
+    """Sum over the workloads of the cheapest column that does all of one alone; ways that others pay for left out."""
+    total = 0
+    for task in program.tasks:
+        cost = program.cost_microusd[task.first : task.stop].astype(np.float64) * alone_units(program, task)
+        total += int(cost[cost > 0].min(initial=np.inf)) if task.kind != "optional" and (cost > 0).any() else 0
+    return total

@@ -22,19 +22,12 @@ from planner.candidates.mixed_space import MixSpace
 from planner.candidates.other_prices import at_other_prices
 from planner.candidates.patience import Patience, Spent, endless
 from planner.candidates.plainer import Plainer
-from planner.candidates.program import Program, Row, Task, restrict
-from planner.candidates.prune import count_pruned, prune
+from planner.candidates.program import SHARE, Program, Row, Task, restrict
+from planner.candidates.prune import alone_microusd, count_pruned, prune
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.serving_question import Mixes
 from planner.candidates.shared_nodes import SharedNodes, node_rows, with_shared_nodes
-from planner.candidates.ties import (
-    SHARE,
-    alone_microusd,
-    is_undated,
-    most_tolerance_microusd,
-    plain_serving,
-    plain_training,
-)
+from planner.candidates.ties import is_undated, most_tolerance_microusd, plain_serving, plain_training
 from planner.candidates.timetable import Timetable, Ways, timetable
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion

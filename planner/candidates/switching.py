@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from planner.candidates.layouts import BATCH_TOLERANCE
 from planner.candidates.money import rental_microusd
 from planner.candidates.offers import Site, quota_matches
-from planner.candidates.ties import tolerance_microusd
+from planner.candidates.program import tolerance_microusd
 from planner.candidates.training_choice import busy_s
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Switch, TrainingTable

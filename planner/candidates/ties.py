@@ -25,16 +25,13 @@ brings, which orders plans of equally many devices in the same way.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from planner.candidates.program import IntArray, Program, Task
-    from planner.catalog.model import Offer
-    from planner.estimate.layout import Layout
-    from planner.estimate.serving import ReplicaLayout
+from planner.candidates.program import IntArray, Program, Task, tolerance_microusd
+from planner.catalog.model import Offer
+from planner.estimate.layout import Layout
+from planner.estimate.serving import ReplicaLayout
 
 TIE_RULE = ("devices", "pipelined", "capacity", "finish", "replicas", "plain", "bought", "undated")
 GAINED = ("capacity", "replicas")  # more is better
@@ -49,8 +46,6 @@ NAMES = {  # for people
     "bought": "fewer purchases",
     "offers": "names",
 }
-SHARE, MOST_SHARE = 1e-6, 1e-3  # of the cost, within which costs are equal: by default; at most
-CENT = 10_000  # micro-USD: the least that costs may differ by and be equal
 AMPLE = 4  # times what every workload costs alone: plans that cost more have the tolerance of that
 MILLION = 1e6
 KIND = 16  # weighs more than any order among kinds
@@ -60,34 +55,12 @@ SHARED_OUT = 4 * INSIDE  # gradients or weights shared out under a pipeline; a r
 UNDATED = ("date-unknown", "recalled")
 
 
-def tolerance_microusd(cost_microusd: int, share: float = SHARE) -> int:
-    """By how much two costs may differ and still be equal: a share of the lower one, a cent at least; 0 with no share.
-
-    Examples
-    --------
-    >>> tolerance_microusd(80_000_000), tolerance_microusd(48_806_000_000), tolerance_microusd(10**12, 0.0)
-    (10000, 48806, 0)
-    """
-    return max(int(cost_microusd * share), CENT) if share > 0 else 0
-
-
 def most_tolerance_microusd(alone_microusd: int, share: float) -> int:
     """The most that costs may differ by: of a plan that costs `AMPLE` times what every workload costs alone.
 
     Dominance has to know it before any plan is known (`planner.candidates.prune`).
     """
     return tolerance_microusd(AMPLE * alone_microusd, share)
-
-
-def alone_microusd(program: Program) -> int:
-    """Sum over the workloads of the cheapest column that does all of one alone; ways that others pay for left out."""
-    from planner.candidates.prune import alone_units
-
-    total = 0
-    for task in program.tasks:
-        cost = program.cost_microusd[task.first : task.stop].astype(np.float64) * alone_units(program, task)
-        total += int(cost[cost > 0].min(initial=np.inf)) if task.kind != "optional" and (cost > 0).any() else 0
-    return total
 
 
 def tie_weights(program: Program, criterion: str) -> IntArray:

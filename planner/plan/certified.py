@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import DECODE, PREFILL, IntArray, Program, Task
+from planner.candidates.program import DECODE, PREFILL, SHARE, IntArray, Program, Task
 from planner.candidates.search import Candidates
-from planner.candidates.ties import SHARE
 from planner.optimize.bound import LINE_STEPS, prices_of, violated_line
 from planner.optimize.bound import Prices as RelaxedPrices
 from planner.optimize.bound import RequestPrices as LinePrices

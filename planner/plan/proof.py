@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from planner.candidates.ties import MOST_SHARE, SHARE
+from planner.candidates.program import MOST_SHARE, SHARE
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, Witness

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from planner.candidates.program import SHARE
 from planner.candidates.search import Candidates
-from planner.candidates.ties import SHARE
 from planner.carriers import dataclass
 from planner.errors import Problem
 from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound, settled

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from typing_extensions import TypedDict
 
 from planner import units
-from planner.candidates.ties import NAMES, SHARE
+from planner.candidates.program import SHARE
+from planner.candidates.ties import NAMES
 from planner.plan.asked import currency_of
 from planner.plan.proof import is_proven
 

@@ -12,8 +12,8 @@ import pytest
 
 from planner import api
 from planner.api.checking import check
+from planner.candidates.program import tolerance_microusd
 from planner.candidates.prune import alone_units
-from planner.candidates.ties import tolerance_microusd
 from planner.catalog.model import Catalog
 from planner.errors import UsageError
 from planner.plan.document import resealed
