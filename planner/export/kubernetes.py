@@ -15,7 +15,7 @@ from planner.export.kubernetes_pods import Manifest
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch
 from planner.export.routing import routing_files
 from planner.export.server import serving
-from planner.export.trainer import training_command
+from planner.export.trainers import training_command
 
 KUBERNETES = Target(
     name="Kubernetes", version="1.37, LeaderWorkerSet v1", read="2026-11-21",

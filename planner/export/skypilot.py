@@ -24,7 +24,8 @@ from planner.export.skypilot_names import (
     lacks,
     tpu_runtime,
 )
-from planner.export.trainer import command_lines, rendezvous_blanks, training_command
+from planner.export.trainer import command_lines, rendezvous_blanks
+from planner.export.trainers import training_command
 
 SKYPILOT = Target(
     name="SkyPilot", version="0.14.1", read="2026-11-21",

@@ -1,16 +1,14 @@
 """The command that trains on each node, whatever starts it there: environment, blanks, trainer and its options.
 
-`training_command` takes the trainer that a plan was predicted for and that has words for its layout. Formats that
-start processes on nodes (torchrun, Slurm, SkyPilot, Kubernetes) write `command_lines` after setting MASTER_ADDR.
+Formats that start processes on nodes (torchrun, Slurm, SkyPilot, Kubernetes) write `command_lines` after setting
+MASTER_ADDR.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from planner.carriers import dataclass
 from planner.export.header import Blank, Target, commented, demand, header_lines
-from planner.export.launch import NotExpressible, TrainingLaunch
+from planner.export.launch import TrainingLaunch
 from planner.export.quoting import shell
 
 SHELL = "#!/usr/bin/env bash\n"
@@ -29,56 +27,6 @@ class Command:
     before: tuple[str, ...] = ()  # lines of bash that run first
     starter: str = "torchrun"  # python3 where the program finds its neighbours by itself
     options: tuple[tuple[str, ...], ...]  # each with its values: shell words, quoted
-
-
-Trainer = Callable[[TrainingLaunch], Command]
-
-
-def training_command(launch: TrainingLaunch) -> Command:
-    """The command of the first trainer that can: that of the prediction, else another for such jobs.
-
-    Raises
-    ------
-    NotExpressible
-        None can; with the reasons of all.
-    """
-    from planner.export.axolotl import axolotl_command
-    from planner.export.maxtext import maxtext_command
-    from planner.export.megatron import megatron_command
-    from planner.export.torchtitan import torchtitan_command
-    from planner.export.trl import trl_command
-
-    trainers: list[tuple[str, Trainer]] = [("Megatron-LM", megatron_command), ("torchtitan", torchtitan_command)]
-    if launch.software == "fsdp":
-        trainers.reverse()
-    if launch.job.lora is not None:
-        trainers = [("TRL", trl_command), ("Axolotl", axolotl_command)]
-    if launch.job.framework == "axolotl":
-        trainers = [("Axolotl", axolotl_command)]
-    if launch.machine.device_kind == "tpu":
-        trainers = [("MaxText", maxtext_command)]
-    return first_that_can(launch, trainers)
-
-
-def first_that_can(launch: TrainingLaunch, trainers: Sequence[tuple[str, Trainer]]) -> Command:
-    """The command of the first of some trainers that has words for a launch.
-
-    Raises
-    ------
-    NotExpressible
-        None has.
-    """
-    reasons: list[NotExpressible] = []
-    for _, trainer in trainers:
-        try:
-            return trainer(launch)
-        except NotExpressible as error:
-            reasons.append(error)
-    told = list(dict.fromkeys(error.reason for error in reasons))
-    if len(told) == 1:
-        raise reasons[0]
-    named = "; ".join(f"{name}: {error.reason}" for (name, _), error in zip(trainers, reasons))
-    raise NotExpressible(named, reasons[0].instead)
 
 
 def command_lines(launch: TrainingLaunch, command: Command) -> list[str]:

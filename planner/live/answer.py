@@ -26,7 +26,7 @@ from planner.report import screen_words as said
 from planner.report.chart import draw
 from planner.report.escape import terminal
 from planner.report.html.memory import memory_figure, memory_table
-from planner.report.html.page import templates
+from planner.report.html.sheet import templates
 from planner.report.html.timeline import finish_table, timeline_figure
 from planner.report.html.tradeoff import job_figures, job_table
 from planner.report.ways_out import change, how, limit_name

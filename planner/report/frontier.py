@@ -8,6 +8,7 @@ from planner import units
 from planner.plan.frontier.model import FrontierDocument, FrontierPoint, SweepTold
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
+from planner.report.frontier_chart import frontier_chart
 from planner.report.plan_words import rented_as
 from planner.report.text_plot import scatter
 
@@ -41,9 +42,7 @@ def render_frontier(
     if form == "csv":
         return csv.render(rows, list(dict.fromkeys(key for row in rows for key in row)))
     if form == "html":
-        from planner.report.frontier_html import render_page
-
-        return render_page(document)
+        return _page(document)
     blocks = frontier_blocks(document, elapsed_s=elapsed_s)
     if form == "md":
         return markdown.draw(blocks)
@@ -52,6 +51,15 @@ def render_frontier(
     if journal:
         blocks.append(Lines(lines=(f" Points are kept in {journal}: a run that was stopped goes on from there",)))
     return text.draw(blocks, width=width, style=text.Style(colour))
+
+
+def _page(document: FrontierDocument) -> str:
+    """The figure and the table as one HTML page; what a scenario says is escaped."""
+    from planner.report.html.sheet import render_sheet
+
+    title, headline, *others = frontier_blocks(document)
+    name, facts = title.lines if isinstance(title, Lines) else ("", "")
+    return render_sheet(name, [Lines(lines=(facts,)), headline, frontier_chart(document), *others])
 
 
 def frontier_blocks(document: FrontierDocument, *, elapsed_s: float | None = None) -> list[Block]:

@@ -8,7 +8,7 @@ from planner.report import validation as views
 from planner.report.blocks import Block, Grid, Lines
 from planner.report.chart.model import Chart, Dot, Panel, Series, chart
 from planner.report.chart.scale import logarithmic
-from planner.report.html.page import render_sheet
+from planner.report.html.sheet import render_sheet
 from planner.validate.model import Quantity
 from planner.validate.result import Validation, devices_of
 from planner.validate.summary import Shown

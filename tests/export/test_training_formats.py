@@ -23,7 +23,7 @@ from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.export import Launch, NotExpressible, TrainingLaunch, export, launches_of
 from planner.export.torchtitan import job_config
-from planner.export.trainer import training_command
+from planner.export.trainers import training_command
 from planner.export.training import steps_between_checkpoints
 from tests.export.scripts import RECORDED, Started, recorded_parser, started, syntax_error, torchrun_words
 from tests.tiers import settings

@@ -1,33 +1,17 @@
-"""The page itself: one file with its style and its figures, and no script at all.
-
-The content security policy lets nothing run and nothing load: whatever a name in a scenario says, it cannot become
-code. Figures are drawings in the page, made before anybody opens it.
-"""
+"""The page itself: one file with its style and its figures, and no script at all."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
-from typing import Any
-
 from planner.carriers import dataclass
-from planner.files import read_package_text
 from planner.report import screen
 from planner.report import screen_words as said
-from planner.report.blocks import Block, Grid, Items, Said
-from planner.report.chart import draw
-from planner.report.chart.model import Chart
-from planner.report.escape import terminal
 from planner.report.html import opening
-from planner.report.html.parts import Section, shown
 from planner.report.html.sections import sections_of
+from planner.report.html.sheet import rendered
 from planner.report.model import ReportDocument
 from planner.report.plan_words import merged, money
 
-_ROOM = "report/html/"
-_MANY = 12  # a longer list is folded: nobody reads it in one go
 _FEW = 4  # workloads that are told beside the answer
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +32,7 @@ def render_page(report: ReportDocument) -> Page:
         A figure that is no number: a bug.
     """
     plan, sections = report["plan"], sections_of(report)
-    text = _rendered(
+    text = rendered(
         "page.html",
         title=plan["title"] or plan["name"],
         name=plan["name"],
@@ -68,45 +52,3 @@ def render_page(report: ReportDocument) -> Page:
         sections=sections,
     )
     return Page(text=text, sections=len(sections), warnings=len(merged(plan, plan["warnings"])))
-
-
-def render_sheet(title: str, blocks: Sequence[Block | Chart | None]) -> str:
-    """Blocks and figures under a title as a page of the same look."""
-    return _rendered("sheet.html", title=title, section=Section(id="all", title=title, parts=shown(blocks)))
-
-
-def _rendered(template: str, **given: Any) -> str:
-    style = draw.style() + read_package_text(_ROOM + "page.css")
-    text: str = templates().get_template(template).render(policy=POLICY, style=style, many=_MANY, **given)
-    return text + "\n"
-
-
-@cache
-def templates() -> Any:
-    """The templates of pages, with what draws figures; texts are escaped, and no control character passes."""
-    from jinja2 import DictLoader, Environment, StrictUndefined
-    from markupsafe import Markup
-
-    def cleaned(value: Any) -> Any:
-        return terminal(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-    files = {name: read_package_text(_ROOM + name) for name in ("parts.html", "page.html", "sheet.html")}
-    made = Environment(
-        loader=DictLoader(files),
-        autoescape=True,
-        finalize=cleaned,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.tests |= {"grid": _is(Grid), "items": _is(Items), "told": _is(Said)}
-    made.globals |= {
-        "drawn": lambda chart: Markup(draw.svg(chart)),
-        "mark": lambda look: Markup(draw.mark(look)),
-        "patterns": lambda: Markup(draw.patterns()),
-    }
-    return made
-
-
-def _is(kind: type) -> Any:
-    return lambda part: isinstance(part, kind)
