@@ -13,7 +13,7 @@ from planner.calibrate.result import Calibration
 from planner.calibrate.training import by_family
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Lines, columns
-from planner.report.validation import percent
+from planner.report.validation_tables import percent
 
 # what is left of a constant's uncertainty once the rows are seen, as a share of its prior's
 _DECIDED, _WEAK = 0.5, 0.9

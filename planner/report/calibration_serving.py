@@ -12,7 +12,7 @@ from planner.calibrate.serving_gather import folds_of
 from planner.calibrate.serving_priors import SERVING_PRIORS
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Lines, columns
-from planner.report.validation import percent
+from planner.report.validation_tables import percent
 from planner.validate.serving import Entry
 from planner.validate.serving_bars import errors_of_fold
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from planner.report import markdown
 from planner.report.blocks import Block, Grid, Items, Lines, columns
-from planner.report.validation import group_cells, percent, refusal_items
 from planner.report.validation_document_serving import serving_sections
+from planner.report.validation_tables import group_cells, percent, refusal_items
 from planner.validate.evidence import Evidence, Figure, figures, obstacles, verdicts
 from planner.validate.judgement import Judged
 from planner.validate.judgement import verdicts as verdicts_of

@@ -8,8 +8,8 @@ import numpy as np
 
 from planner import units
 from planner.report.blocks import Block, Grid, Items, Lines, columns
-from planner.report.validation import percent
 from planner.report.validation_serving import kind_cells
+from planner.report.validation_tables import percent
 from planner.validate.result import errors_of
 from planner.validate.serving import batch_of
 from planner.validate.serving_bars import QUANTITIES, ServingErrors, errors_of_fold

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.report import validation as views
 from planner.report.blocks import Block, Grid, Lines
 from planner.report.chart.model import Chart, Dot, Panel, Series, chart
 from planner.report.chart.scale import logarithmic
 from planner.report.html.sheet import render_sheet
+from planner.report.validation_tables import NAMES
 from planner.validate.model import Quantity
 from planner.validate.result import Validation, devices_of
 from planner.validate.summary import Shown
@@ -27,13 +27,13 @@ _LOOKS = ("circle", "square", "diamond", "triangle", "star")
 _HEIGHT = 460  # [px]
 
 
-def render_page(result: Validation) -> str:
-    """The page: figures first, then errors by group, what was not predicted, and how to read it."""
+def render_page(result: Validation, blocks: Sequence[Block]) -> str:
+    """The page: figures first, then the tables of errors, what was not predicted, and how to read it."""
     quantities = [name for name in _SCALES if any(quantity == name for quantity, _ in result.targets)]
-    first, *blocks = views.validation_blocks(result, wide=True)
+    first, *tables = blocks
     told = [Lines(lines=first.lines[1:])] if isinstance(first, Lines) else []
-    figures = [part for name in quantities for part in (_figure(result, name), _table(blocks, views.NAMES[name]))]
-    others = [block for block in blocks if block not in figures]
+    figures = [part for name in quantities for part in (_figure(result, name), _table(tables, NAMES[name]))]
+    others = [block for block in tables if block not in figures]
     return render_sheet(f"Predicted against measured: {result.kind}", [*told, *figures, *others])
 
 
@@ -58,9 +58,8 @@ def _figure(result: Validation, quantity: Quantity) -> Chart:
         series.append(Series(name=family or "unstated", look=look, dots=dots))
     return chart(
         id=quantity.replace("_", "-"),
-        title=f"{views.NAMES[quantity]}: predicted against measured",
-        summary=f"{views.NAMES[quantity]} of {len(scored):,} rows, predicted against measured; the tables below give "
-        "errors",
+        title=f"{NAMES[quantity]}: predicted against measured",
+        summary=f"{NAMES[quantity]} of {len(scored):,} rows, predicted against measured; the tables below give errors",
         panels=[
             Panel(
                 x=logarithmic(low, high, f"measured, {unit}"),

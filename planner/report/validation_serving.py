@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from planner.report.blocks import Block, Grid, Items, Lines, columns
-from planner.report.validation import (
+from planner.report.validation_tables import (
     OWN_ROWS,
     band_grid,
     coverage_lines,

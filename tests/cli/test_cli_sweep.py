@@ -14,7 +14,7 @@ import pytest
 
 from planner import api
 from planner.report.sweep import question_words, render_sweep
-from planner.report.sweep_html import MOST_CELLS
+from planner.report.sweep import MOST_CELLS
 from planner.report.text import cells
 from tests.cli.conftest import Run, check_golden, without_price_age
 from tests.verified import follow_schema
