@@ -8,8 +8,7 @@ from typing import Protocol
 from planner.candidates.program import IntArray
 from planner.carriers import dataclass
 from planner.optimize.model import Model
-from planner.optimize.pulp_adapter import Options
-from planner.optimize.status import Ending, Outcome
+from planner.optimize.status import Ending, Options, Outcome
 
 
 class Adapter(Protocol):

@@ -14,9 +14,8 @@ from planner.optimize.criteria import LINEAR
 from planner.optimize.greedy import greedy_plan
 from planner.optimize.kept import Kept
 from planner.optimize.model import Model
-from planner.optimize.pulp_adapter import Options
 from planner.optimize.scope import Scope
-from planner.optimize.status import Ending, FloatArray, Outcome
+from planner.optimize.status import Ending, FloatArray, Options, Outcome
 
 LARGE = 20_000  # open columns from which a program with supplies is solved in parts; up to there HiGHS is as good
 WORKED = "solved in parts for {:,} iterations of the simplex method: as many, and the same plan, on every run"

@@ -11,7 +11,7 @@ import contextlib
 import threading
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.carriers import dataclass
 from planner.deadline import TimeIsUp
@@ -19,11 +19,8 @@ from planner.optimize import child as children
 from planner.optimize.child import Child
 from planner.optimize.model import Model
 from planner.optimize.question import arrays_of, header_of
-from planner.optimize.status import Ending, FloatArray, Outcome
+from planner.optimize.status import Ending, FloatArray, Options, Outcome
 from planner.optimize.wire import Arrays, parts_of, unpacked
-
-if TYPE_CHECKING:
-    from planner.optimize.pulp_adapter import Options
 
 GRACE_S = 1.0  # beyond its time limit before a solver counts as hung
 PARTING_S = 0.5  # for CBC to write its best point when it is told to stop

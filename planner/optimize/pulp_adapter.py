@@ -1,6 +1,6 @@
 """PuLP 3.x and 4.x behind one face, and what HiGHS and CBC say turned into an `Outcome`.
 
-The planner has `PulpAdapter`; all else here runs in the solver process (`worker`), which alone imports PuLP.
+All of it runs in the solver process (`worker`), which alone imports PuLP; the planner has `PulpAdapter` (`adapter`).
 
 PuLP's own status is never read alone: for HiGHS the live solver object is asked; for CBC a
 time-out with a point is told from an optimum, and values are read only when there is a point.
@@ -16,10 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from planner.carriers import dataclass
-from planner.errors import Problem, StoppedError
 from planner.optimize.model import Model
-from planner.optimize.status import Ending, FloatArray, IntArray, Outcome
+from planner.optimize.status import Ending, FloatArray, IntArray, Options, Outcome
 
 SOLVERS = ("highs", "cbc")
 Better = Callable[[FloatArray, float], None]
@@ -31,85 +29,6 @@ TIGHT, LOOSE = 1e-9, 1e-6
 # (tests/optimize/test_boxed.py); models so small go without it.
 FEW = 60
 CBC_SEED = 1234567  # CBC's own default; 0 would mean the time of day
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What a run is asked for."""
-
-    gap: float = 0.0
-    time_limit_s: float | None = None
-    threads: int = 1
-    seed: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PulpAdapter:
-    """Runs models through PuLP with one named solver."""
-
-    solver: str
-
-    @property
-    def name(self) -> str:
-        """Solver and version, as printed in the plan."""
-        return f"{'HiGHS' if self.solver == 'highs' else 'CBC'} {self._version()}".strip()
-
-    @property
-    def modelling(self) -> str:
-        """Modelling layer and version."""
-        return f"PuLP {pulp_version()}"
-
-    @property
-    def sure_of_infeasible(self) -> bool:
-        """CBC's word is checked: it reads models with 12 digits and has called tight ones infeasible."""
-        return self.solver == "highs"
-
-    def available(self) -> bool:
-        """Whether the solver can be run here."""
-        return self._refusal() is None
-
-    def require(self) -> None:
-        """Raise `StoppedError` naming the way out when the solver is missing."""
-        refusal = self._refusal()
-        if refusal is not None:
-            raise StoppedError(refusal)
-
-    def run(self, model: Model, options: Options) -> Outcome:
-        """Solve in the solver process; never raises for what the solver does."""
-        from planner.optimize import process
-
-        return process.solve(model, self.solver, options)
-
-    def improve(self, model: Model, options: Options, start: FloatArray | None) -> Outcome | None:
-        """A large model solved in parts by HiGHS on arrays; None with another solver."""
-        from planner.optimize import process
-
-        return process.improve(model, options, start) if self.solver == "highs" else None
-
-    def _refusal(self) -> Problem | None:
-        if self.solver not in SOLVERS:
-            return Problem(
-                reference="unknown-solver",
-                message=f"there is no solver called {self.solver!r}",
-                hint=f"use one of {', '.join(SOLVERS)}",
-            )
-        if self.solver == "highs":
-            ready, way = _has_module("highspy"), "pip install highspy, or use --solver cbc"
-        else:
-            ready, way = _has_cbc(), "pip install 'pulp[cbc]' (Python 3.12 or newer), or use --solver highs"
-        if ready:
-            return None
-        return Problem(reference="solver-missing", message=f"the solver {self.solver} is not installed", hint=way)
-
-    def _version(self) -> str:
-        if self.solver == "highs":
-            return _installed("highspy")
-        return _installed("cbcbox") if _major() >= 4 else f"of PuLP {pulp_version()}"
-
-
-def pulp_version() -> str:
-    """Version of the PuLP that is installed."""
-    return _installed("pulp")
 
 
 def run_here(model: Model, solver: str, options: Options, better: Better | None = None) -> Outcome:
@@ -310,20 +229,13 @@ def _values(variables: list[Any]) -> FloatArray:
     return np.array([math.nan if v.varValue is None else float(v.varValue) for v in variables], dtype=np.float64)
 
 
-def _major() -> int:
-    return int(pulp_version().split(".")[0])
-
-
 @cache  # asked for every line of a model
-def _installed(package: str) -> str:
-    """Version of a package; the solver process has looked it up, if it runs, and spares us the import for it."""
-    from planner.optimize import process
-
-    known = process.version(package)
-    return known if known is not None else _looked_up(package)
+def _major() -> int:
+    return int(version_of("pulp").split(".")[0])
 
 
-def _looked_up(package: str) -> str:
+def version_of(package: str) -> str:
+    """Version of a package; nothing where it is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -334,30 +246,21 @@ def _looked_up(package: str) -> str:
 
 def versions_here() -> dict[str, str]:
     """Versions of what the solver process works with."""
-    return {package: _looked_up(package) for package in ("pulp", "highspy", "cbcbox")}
+    return {package: version_of(package) for package in ("pulp", "highspy", "cbcbox")}
 
 
-def _has_module(name: str) -> bool:
+def has_module(name: str) -> bool:
+    """Whether a package can be imported."""
     from importlib.util import find_spec
 
     return find_spec(name) is not None
 
 
-def _has_cbc() -> bool:
-    """The solver process knows; one that cannot be started has its own words for that later."""
-    from planner.optimize import process
-
-    try:
-        return "cbc" in process.solvers()
-    except OSError:
-        return True
-
-
 def installed_here(solver: str) -> bool:
     """Whether a solver can be run by this process, which is the solver process."""
     if solver == "highs":
-        return _has_module("highspy")
-    if not _has_module("pulp"):
+        return has_module("highspy")
+    if not has_module("pulp"):
         return False
     import pulp
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, Program
 from planner.deadline import Deadline, TimeIsUp, is_up, left_s
+from planner.optimize.adapter import PulpAdapter
 from planner.optimize.check import flows_of, violations
 from planner.optimize.child import most_threads
 from planner.optimize.criteria import criteria_of, told_value, value_of
@@ -22,10 +23,10 @@ from planner.optimize.incumbent import at_most
 from planner.optimize.kept import Kept
 from planner.optimize.lexicographic import TIES_S, Ended, settle_all
 from planner.optimize.places import apart, together
-from planner.optimize.pulp_adapter import SOLVERS, Options, PulpAdapter
+from planner.optimize.pulp_adapter import SOLVERS
 from planner.optimize.scope import Scope, hopeless, scope_of
 from planner.optimize.stage import Adapter, Run
-from planner.optimize.status import STOPS, Ending, Solution, Status
+from planner.optimize.status import STOPS, Ending, Options, Solution, Status
 
 LARGE, GREEDY_SHARE = 1_500, 0.3  # open columns from which a plan is made without a solver first; of a time limit
 GREEDY_S = 0.7  # beyond the time limit for a plan without a solver, where none is known

@@ -29,11 +29,10 @@ from planner.optimize.incumbent import at_most, known_value
 from planner.optimize.kept import Kept
 from planner.optimize.large import decomposed
 from planner.optimize.model import Model
-from planner.optimize.pulp_adapter import Options
 from planner.optimize.relax import Relaxation, relax
 from planner.optimize.ruled_out import rule_out
 from planner.optimize.scope import Scope
-from planner.optimize.status import Ending, FloatArray, Outcome
+from planner.optimize.status import Ending, FloatArray, Options, Outcome
 from planner.optimize.ways import Prices, Way
 
 __all__ = ["Adapter", "Answer", "Found", "Priced", "Run"]

@@ -117,3 +117,13 @@ def uninterrupted(solution: Solution) -> Solution:
     if solution.stopped_by == "interrupt":
         raise KeyboardInterrupt
     return solution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a run is asked for."""
+
+    gap: float = 0.0
+    time_limit_s: float | None = None
+    threads: int = 1
+    seed: int = 0

@@ -18,13 +18,13 @@ from planner.carriers import dataclass
 from planner.errors import InputError, Problem
 from planner.files import StrPath, contained_path, read_text
 from planner.scenario.checks import cross_checks
-from planner.scenario.demand import read_demand
 from planner.scenario.fields import rates_of
 from planner.scenario.mistakes import Mistake, from_pydantic, one_each
 from planner.scenario.not_yet import not_yet
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
 from planner.scenario.probability import uncertainty_problems
 from planner.scenario.schema import Scenario
+from planner.scenario.serving_fleet import read_demand
 from planner.scenario.shipped import find_scenario, folder_of
 from planner.scenario.timing import timing_problems
 from planner.spelling import closest

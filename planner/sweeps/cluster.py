@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import queue
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -20,9 +19,9 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-import planner
 from planner.errors import StoppedError, UsageError
-from planner.sweeps.question import Answer, Answered, Question, lost
+from planner.sweeps.question import Answer, Answered, lost
+from planner.sweeps.sharing import PACKAGES, VersionsDifferError, answered, versions_here, versions_of
 
 if TYPE_CHECKING:
     from planner.sweeps.local import Asked
@@ -41,11 +40,7 @@ SHARED_AGAIN = 3  # times that a question finds a worker which does not know wha
 TAKEN_AGAIN = 20  # times that a question is asked whose answer went with a worker
 TAKEN = (asyncio.CancelledError, concurrent.futures.CancelledError, OSError)  # a task was given up, or nobody is there
 WINDOW_S = 5.0  # after which it is looked how many workers there are
-PACKAGES = ["numpy", "scipy", "pulp", "highspy", "distributed"]
 _VERSION = "planner:__version__"
-Versions = dict[str, str | None]
-_answers: dict[str, Answer] = {}  # of this process, once it is a worker, by hash
-_turn = threading.Lock()  # a worker with several threads answers one question at a time
 
 
 @contextmanager
@@ -218,45 +213,6 @@ def _killed(error: Exception) -> bool:
     return type(error).__name__ == "KilledWorker"
 
 
-class VersionsDifferError(Exception):
-    """A worker that came later is of other versions than the client."""
-
-
-def answered(digest: str, question: Question) -> Answered:
-    """What a worker answers; raises `LookupError` when it does not know what the question shares with others."""
-    answer = _answers[digest]
-    with _turn:
-        return answer(question)
-
-
-def know(digest: str, answer: Answer, versions: Versions) -> None:
-    """A worker is told what questions share, and what the client runs; it answers only where it runs the same."""
-    here = versions_here()
-    other = [name for name, version in versions.items() if here.get(name) != version]
-    if not other:
-        _answers[digest] = answer
-        return
-    name = other[0]
-    text = f"a worker has {name} {here.get(name) or 'not at all'}, the client {versions[name] or 'not at all'}"
-
-    def refuse(question: Question) -> Answered:
-        raise VersionsDifferError(text)
-
-    _answers[digest] = refuse
-
-
-def versions_here() -> Versions:
-    """Of this process, as Dask tells them of others."""
-    from distributed.versions import get_versions
-
-    return _of(get_versions(packages=PACKAGES), planner.__version__)
-
-
-def forget(digest: str) -> None:
-    """It will not be asked of it any more."""
-    _answers.pop(digest, None)
-
-
 def _demand_workers(client: Any) -> None:
     try:
         client.wait_for_workers(1, timeout=WORKERS_S)
@@ -277,17 +233,10 @@ def _demand_same(client: Any) -> None:
     others = [("the scheduler", told["scheduler"], scheduler)]
     others += [(f"the worker {name}", one, planners.get(name)) for name, one in told["workers"].items()]
     for where, other, version in others:
-        found = _of(other or {}, version if isinstance(version, str) else None)
+        found = versions_of(other or {}, version if isinstance(version, str) else None)
         for name in [name for name, version in here.items() if found[name] != version]:
             text = f"{where} has {name} {found[name] or 'not at all'}, here it is {here[name] or 'not at all'}"
             raise StoppedError.of("versions-differ", text, hint=SAME)
-
-
-def _of(told: dict[str, Any], planner_version: str | None) -> Versions:
-    """Versions that matter: of Python without its last number, of packages whole."""
-    python = ".".join(str(told.get("host", {}).get("python", "")).split(".")[:2])
-    packages = told.get("packages", {})
-    return {"python": python, "planner": planner_version, **{name: packages.get(name) for name in PACKAGES}}
 
 
 def _unable(error: Exception) -> StoppedError:

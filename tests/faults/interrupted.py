@@ -11,8 +11,8 @@ import time
 from typing import Any
 
 from planner.optimize import child, process
+from planner.optimize.adapter import PulpAdapter
 from planner.optimize.check import violations
-from planner.optimize.pulp_adapter import PulpAdapter
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
 from tests.faults.hard import hard

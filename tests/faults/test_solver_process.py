@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from planner.optimize import child, process, pulp_adapter
+from planner.optimize.adapter import PulpAdapter
 from planner.optimize.build import build
 from planner.optimize.kept import Kept
-from planner.optimize.pulp_adapter import Options, PulpAdapter
 from planner.optimize.question import arrays_of, header_of, model_of
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
-from planner.optimize.status import Ending
+from planner.optimize.status import Ending, Options
 from planner.optimize.wire import HEAD, packed, parts_of, unpacked
 from tests.faults import stand_in
 from tests.faults.breaking import break_off, driver
@@ -312,7 +312,7 @@ def test_a_plan_from_elsewhere_is_the_answer_when_the_solver_has_none(behaves: B
 
 def test_versions_are_those_that_the_process_works_with() -> None:
     process.solvers()
-    assert process.version("highspy") == pulp_adapter._looked_up("highspy") != ""
+    assert process.version("highspy") == pulp_adapter.version_of("highspy") != ""
 
 
 def binary(tmp_path: Path, body: str) -> Path:

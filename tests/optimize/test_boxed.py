@@ -12,13 +12,14 @@ import pytest
 from planner.candidates.program import Program, Row, Task, earnings, fleet_rates, restrict
 from planner.candidates.prune import alone_units, carrying_units, prune
 from planner.optimize import stage
+from planner.optimize.adapter import PulpAdapter
 from planner.optimize.build import build
 from planner.optimize.check import violations
 from planner.optimize.greedy import greedy_plan
 from planner.optimize.incumbent import lone_plan
-from planner.optimize.pulp_adapter import Options, PulpAdapter
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
+from planner.optimize.status import Options
 from planner.plan.certificate import STEPS, certified_bound
 from planner.plan.certified import certificate_of
 from planner.plan.cover import Cover, least_cover

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import pytest
 
+from planner.optimize.adapter import PulpAdapter
 from planner.optimize.build import build
 from planner.optimize.check import judge
-from planner.optimize.pulp_adapter import Options, PulpAdapter
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
+from planner.optimize.status import Options
 from tests.optimize.ties import Facts, facts, shuffled, tied
 from tests.tiers import cases
 

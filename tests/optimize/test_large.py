@@ -12,12 +12,12 @@ import pytest
 
 from planner.optimize import improve as parts
 from planner.optimize import large, neighbourhood
+from planner.optimize.adapter import PulpAdapter
 from planner.optimize.arrays import Mip, mip_of, relaxed, rounded, solved, tightened
 from planner.optimize.build import build
 from planner.optimize.check import judge, violations
 from planner.optimize.model import Model
 from planner.optimize.pools import group_of, label_of
-from planner.optimize.pulp_adapter import PulpAdapter
 from planner.optimize.question import arrays_of, header_of
 from planner.optimize.question import model_of as received
 from planner.optimize.scope import hopeless, scope_of

@@ -16,11 +16,12 @@ from scipy.optimize import linprog
 
 from planner.candidates.program import OPTIONAL, Program, Task, restrict
 from planner.candidates.prune import prune
+from planner.optimize.adapter import PulpAdapter
 from planner.optimize.build import build
 from planner.optimize.check import judge
-from planner.optimize.pulp_adapter import Options, PulpAdapter
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import Solution, optimize
+from planner.optimize.status import Options
 from tests.optimize.brute import random_program
 from tests.optimize.brute_fleets import KINDS, random_fleet
 from tests.optimize.brute_supplies import random_supplied

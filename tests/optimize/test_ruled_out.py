@@ -11,11 +11,10 @@ import pytest
 
 from planner.candidates.program import Program, Task
 from planner.optimize.build import build
-from planner.optimize.pulp_adapter import Options
 from planner.optimize.ruled_out import rule_out
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
-from planner.optimize.status import Ending, Outcome
+from planner.optimize.status import Ending, Options, Outcome
 from tests.optimize.instances import program, row
 
 LARGE = 10**7

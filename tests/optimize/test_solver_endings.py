@@ -12,11 +12,11 @@ import pytest
 
 from planner.candidates.program import Task
 from planner.errors import StoppedError
-from planner.optimize import pulp_adapter
+from planner.optimize import adapter
+from planner.optimize.adapter import PulpAdapter
 from planner.optimize.model import Model
-from planner.optimize.pulp_adapter import Options, PulpAdapter
 from planner.optimize.solve import Solution, optimize
-from planner.optimize.status import Ending, Outcome
+from planner.optimize.status import Ending, Options, Outcome
 from tests.faults.hard import hard
 from tests.optimize.instances import program, row
 
@@ -186,8 +186,8 @@ def test_solver_gets_no_more_threads_than_there_are_cores(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("solver", "way"), [("highs", "pip install highspy"), ("cbc", "pulp[cbc]")])
 def test_missing_solver_names_the_way_out(solver: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulp_adapter, "_has_module", lambda name: False)
-    monkeypatch.setattr(pulp_adapter, "_has_cbc", lambda: False)
+    monkeypatch.setattr(adapter, "has_module", lambda name: False)
+    monkeypatch.setattr(adapter, "_has_cbc", lambda: False)
     with pytest.raises(StoppedError, match="not installed") as caught:
         optimize(QUESTION, solver=solver)
     assert way in str(caught.value)
