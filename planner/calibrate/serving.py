@@ -20,7 +20,8 @@ from planner.catalog.model import Catalog, ServingCalibration
 from planner.errors import InputError
 from planner.validate.folds import joint_folds, weights_of
 from planner.validate.judgement import Judged, weighted_quantile
-from planner.validate.serving import batch_of, calibrated_entries, entries_of, layout_kind_of, side_by_side
+from planner.validate.serving import batch_of, calibrated_entries, layout_kind_of, side_by_side
+from planner.validate.serving_entries import entries_of
 from planner.validate.serving_points import Point, points_of
 from planner.validate.serving_rows import ServingRow
 

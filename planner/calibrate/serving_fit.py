@@ -20,7 +20,8 @@ from planner.calibrate.serving_priors import ESTIMATED, GROUPS, OFFSETS, OWN_PRO
 from planner.carriers import dataclass
 from planner.estimate.serving_constants import MOVES, UNSTATED, ServingConstants, format_kind, sustained
 from planner.validate.folds import weights_of
-from planner.validate.serving import METRICS, Entry, ServingBatch, layout_kind_of
+from planner.validate.serving import METRICS, ServingBatch, layout_kind_of
+from planner.validate.serving_entries import Entry
 from planner.validate.serving_points import Point
 
 NAMES = tuple(SERVING_PRIORS)

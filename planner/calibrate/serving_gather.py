@@ -11,8 +11,9 @@ from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.files import data_folder, read_text
 from planner.validate.rows import COLLECTED
-from planner.validate.serving import Entry, entries_of, predict_serving
+from planner.validate.serving import predict_serving
 from planner.validate.serving_bars import ServingFold
+from planner.validate.serving_entries import Entry, entries_of
 from planner.validate.serving_evidence import ServingEvidence
 from planner.validate.serving_rows import SHIPPED_SERVING, shipped_serving_rows
 from planner.validate.serving_score import score_points

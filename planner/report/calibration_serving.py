@@ -13,8 +13,8 @@ from planner.calibrate.serving_priors import SERVING_PRIORS
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Lines, columns
 from planner.report.validation_tables import percent
-from planner.validate.serving import Entry
 from planner.validate.serving_bars import errors_of_fold
+from planner.validate.serving_entries import Entry
 
 _COLUMNS = (
     "kind", "name", "left_out", "rows", "configurations", "campaigns", "median", "mean", "p90", "coverage", "constant",

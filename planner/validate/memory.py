@@ -19,7 +19,8 @@ from planner.estimate.terms import Terms
 from planner.estimate.training_memory import rank_memory
 from planner.validate.memory_rows import CHOSEN_RANKS, memory_architecture, row_stack
 from planner.validate.rows import MeasuredRow
-from planner.validate.training import device_of, layout_of
+from planner.validate.rows_machine import device_of
+from planner.validate.rows_setup import layout_of
 
 _FITS_WITHIN = 1.1  # an unstated policy counts as possible up to the model's own error
 

@@ -15,8 +15,8 @@ from planner.equations.recipes import RECIPES
 from planner.estimate.memory_stack import BASE_BYTES, FRAGMENTATION_SHARE, LOGIT_BYTES, MemoryStack, memory_stack
 from planner.estimate.training_spec import TrainingSpec
 from planner.validate.rows import MeasuredRow
-from planner.validate.rows_setup import chunked_loss, fused_kernels, no_fused_kernels
-from planner.validate.training import architecture_of, framework_of
+from planner.validate.rows_model import architecture_of
+from planner.validate.rows_setup import chunked_loss, framework_of, fused_kernels, no_fused_kernels
 
 CHOSEN_RANKS = {"rank0": "rank0", "last": "last"}  # of mem_rank; any other reading is of the fullest rank
 _SOFTWARE = {  # frameworks of rows by whose memory they have

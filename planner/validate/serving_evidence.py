@@ -10,7 +10,7 @@ import numpy as np
 from planner.carriers import dataclass
 from planner.validate.evidence import BAND, COVERAGE, DEVICE_SLACK, SLACK, Figure
 from planner.validate.judgement import cluster_interval, interval_score, one_band_score
-from planner.validate.serving import Entry, ServingPrediction, batch_of
+from planner.validate.serving import ServingPrediction, batch_of
 from planner.validate.serving_bars import (
     QUANTITIES,
     Folds,
@@ -19,6 +19,7 @@ from planner.validate.serving_bars import (
     campaigns_of_pairs,
     judge_serving,
 )
+from planner.validate.serving_entries import Entry
 from planner.validate.serving_result import coverage_of, figures_of, memory_fit, said_of
 from planner.validate.serving_rows import ServingRow
 from planner.validate.serving_score import ScoredPoint, score_points

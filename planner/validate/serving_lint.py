@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from planner.carriers import dataclass
-from planner.validate.serving import Entry, ServingBatch, floor_s, ideal_cycle_s
+from planner.validate.serving import ServingBatch, floor_s, ideal_cycle_s
+from planner.validate.serving_entries import Entry
 from planner.validate.serving_memory import RowMemory, memory_of
 from planner.validate.serving_points import below_ideal, measured_of
 from planner.validate.serving_rows import ServingRow

@@ -12,7 +12,7 @@ from planner.carriers import dataclass
 from planner.equations.registry import as_float
 from planner.estimate.serving import weight_bytes_of_model
 from planner.estimate.serving_step import sequence_cache_bytes
-from planner.validate.serving import Entry, machine_of, paged_memory
+from planner.validate.serving_entries import Entry, machine_of, paged_memory
 from planner.validate.serving_rows import ServingRow
 
 WHOLE_BATCH = ("fastertransformer", "neuron")  # names of engines that allocate for the batch that is asked for

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from planner.carriers import dataclass
 from planner.validate.mlperf import task_of
-from planner.validate.serving import Entry, ServingBatch, floor_s, ideal_cycle_s
+from planner.validate.serving import ServingBatch, floor_s, ideal_cycle_s
+from planner.validate.serving_entries import Entry
 from planner.validate.serving_rows import ServingRow, band_kind, typed_inputs
 
 # Loads whose figures of a kind a steady state predicts. In a pile that is sent at once the first token is a queueing

@@ -20,7 +20,8 @@ from planner.validate.result import (
     with_refused,
 )
 from planner.validate.score import Coverage
-from planner.validate.serving import NO_ROOM, Entry, ServingBatch, ServingPrediction, batch_of
+from planner.validate.serving import NO_ROOM, ServingBatch, ServingPrediction, batch_of
+from planner.validate.serving_entries import Entry
 from planner.validate.serving_lint import Finding, lint, ran
 from planner.validate.serving_points import Point, points_of
 from planner.validate.serving_rows import ServingRow

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 import numpy as np
 
 from planner.carriers import dataclass
-from planner.validate.serving import Entry
+from planner.validate.serving_entries import Entry
 from planner.validate.serving_points import Point
 from planner.validate.serving_rows import ServingRow
 from planner.validate.summary import Summary, by_name, summarise

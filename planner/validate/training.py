@@ -23,6 +23,7 @@ from planner.estimate.step import step_time
 from planner.estimate.terms import Terms
 from planner.estimate.work import Work
 from planner.validate.conventions import counted_tflops_per_device
+from planner.validate.memory import predict_peak_memory
 from planner.validate.rows import MeasuredRow
 from planner.validate.rows_machine import device_of, machine_of_row
 from planner.validate.rows_model import architecture_of, parameters_of
@@ -204,6 +205,4 @@ def _tflops(row: MeasuredRow, architecture: Architecture, seconds: float, batch:
 
 
 def _peak_memory(row: MeasuredRow, catalog: Catalog) -> float | None:
-    from planner.validate.memory import predict_peak_memory  # it reads rows with the functions of this module
-
     return predict_peak_memory(row, catalog)

@@ -13,7 +13,8 @@ import pytest
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Band
 from planner.validate import serving
-from planner.validate.serving import NO_ROOM, ServingPrediction, serving_refusal
+from planner.validate.serving import NO_ROOM, ServingPrediction
+from planner.validate.serving_entries import serving_refusal
 from planner.validate.serving_rows import ServingRow
 from tests.cli.conftest import HERE, Run, check_golden
 

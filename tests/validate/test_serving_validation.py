@@ -15,7 +15,8 @@ from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.validate.evidence import regressions
 from planner.validate.rows import shipped_left_out
-from planner.validate.serving import NO_ROOM, ServingBatch, ServingPrediction, batch_of, entries_of, predict_serving
+from planner.validate.serving import NO_ROOM, ServingBatch, ServingPrediction, batch_of, predict_serving
+from planner.validate.serving_entries import entries_of
 from planner.validate.serving_evidence import kind_errors, refused_rows
 from planner.validate.serving_left_out import left_out_of
 from planner.validate.serving_lint import BELOW_FLOOR, BELOW_IDEAL, WAITS, lint, ran

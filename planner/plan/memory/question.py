@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,22 +22,21 @@ from planner.estimate.terms import Terms
 from planner.estimate.training import training_memory
 from planner.estimate.training_spec import TrainingSpec
 from planner.plan.memory.cards import Card
+from planner.plan.memory.model import (
+    AnswerRow,
+    CardFit,
+    Found,
+    Least,
+    ModelHead,
+    ParameterBytes,
+    TrainingAsked,
+    TrainingColumn,
+    TrainingLayer,
+    TrainingMemory,
+    WaysOut,
+)
 from planner.plan.memory.rules import training_rules
-from planner.plan.memory.ways import fewest_devices, training_ways, unfit
-
-if TYPE_CHECKING:
-    from planner.plan.memory.model import (
-        AnswerRow,
-        CardFit,
-        Found,
-        Least,
-        ModelHead,
-        ParameterBytes,
-        TrainingAsked,
-        TrainingColumn,
-        TrainingLayer,
-        TrainingMemory,
-    )
+from planner.plan.memory.ways import card_devices, change_on, unfit
 
 SHARDING = ("none", "zero-1", "zero-2", "zero-3")
 RECOMPUTE = ("none", "selective", "full")
@@ -386,3 +385,78 @@ def _layer_row(alone: TrainingQuestion, name: str, count: int) -> TrainingLayer:
         "flash_bytes": float(flash["activations"]),
         "stored_input_bytes": float(full["activations"]) - float(flash["activations"]),
     }
+
+
+SHARDED = ("zero-1", "zero-2", "zero-3")
+MOST_DEVICES = 2**16
+LORA_RANK = 16  # of the example: what the base takes hardly depends on it
+_ADAMS = ("adamw", "adam", "adamw-megatron", "adamw-fsdp", "adamw-deepspeed", "adamw-bf16-moments")
+_Way = tuple[str, str, "TrainingQuestion", "Variant"]  # what is changed, the flags that ask for it, the question then
+
+
+def fewest_devices(question: TrainingQuestion, variant: Variant, sharding: int) -> Callable[[float], int | None]:
+    """From the usable bytes of a device to the fewest devices that do, of whole copies of the split."""
+    counts = np.arange(1, MOST_DEVICES + 1)
+    counts = counts[(counts * question.cp * question.tp) % question.ep == 0]
+    total = np.broadcast_to(question.memory(variant, dp=counts, sharding=sharding).total, counts.shape)
+    split = question.tp * question.pp * question.cp
+
+    def fewest(usable_bytes: float) -> int | None:
+        fits = np.flatnonzero(total <= usable_bytes)
+        return int(counts[fits[0]]) * split if len(fits) else None
+
+    return fewest
+
+
+def training_ways(question: TrainingQuestion, cards: Sequence[Card], least: str) -> WaysOut | None:
+    """More devices, with the least of the columns; or the same devices and another batch, optimizer or method."""
+    if not cards:
+        return None
+    variant = next(one for one in question.variants if one.name == least)
+    counters = {name: fewest_devices(question, variant, stage) for stage, name in enumerate(SHARDED, start=1)}
+    return {
+        "column": least,
+        "more_devices": [
+            card_devices(one, {name: counter(one.usable_bytes) for name, counter in counters.items()}) for one in cards
+        ],
+        "changes": [
+            change_on(change, flags, held.total_bytes(kind), cards, [one.usable_bytes for one in cards])
+            for change, flags, held, kind in _training_changes(question, variant)
+        ],
+    }
+
+
+def _training_changes(question: TrainingQuestion, variant: Variant) -> list[_Way]:
+    """Each change alone; those that lose nothing of the method together; then adapters."""
+    one, eight, lean = question, question, variant
+    ways: list[_Way] = []
+    if variant.recompute != "full":
+        lean = replace(variant, name="full recompute", recompute="full")
+        ways.append(("full recomputation", "--recompute full", question, lean))
+    if question.batch > 1:
+        one = replace(question, batch=1)
+        ways.append(("one sequence at a time", "--batch 1", one, variant))
+    if question.lora_rank is None and question.optimizer in _ADAMS and question.precision != "fp32":
+        eight = replace(question, optimizer="adamw-8bit")
+        ways.append(("8-bit optimizer states", "--optimizer adamw-8bit", eight, variant))
+    if len(ways) > 1:
+        flags = " ".join(way[1] for way in ways)
+        ways.append(("these together", flags, replace(eight, batch=one.batch), lean))
+    if eight is not question:
+        bare = replace(question, optimizer="adamw-8bit-no-master")
+        ways.append(("8-bit states, no fp32 weights", "--optimizer adamw-8bit-no-master", bare, variant))
+    return ways + _adapters(question, variant)
+
+
+def _adapters(question: TrainingQuestion, variant: Variant) -> list[_Way]:
+    """Frozen weights, of 16 and of 4 bits, where they are not so already."""
+    if question.lora_rank is not None:
+        narrow = replace(question, lora_base="nf4")
+        quantised = ("frozen weights in 4 bits (QLoRA)", "--lora-base nf4", narrow, variant)
+        return [] if question.lora_base == "nf4" else [quantised]
+    ways = []
+    for base, name in (("bf16", "LoRA"), ("nf4", "QLoRA, base in 4 bits")):
+        flags = f"--lora {LORA_RANK}" + (f" --lora-base {base}" if base != "bf16" else "")
+        adapters = replace(question, lora_rank=LORA_RANK, lora_base=base)
+        ways.append((f"{name}, rank {LORA_RANK}", flags, adapters, variant))
+    return ways

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
@@ -20,20 +21,19 @@ from planner.estimate.serving import (
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_step import sequence_cache_bytes
 from planner.plan.memory.cards import Card
+from planner.plan.memory.model import (
+    AnswerRow,
+    CardFit,
+    Fits,
+    Found,
+    ServingColumn,
+    ServingLayer,
+    ServingMemoryTold,
+    WaysOut,
+)
 from planner.plan.memory.question import largest, model_head, single_layers
 from planner.plan.memory.rules import serving_rules
-from planner.plan.memory.ways import serving_ways, unfit
-
-if TYPE_CHECKING:
-    from planner.plan.memory.model import (
-        AnswerRow,
-        CardFit,
-        Fits,
-        Found,
-        ServingColumn,
-        ServingLayer,
-        ServingMemoryTold,
-    )
+from planner.plan.memory.ways import card_devices, change_told, unfit
 
 DEFAULT_FORMATS = ("bf16", "fp8", "int4")
 PLENTY_BYTES = 2.0**60
@@ -241,3 +241,34 @@ def _layers(question: ServingQuestion) -> list[ServingLayer]:
         "kv_bytes_per_request": 0.0,
     }
     return [*rows, around]
+
+
+def serving_ways(question: ServingQuestion, cards: Sequence[Card]) -> WaysOut | None:
+    """A tensor split over more devices, by format of weights; or narrower weights, cache or fewer requests."""
+
+    if not cards:
+        return None
+    narrowest = min(question.formats, key=question.needed_bytes)
+    changes = []
+    for change, flags, held, weights in _serving_changes(question, narrowest):
+        fits = [one.label for one in cards if held.fits(weights, one)]
+        changes.append(change_told(change, flags, held.needed_bytes(weights), fits))
+    return {
+        "column": narrowest,
+        "more_devices": [
+            card_devices(one, {weights: fewest_split(question, weights, one) for weights in question.formats})
+            for one in cards
+        ],
+        "changes": changes,
+    }
+
+
+def _serving_changes(question: ServingQuestion, narrowest: str) -> list[tuple[str, str, ServingQuestion, str]]:
+    ways = []
+    if not set(question.formats) & {"int4", "nf4", "nvfp4", "mxfp4"}:
+        ways.append(("weights in 4 bits", "--weights int4", question, "int4"))
+    if question.cache_format() in ("bf16", "fp16", "fp32"):
+        ways.append(("cache in 8 bits", "--kv-cache fp8", replace(question, kv_cache="fp8"), narrowest))
+    if question.concurrency > 1:
+        ways.append(("one request at a time", "--concurrency 1", replace(question, concurrency=1), narrowest))
+    return ways
