@@ -6,6 +6,8 @@ checking.py verifies; frontiers.py sweeps a limit; taking.py reads what is given
 
 from __future__ import annotations
 
+from typing import Any
+
 from planner.answers import CatalogTable, Comparison, Frontier, Plan, Reserve, Rows, Sweep
 from planner.api.asking import break_even, marginal_values, repairs, why_not
 from planner.api.checking import verify
@@ -30,6 +32,7 @@ from planner.api.sessions import Session, enumerate_candidates
 from planner.api.solving import best_decisions, candidates_table, near_optimal, session, solve
 from planner.api.sweeping import grid, sweep
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of
+from planner.brief import shows
 from planner.candidates.search import Candidates
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
@@ -95,3 +98,22 @@ __all__ = [
     "verify",
     "why_not",
 ]
+
+
+def _in_a_notebook(thing: Any) -> str:
+    """What a scenario, a catalog or candidates look like there; what draws it is imported when it is looked at."""
+    from planner.report import notebook_inputs
+
+    draw = getattr(notebook_inputs, f"{type(thing).__name__.lower()}_html")
+    return str(draw(thing))
+
+
+def _as_a_table(candidates: Candidates, kind: str | None) -> Any:
+    from planner.plan.rows.candidates import candidates_frame
+
+    return candidates_frame(candidates, kind)
+
+
+for _kind in (Candidates, Catalog, Scenario):
+    shows(_kind.__name__, "html", _in_a_notebook)
+shows(Candidates.__name__, "frame", _as_a_table)

@@ -397,7 +397,7 @@ class Session:
         return brief("Session", self.scenario.name, f"catalog {self.catalog.name}", solved)
 
     def _repr_html_(self) -> str:
-        return self.candidates._repr_html_()
+        return str(self.candidates._repr_html_())
 
     @cached_property
     def ways(self) -> Candidates:

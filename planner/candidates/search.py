@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
-from planner.brief import brief, some
+from planner.brief import brief, shown, some
 from planner.candidates.calendar import Calendar, Pool
 from planner.candidates.contracts import pools_of
 from planner.candidates.evaluated import Around, Evaluated, Fresh, Question, Table, evaluated, in_turn
@@ -96,18 +96,14 @@ class Candidates:
         ValueError
             There is no such kind.
         """
-        from planner.plan.rows.candidates import candidates_frame
-
-        return candidates_frame(self, kind)
+        return shown(self, "frame", kind)
 
     def __repr__(self) -> str:
         ways = [f"{name} {len(table):,}" for name, table in self.tables.items()]
         return brief("Candidates", self.scenario.name, f"ways: {some(ways)}", f"columns: {self.program.column_count:,}")
 
-    def _repr_html_(self) -> str:
-        from planner.report.notebook_inputs import candidates_html
-
-        return candidates_html(self)
+    def _repr_html_(self) -> Any:
+        return shown(self, "html")
 
     def devices(self, program: Program, rows: NDArray[np.int64]) -> NDArray[np.str_]:
         """Device of each column of `program` or `whole`; of what is bought that of its shape, "" of a copy of data."""

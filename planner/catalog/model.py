@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from planner.brief import brief
+from planner.brief import brief, shown
 from planner.carriers import dataclass
 
 
@@ -346,10 +346,8 @@ class Catalog:
         counts = f"{len(self.devices):,} devices, {len(self.offers):,} offers"
         return brief("Catalog", self.name, self.as_of, counts, f"sha256 {self.digest[:8]}")
 
-    def _repr_html_(self) -> str:
-        from planner.report.notebook_inputs import catalog_html
-
-        return catalog_html(self)
+    def _repr_html_(self) -> Any:
+        return shown(self, "html")
 
 
 def _flat(offer: Offer, shape: Shape) -> dict[str, Any]:

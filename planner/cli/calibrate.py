@@ -73,7 +73,8 @@ def serving(
     from planner.calibrate.serving import calibrate_serving
     from planner.catalog.load import load_catalog
     from planner.report.calibration_serving import render_serving_calibration
-    from planner.validate import rows, serving, serving_rows
+    from planner.validate import rows, serving_rows
+    from planner.validate.serving_entries import entries_of
 
     every = serving_rows.read_serving_rows(data) if data else serving_rows.shipped_serving_rows()
     measured = serving_rows.chosen_serving(every, engines=engine or ())
@@ -86,7 +87,7 @@ def serving(
 
         files.write_text(out, found.to_yaml())
         frame.say(f"wrote {out}; a catalog reads it as calibration/serving.yaml")
-    entries = serving.entries_of(measured, catalog)
+    entries = entries_of(measured, catalog)
     frame.emit(render_serving_calibration(found, entries, output.value, **frame.view()))
 
 

@@ -82,6 +82,7 @@ def serving(
     from planner.catalog.load import load_catalog
     from planner.report.validation import render_validation
     from planner.validate import serving, serving_result, serving_rows
+    from planner.validate.serving_entries import entries_of
 
     own = serving_rows.read_serving_table(data) if data else None
     table = own or serving_rows.ReadServing(rows=serving_rows.shipped_serving_rows())
@@ -90,7 +91,7 @@ def serving(
     catalog = load_catalog(hardware)
     with frame.progress("predicting"):
         predictions = serving.predict_serving(measured, catalog)
-        entries = serving.entries_of(measured, catalog)
+        entries = entries_of(measured, catalog)
     found = serving_result.validate_serving(
         measured, entries, predictions, own_rows=data is None, refused=table.refused
     )

@@ -28,7 +28,7 @@ from planner.optimize import highs, pulp_adapter
 from planner.optimize.child import HEAD, PREFIX, SWEEP_S, exactly, write_all
 from planner.optimize.model import Model
 from planner.optimize.question import model_of
-from planner.optimize.status import Ending, FloatArray, Outcome
+from planner.optimize.status import Ending, FloatArray, Options, Outcome
 from planner.optimize.wire import Arrays, parts_of, unpacked
 
 Say = Callable[..., None]
@@ -77,9 +77,7 @@ def solve(say: Say, header: Header, arrays: Arrays) -> None:
     def better(values: FloatArray, objective: float) -> None:
         tell(say, Outcome(ending=Ending.LIMIT, values=values, objective=objective), final=False)
 
-    options = pulp_adapter.Options(
-        gap=header["gap"], time_limit_s=left_s(header), threads=header["threads"], seed=header["seed"]
-    )
+    options = Options(gap=header["gap"], time_limit_s=left_s(header), threads=header["threads"], seed=header["seed"])
     if options.time_limit_s is not None and options.time_limit_s <= 0:
         tell(say, Outcome(ending=Ending.LIMIT, detail="no time was left for it"))
         return

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
 
 from planner import units
-from planner.brief import brief, some
+from planner.brief import brief, shown, some
 from planner.errors import Place
 from planner.scenario.fields import (
     Confidence,
@@ -374,10 +374,8 @@ class Scenario(Part):
     def __str__(self) -> str:
         return repr(self)
 
-    def _repr_html_(self) -> str:
-        from planner.report.notebook_inputs import scenario_html
-
-        return scenario_html(self)
+    def _repr_html_(self) -> Any:
+        return shown(self, "html")
 
 
 __all__ = [
