@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,12 +14,10 @@ from planner.candidates.limits import ColumnFacts
 from planner.candidates.money import cost_microusd
 from planner.candidates.placement import Copy
 from planner.candidates.program import IntArray, Program, Task
+from planner.candidates.slots import Slots
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.scenario.schema import Scenario
-
-if TYPE_CHECKING:
-    from planner.candidates.timetable import Slots
 
 BOUGHT, COPIES, RUNS = "~bought", "~copies", "~runs:"  # names of their tasks; no workload's name begins so
 

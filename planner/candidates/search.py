@@ -27,8 +27,9 @@ from planner.candidates.prune import alone_microusd, count_pruned, prune
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.serving_question import Mixes
 from planner.candidates.shared_nodes import SharedNodes, node_rows, with_shared_nodes
+from planner.candidates.slots import Ways
 from planner.candidates.ties import is_undated, most_tolerance_microusd, plain_serving, plain_training
-from planner.candidates.timetable import Timetable, Ways, timetable
+from planner.candidates.timetable import Timetable, timetable
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Mixed, Switch

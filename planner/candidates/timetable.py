@@ -9,67 +9,25 @@ its own. What is left is repeated for every period in which it may start, and jo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.calendar import NO_POOL, Calendar, Pool
+from planner.candidates.calendar import NO_POOL, Calendar
 from planner.candidates.contracts import pool_index
 from planner.candidates.grid import Grid, grid_of
-from planner.candidates.limits import ColumnFacts, whole_plan_rows
+from planner.candidates.limits import whole_plan_rows
 from planner.candidates.placement import copies_of
 from planner.candidates.program import IntArray, Program, Row, Task, restrict
 from planner.candidates.prune import can_bind, prune
 from planner.candidates.purchases import Bought, bought_of
 from planner.candidates.shared_nodes import SharedNodes
+from planner.candidates.slots import Slots, Starts, Ways
 from planner.candidates.timetable_rows import OF_PURCHASES, Limit, calendar_rows, limits_of, site_of
 from planner.carriers import dataclass
-from planner.catalog.model import Catalog
-from planner.scenario.schema import Scenario
 
-FloatArray = NDArray[np.float64]
 COUNTS_PURCHASES = (*OF_PURCHASES, "limits.budget")  # rows that what is bought adds to
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ways:
-    """Every way to run every workload, before it has a start: the program without rows, and what stands behind it."""
-
-    scenario: Scenario
-    catalog: Catalog
-    pools: tuple[Pool, ...]
-    program: Program
-    rows: IntArray  # (columns,) row of each column in its workload's table
-    facts: Sequence[ColumnFacts]
-    hold_s: FloatArray  # (columns,) of jobs: the wait in a queue and the run at the confidence asked for; of fleets 0
-    wait_s: FloatArray  # (columns,) of it in the queue (flex)
-    restart_s: FloatArray  # (columns,) of elastic jobs: going on after a pause; else 0
-    latest_s: Mapping[str, float] = field(default_factory=dict)  # jobs whose late starts are kept, up to here
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Starts:
-    """When each way may start, and how much of the calendar it holds."""
-
-    first: IntArray  # (columns,) first period in which it may start
-    last: IntArray  # (columns,) last one; below `first`: never
-    span: IntArray  # (columns,) periods that it holds; of an elastic job, in which it runs
-    stop: IntArray  # (columns,) end of the window of an elastic job
-    elastic: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slots:
-    """Ways with a start: columns of workloads in the calendar program."""
-
-    way: IntArray  # (columns,) index into the ways
-    start: IntArray
-    stop: IntArray
-    span: IntArray
-    elastic: NDArray[np.bool_]
-    pool: IntArray
-    tasks: tuple[Task, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

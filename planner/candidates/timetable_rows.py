@@ -7,7 +7,6 @@ columns *mean* begin with "~": nobody can loosen them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,16 +16,14 @@ from planner.candidates.limits import Coefficient, ColumnFacts, offer_caps, peak
 from planner.candidates.offers import Site
 from planner.candidates.placement import Copy
 from planner.candidates.program import IntArray, Row
+from planner.candidates.purchases import Bought
+from planner.candidates.slots import Slots, Ways
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Offer
 from planner.estimate.market import CAP, is_own_contract
 from planner.scenario.owned import Owned
 from planner.scenario.schema import Scenario
 from planner.units import format_duration
-
-if TYPE_CHECKING:
-    from planner.candidates.purchases import Bought
-    from planner.candidates.timetable import Slots, Ways
 
 STRUCTURE = "~"  # how the names of rows begin that are no limits
 _OWNED = "hardware.owned["

@@ -234,6 +234,7 @@ class _Loading:
         if problems or scenario is None:
             raise InputError(*sorted(problems, key=self._order))
         scenario._document = document
+        scenario._again = with_settings
         scenario._resolved = data
         scenario._case = case
         scenario._settings = settings

@@ -7,7 +7,7 @@ lists the latter and refuses them when used.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -57,6 +57,7 @@ from planner.scenario.runs import (
 from planner.scenario.serving_fleet import EngineLimits, Format, ServingFleet
 from planner.scenario.terms import Contract, Data, Discount, Flex, PriceModel, ProviderKind, SiteLimit
 from planner.scenario.training_job import Batch, Optimizer, Stack, TrainingJob
+from planner.yamlfile.writing import flow_text
 
 if TYPE_CHECKING:
     from planner.yamlfile import Document
@@ -248,6 +249,7 @@ class Scenario(Part):
     report: ReportOptions | None = Field(None, description="how budgets are reported")
 
     _document: Document = PrivateAttr()
+    _again: Callable[[Scenario, Sequence[str]], Scenario] = PrivateAttr()  # loads it with --set texts, which load knows
     _resolved: dict[str, Any] = PrivateAttr(default_factory=dict)
     _case: str | None = PrivateAttr(None)
     _settings: tuple[str, ...] = PrivateAttr(())
@@ -360,13 +362,8 @@ class Scenario(Part):
         InputError
             A path leads nowhere, or the scenario is no longer one.
         """
-        from planner.scenario.load import with_settings
-        from planner.yamlfile.writing import flow_text
-
         named = {key.replace("__", "."): value for key, value in more.items()}
-        return with_settings(
-            self, [f"{path}={flow_text(value)}" for path, value in {**(changes or {}), **named}.items()]
-        )
+        return self._again(self, [f"{path}={flow_text(value)}" for path, value in {**(changes or {}), **named}.items()])
 
     def __repr__(self) -> str:
         return brief("Scenario", self.name, some(workload.name for workload in self.workloads))

@@ -1,0 +1,56 @@
+"""Ways to do workloads, and when each may start: what the calendar program is built of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.calendar import Pool
+from planner.candidates.limits import ColumnFacts
+from planner.candidates.program import FloatArray, IntArray, Program, Task
+from planner.carriers import dataclass
+from planner.catalog.model import Catalog
+from planner.scenario.schema import Scenario
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ways:
+    """Every way to run every workload, before it has a start: the program without rows, and what stands behind it."""
+
+    scenario: Scenario
+    catalog: Catalog
+    pools: tuple[Pool, ...]
+    program: Program
+    rows: IntArray  # (columns,) row of each column in its workload's table
+    facts: Sequence[ColumnFacts]
+    hold_s: FloatArray  # (columns,) of jobs: the wait in a queue and the run at the confidence asked for; of fleets 0
+    wait_s: FloatArray  # (columns,) of it in the queue (flex)
+    restart_s: FloatArray  # (columns,) of elastic jobs: going on after a pause; else 0
+    latest_s: Mapping[str, float] = field(default_factory=dict)  # jobs whose late starts are kept, up to here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starts:
+    """When each way may start, and how much of the calendar it holds."""
+
+    first: IntArray  # (columns,) first period in which it may start
+    last: IntArray  # (columns,) last one; below `first`: never
+    span: IntArray  # (columns,) periods that it holds; of an elastic job, in which it runs
+    stop: IntArray  # (columns,) end of the window of an elastic job
+    elastic: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slots:
+    """Ways with a start: columns of workloads in the calendar program."""
+
+    way: IntArray  # (columns,) index into the ways
+    start: IntArray
+    stop: IntArray
+    span: IntArray
+    elastic: NDArray[np.bool_]
+    pool: IntArray
+    tasks: tuple[Task, ...]
