@@ -89,7 +89,7 @@ def check(document: PlanDocument, catalog: Catalog | None = None, *, thorough: b
     if problems and not only_claims(document, problems):
         return Checked(document=document, problems=problems, standing=unknown_standing(document))
     scenario = scenario_in(document)
-    allow_suspect = _allows_suspect(document)
+    allow_suspect = allows_suspect(document)
     try:
         check_references(scenario, catalog)
         asked: dict[str, Any] = {"allow_suspect": allow_suspect, "tie_share": tie_share_of(document)}
@@ -137,7 +137,7 @@ def _told(document: PlanDocument, catalog: Catalog, listed: Candidates, *, thoro
 
 def _searched(document: PlanDocument, catalog: Catalog, listed: Candidates) -> Callable[[Scenario], Candidates]:
     """Every way of a scenario much like the one of a document."""
-    chosen: dict[str, Any] = {"allow_suspect": _allows_suspect(document), "tie_share": tie_share_of(document)}
+    chosen: dict[str, Any] = {"allow_suspect": allows_suspect(document), "tie_share": tie_share_of(document)}
     return lambda asked: enumerate_candidates(asked, catalog, loader_of(asked), known=listed, **chosen)
 
 
@@ -146,7 +146,8 @@ def only_claims(document: PlanDocument, problems: Sequence[Problem]) -> bool:
     return document["status"] in WITH_PLAN and all(problem.reference == "wrong-proof" for problem in problems)
 
 
-def _allows_suspect(document: PlanDocument) -> bool:
+def allows_suspect(document: PlanDocument) -> bool:
+    """Whether a plan was asked for with suspect prices allowed."""
     certificate = document["certificate"]
     return certificate is not None and certificate["allow_suspect"]
 
@@ -202,29 +203,6 @@ def leaf_counts(document: PlanDocument) -> list[str]:
 
     numbers = counts(document).items()
     return [", ".join(f"{number:,} {'leaf' if number == 1 else 'leaves'} {kind}" for kind, number in numbers)]
-
-
-def solved_again(document: PlanDocument, catalog: Catalog | None = None) -> tuple[list[Problem], str, bool]:
-    """What solving the scenario again says against a plan, in words what it came to, and whether that decides.
-
-    Costs agree to a millionth or a cent (`planner.plan.proof.slack`).
-    """
-    from planner.api.solving import solve
-    from planner.plan.again import differences
-
-    made, others = document["provenance"], document.get("others")
-    best = others["decisions"]["asked"] if others and others["decisions"] else 0
-    within = others["near_optimal"]["share"] if others and others["near_optimal"] else None
-    again = solve(
-        scenario_in(document),
-        catalog or catalog_of_plan(document),
-        allow_suspect=_allows_suspect(document),
-        seed=made["seed"],
-        threads=made["threads"],
-        best=best,
-        within=within,
-    )
-    return differences(document, again.document)
 
 
 def case_problems(document: PlanDocument, catalog: Catalog) -> list[Problem]:

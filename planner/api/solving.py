@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.answers import Plan, Rows
+from planner.api.checking import allows_suspect, scenario_in
 from planner.api.sessions import Session, enumerate_candidates
 from planner.api.taking import ScenarioLike
 from planner.candidates.program import SHARE
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline
+from planner.errors import Problem
+from planner.plan.made_with import catalog_of_plan
+from planner.plan.model.plan import PlanDocument
 
 if TYPE_CHECKING:
     from planner.plan.model.others import DecisionPlan, DeviceRange
@@ -146,3 +150,25 @@ def candidates_table(
 
     listed = enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect, every_layout=every)
     return Rows(candidate_rows(listed))
+
+
+def solved_again(document: PlanDocument, catalog: Catalog | None = None) -> tuple[list[Problem], str, bool]:
+    """What solving the scenario again says against a plan, in words what it came to, and whether that decides.
+
+    Costs agree to a millionth or a cent (`planner.plan.proof.slack`).
+    """
+    from planner.plan.again import differences
+
+    made, others = document["provenance"], document.get("others")
+    best = others["decisions"]["asked"] if others and others["decisions"] else 0
+    within = others["near_optimal"]["share"] if others and others["near_optimal"] else None
+    again = solve(
+        scenario_in(document),
+        catalog or catalog_of_plan(document),
+        allow_suspect=allows_suspect(document),
+        seed=made["seed"],
+        threads=made["threads"],
+        best=best,
+        within=within,
+    )
+    return differences(document, again.document)

@@ -19,6 +19,7 @@ from planner.catalog.model import Band, Catalog, TrainingFamily, TrainingPart
 from planner.errors import InputError
 from planner.validate.folds import source_folds, weights_of
 from planner.validate.judgement import weighted_quantile
+from planner.validate.memory import predict_peak_memory
 from planner.validate.rows import MeasuredRow
 from planner.validate.score import why_left_out
 
@@ -197,8 +198,6 @@ def memory_band(rows: Sequence[MeasuredRow], catalog: Catalog, kinds: Sequence[s
     Four fifths of what is drawn lies within, where first a source is drawn and then a row of it: a source counts as
     much as any other, however long its table.
     """
-    from planner.validate.memory import predict_peak_memory
-
     found: dict[str, list[float]] = {}
     for row in rows:
         measured = row.measured_memory_bytes if why_left_out(row) is None else None

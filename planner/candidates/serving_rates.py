@@ -38,6 +38,7 @@ from planner.estimate.resolve_serving import (
 from planner.estimate.serving import (
     ReplicaLayout,
     ServingMemory,
+    ServingSpec,
     given_throughput_capacity,
     serving_capacity,
 )
@@ -500,8 +501,6 @@ def _degree(layout: ReplicaLayout, groups: Sequence[list[Site]], sizes: Sequence
 
 
 def _plain_spec(question: ServingQuestion, requests: Requests) -> Any:
-    from planner.estimate.serving import ServingSpec
-
     return ServingSpec(
         weights=question.fleet.weights,
         kv_cache=question.fleet.kv_cache,

@@ -33,6 +33,7 @@ def verify(
     path = plan_file(plan)
     document = read_plan(path)
     from planner.api import checking
+    from planner.api.solving import solved_again
     from planner.plan.made_with import catalog_of_plan
 
     catalog = catalog_of_plan(document, hardware, prices=prices, price=price)
@@ -41,7 +42,7 @@ def verify(
     problems, told, decided = checked.problems, [words_of(checked)], False
     if solve and checked.holds:
         with frame.progress(f"solving {path} again"):
-            found, words, decided = checking.solved_again(document, catalog)
+            found, words, decided = solved_again(document, catalog)
         problems = found or ([] if decided else problems)
         told.append(words)
     wrong = [problem for problem in problems if problem.severity == "error"]

@@ -12,6 +12,7 @@ from pathlib import Path
 from planner.brief import brief, some
 from planner.carriers import dataclass
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch
+from planner.export.skypilot import rents
 from planner.files import StrPath, contained_path, write_text
 
 
@@ -134,8 +135,6 @@ def suggested(launches: Sequence[Launch]) -> str | None:
     launches
         Allocations of one plan.
     """
-    from planner.export.skypilot import rents
-
     rented = all(map(rents, launches))
     engines = {launch.engine for launch in launches if isinstance(launch, ServingLaunch)}
     names = [name for name in FORMATS if name != "skypilot" or rented]
@@ -161,8 +160,6 @@ def _instead(entry: Format, launch: Launch, way: str) -> str:
 
     SkyPilot only where it rents the very machines: its file for others takes another cloud, or wants a pool set up.
     """
-    from planner.export.skypilot import rents
-
     able = [name for name in launching(launch) if name != entry.name]
     others = [name for name in able if name != "skypilot" or rents(launch)] or able
     if others:

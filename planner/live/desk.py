@@ -22,6 +22,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
+from planner.answers import Plan
+from planner.api.frontiers import tradeoffs
 from planner.api.sessions import Session
 from planner.carriers import dataclass
 from planner.deadline import Deadline, TimeIsUp
@@ -241,8 +243,5 @@ class Desk:
         return answer
 
     def _tradeoffs(self, scenario: Scenario, answer: Answer) -> list[Tradeoff]:
-        from planner.answers import Plan
-        from planner.api.frontiers import tradeoffs
-
         plan = Plan(document=answer.document)
         return tradeoffs(scenario, self._last.catalog, plan=plan, allow_suspect=self.start.allow_suspect)

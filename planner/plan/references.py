@@ -7,13 +7,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from planner.architecture.load import coarse_model
+from planner.architecture.load import coarse_model, suggestions
 from planner.architecture.load import load_model as load_architecture
 from planner.architecture.model import Architecture
-from planner.catalog.load import find_shape
+from planner.catalog.load import find_shape, match_devices
 from planner.catalog.model import Catalog
+from planner.catalog.regions import region_matches
 from planner.errors import InputError, Problem
 from planner.scenario.schema import Discount, ModelRef, Quota, Scenario, SiteLimit
+from planner.spelling import closest
 
 
 def load_model(ref: ModelRef | str | None) -> Architecture:
@@ -81,8 +83,6 @@ def check_references(scenario: Scenario, catalog: Catalog) -> None:
 
 
 def _unmatched_devices(scenario: Scenario, catalog: Catalog) -> list[Problem]:
-    from planner.catalog.load import match_devices
-
     patterns = [(f"hardware.allow[{i}]", text) for i, text in enumerate(scenario.hardware.allow)]
     patterns += [(f"hardware.deny[{i}]", text) for i, text in enumerate(scenario.hardware.deny)]
     patterns += [
@@ -102,8 +102,6 @@ def _unmatched_devices(scenario: Scenario, catalog: Catalog) -> list[Problem]:
 
 
 def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> list[Problem]:
-    from planner.catalog.regions import region_matches
-
     known = sorted({offer.region for offer in catalog.offers})
     return [
         _unknown(scenario, f"hardware.regions[{i}]", "region", text, known)
@@ -136,9 +134,6 @@ def _unknown(
     scenario: Scenario, path: str, what: str, text: str, known: Sequence[str], kinds: Sequence[str] = ()
 ) -> Problem:
     """That nothing is of a name or a pattern, and the nearest names, or patterns of kinds of things."""
-    from planner.architecture.load import suggestions
-    from planner.spelling import closest
-
     near = suggestions(text, tuple(known)) or (closest(text, kinds) if "*" in text else [])
     place = scenario.places.get(path) or scenario.places.get(path.rsplit("[", 1)[0])
     hint = f"did you mean {' or '.join(near)}?" if near else f"plan catalog list shows every {what}"

@@ -14,6 +14,7 @@ from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import number_of, point_of, reading_of
 from planner.reading.reading import Reading, Skips
 from planner.reading.source import Source, refused
+from planner.yamlfile import parse_yaml
 
 _DEEP = 6
 _MS, _S = 1.0, 1e3
@@ -238,8 +239,6 @@ def _guidellm_runs(source: Source, skipped: Skips) -> Runs:
 def _json_or_yaml(source: Source) -> Any:
     if source.head_text.lstrip()[:1] in ("{", "["):
         return document_of(source)
-    from planner.yamlfile import parse_yaml
-
     return parse_yaml(source.text(20_000_000), source.name).data
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.reading.columns import plain
+from planner.reading.columns import plain, roles_of
 from planner.reading.jsonlines import JsonLines, document_of, flat, head_document, head_keys, records_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import number_of
@@ -18,6 +18,7 @@ from planner.reading.request_log import MODEL, lengths_of, spread_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, rows_of
+from planner.reading.times import epoch_unit_s, iso_seconds, zone_of
 
 _DEEP = 12
 _INPUT = ("inputtokens", "ncontexttokenstotal", "prompttokens", "totalinputtokens")
@@ -73,8 +74,6 @@ def _lists(value: dict[str, Any]) -> bool:
 
 def read_usage(source: Source, asked: Asked) -> Reading:
     """Sums of the buckets, and a fleet with their rate and mean lengths."""
-    from planner.reading.times import epoch_unit_s, iso_seconds, zone_of
-
     reading = Reading(kind="usage", title="usage by bucket of time", source=source.name, of="buckets")
     zone = zone_of(asked.time_zone)
     total = {"input": 0.0, "output": 0.0, "requests": 0.0, "cached": 0.0, "cost": 0.0}
@@ -244,8 +243,6 @@ def read_windows(source: Source, asked: Asked) -> Reading:
 
 def recognise_lengths(source: Source) -> Match:
     """Records with tokens of prompts and no time."""
-    from planner.reading.columns import roles_of
-
     records = records_of(source)
     names = header_of(source)[0] or list(dict.fromkeys(name for record in records[:20] for name in record))
     if not names:
@@ -258,8 +255,6 @@ def recognise_lengths(source: Source) -> Match:
 
 def read_lengths(source: Source, asked: Asked) -> Reading:
     """Lengths of prompts, and of answers where there are any."""
-    from planner.reading.columns import roles_of
-
     reading = Reading(kind="request-lengths", title="lengths of requests, without times", source=source.name,
                       of="requests")  # fmt: skip
     columns: dict[str, list[float]] = {"input": [], "output": []}

@@ -11,6 +11,8 @@ from planner import files
 from planner.errors import InputError, OutputError, Place, Problem, UsageError
 from planner.reading.kinds import Asked
 from planner.reading.reading import Piece, Reading
+from planner.scenario.load import load_scenario
+from planner.yamlfile import parse_yaml
 from planner.yamlfile.writing import block_lines, flow_text, item_lines
 
 # what a key of a fleet says already, so that the other ways to say it have to go
@@ -98,8 +100,6 @@ def write_into(reading: Reading, scenario: str, asked: Asked, *, force: bool = F
 
 def still_wanted(scenario: str) -> list[str]:
     """What a scenario wants before it can be solved: a sentence each, with what to write."""
-    from planner.scenario.load import load_scenario
-
     try:
         load_scenario(scenario)
     except InputError as error:
@@ -307,6 +307,4 @@ def _same(path: str, source: str) -> bool:
 
 def _demand_read(text: str, file: str) -> None:
     """What is written is YAML that our own reader takes; what it means is judged when it is solved."""
-    from planner.yamlfile import parse_yaml
-
     parse_yaml(text, file)

@@ -9,6 +9,7 @@ from planner.plan.frontier.model import FrontierDocument, FrontierPoint, SweepTo
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
 from planner.report.frontier_chart import frontier_chart
+from planner.report.html.sheet import render_sheet
 from planner.report.plan_words import rented_as
 from planner.report.text_plot import scatter
 
@@ -55,8 +56,6 @@ def render_frontier(
 
 def _page(document: FrontierDocument) -> str:
     """The figure and the table as one HTML page; what a scenario says is escaped."""
-    from planner.report.html.sheet import render_sheet
-
     title, headline, *others = frontier_blocks(document)
     name, facts = title.lines if isinstance(title, Lines) else ("", "")
     return render_sheet(name, [Lines(lines=(facts,)), headline, frontier_chart(document), *others])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from planner.plan.model.plan import PlanDocument
 from planner.report import csv, json, markdown, table, text
+from planner.report.escape import terminal
 from planner.report.plan_view import plan_blocks, some_sections
-
-if TYPE_CHECKING:
-    from planner.plan.model.plan import PlanDocument
+from planner.report.screen import quiet_line, render_screen, screen_blocks
 
 
 def render_plan(document: PlanDocument, form: str, **view: Any) -> str:
@@ -26,8 +26,6 @@ def render_plan(document: PlanDocument, form: str, **view: Any) -> str:
 
 def render_first(document: PlanDocument, form: str, **view: Any) -> str:
     """The first screen of a plan as table or md; `view` is that of the screen, with width and colour of the table."""
-    from planner.report.screen import render_screen, screen_blocks
-
     if form == "md":
         return markdown.draw(screen_blocks(document, **{k: v for k, v in view.items() if k not in ("width", "colour")}))
     return render_screen(document, **view)
@@ -49,7 +47,4 @@ def render_sections(
 
 def quiet(document: PlanDocument) -> str:
     """Total, range and status in one line."""
-    from planner.report.escape import terminal
-    from planner.report.screen import quiet_line
-
     return terminal(quiet_line(document)) + "\n"

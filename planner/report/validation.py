@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Items, Lines
+from planner.report.validation_html import render_page
 from planner.report.validation_serving import serving_blocks, serving_notes
 from planner.report.validation_tables import (
     OWN_ROWS,
@@ -27,8 +28,6 @@ def render_validation(result: Validation, form: str, *, width: int = 100, colour
         return csv.render(_flat(result), _csv_columns(result))
     blocks = validation_blocks(result, wide=form in ("md", "html"))
     if form == "html":
-        from planner.report.validation_html import render_page
-
         return render_page(result, blocks)
     return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planner.report import markdown
+from planner import files
+from planner.calibrate.gather import gather
+from planner.calibrate.serving_gather import gather_serving
+from planner.catalog.load import load_catalog
+from planner.errors import PlanError
+from planner.report import json, markdown
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.validation_document_serving import serving_sections
 from planner.report.validation_tables import group_cells, percent, refusal_items
-from planner.validate.evidence import Evidence, Figure, figures, obstacles, verdicts
+from planner.validate.evidence import Evidence, Figure, accepted, figures, obstacles, verdicts
+from planner.validate.fingerprint import fingerprint
 from planner.validate.judgement import Judged
 from planner.validate.judgement import verdicts as verdicts_of
 from planner.validate.result import errors_of, validate_training
+from planner.validate.rows import HOUSE, shipped_left_out, shipped_reasons
 from planner.validate.score import Scored, memory_summaries, score_step_times, summaries
 from planner.validate.serving_evidence import ServingEvidence, accepted_serving, serving_figures
 from planner.validate.summary import Summary, worst_rows
@@ -209,15 +216,6 @@ def main() -> None:
     """Gather the evidence and write docs/validation.md and measurements/accepted.json into the checkout."""
     import sys
 
-    from planner import files
-    from planner.calibrate.gather import gather
-    from planner.calibrate.serving_gather import gather_serving
-    from planner.catalog.load import load_catalog
-    from planner.report import json
-    from planner.validate.evidence import accepted
-    from planner.validate.fingerprint import fingerprint
-    from planner.validate.rows import HOUSE, shipped_left_out, shipped_reasons
-
     def tell(fold: str) -> None:
         print(f"fitted without {fold}", file=sys.stderr)
 
@@ -230,8 +228,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from planner.errors import PlanError
-
     try:
         main()
     except PlanError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from planner import units
 from planner.report.blocks import Grid, Items, columns
 from planner.validate.model import CoverageRow, ErrorRow, Errors, KindRow, Quantity
 from planner.validate.result import Validation, devices_of
@@ -130,8 +131,6 @@ def _format_of(row: Any) -> str:
 
 
 def _figure(quantity: str, value: float) -> str:
-    from planner import units
-
     if quantity == "peak_memory_bytes":
         return units.format_bytes(value)
     if quantity.endswith("tokens_per_s"):

@@ -20,6 +20,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import StoppedError, UsageError
+from planner.files import read_bytes
 from planner.sweeps.question import Answer, Answered, lost
 from planner.sweeps.sharing import PACKAGES, VersionsDifferError, answered, versions_here, versions_of
 
@@ -276,8 +277,6 @@ def security_of(ca_file: str, cert_file: str, key_file: str) -> Any:
     InputError
         A file cannot be read.
     """
-    from planner.files import read_bytes
-
     try:
         from distributed.security import Security
     except ImportError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -43,13 +43,23 @@ SIDEWAYS = {
     ("scenario", "traffic"): "a fleet carries its traffic (docs/decisions/0010-traffic.md)",
     ("export", "report"): "the one escape of visible text (docs/decisions/0025-exports.md)",
 }
-# ways up, each within a function and to one module: what a thing looks like is drawn above it, when it is looked at
+# the one way up, within functions
 DOORS = {
-    ("scenario", "planner.report.notebook_inputs"): "as a notebook shows it",
-    ("catalog", "planner.report.notebook_inputs"): "as a notebook shows it",
-    ("candidates", "planner.report.notebook_inputs"): "as a notebook shows them",
-    ("candidates", "planner.plan.rows.candidates"): "as a table",
     ("answers", "planner.api"): "methods of a plan are functions of the library (docs/decisions/0032-front-door.md)",
+}
+# what is imported within a function, and why not at once; a room, and the module or room that waits
+LATE = {
+    ("cli", "planner"): "a command imports what it needs, and `plan --help` nothing of it",
+    ("answers", "planner"): "an answer is drawn, swept or asked further only when somebody wants that",
+    ("api", "planner"): "a question imports what answers it: solving needs no sweeps, no exports, no comparisons",
+    ("live", "planner.api.frontiers"): "the trade-off is drawn after the first answer",
+    ("catalog", "planner.frames"): "pandas takes longer to import than a plan to be made",
+    ("plan", "planner.frames"): "pandas",
+    ("reading", "planner.frames"): "pandas",
+    ("optimize", "planner.optimize.improve"): "large programs alone are solved in parts",
+    ("sweeps", "planner.sweeps.plugin"): "needs the extra `cluster`",
+    ("report", "planner.report.markdown"): "problems are drawn when there are some",
+    ("report", "planner.report.text"): "problems are drawn when there are some",
 }
 PURE = {"equations", "estimate", "candidates"}
 IMPURE_MODULES = {"os", "pathlib", "random", "time", "datetime", "io", "shutil", "tempfile", "subprocess", "socket"}
@@ -133,6 +143,51 @@ def test_imports_point_down_the_house(path: Path) -> None:
             continue
         down = LEVEL[other] < LEVEL[room]
         assert down or (room, other) in SIDEWAYS, f"{path.relative_to(ROOT)} imports {name}: up or sideways"
+
+
+def imported_late(path: Path) -> Iterator[str]:
+    """What a module imports of ours within functions, name by name."""
+    for function in ast.walk(tree_of(path)):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.ImportFrom):
+                    yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PLANNER)))
+def test_what_is_imported_late_stands_in_the_list(path: Path) -> None:
+    allowed = [there for room, there in LATE if room == room_of(path)]
+    for name in imported_late(path):
+        if name.split(".")[0] == "planner":
+            assert any(f"{name}.".startswith(f"{there}.") for there in allowed), f"{path.relative_to(ROOT)}: {name}"
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def targets_of(path: Path, known: set[str]) -> set[str]:
+    """Modules that a module imports, within functions and for types too, but for doors."""
+    found = set()
+    for node in looked_at(path)[1]:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (names & known) or {node.module}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    through = [theirs for ours, theirs in DOORS if ours == room_of(path)]
+    return {name for name in found & known if not any(name.startswith(theirs) for theirs in through)}
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Not even through imports within functions, or for types: what belongs together is one module, or has a floor."""
+    paths = {name_of(path): path for path in modules()}
+    above = {name: targets_of(path, set(paths)) - {name} for name, path in paths.items()}
+    while leaves := {name for name, targets in above.items() if not targets & set(above)}:
+        above = {name: targets for name, targets in above.items() if name not in leaves}
+    while roofs := set(above) - {target for targets in above.values() for target in targets}:
+        above = {name: targets for name, targets in above.items() if name not in roofs}
+    assert not sorted(above)
 
 
 @pytest.mark.parametrize(
