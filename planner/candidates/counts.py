@@ -107,7 +107,9 @@ def typical_s(question: TrainingQuestion, site: Site) -> float:
 def _run_s(question: TrainingQuestion, site: Site, parameters: float, flop_per_s: float) -> float:
     spec = question.spec
     hours = training_hours(spec.tokens, parameters, spec.epochs, 1.0, flop_per_s)
-    return float(hours) * 3600.0 * spec.remaining_share * (question.step_time_ratio(site) or 1.0)
+    return (
+        float(hours) * 3600.0 * spec.remaining_share * (question.step_time_ratio(site) or 1.0) * question.erring(site)
+    )
 
 
 def _least_work(question: TrainingQuestion) -> float:

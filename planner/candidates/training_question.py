@@ -85,10 +85,8 @@ class TrainingQuestion:
     def spec_on(self, site: Site) -> TrainingSpec:
         """The job on a site: a speed that the user measured there replaces the rule and its penalties."""
         spot = self.scenario.hardware.spot if site.spot else None
-        ratio = self.step_time_ratio(site)
-        erring = errors_ratio(self.job, self.arch, site.device, self.catalog, calibrated=ratio is not None)
-        ratio = ratio if erring == 1.0 else (ratio or 1.0) * erring
-        return training_spec(self.job, self.arch, site.device, site.shape, ratio, spot)
+        ratio, erring = self.step_time_ratio(site), self.erring(site)
+        return training_spec(self.job, self.arch, site.device, site.shape, ratio, spot, erring)
 
     def preemption_margin(
         self, site: Site, busy_s: NDArray[np.float64], nodes: NDArray[np.int64], confidence: float
@@ -104,6 +102,11 @@ class TrainingQuestion:
     def step_time_ratio(self, site: Site) -> float | None:
         """Measured over predicted step time on such devices; None where none was measured."""
         return self.under_way.ratio if self.under_way and self.under_way.device == site.device.id else None
+
+    def erring(self, site: Site) -> float:
+        """What predicted times are multiplied with, where the scenario says to which quantile they err; else 1."""
+        calibrated = self.step_time_ratio(site) is not None
+        return errors_ratio(self.job, self.arch, site.device, self.catalog, calibrated=calibrated)
 
     @property
     def base_tier(self) -> str:

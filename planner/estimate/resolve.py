@@ -57,12 +57,23 @@ def training_spec(
     shape: Shape | None = None,
     step_time_ratio: float | None = None,
     spot: Spot | None = None,
+    erring: float = 1.0,
 ) -> TrainingSpec:
     """The job as plain numbers, on one kind of machine.
 
-    A speed that the user measured on `device` replaces the model and its penalties; `step_time_ratio` is the
-    measured over the predicted step time of a run under way on such devices, None where none was measured;
-    `spot` says how often spot shapes are taken away, where the job runs on such.
+    A speed that the user measured on `device` replaces the model and its penalties.
+
+    Parameters
+    ----------
+    device, shape
+        Where it runs; None: on any, by the tier that predicts where nothing was measured.
+    step_time_ratio
+        Measured over predicted step time of a run under way on such devices; None where none was measured.
+    spot
+        How often spot shapes are taken away, where the job runs on such.
+    erring
+        What predicted times are multiplied with where a scenario says to which quantile they err (`errors`). It is no
+        measurement: what size costs is still added to what benchmarks of few machines said.
     """
     tier = base_tier(job, arch) if device is None else tier_on(job, arch, device)
     measured = tier == "measured"
@@ -86,7 +97,7 @@ def training_spec(
         lora_base=job.lora.base if job.lora else "bf16",
         run=run_spec(job, shape, rule_of_thumb=thumb, from_benchmarks=benchmarks, spot=spot),
         step_time_s=job.step_time.measured_s if job.step_time else None,
-        step_time_ratio=1.0 if step_time_ratio is None else step_time_ratio,
+        step_time_ratio=(1.0 if step_time_ratio is None else step_time_ratio) * erring,
         progress_tokens=job.progress_tokens or 0.0,
         confidence=job.confidence_share,
     )

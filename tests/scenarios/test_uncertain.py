@@ -119,6 +119,33 @@ def test_predictions_that_err_to_a_quantile_take_as_much_longer() -> None:
     assert not errors(erring.document)
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        "pricing: [on_demand]",
+        "pricing: [on_demand, spot], spot: {interruptions: 0.5 /day}",
+    ],
+)
+def test_predictions_that_err_lose_to_scale_what_others_do(more: str) -> None:
+    """The factor passed for a measured step time, to which nothing is added: plans were refused by their verifier."""
+    text = """\
+schema: plan/v1
+name: erring
+training:
+  - {name: job, model: llama-3.1-70b, tokens: 100B, global_batch: 4M tokens, sequence_length: 8192, deadline: 60 days}
+"""
+    hardware = f"hardware: {{allow: [h100-sxm-80gb], providers: [aws], {more}}}\n"
+    plain, slow = (
+        api.solve(parse_scenario(text + hardware + errors_, file="erring.yaml")) for errors_ in ("", "errors: p90\n")
+    )
+    assert not errors(slow.document)
+    for plan in (plain, slow):
+        row = plan.document["workloads"][0]["allocations"][0]
+        assert row["count"] > 1
+        assert row["time_terms_s"]["scale_loss"] > 0
+    assert slow.document["summary"]["cost_microusd"] > plain.document["summary"]["cost_microusd"]
+
+
 def test_errors_can_be_a_case() -> None:
     text = TRAINING + "uncertainty:\n  - {name: slow, probability: 20 %, set: {errors: p90}}\n"
     plan = api.solve(parse_scenario(text, file="erring.yaml"))

@@ -107,17 +107,16 @@ class AllocationCheck:
         """One job on so many shapes, worked out once for a split."""
         spot = self.scenario.hardware.spot if facts.offer.price_model == "spot" else None
         ratio = ratio_on(self.under_way, facts.device.id)
-        scaled = ratio if margins.erring == 1.0 else (ratio or 1.0) * margins.erring
 
         def predicted() -> Way:
             machine = training_machine(
                 facts.device, facts.shape, job, self.arch, self.catalog, facts.inter_node_bytes_per_s
             )
-            spec = training_spec(job, self.arch, facts.device, facts.shape, scaled, spot)
+            spec = training_spec(job, self.arch, facts.device, facts.shape, ratio, spot, margins.erring)
             time = training_time(self.arch, spec, layout_of(split, nodes * facts.shape.devices), machine)
             return Way(spec, float(machine.mfu), time.row(0), float(time.total) / 3600.0)
 
-        key = ("way", job.name, facts.shape.id, spot is None, nodes, scaled, *sorted(split.items()))
+        key = ("way", job.name, facts.shape.id, spot is None, nodes, ratio, *sorted(split.items()))
         return self.memo.of(key, predicted)
 
     def _offer(self, asked: TrainingJob | ServingFleet, row: Allocation, facts: OfferFacts) -> Iterator[Finding]:

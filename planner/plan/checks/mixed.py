@@ -148,9 +148,8 @@ class MixCheck:
     def _group(self, row: TrainingAllocation, facts: OfferFacts) -> _Group:
         ratio = ratio_on(self.under_way, facts.device.id)
         margins = margins_on(self.job, self.arch, facts.device, self.catalog, ratio)
-        scaled = ratio if margins.erring == 1.0 else (ratio or 1.0) * margins.erring
         spot = self.scenario.hardware.spot if facts.offer.price_model == "spot" else None
-        spec = training_spec(self.job, self.arch, facts.device, facts.shape, scaled, spot)
+        spec = training_spec(self.job, self.arch, facts.device, facts.shape, ratio, spot, margins.erring)
         machine = training_machine(
             facts.device, facts.shape, self.job, self.arch, self.catalog, facts.inter_node_bytes_per_s
         )
@@ -182,9 +181,7 @@ class MixCheck:
     def _part(self, group: _Group) -> Part:
         spot = self.scenario.hardware.spot if group.facts.offer.price_model == "spot" else None
         devices = group.per_job * group.facts.shape.devices
-        return Part(
-            group.spec, group.facts.shape, devices, spot, group.ratio is not None or group.margins.erring != 1.0
-        )
+        return Part(group.spec, group.facts.shape, devices, spot, group.ratio is not None)
 
     def _exchange(self, groups: Sequence[_Group]) -> tuple[float, float]:
         """Seconds of reducing gradients in a step, and what each group pays to send them to other zones."""
