@@ -91,14 +91,13 @@ def _unmatched_devices(scenario: Scenario, catalog: Catalog) -> list[Problem]:
         if quota.device
     ]
     patterns += [(f"training[{i}].mfu.{text}", text) for i, job in enumerate(scenario.training) for text in job.mfu]
+    unmatched = [(path, text) for path, text in patterns if not match_devices(catalog, text)]
+    if not unmatched:
+        return []
     known = sorted(catalog.devices)
     named = {name.split("-")[0] for one in catalog.devices.values() for name in (one.id, one.family, one.vendor)}
     kinds = sorted(f"{name}-*" for name in named if name and match_devices(catalog, f"{name}-*"))
-    return [
-        _unknown(scenario, path, "device", text, known, kinds)
-        for path, text in patterns
-        if not match_devices(catalog, text)
-    ]
+    return [_unknown(scenario, path, "device", text, known, kinds) for path, text in unmatched]
 
 
 def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> list[Problem]:
