@@ -182,6 +182,8 @@ class Program:
             if len(given) != len(self.cost_microusd) and not given.any():
                 plain = self.nodes if name == "devices" else np.zeros(len(self.cost_microusd), dtype=np.int64)
                 object.__setattr__(self, name, plain)
+            elif len(given) != len(self.cost_microusd):
+                raise ValueError(f"{name}: {len(given)} of {len(self.cost_microusd)} columns")
         for task in self.tasks:
             if task.boxed and self.role[task.first : task.stop].any():
                 raise ValueError(f"{task.name}: columns of a boxed task serve whole requests")

@@ -316,6 +316,7 @@ def _columns(
         provider=arranged(program.provider, -1, program.provider[alike]),
         offer=arranged(program.offer, program.offer[source], program.offer[alike]),
         role=arranged(program.role, none[source], 0),
+        place=arranged(program.place, none[source], 0),
         level=arranged(program.level, none[source], 0),
         spot=arranged(program.spot, none[source], 0),
         domain=arranged(program.domain, program.domain[source], 0),

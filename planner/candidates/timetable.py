@@ -192,6 +192,7 @@ def _program(ways: Ways, grid: Grid, slots: Slots, bought: Bought) -> Program:
         max_providers=old.max_providers,
         objective=old.objective,
         role=padded(old.role),
+        place=padded(old.place),
         level=padded(old.level),
         spot=padded(old.spot),
         domain=padded(old.domain),

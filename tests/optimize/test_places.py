@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner import api
 from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task, restrict
 from planner.candidates.prune import prune
 from planner.optimize.check import violations
@@ -16,6 +17,7 @@ from planner.optimize.places import apart, least_microusd, together
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import Status
+from planner.scenario.load import parse_scenario
 from tests.tiers import cases
 
 PLACES = (1, 2, 3)
@@ -142,3 +144,34 @@ def test_a_column_stands_in_for_none_of_another_place() -> None:
         fewer += not mask.all()
         assert solved(restrict(program, mask)[0]).cost_microusd == solved(program).cost_microusd, seed
     assert fewer
+
+
+POOLS = """\
+schema: plan/v1
+name: pools
+{more}
+serving:
+  - {{name: documents, model: llama-3.1-70b, weights: fp8, kv_cache: fp8, qpm: 600, input_tokens: 4000,
+     output_tokens: 200, slo: {{ttft_p95: 1.5 s, tpot_p95: 25 ms}}, disaggregated: true}}
+  - {{name: chat, model: llama-3.1-8b, qpm: 30, input_tokens: 500, output_tokens: 200, spare_replicas: 1}}
+hardware: {{allow: ["h100-*", "a100-*", l40s], assume_inter_node: 400 Gbit/s}}
+"""
+
+
+@pytest.mark.parametrize("more", ["", "periods: 2 weeks\nhorizon: 4 weeks"])
+def test_pools_lie_in_one_place_whatever_else_the_program_holds(more: str) -> None:
+    """Calendars and machines that fleets share dropped the places: pools apart, or an error of our own."""
+    candidates = api.enumerate_candidates(parse_scenario(POOLS.format(more=more), file="pools.yaml"))
+    whole, first = candidates.whole, candidates.whole.tasks[0]
+    part = slice(first.first, first.stop)
+    assert (whole.role[part] != WHOLE).any()
+    assert ((whole.place[part] > 0) == (whole.role[part] != WHOLE)).all()
+    plan = api.solve(parse_scenario(POOLS.format(more=more), file="pools.yaml"), time_limit_s=60).document
+    rows = plan["workloads"][0]["allocations"]
+    assert len({(row["provider"], row["region"]) for row in rows if row["role"] != "whole"}) == 1
+
+
+def test_a_program_whose_columns_are_not_of_one_length_is_none() -> None:
+    program = random_pools(1)
+    with pytest.raises(ValueError, match="place: "):
+        replace(program, place=program.place[1:])
