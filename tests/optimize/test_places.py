@@ -151,24 +151,27 @@ schema: plan/v1
 name: pools
 {more}
 serving:
-  - {{name: documents, model: llama-3.1-70b, weights: fp8, kv_cache: fp8, qpm: 600, input_tokens: 4000,
-     output_tokens: 200, slo: {{ttft_p95: 1.5 s, tpot_p95: 25 ms}}, disaggregated: true}}
-  - {{name: chat, model: llama-3.1-8b, qpm: 30, input_tokens: 500, output_tokens: 200, spare_replicas: 1}}
-hardware: {{allow: ["h100-*", "a100-*", l40s], assume_inter_node: 400 Gbit/s}}
+  - {{name: documents, model: gpt-oss-20b, requests: 2 /s, input_tokens: 500, output_tokens: 400,
+     slo: {{tpot_p95: 60 ms}}, disaggregated: {pools}}}}
+  - {{name: chat, model: gpt-oss-20b, qpm: 60, input_tokens: 1500, output_tokens: 100, spare_replicas: 1}}
+hardware: {{allow: ["h100-*", "a100-*"], regions: ["us-*"], assume_inter_node: 400 Gbit/s}}
 """
 
 
-@pytest.mark.parametrize("more", ["", "periods: 2 weeks\nhorizon: 4 weeks"])
-def test_pools_lie_in_one_place_whatever_else_the_program_holds(more: str) -> None:
+@pytest.mark.parametrize(
+    ("pools", "more"), [("true", ""), ("auto", ""), ("true", "periods: 2 weeks\nhorizon: 4 weeks")]
+)
+def test_pools_lie_in_one_place_whatever_else_the_program_holds(pools: str, more: str) -> None:
     """Calendars and machines that fleets share dropped the places: pools apart, or an error of our own."""
-    candidates = api.enumerate_candidates(parse_scenario(POOLS.format(more=more), file="pools.yaml"))
+    scenario = parse_scenario(POOLS.format(pools=pools, more=more), file="pools.yaml")
+    candidates = api.enumerate_candidates(scenario)
     whole, first = candidates.whole, candidates.whole.tasks[0]
     part = slice(first.first, first.stop)
     assert (whole.role[part] != WHOLE).any()
     assert ((whole.place[part] > 0) == (whole.role[part] != WHOLE)).all()
-    plan = api.solve(parse_scenario(POOLS.format(more=more), file="pools.yaml"), time_limit_s=60).document
-    rows = plan["workloads"][0]["allocations"]
-    assert len({(row["provider"], row["region"]) for row in rows if row["role"] != "whole"}) == 1
+    assert (candidates.shared is not None) == (pools == "auto")
+    rows = api.solve(scenario, time_limit_s=60).document["workloads"][0]["allocations"]
+    assert len({(row["provider"], row["region"]) for row in rows if row["role"] != "whole"}) == (pools == "true")
 
 
 def test_a_program_whose_columns_are_not_of_one_length_is_none() -> None:
