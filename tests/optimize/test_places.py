@@ -152,7 +152,7 @@ name: pools
 {more}
 serving:
   - {{name: documents, model: gpt-oss-20b, requests: 2 /s, input_tokens: 500, output_tokens: 400,
-     slo: {{tpot_p95: 60 ms}}, disaggregated: {pools}}}}
+     slo: {{tpot_p95: 60 ms}}, disaggregated: {pools}}}
   - {{name: chat, model: gpt-oss-20b, qpm: 60, input_tokens: 1500, output_tokens: 100, spare_replicas: 1}}
 hardware: {{allow: ["h100-*", "a100-*"], regions: ["us-*"], assume_inter_node: 400 Gbit/s}}
 """
