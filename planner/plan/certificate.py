@@ -28,7 +28,7 @@ section 2; Fisher, Management Science 27(1) (1981), section 2; of the parts Guig
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -137,9 +137,11 @@ def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int
         rest += least if task not in jobs else 0
     bound = -(-total // STEPS)
     if upto is not None and bound < upto and candidates.whole_shared is not None:
-        for counted in (False, True):
+        own_node = _own_nodes(candidates)
+        held = _counted_rows(program, candidates.whole_shared, own_node)
+        for counted in [{}, held] if held else [{}]:
             if bound < upto:
-                found = _with_whole_nodes(candidates, certificate, upper, upto, limits_counted=counted)
+                found = _with_whole_nodes(candidates, certificate, upper, upto, own_node, counted)
                 bound = max(bound, min(found, upto))
         return bound
     if upto is None or bound >= upto or not jobs or not program.rows or candidates.spaces:
@@ -156,19 +158,28 @@ def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int
 
 
 def _with_whole_nodes(
-    candidates: Candidates, certificate: Selection, upper: NDArray[np.int64], upto: int, *, limits_counted: bool
+    candidates: Candidates,
+    certificate: Selection,
+    upper: NDArray[np.int64],
+    upto: int,
+    own_node: NDArray[np.int64],
+    counted: Mapping[int, tuple[tuple[int, ...], int]],
 ) -> int:
     """The bound where nodes that fleets share are whole (`planner.plan.node_counts`), rounded up to a whole unit.
 
     Parameters
     ----------
-    limits_counted
-        Hold limits on nodes alone by counting them, not by their prices.
+    upper
+        Units that there are of each column.
+    upto
+        The value that is to be reached.
+    own_node
+        As of `_own_nodes`.
+    counted
+        Limits on nodes alone that are held by counting them, not by their prices, as of `_counted_rows`.
     """
     program, shared = candidates.whole, candidates.whole_shared
     assert shared is not None
-    own_node = _own_nodes(candidates)
-    counted = _counted_rows(program, shared, own_node) if limits_counted else {}
     charged = [one for one in certificate["rows"] if not one["name"].startswith(DEVICES_OF)]
     charged = [one for one in charged if one["number"] not in counted]
     others: Selection = {**certificate, "rows": charged}

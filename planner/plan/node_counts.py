@@ -35,7 +35,7 @@ from planner.carriers import dataclass
 TIMES = (0, 4, 8, 11, 13, 14, 15, 16, 17, 18, 20, 24, 32, 48, 96, 400)  # sixteenths of c_o / G_o
 PLAIN = 7  # of them: a node in parts
 CLOSED = -1  # no share of an offer
-MOST_WEIGHED = 6_000  # fleets weighed at some prices
+MOST_WEIGHED = 1_500  # fleets weighed at some prices: what is not proven by then takes minutes, or is not at all
 HALF = 2
 ROUNDS = 2  # in which the price of each offer is moved
 
