@@ -69,13 +69,42 @@ class Table:
 
     @classmethod
     def open(cls, path: StrPath, columns: Columns, *, limit_bytes: int = LIMIT_BYTES) -> Table:
-        """The file as text; `InputError` when it cannot be read."""
+        """The file as text; its cells are not looked at yet.
+
+        Parameters
+        ----------
+        path
+            Names the file in messages.
+        columns
+            What it may hold.
+        limit_bytes
+            Length up to which it is read.  [B]
+
+        Raises
+        ------
+        InputError
+            It cannot be read, is too long or is not UTF-8.
+        """
         data = read_bytes(path, limit_bytes=limit_bytes)
         return cls(file=str(path), text=as_text(data, str(path)), sha256=hashlib.sha256(data).hexdigest(),
                    columns=columns)  # fmt: skip
 
     def complain(self, reference: str, message: str, line: int, cell: int | str = 0, hint: str = "") -> None:
-        """Note a mistake at a cell, by its number or its column; after the 50th they are only counted."""
+        """Note a mistake at a cell, by its number or its column; after the 50th they are only counted.
+
+        Parameters
+        ----------
+        reference
+            Of the problem, in kebab-case.
+        message
+            What is wrong.
+        line
+            From 1; 0 = the whole file.
+        cell
+            From 0, or a column of the header; one that is not there counts as the first.
+        hint
+            What to do about it; empty: none.
+        """
         if len(self.problems) >= MOST_PROBLEMS:
             self.more += 1
             return

@@ -43,7 +43,17 @@ class Deadline:
     def after(
         cls, limit_s: float, clock: Callable[[], float] = time.monotonic, *, began_s: float | None = None
     ) -> Deadline:
-        """So long from now on, or from when it began."""
+        """So long from now on, or from when it began.
+
+        Parameters
+        ----------
+        limit_s
+            Time that is given, what is kept back at its end included.  [s]
+        clock
+            Seconds that only grow; a test puts its own here.
+        began_s
+            When work began, by the clock; None: now.  [s]
+        """
         began_s = clock() if began_s is None else began_s
         due_s = began_s + limit_s - min(PARTING_S, PARTING_SHARE * limit_s)
         return cls(limit_s=limit_s, began_s=began_s, due_s=due_s, clock=clock)

@@ -70,7 +70,19 @@ class PlanError(Exception):
 
     @classmethod
     def of(cls, reference: str, message: str, *, place: Place | None = None, hint: str = "") -> PlanError:
-        """An error of this branch with a single problem."""
+        """An error of this branch with a single problem.
+
+        Parameters
+        ----------
+        reference
+            Of the problem, in kebab-case.
+        message
+            What is wrong.
+        place
+            Where it stands; None: nowhere in a file.
+        hint
+            A way out; empty: none.
+        """
         places = (place,) if place else ()
         return cls(Problem(reference=reference, message=message, places=places, hint=hint))
 

@@ -33,7 +33,17 @@ class Explanation(Answer):
     answers: Answers | None = None
 
     def render(self, form: str = "table", *, width: int = 100, colour: bool = False) -> str:
-        """The text as table, md, csv or json."""
+        """The text as table, md, csv or json.
+
+        Parameters
+        ----------
+        form
+            ``table``, ``md``, ``csv`` or ``json``.
+        width
+            Of a table.  [characters]
+        colour
+            Of a table: with escape codes for a terminal.
+        """
         from planner.report.explanation import render_explanation
 
         return render_explanation(

@@ -123,7 +123,26 @@ class Plan(Solved):
         return Figure(charts=charts)
 
     def export(self, form: str, catalog: Catalog | None = None, *, workload: str | None = None) -> Export:
-        """Files that launch the plan: `planner.export_plan`; `export("slurm").write("launch")` writes them."""
+        """Files that launch the plan: `planner.export_plan`; `export("slurm").write("launch")` writes them.
+
+        Parameters
+        ----------
+        form
+            Name of the program that they are for: torchrun, slurm, vllm, kubernetes and others.
+        catalog
+            That the plan was made with; default as the plan says.
+        workload
+            Only this one; None: all.
+
+        Raises
+        ------
+        UsageError
+            There is no such format or workload.
+        InfeasibleError, StoppedError
+            There is no plan in it.
+        InputError
+            It is not a whole plan.
+        """
         from planner.api.exporting import export_plan
 
         return export_plan(self, form, catalog, workload=workload)

@@ -29,7 +29,26 @@ def break_even(scenario: ScenarioLike, catalog: Catalog | None = None, **options
 def why_not(
     scenario: ScenarioLike, device: str, catalog: Catalog | None = None, *, workload: str | None = None, **options: Any
 ) -> list[WhyNot]:
-    """Why a device is not in the plan: dearer by how much, or impossible and what came nearest."""
+    """Why a device is not in the plan: dearer by how much, or impossible and what came nearest.
+
+    Parameters
+    ----------
+    scenario
+        A scenario, the path of its file, or the name of one that ships.
+    device
+        Id of a device of the catalog, or a name or pattern that means just one.
+    catalog
+        Default: the scenario's own, else the packaged one.
+    workload
+        Only this one; None: each.
+    **options
+        As for `planner.session`.
+
+    Raises
+    ------
+    InputError
+        The catalog has no such device, or several go by that name; the scenario names what is not there.
+    """
     return Session(scenario, catalog, **options).why_not(device, workload=workload)
 
 

@@ -82,7 +82,26 @@ def side_of(
     kind: Literal["scenario", "catalog"] = "scenario",
     **options: Any,
 ) -> Side:
-    """A scenario, solved on a catalog, as a side of a comparison."""
+    """A scenario, solved on a catalog, as a side of a comparison.
+
+    Parameters
+    ----------
+    name
+        Of the side, in what is told of the comparison.
+    scenario
+        A scenario, the path of its file, or the name of one that ships.
+    catalog
+        Default: the scenario's own, else the packaged one.
+    kind
+        What the name is of.
+    **options
+        As for `solve`.
+
+    Raises
+    ------
+    InputError, StoppedError, PlanError
+        As `solve`.
+    """
     from planner.plan.compare.side import Side
 
     scenario = scenario_of(scenario)

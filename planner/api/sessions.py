@@ -233,7 +233,31 @@ class Session:
         best: int = 0,
         within: float | None = None,
     ) -> Plan:
-        """The cheapest plan, proven and verified; parameters and errors are those of `planner.solve`."""
+        """The cheapest plan, proven and verified; parameters and errors are those of `planner.solve`.
+
+        Parameters
+        ----------
+        simulate
+            Also run the chosen replicas of fleets in a simulation, with the same seed.
+        previous
+            A plan to stay with where that costs little; None: none.
+        best
+            Also list that many of the best different decisions; 0 = none.
+        within
+            Also tell the fewest and the most of each device in plans that cost at most this share more; None: no.
+
+        Raises
+        ------
+        UsageError
+            Other plans are asked for, or one to stay with, and there are several futures; or one to stay with, and
+            there are mixes within a job or another objective before cost.
+        InputError
+            Nothing fits a layout that is fixed, where another one would do; or `previous` holds no plan.
+        StoppedError
+            No solver could be run.
+        PlanError
+            The verifier refuses the plan: a bug.
+        """
         self._begin()
         scenario, catalog = self.scenario, self.catalog
         demand_ways(self.candidates, lambda other: self.search(other, every_layout=True))
@@ -458,7 +482,17 @@ class Session:
             return replace(candidates, cut=tuple(candidates.spaces))
 
     def search(self, scenario: Scenario, *, patience_s: float | None = None, every_layout: bool = False) -> Candidates:
-        """The ways of another scenario, those past its deadlines too when there is patience."""
+        """The ways of another scenario, those past its deadlines too when there is patience.
+
+        Parameters
+        ----------
+        scenario
+            On the catalog of this session; what both have in common is taken from here.
+        patience_s
+            Keep ways to train that take so long, past the deadline; None: only those that are on time.  [s]
+        every_layout
+            Keep layouts that a faster one on the same machines dominates.
+        """
         asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "patience_s": patience_s}
         asked["every_layout"] = every_layout
         asked["tie_share"] = self.tie_tolerance

@@ -125,6 +125,24 @@ def best_decisions(
     """The best plan of each of the `count` best different decisions: device, price model and place of each workload.
 
     Each decision gives up at least one choice of every one before it; options are those of `solve`.
+
+    Parameters
+    ----------
+    scenario
+        A scenario, the path of its file, or the name of one that ships.
+    catalog
+        Default: the scenario's own, else the packaged one.
+    count
+        How many are looked for; fewer are given where there are no more.
+    **options
+        As for `solve`, but for `best`.
+
+    Raises
+    ------
+    UsageError
+        The scenario may turn out in several ways (`uncertainty`).
+    InputError, StoppedError, PlanError
+        As `solve`.
     """
     document = solve(scenario, catalog, best=count, **options).document
     found = document["others"]["decisions"]
@@ -137,6 +155,24 @@ def near_optimal(
     """For each device the fewest and the most of it in plans that cost at most a share more than the cheapest.
 
     Each figure is proven, or None; options are those of `solve`.
+
+    Parameters
+    ----------
+    scenario
+        A scenario, the path of its file, or the name of one that ships.
+    catalog
+        Default: the scenario's own, else the packaged one.
+    within
+        That share, of the least cost.
+    **options
+        As for `solve`, but for `within`.
+
+    Raises
+    ------
+    UsageError
+        The scenario may turn out in several ways (`uncertainty`).
+    InputError, StoppedError, PlanError
+        As `solve`.
     """
     found = solve(scenario, catalog, within=within, **options).document["others"]["near_optimal"]
     return found["devices"] if found else []
@@ -145,7 +181,24 @@ def near_optimal(
 def candidates_table(
     scenario: ScenarioLike, catalog: Catalog | None = None, *, every: bool = False, allow_suspect: bool = False
 ) -> Rows:
-    """One row a candidate: where, how, memory, time, cost."""
+    """One row a candidate: where, how, memory, time, cost.
+
+    Parameters
+    ----------
+    scenario
+        A scenario, the path of its file, or the name of one that ships.
+    catalog
+        Default: the scenario's own, else the packaged one.
+    every
+        Also layouts that a faster one on the same machines dominates.
+    allow_suspect
+        Use prices that look wrong, too.
+
+    Raises
+    ------
+    InputError
+        The scenario names what the catalog or the presets do not have.
+    """
     from planner.plan.rows.candidates import candidate_rows
 
     listed = enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect, every_layout=every)

@@ -236,6 +236,15 @@ class Answering:
     def of(cls, held: Session, questions: Sequence[Question], *, plans: bool) -> Answering:
         """With the catalogs and scenarios that the questions name, read once.
 
+        Parameters
+        ----------
+        held
+            The session whose ways, rates and catalog are taken over.
+        questions
+            All that will be asked: the catalogs and the scenarios that they name are read now.
+        plans
+            Whether the texts of plan files are wanted.
+
         Raises
         ------
         InputError

@@ -45,7 +45,22 @@ class _Attention:
 
 
 def build(config: Config, *, name: str, source: str) -> Architecture:
-    """The architecture of a config; InputError with every problem found."""
+    """The architecture of a config; InputError with every problem found.
+
+    Parameters
+    ----------
+    config
+        Of the model; what its family leaves to the code is filled into it.
+    name
+        Of the architecture.
+    source
+        Where its counts come from, in words.
+
+    Raises
+    ------
+    InputError
+        Its family is not known, or numbers are missing, out of range or contradict each other.
+    """
     family = family_of(config)
     for key, value in family.defaults:
         if not config.has(key):

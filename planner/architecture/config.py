@@ -96,7 +96,23 @@ class Config:
         return any(self.data.get(key) is not None for key in keys)
 
     def count(self, *keys: str, most: str, default: int | None = None, least: int = 1) -> int:
-        """The whole number under the first key given; `most` names an upper bound of MOST."""
+        """The whole number under the first key given; `most` names an upper bound of MOST.
+
+        Parameters
+        ----------
+        *keys
+            Names that the number goes by in one config or another; the first one given counts.
+        most
+            Key of `MOST`, for what is counted.
+        default
+            Where no key is given, unchecked; None: that is a problem.
+        least
+            Smallest number that is taken.
+
+        Returns
+        -------
+        The number, or the default; where a problem was noted `least`, or 1 where that is 0.
+        """
         key = next((key for key in keys if self.data.get(key) is not None), None)
         if key is None:
             if default is None:
@@ -137,7 +153,21 @@ class Config:
         return frozenset(value)
 
     def kinds(self, key: str, layers: int, known: Sequence[str]) -> tuple[str, ...] | None:
-        """A list with one known word per layer, such as `layer_types`; None when absent."""
+        """A list with one known word per layer, such as `layer_types`; None when absent.
+
+        Parameters
+        ----------
+        key
+            Where the list stands.
+        layers
+            How long it must be.  [count]
+        known
+            Words that it may hold.
+
+        Returns
+        -------
+        The words, layer by layer; None also where a problem was noted.
+        """
         value = self.data.get(key)
         if value is None:
             return None
@@ -160,7 +190,19 @@ class Config:
         return nested
 
     def fail(self, reference: str, message: str, key: str = "", hint: str = "") -> None:
-        """Note a problem; `key` finds the line."""
+        """Note a problem; `key` finds the line.
+
+        Parameters
+        ----------
+        reference
+            Of the problem, in kebab-case.
+        message
+            What is wrong.
+        key
+            Whose line is shown; empty, or not there: the file as a whole.
+        hint
+            A way out; empty: to compare with the published config.
+        """
         where = f" in {self.inside}" if self.inside else ""
         problem = Problem(
             reference=reference,
@@ -172,7 +214,19 @@ class Config:
             self.problems.append(problem)
 
     def conflict(self, reference: str, message: str, key: str = "", hint: str = "") -> None:
-        """Note that values contradict each other, unless one is off already: it may be the cause."""
+        """Note that values contradict each other, unless one is off already: it may be the cause.
+
+        Parameters
+        ----------
+        reference
+            Of the problem, in kebab-case.
+        message
+            What is wrong.
+        key
+            Whose line is shown; empty, or not there: the file as a whole.
+        hint
+            A way out; empty: to compare with the published config.
+        """
         if not self.problems:
             self.fail(reference, message, key, hint)
 

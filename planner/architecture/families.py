@@ -113,7 +113,15 @@ def nemotron_h_states(config: Config, layers: int) -> tuple[bool, ...]:
 
 
 def nemotron_h_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """Nemotron-H: dense, routed or none after each mixer."""
+    """Nemotron-H: dense, routed or none after each mixer.
+
+    Parameters
+    ----------
+    config
+        Its pattern of parts; what is wrong in it is noted there.
+    layers, hidden
+        Of the model; not looked at, since the pattern tells how many layers there are.
+    """
     pairs = _blocks(config)
     kinds = {pair[1:] for pair in pairs}
     made = {"": Feed()}
@@ -140,12 +148,32 @@ def _nemotron_h_experts(config: Config) -> Feed:
 
 
 def no_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """Mamba-2: the mixer is the whole layer."""
+    """Mamba-2: the mixer is the whole layer.
+
+    Parameters
+    ----------
+    config
+        Of the model; not looked at.
+    layers
+        How many there are.  [count]
+    hidden
+        Of the model; not looked at.
+    """
     return (Feed(),) * layers
 
 
 def gemma4_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """Gemma 4: dense, or experts with a dense block beside them that every token goes through."""
+    """Gemma 4: dense, or experts with a dense block beside them that every token goes through.
+
+    Parameters
+    ----------
+    config
+        Of the model; what is wrong in it, or not counted, is noted there.
+    layers
+        How many there are.  [count]
+    hidden
+        Of the model; not looked at.
+    """
     for key in ("hidden_size_per_layer_input", "num_kv_shared_layers"):
         if config.count(key, most="width", default=256 if key.startswith("hidden") else 0, least=0):
             what = "embeddings of each layer" if key.startswith("hidden") else "keys and values of other layers"
@@ -211,18 +239,48 @@ def llama4_window(config: Config, layers: int) -> tuple[int, ...]:
 
 
 def dense(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """Every layer has the same MLP."""
+    """Every layer has the same MLP.
+
+    Parameters
+    ----------
+    config
+        Of the model; what is wrong in it is noted there.
+    layers
+        How many there are.  [count]
+    hidden
+        Of the model; not looked at.
+    """
     return (Feed(width=config.count("intermediate_size", most="width")),) * layers
 
 
 def four_times(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """Older GPT-like models: four times the hidden size unless another width is given."""
+    """Older GPT-like models: four times the hidden size unless another width is given.
+
+    Parameters
+    ----------
+    config
+        Of the model; what is wrong in it is noted there.
+    layers
+        How many there are.  [count]
+    hidden
+        Hidden size of the model.
+    """
     width = config.count("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", most="width", default=4 * hidden)
     return (Feed(width=width),) * layers
 
 
 def qwen1_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """Qwen 1 and Molmo: `intermediate_size` is of both gated matrices together."""
+    """Qwen 1 and Molmo: `intermediate_size` is of both gated matrices together.
+
+    Parameters
+    ----------
+    config
+        Of the model; what is wrong in it is noted there.
+    layers
+        How many there are.  [count]
+    hidden
+        Of the model; not looked at.
+    """
     both = config.count("intermediate_size", most="width", least=2)
     if both % 2:
         config.conflict("out-of-range", f"{both} is no width of two equal matrices", "intermediate_size")
@@ -230,7 +288,17 @@ def qwen1_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
 
 
 def mpt_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """MPT: hidden size times the expansion ratio."""
+    """MPT: hidden size times the expansion ratio.
+
+    Parameters
+    ----------
+    config
+        Of the model; what is wrong in it is noted there. An `intermediate_size` that it gives wins.
+    layers
+        How many there are.  [count]
+    hidden
+        Hidden size of the model.
+    """
     ratio = config.count("expansion_ratio", most="experts", default=4)
     return (Feed(width=config.count("intermediate_size", most="width", default=ratio * hidden)),) * layers
 
@@ -246,7 +314,17 @@ def _routed(config: Config, experts: int) -> int:
 
 
 def every_layer_routes(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """Mixtral, MiniMax M2 and gpt-oss: no dense layer; an expert has `intermediate_size`."""
+    """Mixtral, MiniMax M2 and gpt-oss: no dense layer; an expert has `intermediate_size`.
+
+    Parameters
+    ----------
+    config
+        Of the model; what is wrong in it is noted there.
+    layers
+        How many there are.  [count]
+    hidden
+        Of the model; not looked at.
+    """
     experts = config.count("num_local_experts", "num_experts", most="experts")
     feed = Feed(
         experts=experts,
@@ -258,7 +336,17 @@ def every_layer_routes(config: Config, layers: int, hidden: int) -> tuple[Feed, 
 
 
 def qwen_moe_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """Qwen 3 MoE and later: every `decoder_sparse_step`-th layer routes, but for those named as dense."""
+    """Qwen 3 MoE and later: every `decoder_sparse_step`-th layer routes, but for those named as dense.
+
+    Parameters
+    ----------
+    config
+        Of the model; what is wrong in it is noted there.
+    layers
+        How many there are.  [count]
+    hidden
+        Of the model; not looked at.
+    """
     experts = config.count("num_experts", "num_local_experts", most="experts")
     routed = Feed(
         experts=experts,
@@ -274,7 +362,17 @@ def qwen_moe_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]
 
 
 def deepseek_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """DeepSeek V2, V3 and Kimi K2: the first layers are dense, the others route and share."""
+    """DeepSeek V2, V3 and Kimi K2: the first layers are dense, the others route and share.
+
+    Parameters
+    ----------
+    config
+        Of the model; what is wrong in it is noted there. Without `n_routed_experts` every layer is dense.
+    layers
+        How many there are.  [count]
+    hidden
+        Of the model; not looked at.
+    """
     if not config.has("n_routed_experts"):
         return dense(config, layers, hidden)
     experts = config.count("n_routed_experts", most="experts")
@@ -294,7 +392,17 @@ def deepseek_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]
 
 
 def llama4_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """Llama 4: every n-th layer routes, with one shared expert; dense layers have a width of their own."""
+    """Llama 4: every n-th layer routes, with one shared expert; dense layers have a width of their own.
+
+    Parameters
+    ----------
+    config
+        Of the model; what is wrong in it is noted there. `moe_layers` names the layers that route where it is given.
+    layers
+        How many there are.  [count]
+    hidden
+        Of the model; not looked at.
+    """
     experts = config.count("num_local_experts", most="experts")
     width = config.count("intermediate_size", most="width")
     routed = Feed(

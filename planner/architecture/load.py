@@ -206,7 +206,17 @@ def _unknown_model(name: str) -> InputError:
 
 
 def suggestions(name: str, known: tuple[str, ...], most: int = 3) -> list[str]:
-    """The nearest known names: those that begin with it, then the most alike."""
+    """The nearest known names: those that begin with it, then the most alike.
+
+    Parameters
+    ----------
+    name
+        What was asked for; taken in small letters, and no more of it than 100 characters.
+    known
+        Names to choose from.
+    most
+        How many are given at most.  [count]
+    """
     low = name.lower()[:100]
     begins = [candidate for candidate in known if low and candidate.startswith(low)]
     alike = difflib.get_close_matches(low, known, n=most, cutoff=0.5)

@@ -107,7 +107,19 @@ class Architecture:
 
 
 def size_only(*, name: str, family: str, source: str, parameters: int = 0) -> Architecture:
-    """A model of which at most the size is known: no layers, so no attention, activations or cache."""
+    """A model of which at most the size is known: no layers, so no attention, activations or cache.
+
+    Parameters
+    ----------
+    name
+        Of the architecture.
+    family
+        In place of a `model_type`.
+    source
+        Where the size comes from, in words.
+    parameters
+        All of them; each counts as active and as multiplied with. 0 = not known.
+    """
     return Architecture(
         name=name,
         family=family,

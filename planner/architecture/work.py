@@ -42,7 +42,17 @@ def _state_forward_flop_per_token(group: LayerGroup) -> float:
 def core_forward_flop_per_token(
     group: LayerGroup, sequence_length: FloatOrArray, *, causal: bool = True
 ) -> FloatOrArray:
-    """Forward FLOPs of one layer's attention core per token; linear attention's do not grow.  [FLOP/token]"""
+    """Forward FLOPs of one layer's attention core per token; linear attention's do not grow.  [FLOP/token]
+
+    Parameters
+    ----------
+    group
+        The layer; how many there are of it does not count.
+    sequence_length
+        Tokens of the sequence; the mean over all of them is taken.  [tokens]
+    causal
+        A query sees what stands before it and within its window; False: every key, whatever the window.
+    """
     sizes = (group.query_heads, group.head_size, group.value_head_size)
     if group.attention == "linear":
         return _state_forward_flop_per_token(group) + 0 * as_float(sequence_length)
@@ -53,9 +63,18 @@ def core_forward_flop_per_token(
 def attention_forward_flop_per_token(
     architecture: Architecture, sequence_length: FloatOrArray, *, causal: bool = True
 ) -> FloatOrArray:
-    """Forward FLOPs of all attention cores per token of a sequence, each kind with its own window.
+    """Forward FLOPs of all attention cores per token of a sequence, each kind with its own window.  [FLOP/token]
 
     With `causal=False` every query is counted against every key, as some publishers do.
+
+    Parameters
+    ----------
+    architecture
+        The model; one without layers has no attention.
+    sequence_length
+        Tokens of the sequence; the mean over all of them is taken.  [tokens]
+    causal
+        A query sees what stands before it and within its window; False: every key, whatever the window.
     """
     total: FloatOrArray = 0 * as_float(sequence_length)
     for group in architecture.layers:
@@ -66,7 +85,17 @@ def attention_forward_flop_per_token(
 def training_flop_per_token(
     architecture: Architecture, sequence_length: FloatOrArray, *, causal: bool = True
 ) -> FloatOrArray:
-    """Model FLOPs of one training step per token (EQ-FLOP-7); of a coarse model the rule of six."""
+    """Model FLOPs of one training step per token (EQ-FLOP-7); of a coarse model the rule of six.  [FLOP/token]
+
+    Parameters
+    ----------
+    architecture
+        The model; a coarse one has no layers.
+    sequence_length
+        Tokens of the sequence; the mean over all of them is taken.  [tokens]
+    causal
+        A query sees what stands before it and within its window; False: every key, whatever the window.
+    """
     core = attention_forward_flop_per_token(architecture, sequence_length, causal=causal)
     return flops.model_flop_per_token(architecture.matmul_parameters, core)
 

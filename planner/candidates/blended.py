@@ -77,7 +77,23 @@ class Blend:
     def of(
         cls, ask: FleetAsk, replicas: Replicas, requests: Requests, memory: ServingMemory, able: Rows, set_of: Rows
     ) -> Blend:
-        """Bounds of all layouts; 0, exactly, of those that are not `able`; exact where the mix is one class."""
+        """Bounds of all layouts; 0, exactly, of those that are not `able`; exact where the mix is one class.
+
+        Parameters
+        ----------
+        ask
+            What is asked of every replica, its targets among it.
+        replicas
+            (n,) one of each layout.
+        requests
+            The mix, in one row.
+        memory
+            (n,) of each replica with the mix.
+        able
+            Numbers of the layouts that hold the mix and whose times are known.
+        set_of
+            (n,) number of the set of each layout: those that cost the same.
+        """
         batch = np.array(np.broadcast_to(as_float(memory.batch), set_of.shape))
         bound, exact = np.zeros(len(batch)), np.ones(len(batch), dtype=bool)
         one, each = requests.classes is None, _repeated(requests, len(able))

@@ -40,7 +40,22 @@ class Supply:
 
 
 def pools_of(scenario: Scenario, catalog: Catalog, *, allow_suspect: bool = False) -> tuple[Pool, ...]:
-    """Pools in the order of their names; none when no contract may be used."""
+    """Pools in the order of their names; none when no contract may be used.
+
+    Parameters
+    ----------
+    scenario
+        Its hardware section says which offers may be used.
+    catalog
+        With what the scenario adds to it, contracts of its own among it.
+    allow_suspect
+        Use prices that look wrong, too.
+
+    Raises
+    ------
+    InputError
+        The scenario asks for a price model on which nothing that is allowed is sold.
+    """
     offers = list(usable_offers(scenario, catalog, allow_suspect=allow_suspect))
     contracts: dict[tuple[str, str, str, str], list[Offer]] = {}
     for offer in offers:
@@ -67,7 +82,17 @@ def _cheapest(offers: Iterable[Offer]) -> Offer | None:
 
 
 def reserved_sites(pools: Iterable[Pool], scenario: Scenario, catalog: Catalog) -> list[Site]:
-    """One site for each pool, whose nodes cost nothing to whoever runs on them: contracts pay."""
+    """One site for each pool, whose nodes cost nothing to whoever runs on them: contracts pay.
+
+    Parameters
+    ----------
+    pools
+        What may be reserved.
+    scenario
+        Its limits say how many nodes each pool may have, and it may assume a network.
+    catalog
+        Shapes and devices of the pools.
+    """
     sites = []
     for pool in pools:
         shape = catalog.shapes[pool.shape]
@@ -90,13 +115,33 @@ def reserved_sites(pools: Iterable[Pool], scenario: Scenario, catalog: Catalog) 
 
 
 def most_nodes(pool: Pool, scenario: Scenario, catalog: Catalog) -> int:
-    """Nodes that all purchases of a pool may supply at one time, under the limits that concern each offer alone."""
+    """Nodes that all purchases of a pool may supply at one time, under the limits that concern each offer alone.
+
+    Parameters
+    ----------
+    pool
+        Its contracts, and what tops them up.
+    scenario
+        Its limit of devices and its quotas count.
+    catalog
+        Shapes and devices of the offers.
+    """
     offers = (*pool.contracts, *([pool.on_demand] if pool.on_demand else []))
     return sum(most_of(offer, scenario, catalog) for offer in offers)
 
 
 def most_of(offer: Offer, scenario: Scenario, catalog: Catalog) -> int:
-    """Nodes that may be had of one offer at one time; blocks that a catalog lists may be several."""
+    """Nodes that may be had of one offer at one time; blocks that a catalog lists may be several.
+
+    Parameters
+    ----------
+    offer
+        A contract, or what tops a pool up.
+    scenario
+        Its limit of devices and its quotas count.
+    catalog
+        Shape and device of the offer.
+    """
     listed = offer.price_model == "block" and not is_own_contract(offer)
     shape = catalog.shapes[offer.shape]
     counted = replace(offer, max_shapes=None) if listed else offer
@@ -111,7 +156,19 @@ def pool_index(site: Site, pools: tuple[Pool, ...]) -> int:
 
 
 def supplies_of(number: int, pool: Pool, grid: Grid, *, prorate: bool) -> Iterator[Supply]:
-    """Every contract of a pool at every start that no other makes pointless."""
+    """Every contract of a pool at every start that no other makes pointless.
+
+    Parameters
+    ----------
+    number
+        Of the pool, which supplies bear.
+    pool
+        What may be reserved.
+    grid
+        Periods in which contracts begin.
+    prorate
+        Of a contract that begins with the plan only the part within the horizon counts; False: the whole fee.
+    """
     for offer in pool.contracts:
         if offer.price_model in COMMITMENTS:
             yield from _commitments(number, offer, grid, prorate)

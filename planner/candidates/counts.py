@@ -27,6 +27,19 @@ def node_counts(question: TrainingQuestion, group: Sequence[Site], ledger: Ledge
 
     The fewest that could do it and the most that each offer of the group allows are always among them,
     so that the steps of the grid never make a job impossible.
+
+    Parameters
+    ----------
+    question
+        The job.
+    group
+        Sites of equal physics; each has a cap of its own.
+    ledger
+        Is told of what caps, an unknown network and the deadline rule out.
+
+    Returns
+    -------
+    Ascending, without repetition; none where caps or the deadline leave none.
     """
     site, per_shape, band = group[0], group[0].shape.devices, question.band(group[0])
     ideal_s, least_devices = single_device(question, site)

@@ -98,7 +98,19 @@ class Touched:
 
     @classmethod
     def of(cls, program: Program, task: IntArray, rows: list[Row], asked: Mask) -> Touched:
-        """Spread out the rows of a program; `task` is the task of each column, `asked` those that matter."""
+        """Spread out the rows of a program; `task` is the task of each column, `asked` those that matter.
+
+        Parameters
+        ----------
+        program
+            Its columns and tasks; its own rows do not count.
+        task
+            (n,) number of the task of each column.
+        rows
+            Joint rows that may bind.
+        asked
+            (n,) columns that may be dominated; coefficients of others are left out.
+        """
         n, tasks = program.column_count, len(program.tasks)
         sizes = np.array([each.stop - each.first for each in program.tasks], dtype=np.int64)
         depth, none = np.zeros(n, dtype=np.int64), np.zeros((0, n), dtype=np.int64)
@@ -127,7 +139,17 @@ class Touched:
         return table
 
     def add(self, task: int, part: slice, size: IntArray) -> None:
-        """One more quantity of a task."""
+        """One more quantity of a task.
+
+        Parameters
+        ----------
+        task
+            Its number.
+        part
+            Columns of the task.
+        size
+            Of each of these; less is better.
+        """
         self._slot(int(self.taken[task]), self.rows.shape[1])[part] = size
         self.taken[task] += 1
 

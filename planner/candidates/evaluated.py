@@ -93,7 +93,17 @@ class Evaluated:
     space: MixSpace | None = None  # what mixes are made of, where the job may be mixed
 
     def answers(self, workload: Workload, arch: Architecture, around: Around) -> bool:
-        """Whether these are the ways of a workload in another scenario."""
+        """Whether these are the ways of a workload in another scenario.
+
+        Parameters
+        ----------
+        workload
+            As the other scenario has it.
+        arch
+            Its model there.
+        around
+            What else the other scenario says.
+        """
         if isinstance(workload, ServingFleet) and workload.rates is not None:
             return False  # a table of the user's own: read anew in no time
         if isinstance(self.workload, ServingFleet) and self.workload.rates is not None:
@@ -169,7 +179,19 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
 
 
 def in_turn(fresh: Fresh, around: Around, market: Catalog, patience: Patience) -> dict[str, Evaluated]:
-    """The ways of workloads, one after the other."""
+    """The ways of workloads, one after the other.
+
+    Parameters
+    ----------
+    fresh
+        Workloads and their models, by name.
+    around
+        What their ways depend on besides.
+    market
+        The catalog with what the scenario adds to it.
+    patience
+        Whether there is time for each; what is cut is noted there.
+    """
     return {name: evaluated(workload, arch, around, market, patience) for name, (workload, arch) in fresh.items()}
 
 

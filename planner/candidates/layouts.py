@@ -62,7 +62,17 @@ class LayoutRules:
 
 
 def enumerate_layouts(arch: Architecture, device_counts: Sequence[int], rules: LayoutRules) -> Layout:
-    """All legal layouts for each of the device counts, in a canonical order."""
+    """All legal layouts for each of the device counts, in a canonical order.
+
+    Parameters
+    ----------
+    arch
+        The model; one without layers is split over data alone.
+    device_counts
+        In any order; one that is there twice counts once.
+    rules
+        What the job and the machine allow, the same for all counts.
+    """
     splits = _model_splits(arch, rules)
     tp, pp, cp, ep, vpp = splits.T
     counts = np.asarray(sorted(set(device_counts)), dtype=np.int64)
@@ -183,7 +193,17 @@ class _Table:
 
 
 def offered(job: TrainingJob, rules: LayoutRules, layout: Layout) -> Layout:
-    """Without the layouts that the framework of a job does not have, or, left open, that none advises."""
+    """Without the layouts that the framework of a job does not have, or, left open, that none advises.
+
+    Parameters
+    ----------
+    job
+        Its framework, where it names one, says what there is; else whether it trains adapters counts.
+    rules
+        Where a number of stages is fixed there, a framework left open takes every layout.
+    layout
+        (n,) legal layouts.
+    """
     named = named_can(job.framework, layout)
     if named is not None:
         return layout.select(np.flatnonzero(named))
@@ -221,7 +241,17 @@ def _chunks(layers: int, stages: int, rules: LayoutRules) -> list[int]:
 
 
 def tensor_splits(arch: Architecture, largest: int, domains: Sequence[int] = ()) -> list[int]:
-    """Tensor-parallel degrees that divide every head count and MLP width: powers of two, and divisors of a domain."""
+    """Tensor-parallel degrees that divide every head count and MLP width: powers of two, and divisors of a domain.
+
+    Parameters
+    ----------
+    arch
+        The model; one without layers is not split.
+    largest
+        No degree is larger.
+    domains
+        Devices of fast domains, whose divisors are tried, too; empty: powers of two alone.
+    """
     heads = max((group.query_heads for group in arch.layers), default=1)
     others = {tp for tp in range(3, min(largest, heads) + 1) if any(domain % tp == 0 for domain in domains)}
     return [tp for tp in sorted({*_powers_of_two(largest), *others}) if splits_tensors(arch, tp)]
@@ -238,7 +268,17 @@ def splits_tensors(arch: Architecture, tp: int) -> bool:
 
 
 def splits_context(arch: Architecture, sequence_length: int, cp: int) -> bool:
-    """Whether a sequence makes two chunks for each context-parallel rank."""
+    """Whether a sequence makes two chunks for each context-parallel rank.
+
+    Parameters
+    ----------
+    arch
+        The model; the sequence of one without layers is not split.
+    sequence_length
+        Tokens of the sequence.  [tokens]
+    cp
+        Context-parallel ranks; 1 always does.
+    """
     return cp == 1 or (bool(arch.layers) and sequence_length % (2 * cp) == 0)
 
 
@@ -297,7 +337,17 @@ def _with_batches(table: _Table, micro: IntArray, rules: LayoutRules) -> tuple[_
 
 
 def nearest_multiple(asked: NDArray[np.float64], step: IntArray, allowed: tuple[float, float]) -> IntArray:
-    """The multiple of `step` nearest to what was asked and inside `allowed`; 0 where there is none."""
+    """The multiple of `step` nearest to what was asked and inside `allowed`; 0 where there is none.
+
+    Parameters
+    ----------
+    asked
+        Batches that are asked for, of any shape.  [sequences]
+    step
+        What each must be a multiple of, of the same shape.  [sequences]
+    allowed
+        Least and most, both included.  [sequences]
+    """
     low, high = allowed
     first = np.ceil(low / step - 1e-9).astype(np.int64)
     last = np.floor(high / step + 1e-9).astype(np.int64)

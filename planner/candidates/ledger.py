@@ -47,7 +47,23 @@ class Ledger:
         miss: float = float("inf"),
         on: Iterable[str] = (),
     ) -> None:
-        """Count drops; the text of the smallest miss is kept, also for each of the names that it happened on."""
+        """Count drops; the text of the smallest miss is kept, also for each of the names that it happened on.
+
+        Parameters
+        ----------
+        reason
+            In one word: memory, deadline, network-unknown and others.
+        what
+            What was dropped, one of `STAGES`.
+        count
+            How many; of 0 or less nothing is noted, not even a text.
+        nearest
+            What was missing, in words, where one came nearest; empty: not told.
+        miss
+            How far that one is off, in the unit of the reason; infinite: not known.
+        on
+            Devices, providers and owned groups, as `offers.names_on` has them.
+        """
         if count <= 0:
             return
         self.note(reason, what, nearest, miss, on)
@@ -57,7 +73,21 @@ class Ledger:
             entry.nearest, entry.miss = nearest, float(miss)
 
     def note(self, reason: str, what: str, nearest: str, miss: float, on: Iterable[str]) -> None:
-        """Keep for each name what came furthest there, without counting it."""
+        """Keep for each name what came furthest there, without counting it.
+
+        Parameters
+        ----------
+        reason
+            In one word: memory, deadline, network-unknown and others.
+        what
+            What it happened to, one of `STAGES`.
+        nearest
+            What was missing, in words; empty: not told.
+        miss
+            How far it is off, in the unit of the reason; infinite: not known.
+        on
+            Devices, providers and owned groups, as `offers.names_on` has them.
+        """
         mine = Drop(reason=reason, what=what, nearest=nearest, miss=float(miss))
         for name in on:
             before = self.nearest_on.get(name)

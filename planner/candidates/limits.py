@@ -66,7 +66,17 @@ def concurrent_sets(windows: Sequence[Window]) -> list[frozenset[int]]:
 
 
 def joint_rows(scenario: Scenario, windows: Sequence[Window], columns: Sequence[ColumnFacts]) -> tuple[Row, ...]:
-    """All joint limits of a scenario over the columns; rows that can never bind are left to the optimiser."""
+    """All joint limits of a scenario over the columns; rows that can never bind are left to the optimiser.
+
+    Parameters
+    ----------
+    scenario
+        Its limits, quotas and owned machines.
+    windows
+        (tasks,) when each task may hold capacity.
+    columns
+        (n,) what limits ask of each; `task` in it is a place in `windows`.
+    """
     cliques = concurrent_sets(windows)
     rows = [*whole_plan_rows(scenario, columns)]
     for number, clique in enumerate(cliques):

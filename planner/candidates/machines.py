@@ -12,7 +12,19 @@ from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 
 def training_refusal(site: Site, job: TrainingJob, scenario: Scenario, catalog: Catalog) -> str:
-    """Why a site cannot train a job at all, or an empty string."""
+    """Why a site cannot train a job at all, or an empty string.
+
+    Parameters
+    ----------
+    site
+        The offer, its shape and its device.
+    job
+        Its precision, its framework, and what it offloads.
+    scenario
+        Where it limits power, or limits or weighs carbon, these must be known.
+    catalog
+        Grids of the places.
+    """
     device = site.device
     if "training" not in device.uses:
         return "not-for-training"
@@ -26,7 +38,21 @@ def training_refusal(site: Site, job: TrainingJob, scenario: Scenario, catalog: 
 
 
 def serving_refusal(site: Site, fleet: ServingFleet, arch: Architecture, scenario: Scenario, catalog: Catalog) -> str:
-    """Why a site cannot serve a fleet at all, or an empty string."""
+    """Why a site cannot serve a fleet at all, or an empty string.
+
+    Parameters
+    ----------
+    site
+        The offer, its shape and its device.
+    fleet
+        Its engine and its formats.
+    arch
+        The model.
+    scenario
+        Where it limits power, or limits or weighs carbon, these must be known.
+    catalog
+        Grids of the places.
+    """
     device = site.device
     if "serving" not in device.uses:
         return "not-for-serving"
@@ -51,7 +77,21 @@ def refusal_note(
     fleet: ServingFleet | None = None,
     arch: Architecture | None = None,
 ) -> str:
-    """What is known about a refusal, in words."""
+    """What is known about a refusal, in words.
+
+    Parameters
+    ----------
+    site
+        The offer that was refused.
+    reason
+        As `training_refusal` or `serving_refusal` gives it.
+    use
+        ``training`` or ``serving``.
+    job
+        Of training, whose precision and framework are told; else None.
+    fleet, arch
+        Of serving; else None.
+    """
     device = site.device
     if reason == f"not-for-{use}":
         return f"{device.id}: {device.refusals.get(use, f'not made for {use}')}"

@@ -134,6 +134,17 @@ def best_split(
 
     For each choice of paces and batch the least time of a batch that can be split at will (EQ-MIX-3) is a bound;
     choices are tried from the lowest bound on, until it is no better than a split that was found.
+
+    Parameters
+    ----------
+    chosen
+        Source and block of each group.
+    batches
+        Global batches that are legal.
+    between
+        Network between zones; None: unknown, so that groups in different zones have no split.
+    within_s_per_sequence
+        Only splits that take no longer for a sequence, the factor of a large batch included.  [s]
     """
     best: Split | None = None
     limit = within_s_per_sequence * (1 + ROUNDING)

@@ -65,7 +65,17 @@ class Mix:
 
 
 def evaluate(job: MixedJob, choice: Choice, *, within_s: float = math.inf) -> Mix | None:
-    """A mix as it is paid for; None when it cannot share the batch, or is late, or takes longer than `within_s`."""
+    """A mix as it is paid for; None when it cannot share the batch, or is late, or takes longer than `within_s`.
+
+    Parameters
+    ----------
+    job
+        What may be mixed.
+    choice
+        The mix.
+    within_s
+        Limit of all optimizer steps together, failures and checkpoints apart.  [s]
+    """
     chosen = [(job.sources[s], job.sources[s].blocks[b]) for s, b in choice]
     margin = max(source.time_margin for source, _ in chosen)
     longest = min(within_s, job.deadline_s / margin)
@@ -101,7 +111,17 @@ def evaluate(job: MixedJob, choice: Choice, *, within_s: float = math.inf) -> Mi
 
 
 def wall_time_s(job: MixedJob, busy_s: float, chosen: Sequence[tuple[Source, Block]]) -> float:
-    """Wall time of a run on some groups: failures, checkpoints and what size costs included.  [s]"""
+    """Wall time of a run on some groups: failures, checkpoints and what size costs included.  [s]
+
+    Parameters
+    ----------
+    job
+        Size of its checkpoints.
+    busy_s
+        Time of all optimizer steps.  [s]
+    chosen
+        Source and block of each group; where nothing is known to fail, nothing is added.
+    """
     run = joined_run(facts_of(chosen))
     if run is None:
         return busy_s
@@ -110,7 +130,21 @@ def wall_time_s(job: MixedJob, busy_s: float, chosen: Sequence[tuple[Source, Blo
 
 
 def cheapest(job: MixedJob, prices: Prices, cutoff: float) -> tuple[Mix | None, float]:
-    """The mix with the least V below a cutoff, and a bound: no mix has a V below it."""
+    """The mix with the least V below a cutoff, and a bound: no mix has a V below it.
+
+    Parameters
+    ----------
+    job
+        What may be mixed.
+    prices
+        What money, carbon and shapes weigh.
+    cutoff
+        A mix is of use only below it; infinite = any.
+
+    Returns
+    -------
+    The mix, None where none was found below the cutoff; and the bound, at most the cutoff.
+    """
     start, complete = least_bound(job, prices, cutoff)
     if start is None:
         return None, complete
@@ -133,6 +167,15 @@ def least_bound(job: MixedJob, prices: Prices, cutoff: float) -> tuple[Choice | 
     """The mix with the least bound v, by Dinkelbach's iterations; None when none has a v below the cutoff.
 
     The second value is a bound of what was not looked at: the cutoff, unless the walk was given up.
+
+    Parameters
+    ----------
+    job
+        What may be mixed.
+    prices
+        What money, carbon and shapes weigh.
+    cutoff
+        First guess of the iterations; infinite = none.
     """
     pairs = Walk(job=job, prices=prices, guess=cutoff, least=True, groups=2)  # a good first guess
     pairs.run()
@@ -145,7 +188,19 @@ def least_bound(job: MixedJob, prices: Prices, cutoff: float) -> tuple[Choice | 
 def listed(
     job: MixedJob, prices: Prices, cutoff: float, most: int = MOST_MIXES
 ) -> tuple[list[tuple[float, Choice]], float]:
-    """Every mix with a bound v up to a cutoff, by v; and the v up to which that is complete."""
+    """Every mix with a bound v up to a cutoff, by v; and the v up to which that is complete.
+
+    Parameters
+    ----------
+    job
+        What may be mixed.
+    prices
+        What money, carbon and shapes weigh.
+    cutoff
+        Highest bound of interest.
+    most
+        Beyond twice as many only so many with the lowest bounds are kept, and the list is complete up to the last.
+    """
     walk = Walk(job=job, prices=prices, guess=cutoff, least=False, most=most)
     walk.run()
     return sorted(walk.found), walk.complete

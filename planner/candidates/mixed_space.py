@@ -57,7 +57,21 @@ class MixSpace:
 def mix_space(
     question: TrainingQuestion, sites: Sequence[Site], ledger: Ledger, between: Between | None, confidence: float
 ) -> MixSpace | None:
-    """What may be mixed for a job at a confidence; None when there are no two offers to mix."""
+    """What may be mixed for a job at a confidence; None when there are no two offers to mix.
+
+    Parameters
+    ----------
+    question
+        The job.
+    sites
+        Offers that it may run on.
+    ledger
+        Is told of offers that join no other for lack of a known network.
+    between
+        Network between zones; None: unknown, so that a mix stays within one zone.
+    confidence
+        At which groups fit the memory and mixes are on time.
+    """
     able = list(_able(question, sites, ledger))
     sources: list[Source] = []
     places: list[Site] = []

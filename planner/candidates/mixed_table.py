@@ -44,6 +44,19 @@ def add_mixes(
 
     These are all that a job needs which shares no limit with others; `planner.optimize.mixing` finds the rest.
 
+    Parameters
+    ----------
+    question
+        The job, at the confidence of `table`.
+    sites
+        Offers that it may run on.
+    ledger
+        Is told of offers that join no other.
+    table
+        Ways on one offer at the confidence asked for.
+    median
+        The same at the median; `table` itself where both are the same.
+
     Raises
     ------
     InputError
@@ -115,7 +128,17 @@ def named(space: MixSpace, choice: Choice) -> tuple[tuple[str, int], ...]:
 
 
 def with_mixes(table: TrainingTable, space: MixSpace, mixes: Iterable[Mix]) -> TrainingTable:
-    """A table with more rows at its end, one for each mix that it does not have."""
+    """A table with more rows at its end, one for each mix that it does not have.
+
+    Parameters
+    ----------
+    table
+        Of the job; it stays as it is.
+    space
+        What may be mixed for the job.
+    mixes
+        Evaluated ones; of two on the same offers and shapes the first counts.
+    """
     known, rows = choices_of(table), dict(table.mixes)
     fresh: list[tuple[Mix, Mixed]] = []
     for mix in mixes:

@@ -20,14 +20,36 @@ def significant_hours(hours: float) -> Decimal:
 
 
 def cost_microusd(nodes: int, price_microusd_per_hour: int, hours: float | Decimal) -> int:
-    """Cost of `nodes` shapes for some hours.  [micro-USD]"""
+    """Cost of `nodes` shapes for some hours.  [micro-USD]
+
+    Parameters
+    ----------
+    nodes
+        Shapes.
+    price_microusd_per_hour
+        Of one shape.
+    hours
+        A float is rounded to ten digits first, a decimal number is taken as it is.  [h]
+    """
     exact = hours if isinstance(hours, Decimal) else significant_hours(hours)
     product = int(nodes) * int(price_microusd_per_hour) * exact
     return int(product.to_integral_value(rounding=ROUND_HALF_EVEN))
 
 
 def rental_microusd(nodes: int, price_microusd_per_hour: int, hours: float, billed_s: float | None) -> int:
-    """Cost of a run of some hours on `nodes` shapes: of the time that is billed, where that is another.  [micro-USD]"""
+    """Cost of a run of some hours on `nodes` shapes: of the time that is billed, where that is another.  [micro-USD]
+
+    Parameters
+    ----------
+    nodes
+        Shapes.
+    price_microusd_per_hour
+        Of one shape.
+    hours
+        Of the run.  [h]
+    billed_s
+        Time that is billed for it; None: that of the run.  [s]
+    """
     if billed_s is None:
         return cost_microusd(nodes, price_microusd_per_hour, hours)
     product = int(nodes) * int(price_microusd_per_hour) * Decimal(repr(billed_s)) / 3600

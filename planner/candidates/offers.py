@@ -84,7 +84,24 @@ class Site:
 
 
 def sites_of(scenario: Scenario, catalog: Catalog, ledger: Ledger, *, allow_suspect: bool = False) -> list[Site]:
-    """Offers that pass the scenario's own filters, sorted by offer id; drops go to the ledger."""
+    """Offers that pass the scenario's own filters, sorted by offer id; drops go to the ledger.
+
+    Parameters
+    ----------
+    scenario
+        Its hardware section filters, and lists what is owned.
+    catalog
+        With what the scenario adds to it.
+    ledger
+        Is told how many offers were looked at, and why others are left out.
+    allow_suspect
+        Use prices that look wrong, too.
+
+    Raises
+    ------
+    InputError
+        The scenario asks for a price model on which nothing that is allowed is sold.
+    """
     found = _found(_Asked(catalog=catalog, hardware=scenario.hardware, allow_suspect=allow_suspect))
     ledger.offers_seen += len(catalog.offers) + len(scenario.hardware.owned)
     for (reason, on), count in found.dropped.items():
@@ -93,7 +110,22 @@ def sites_of(scenario: Scenario, catalog: Catalog, ledger: Ledger, *, allow_susp
 
 
 def usable_offers(scenario: Scenario, catalog: Catalog, *, allow_suspect: bool = False) -> tuple[Offer, ...]:
-    """Offers that pass the scenario's own filters, contracts among them."""
+    """Offers that pass the scenario's own filters, contracts among them.
+
+    Parameters
+    ----------
+    scenario
+        Its hardware section filters.
+    catalog
+        With what the scenario adds to it.
+    allow_suspect
+        Use prices that look wrong, too.
+
+    Raises
+    ------
+    InputError
+        The scenario asks for a price model on which nothing that is allowed is sold.
+    """
     return _found(_Asked(catalog=catalog, hardware=scenario.hardware, allow_suspect=allow_suspect)).usable
 
 
@@ -273,6 +305,15 @@ def shape_cap(scenario: Scenario, site: Site, *, one_job: bool = True) -> int:
     """The most shapes of a site that one task may hold under the limits that concern it alone.
 
     Some shapes connect only so many to one job; replicas of a fleet are jobs of their own (`one_job` false).
+
+    Parameters
+    ----------
+    scenario
+        Its limit of devices and its quotas count.
+    site
+        The offer, with the shapes that are sold of it.
+    one_job
+        All of them run one job; False: replicas of a fleet.
     """
     caps = [LARGEST_JOB if one_job else LARGEST_FLEET]
     caps += [site.offer.max_shapes] if site.offer.max_shapes is not None else []

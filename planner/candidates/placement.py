@@ -61,7 +61,17 @@ def place_of(site: Site) -> Place:
 
 
 def copy_microusd(wanted: DataSet, place: Place, catalog: Catalog) -> int | None:
-    """Price of a copy: moving the data there, and keeping them; None when either is unknown.  [micro-USD]"""
+    """Price of a copy: moving the data there, and keeping them; None when either is unknown.  [micro-USD]
+
+    Parameters
+    ----------
+    wanted
+        The data, and for how long a copy is kept.
+    place
+        Where to.
+    catalog
+        Prices of transfers and storage where the scenario gives none.
+    """
     moved, kept = egress_usd(wanted.data, place, catalog), storage_usd_per_month(wanted.data, place, catalog)
     if moved is None or kept is None:
         return None
@@ -71,7 +81,17 @@ def copy_microusd(wanted: DataSet, place: Place, catalog: Catalog) -> int | None
 
 
 def egress_usd(data: Data, place: Place, catalog: Catalog) -> float | None:
-    """Price of moving the data to a place; None when it is unknown.  [USD]"""
+    """Price of moving the data to a place; None when it is unknown.  [USD]
+
+    Parameters
+    ----------
+    data
+        Their size and where they lie; a price of their own wins.
+    place
+        Where to; within a provider the price between regions holds, else that of leaving it.
+    catalog
+        Prices of transfers.
+    """
     gigabytes = data.size_bytes / GB
     if data.egress_usd_per_gb is not None:
         return data.egress_usd_per_gb * gigabytes
@@ -81,7 +101,17 @@ def egress_usd(data: Data, place: Place, catalog: Catalog) -> float | None:
 
 
 def storage_usd_per_month(data: Data, place: Place, catalog: Catalog) -> float | None:
-    """Price of keeping a copy at a place; None when it is unknown.  [USD]"""
+    """Price of keeping a copy at a place; None when it is unknown.  [USD]
+
+    Parameters
+    ----------
+    data
+        Their size; a price of their own wins.
+    place
+        Where the copy is kept.
+    catalog
+        Prices of storage, by provider.
+    """
     gigabytes = data.size_bytes / GB
     if data.storage_usd_per_gb_month is not None:
         return data.storage_usd_per_gb_month * gigabytes
@@ -93,6 +123,19 @@ def sites_with_data(
     job: TrainingJob, sites: Iterable[Site], scenario: Scenario, catalog: Catalog, ledger: Ledger
 ) -> list[Site]:
     """Sites that the data of a job are at, or may be copied to at a known price; drops go to the ledger.
+
+    Parameters
+    ----------
+    job
+        One without data runs anywhere.
+    sites
+        Offers that it may run on.
+    scenario
+        Its jobs may share the data.
+    catalog
+        Regions, and prices of transfers and storage.
+    ledger
+        Is told of the sites that are left out, and why.
 
     Raises
     ------
@@ -163,7 +206,19 @@ class Copy:
 
 
 def copies_of(scenario: Scenario, catalog: Catalog, facts: Sequence[ColumnFacts], tasks: Sequence[Task]) -> list[Copy]:
-    """Every copy that some column needs, in the order of data sets and places."""
+    """Every copy that some column needs, in the order of data sets and places.
+
+    Parameters
+    ----------
+    scenario
+        Its jobs name the data.
+    catalog
+        Prices of transfers and storage.
+    facts
+        (columns,) where each column runs.
+    tasks
+        Whose columns those are.
+    """
     found = []
     for wanted in data_sets(scenario):
         readers = [column for task in tasks if task.name in wanted.jobs for column in range(task.first, task.stop)]

@@ -280,6 +280,15 @@ def fleet_rates(program: Program, task: Task, columns: Sequence[int] | None = No
     sum of demands / sum of (demand / capacity), rounded down; 0 when it can serve none.
     Of a boxed task, the sum of what it brings of the buckets that are asked for.
 
+    Parameters
+    ----------
+    program
+        With the columns of the task.
+    task
+        A fleet.
+    columns
+        Numbers in the program, columns of the task among them alone; None: all of the task.
+
     Examples
     --------
     Half the requests at 4/s, half at 12/s: 2 / (1/4 + 1/12) = 6/s.

@@ -41,7 +41,27 @@ class Bought:
         self, purchase: Purchase, start: int, stop: int, *, name: str, provider: str, most: int, pool: int = NO_POOL,
         slot: int = -1, copy: int = -1,
     ) -> None:  # fmt: skip
-        """One more optional column."""
+        """One more optional column.
+
+        Parameters
+        ----------
+        purchase
+            What one unit of it is.
+        start, stop
+            First period that it is for, and the first after it.
+        name
+            Its rank among offers follows from it: the last tie-breaker.
+        provider
+            Whom it is bought from.
+        most
+            Units that may be bought.
+        pool
+            Whose nodes it supplies; `NO_POOL` = none.
+        slot
+            Of a running period: column of the plan that runs; -1 = it is none.
+        copy
+            Of a copy of data: which one; -1 = it is none.
+        """
         self.purchases.append(purchase)
         self.starts.append(start)
         self.stops.append(stop)
@@ -101,7 +121,27 @@ def bought_of(
     ways: Program,
     facts: Sequence[ColumnFacts],
 ) -> Bought:
-    """Everything that may be bought for the columns of a calendar."""
+    """Everything that may be bought for the columns of a calendar.
+
+    Parameters
+    ----------
+    scenario
+        Its limits cap what may be bought, and it says what counts of contracts beyond the horizon.
+    catalog
+        Shapes and devices of the offers.
+    grid
+        Periods of the calendar.
+    pools
+        What may be reserved; one that no column uses is left out.
+    slots
+        Columns of the workloads, each with a start.
+    copies
+        Copies of data that columns need.
+    ways
+        The columns before they had starts, to which `slots.way` refers.
+    facts
+        What limits ask of each of `ways`.
+    """
     bought = Bought()
     for number, pool in enumerate(pools):
         need = _most_nodes(number, slots, ways)

@@ -72,7 +72,19 @@ class RatesTable(ServingTable):
 
 
 def resolve_rates(fleet: ServingFleet, arch: Architecture, scenario: Scenario, catalog: Catalog) -> RatesQuestion:
-    """The fleet with its defaults filled in."""
+    """The fleet with its defaults filled in.
+
+    Parameters
+    ----------
+    fleet
+        Its rates are given.
+    arch
+        Its model; `NO_MODEL` where it names none.
+    scenario
+        Of which it is a part.
+    catalog
+        With what the scenario adds to it, the offers of the rates among it.
+    """
     requests = requests_of(fleet.traffic, fleet.prefix_cached or 0.0)
     return RatesQuestion(fleet=fleet, arch=arch, requests=requests, scenario=scenario, catalog=catalog)
 

@@ -330,7 +330,17 @@ def places_in_whole(candidates: Candidates) -> NDArray[np.int64]:
 
 
 def with_tables(candidates: Candidates, tables: Mapping[str, Table], tasks: Mapping[str, int]) -> Candidates:
-    """The same question with other figures of some workloads, and other spare replicas of some fleets."""
+    """The same question with other figures of some workloads, and other spare replicas of some fleets.
+
+    Parameters
+    ----------
+    candidates
+        The question, with all its tables.
+    tables
+        Other tables, by workload; the rest stay.
+    tasks
+        Spare replicas of fleets, by name; to be given wherever they are others than the scenario asks for.
+    """
     merged = {**candidates.tables, **tables}
     at_once = not candidates.scenario.scheduled and candidates.whole_shared is None
     if at_once and all(_same_machines(candidates.tables[n], one) for n, one in tables.items()):

@@ -28,6 +28,15 @@ def with_promise(judged: Sequence[Judged], hardware: Hardware, catalog: Catalog)
 
     Nobody promises capacity on a marketplace: suppliers come and go. Its offers count where the scenario names the
     provider or the kind, and where nobody else sells what a pattern of `allow` means.
+
+    Parameters
+    ----------
+    judged
+        Offers with the verdict of all other filters.
+    hardware
+        Kinds and names of providers that are asked for.
+    catalog
+        Kinds of the providers.
     """
     kinds = {name: seller.kind for name, seller in catalog.providers.items()}
     if hardware.kinds is not None:
@@ -44,7 +53,21 @@ def with_promise(judged: Sequence[Judged], hardware: Hardware, catalog: Catalog)
 
 
 def only_sellers(judged: Iterable[Judged], hardware: Hardware, catalog: Catalog) -> set[str]:
-    """Offers of marketplaces for devices of a pattern of `allow` that nobody else sells on the terms asked for."""
+    """Offers of marketplaces for devices of a pattern of `allow` that nobody else sells on the terms asked for.
+
+    Parameters
+    ----------
+    judged
+        Offers with the verdict of all other filters; those that may not be used do not count.
+    hardware
+        Patterns of devices that are allowed, and names of providers.
+    catalog
+        Devices, and kinds of the providers.
+
+    Returns
+    -------
+    Ids of offers.
+    """
     fitting = [offer for offer, reason in judged if not reason]
     found = set[str]()
     for pattern in hardware.allow:
@@ -74,6 +97,15 @@ def _covered(provider: str, patterns: Iterable[str]) -> bool:
 
 def demand_sold(hardware: Hardware, catalog: Catalog, allowed: Mapping[str, bool]) -> None:
     """Refuse price models that are asked for and on which nothing that is allowed is sold.
+
+    Parameters
+    ----------
+    hardware
+        Nothing is refused where it leaves price models out.
+    catalog
+        What is offered.
+    allowed
+        Whether each device may be used, by id.
 
     Raises
     ------

@@ -139,7 +139,17 @@ class ServingTable:
         return self._with(question, blends)
 
     def surveyed(self, question: ServingQuestion, most: int, over: Callable[[], bool] = endless) -> ServingTable:
-        """The same ways where the cheapest on each of some devices is known: those that are cheap by a guess."""
+        """The same ways where the cheapest on each of some devices is known: those that are cheap by a guess.
+
+        Parameters
+        ----------
+        question
+            The fleet.
+        most
+            Devices that are looked at, those with the cheapest guess first.
+        over
+            Whether the time is up: rates of the other devices then stay bounded.
+        """
         assert self.evaluated is not None
         whole, *others = self.evaluated.blends
         alone, able = _Alone.of(question, self.evaluated), np.flatnonzero(whole.bound > 0)
@@ -226,7 +236,19 @@ def _at(values: Any, index: Any) -> Any:
 def serving_table(
     question: ServingQuestion, sites: Sequence[Site], ledger: Ledger, over: Callable[[], bool] = endless
 ) -> ServingTable:
-    """The columns of one fleet; once its time is `over`, rates of mixes stay as they are bounded."""
+    """The columns of one fleet; once its time is `over`, rates of mixes stay as they are bounded.
+
+    Parameters
+    ----------
+    question
+        The fleet.
+    sites
+        Offers that it may stay on.
+    ledger
+        Is told of what is left out, and why.
+    over
+        Whether the time is up.
+    """
     groups = group_by_physics(_able_sites(question, sites, ledger))
     found = evaluate(question, groups, ledger)
     if found is not None and found.blends:

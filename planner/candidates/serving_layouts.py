@@ -81,6 +81,17 @@ def needless_pipelines(
     vLLM's guide ("Parallelism and scaling") cuts a model by tensors within a machine and takes a pipeline where its
     devices lack fast links or do not divide the model; SGLang and TensorRT-LLM advise the same. Over as many devices
     tensor ranks hold as much of the weights as stages do, and of the cache unless they have to copy heads.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    site
+        The machine.
+    layout
+        (n,) replicas on it.
+    able
+        Whether the engine splits a replica so: its sizes tp, pp, dp, ep and cp.
     """
     whole = [
         tp
@@ -95,6 +106,15 @@ def pipelines_of_what_fits(site: Site, layout: ReplicaLayout, fits: NDArray[np.b
     """Pipelines of a model that fits on fewer devices without one: on one, or by tensors over fast links.
 
     The same guides take more devices than one for a model that does not fit on it; what a pipeline adds is bubbles.
+
+    Parameters
+    ----------
+    site
+        The machine.
+    layout
+        (n,) replicas on it.
+    fits
+        (n,) whether the model fits the memory so.
     """
     tp, pp, devices = (np.asarray(size) for size in (layout.tp, layout.pp, layout.devices))
     whole = fits & (pp == 1) & ((devices == 1) | (site.fast_links & (devices == tp) & (devices <= site.domain)))

@@ -123,6 +123,20 @@ class ServingQuestion:
 def resolve_serving(
     fleet: ServingFleet, arch: Architecture, scenario: Scenario, catalog: Catalog, recall: Recall | None = None
 ) -> ServingQuestion:
-    """The fleet with its defaults filled in; `recall` holds what was answered of replicas before."""
+    """The fleet with its defaults filled in; `recall` holds what was answered of replicas before.
+
+    Parameters
+    ----------
+    fleet
+        As the scenario says it.
+    arch
+        Its model.
+    scenario
+        Of which it is a part.
+    catalog
+        With what the scenario adds to it.
+    recall
+        Answers are taken from there and kept there; None: a new one.
+    """
     requests, recall = requests_of(fleet.traffic, fleet.prefix_cached or 0.0), recall or Recall()
     return ServingQuestion(fleet=fleet, arch=arch, requests=requests, scenario=scenario, catalog=catalog, recall=recall)

@@ -95,7 +95,17 @@ class Evaluated:
 
 
 def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Ledger) -> Evaluated | None:
-    """All replicas of all groups of machines; None where there is no machine."""
+    """All replicas of all groups of machines; None where there is no machine.
+
+    Parameters
+    ----------
+    question
+        The fleet.
+    groups
+        Sites of equal physics; the first of each stands for all of them.
+    ledger
+        Is told of replicas that are left out, and why.
+    """
     if not groups:
         return None
     shared = fleet_engine(question.fleet) in CONTEXT_PARALLEL_ENGINES

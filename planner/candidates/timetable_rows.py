@@ -44,7 +44,19 @@ class Limit:
 def limits_of(
     scenario: Scenario, facts: Sequence[ColumnFacts], grid: Grid, topping_up: Iterable[Site]
 ) -> Iterator[Limit]:
-    """The limits of a scenario, over ways to run its workloads; offers that top up pools have limits of their own."""
+    """The limits of a scenario, over ways to run its workloads; offers that top up pools have limits of their own.
+
+    Parameters
+    ----------
+    scenario
+        Its limits, quotas and owned machines; the latter count in periods that they are there for whole.
+    facts
+        (ways,) what limits ask of each.
+    grid
+        Periods of the calendar.
+    topping_up
+        Sites of the offers on demand that pools are topped up with.
+    """
     sites: dict[str, Site] = {fact.site.offer.id: fact.site for fact in facts}
     number = {name: index for index, name in enumerate(sites)}
     of = np.array([number[fact.site.offer.id] for fact in facts], dtype=np.int64)

@@ -45,7 +45,19 @@ NEAR = 2e-5  # relative, of times: what is nearer to the best is told apart by i
 def training_table(
     question: TrainingQuestion, sites: Sequence[Site], ledger: Ledger, *, every_layout: bool = False
 ) -> TrainingTable:
-    """The columns of one job; `every_layout` keeps layouts that a faster one of equal size dominates."""
+    """The columns of one job; `every_layout` keeps layouts that a faster one of equal size dominates.
+
+    Parameters
+    ----------
+    question
+        The job.
+    sites
+        Offers that it may run on, as far as its data go.
+    ledger
+        Is told of what is left out, and why.
+    every_layout
+        Keep layouts that a faster one of as many shapes of the same machine dominates.
+    """
     return training_tables(question, sites, ledger, every_layout=every_layout)[0]
 
 
@@ -60,6 +72,23 @@ def training_tables(
     """The columns of one job at the confidence asked for, and at the median; the ledger is of the former.
 
     When patience runs out, the machines that were looked at by then are all there are.
+
+    Parameters
+    ----------
+    question
+        The job.
+    sites
+        Offers that it may run on, as far as its data go.
+    ledger
+        Is told of what is left out, and why.
+    every_layout
+        Keep layouts that a faster one of as many shapes of the same machine dominates.
+    patience
+        Whether there is time for the job; None: all there is.
+
+    Returns
+    -------
+    The two tables; one and the same where nothing tells them apart.
     """
 
     def out() -> bool:

@@ -30,6 +30,15 @@ def least_policies(layout: Layout, runs: Rows, fitting: Rows) -> Rows:
 
     More recomputation only adds time, and ZeRO-2 takes the time of ZeRO-1: no sum of terms says otherwise, in any
     tier. Of each layout and stage the least recomputation that fits is kept; ZeRO-2 where ZeRO-1 needs more of it.
+
+    Parameters
+    ----------
+    layout
+        (n,) in the order of `enumerate_layouts`.
+    runs
+        (n,) as `policy_runs` numbers them.
+    fitting
+        Ascending numbers of those that fit.
     """
     of = runs[fitting]
     first = np.ones(len(of), dtype=bool)
@@ -58,11 +67,29 @@ def fastest(
 ) -> Rows:
     """Of the chosen layouts the fastest of each node count, and plainer ones of a time that is as good as equal.
 
-    `rows` are those of `layout` that there are times of; the chosen are places among them.
-
     Of layouts of one time to ten digits the plainest, then the simplest. A plainer one of a later time that is the
     same to six digits stays beside it: it may be as cheap in a plan, and then it is the better (`candidates.ties`).
-    With `every_degree` a plainer one stays whatever its time is. `domain` are the devices that fast links join.
+
+    Parameters
+    ----------
+    layout
+        Layouts of any machine.
+    rows
+        (m,) numbers of those that there are times of.
+    nodes
+        (m,) shapes of each of these.
+    finish_s
+        (m,) time of each of these, finite where it is chosen.  [s]
+    chosen
+        Places among these m.
+    domain
+        Devices that fast links join.
+    every_degree
+        A plainer one stays whatever its time is.
+
+    Returns
+    -------
+    Places among these m, by node count.
     """
     if not len(chosen):
         return chosen

@@ -65,7 +65,17 @@ class Search:
 
     @classmethod
     def of(cls, question: TrainingQuestion, group: list[Site], counts: tuple[int, ...]) -> Search:
-        """A group that is looked at for a job."""
+        """A group that is looked at for a job.
+
+        Parameters
+        ----------
+        question
+            The job.
+        group
+            Sites of equal physics; the first of them stands for all.
+        counts
+            Numbers of shapes to try.
+        """
         return cls(group=group, counts=counts, spec=question.spec_on(group[0]), machine=question.machine(group[0]))
 
     def on(self, rows: Rows) -> OnMachine:

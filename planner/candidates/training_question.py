@@ -91,7 +91,19 @@ class TrainingQuestion:
     def preemption_margin(
         self, site: Site, busy_s: NDArray[np.float64], nodes: NDArray[np.int64], confidence: float
     ) -> NDArray[np.float64]:
-        """What mean run times on shapes of a site are multiplied with to hold whatever is taken away; 1 off spot."""
+        """What mean run times on shapes of a site are multiplied with to hold whatever is taken away; 1 off spot.
+
+        Parameters
+        ----------
+        site
+            The machine.
+        busy_s
+            (n,) time of the optimizer steps alone; one that is not finite counts as a second.  [s]
+        nodes
+            (n,) shapes of each run.
+        confidence
+            With which the run is to be over by then.
+        """
         spec = self.spec_on(site)
         if not site.spot or spec.run is None:
             return np.ones(len(busy_s))
@@ -139,7 +151,26 @@ class TrainingQuestion:
 def resolve_training(
     job: TrainingJob, arch: Architecture, scenario: Scenario, catalog: Catalog, recall: Recall | None = None
 ) -> TrainingQuestion:
-    """The job with its defaults filled in; `recall` holds what was answered of layouts on machines before."""
+    """The job with its defaults filled in; `recall` holds what was answered of layouts on machines before.
+
+    Parameters
+    ----------
+    job
+        As the scenario says it.
+    arch
+        Its model.
+    scenario
+        Of which it is a part.
+    catalog
+        With what the scenario adds to it.
+    recall
+        Answers are taken from there and kept there; None: a new one.
+
+    Raises
+    ------
+    InputError
+        It is under way, and no legal layout is as its measured step time says, or none fits those machines.
+    """
     sequence_length = sequence_length_of(job, arch)
     batches, batch_range = asked_batches(job, sequence_length)
     rules = LayoutRules(

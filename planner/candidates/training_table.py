@@ -161,7 +161,17 @@ class TrainingTable:
 
 
 def priced(question: TrainingQuestion, every_part: Sequence[Part], ledger: Ledger) -> TrainingTable:
-    """Cross every part with the offers of its group."""
+    """Cross every part with the offers of its group.
+
+    Parameters
+    ----------
+    question
+        The job.
+    every_part
+        One of each physics group, empty ones too.
+    ledger
+        Is told of what quotas and prices rule out.
+    """
     fastest_s = {part.group[0].physics: part.fastest_s for part in every_part}
     late = [part.late for part in every_part if part.late is not None]
     found = _crossed(question, every_part, fastest_s, ledger)

@@ -42,6 +42,19 @@ def under_way(
 ) -> UnderWay | None:
     """The run under way of a job with a measured step time.
 
+    Parameters
+    ----------
+    job
+        One without a measured step time is not under way.
+    arch
+        Its model.
+    rules
+        What the job allows; the fast domain is that of the machines it was measured on.
+    scenario
+        Its first owned machines are what was measured on where the job does not say.
+    catalog
+        Shapes and devices.
+
     Raises
     ------
     InputError
@@ -77,7 +90,26 @@ def under_way(
 
 
 def measured_on(given: StepTime, scenario: Scenario, catalog: Catalog) -> tuple[Shape, int]:
-    """The machines that a step time was measured on: those it names, else the only ones that are owned."""
+    """The machines that a step time was measured on: those it names, else the only ones that are owned.
+
+    Parameters
+    ----------
+    given
+        The step time; shape and count, or neither.
+    scenario
+        Its first owned machines count where the step time names none.
+    catalog
+        Its shapes.
+
+    Returns
+    -------
+    The shape, and how many of them.
+
+    Raises
+    ------
+    InputError
+        The catalog has no such shape.
+    """
     if given.shape is not None and given.count is not None:
         return find_shape(catalog, given.shape), given.count
     owned = scenario.hardware.owned[0]

@@ -85,6 +85,20 @@ def state_recipe(optimizer: str, precision: str, framework: str | None = None) -
     """The recipe of an optimizer at a precision; a framework may keep other copies of Adam's states.
 
     fp8 keeps the 16-bit weights and up to two cached 8-bit copies of them, with fp32 main gradients.
+
+    Parameters
+    ----------
+    optimizer
+        One of `OPTIMIZERS`.
+    precision
+        ``fp32`` has recipes of its own, ``fp8`` one for plain Adam and Megatron's; else it is that of 16 bits.
+    framework
+        Sets the recipe of plain Adam if it is ``megatron``, ``fsdp`` or ``deepspeed``; None = none of them.
+
+    Raises
+    ------
+    KeyError
+        There is no such optimizer.
     """
     name = _FRAMEWORK_ADAM.get(framework or "", optimizer) if optimizer in ("adam", "adamw") else optimizer
     if precision == "fp32":

@@ -61,6 +61,15 @@ def bill_of(offer: Offer, catalog: Catalog, hardware: Hardware) -> Bill | None:
 
     That is so of what is owned or reserved, and of providers that the catalog does not list: nothing is known of them.
     A listed provider whose increment is unknown counts by the hour.
+
+    Parameters
+    ----------
+    offer
+        Its price model says whether it is metered, its provider whose terms hold.
+    catalog
+        Providers with their increments, minima and boots, as far as they are known.
+    hardware
+        A boot that it states wins over that of the provider.
     """
     if offer.price_model not in METERED:
         return None

@@ -50,6 +50,15 @@ def product_ratio(device: Device, family: str, catalog: Catalog) -> float:
 
     A device on which nothing was measured sustains what its power lets it: that of the best measured one, times
     (power per peak FLOP over that one's)^(2/3), at most as much.
+
+    Parameters
+    ----------
+    device
+        Where products run.
+    family
+        Whose best measured device counts: that of the device, or the one that its constants are inherited from.
+    catalog
+        All devices, with the products that were measured on them.
     """
     own = product_share(device)
     measured = [other for other in catalog.devices.values() if other.family == family and product_share(other)]

@@ -158,7 +158,19 @@ def least_factor(fitted: Mapping[str, float]) -> float:
 def stack_defaults(
     framework: Framework, family: str, fitted: Mapping[str, float] | None = None, *, experts: bool = False
 ) -> dict[str, Any]:
-    """Fields of `Stack` that a framework sets on a device family; `fitted` as for `fitted_factors`."""
+    """Fields of `Stack` that a framework sets on a device family.
+
+    Parameters
+    ----------
+    framework
+        A row of FRAMEWORKS.
+    family
+        Of the device; it decides the rate of the attention kernel.
+    fitted
+        Factors as `fitted_factors` takes them; without any all are 1.
+    experts
+        Whether the model routes tokens to experts, all weights trained.
+    """
     found: dict[str, Any] = {f.name: f.default for f in fields(Stack)}
     found |= {name: getattr(framework, name) for name in _SHARED}
     found["attention_rate"] = attention_rate(framework.attention, family)
@@ -169,7 +181,19 @@ def stack_defaults(
 
 
 def planned_framework(name: str | None, kind: str, family: str, sharding: int) -> Framework:
-    """What trains a job: as the scenario says, else the usual software of a device at a ZeRO stage."""
+    """What trains a job: as the scenario says, else the usual software of a device at a ZeRO stage.
+
+    Parameters
+    ----------
+    name
+        What the scenario names; None, and a name that says less than a row of FRAMEWORKS, leave it to the rest.
+    kind
+        Of the device; only tpu makes a difference.
+    family
+        Of the device; those that begin with neuron have software of their own.
+    sharding
+        ZeRO stage, 0 to 3.
+    """
     name = COUNTS_AS.get(name or "", name)
     if name in FRAMEWORKS:  # pytorch, jax and tensorflow say less than a row of the table
         return FRAMEWORKS[name]

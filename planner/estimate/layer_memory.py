@@ -44,7 +44,17 @@ class LayerScalars:
 
 
 def layer_scalars(arch: Architecture, stack: MemoryStack, sequence_length: float) -> tuple[LayerScalars, ...]:
-    """The layer groups of a model in order; neighbours that weigh the same are one."""
+    """The layer groups of a model in order; neighbours that weigh the same are one.
+
+    Parameters
+    ----------
+    arch
+        The model; nothing where only its size is known.
+    stack
+        What its software keeps.
+    sequence_length
+        Of stored attention scores.  [tokens]
+    """
     merged: list[LayerScalars] = []
     for group in arch.layers:
         scalars = _layer_scalars(arch, stack, sequence_length, group, group.count)

@@ -18,6 +18,13 @@ ENDS = 2  # embedding and loss, where a pipeline counts each as a layer
 def equal_chunks(layers: int, stages: int, chunks: int) -> bool:
     """Whether layers, or layers with the embedding and the loss for one each, make chunks of one size on all stages.
 
+    Parameters
+    ----------
+    layers
+        Of the model.
+    stages, chunks
+        Stages of the pipeline, and chunks of each.
+
     Examples
     --------
     >>> equal_chunks(80, 8, 5), equal_chunks(126, 16, 8), equal_chunks(126, 16, 5)

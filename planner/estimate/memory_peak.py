@@ -26,6 +26,19 @@ def peak_of_backward(ranks: Ranks, stage: Stage, live: Values) -> Peak:
     """What is held at the larger of two moments of the backward pass: the loss with the head, or inside a layer.
 
     Only FSDP's units are told apart by the moment; elsewhere a recomputed layer and gathered weights count in both.
+
+    Parameters
+    ----------
+    ranks
+        What the stages of the job have in common.
+    stage
+        The first or the last stage.
+    live
+        Activations of the layer that is computed again.  [B]
+
+    Returns
+    -------
+    What is held, 0 of a model without layers.  [B]
     """
     nothing = np.asarray(0.0)
     if not ranks.groups:

@@ -47,12 +47,30 @@ class Stage:
 
 
 def expert_tensor_degree(dp: Values, cp: Values, tp: Values, ep: Values) -> Values:
-    """How tensor parallelism splits one expert: by t while expert parallelism fits in dp cp, else not at all."""
+    """How tensor parallelism splits one expert: by t while expert parallelism fits in dp cp, else not at all.
+
+    Parameters
+    ----------
+    dp, cp, tp, ep
+        Degrees of data, context, tensor and expert parallelism.
+    """
     return np.where(np.mod(dp * cp, ep) == 0, tp, 1.0)
 
 
 def ranks_of(arch: Architecture, stack: MemoryStack, sequence_length: float, layout: Layout) -> Ranks:
-    """What all stages of a job share, once for all layouts."""
+    """What all stages of a job share, once for all layouts.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    stack
+        What its software keeps.
+    sequence_length
+        [tokens]
+    layout
+        One layout or many, as arrays.
+    """
     lay = layout.as_floats()
     m = lay.micro_batches
     split = shards = excess = np.asarray(1.0)

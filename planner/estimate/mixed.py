@@ -67,7 +67,19 @@ def within_one_zone(zones: Sequence[tuple[str, str, str]]) -> bool:
 
 
 def group_step_terms(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> Terms:
-    """Terms of one optimizer step of a group; the global batch of its layouts is its share.  [s]"""
+    """Terms of one optimizer step of a group; the global batch of its layouts is its share.  [s]
+
+    Parameters
+    ----------
+    arch
+        The model.
+    spec
+        The job there; what fails, progress and a critical batch are left out, the ratio of step times counts.
+    layout
+        Layouts of the group; `global_batch` is its share.
+    machine
+        What the group runs on.
+    """
     bare = replace(spec, run=None, progress_tokens=0.0, step_time_ratio=1.0, critical_batch_tokens=None)
     batch_tokens = rules.tokens_per_step(layout.as_floats().global_batch, spec.sequence_length)
     steps = rules.optimizer_steps(spec.tokens, spec.epochs, batch_tokens)
@@ -76,7 +88,19 @@ def group_step_terms(arch: Architecture, spec: TrainingSpec, layout: Layout, mac
 
 
 def gradient_bytes(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> Values:
-    """Gradients of the whole model on the wire, for each of some layouts.  [B]"""
+    """Gradients of the whole model on the wire, for each of some layouts.  [B]
+
+    Parameters
+    ----------
+    arch
+        The model.
+    spec
+        The job there; by the analytic tier its software and compression say how wide gradients go, else its recipe.
+    layout
+        Layouts of the group; their ZeRO stages may decide the software.
+    machine
+        What the group runs on; its family may decide the software.
+    """
     size = np.shape(np.asarray(layout.devices))
     if spec.tier == "analytic" and not spec.measured_mfu:
         each = np.asarray(stack_of_job(arch, spec, layout, machine).reduce_bytes, dtype=np.float64)

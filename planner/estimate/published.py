@@ -13,14 +13,36 @@ from planner.scenario.schema import ServingFleet
 
 
 def published_rate(fleet: ServingFleet, arch: Architecture, device: Device) -> PublishedRate | None:
-    """The rate of a fleet's model and format on a device; None where the equations answer, or the user does."""
+    """The rate of a fleet's model and format on a device; None where the equations answer, or the user does.
+
+    Parameters
+    ----------
+    fleet
+        Its weights must be in the format that was measured.
+    arch
+        The model, found by its name.
+    device
+        With the rates that are published of it; they count where only an engine of its vendor serves on it.
+    """
     if not device.engine or fleet.throughput_tokens_per_s_per_device is not None or fleet.tier == "measured":
         return None
     return next((one for one in device.published if one.model == arch.name and one.weights == fleet.weights), None)
 
 
 def unpublished(fleet: ServingFleet, arch: Architecture, device: Device, devices_per_shape: int) -> str:
-    """Why nothing is known of a fleet on a device that only its vendor's engine serves on; "" where something is."""
+    """Why nothing is known of a fleet on a device that only its vendor's engine serves on; "" where something is.
+
+    Parameters
+    ----------
+    fleet
+        What is served; a throughput that it gives is known in any case.
+    arch
+        The model, found by its name.
+    device
+        With the rates that are published of it, each of a number of devices in one machine.
+    devices_per_shape
+        Devices of the machine that is asked about.
+    """
     given = fleet.throughput_tokens_per_s_per_device is not None or fleet.tier == "measured"
     if not device.engine or given:
         return ""

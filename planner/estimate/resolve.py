@@ -104,7 +104,19 @@ def training_spec(
 
 
 def predicted_step_s(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> NDArray[np.float64]:
-    """One optimizer step as the model predicts it, without failures, progress or anything measured on it.  [s]"""
+    """One optimizer step as the model predicts it, without failures, progress or anything measured on it.  [s]
+
+    Parameters
+    ----------
+    arch
+        The model.
+    spec
+        The job; failures, progress, the ratio of step times and a critical batch are left out.
+    layout
+        Layouts to time.
+    machine
+        What all of them run on.
+    """
     bare = replace(spec, run=None, progress_tokens=0.0, step_time_ratio=1.0, critical_batch_tokens=None)
     batch_tokens = tokens_per_step(layout.as_floats().global_batch, spec.sequence_length)
     steps = optimizer_steps(spec.tokens, spec.epochs, batch_tokens)
@@ -119,16 +131,39 @@ def base_tier(job: TrainingJob, arch: Architecture) -> str:
 
 
 def tier_on(job: TrainingJob, arch: Architecture, device: Device) -> str:
-    """The tier that predicts on a device: `measured` where the user gives a speed for it."""
+    """The tier that predicts on a device: `measured` where the user gives a speed for it.
+
+    Parameters
+    ----------
+    job
+        Its `mfu` gives speeds by device.
+    arch
+        The model.
+    device
+        What it runs on.
+    """
     return "measured" if measured_mfu(device, job.mfu) is not None else base_tier(job, arch)
 
 
 def band_on(
     job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, *, calibrated: bool = False
 ) -> ErrorBand:
-    """The error band of a job on a device; `calibrated`: a step time was measured on such devices.
+    """The error band of a job on a device.
 
     Where the scenario says to which quantile times err, nothing is left open of them.
+
+    Parameters
+    ----------
+    job
+        As the scenario says it.
+    arch
+        The model.
+    device
+        What it runs on.
+    catalog
+        Holds the bands of the families and the error of the rule.
+    calibrated
+        A step time was measured on such devices: times have no band then.
     """
     kind = kind_of_job(experts=arch.is_moe, adapters=job.lora is not None)
     band = error_band(catalog, device, tier_on(job, arch, device), kind=kind, calibrated=calibrated)
@@ -138,7 +173,21 @@ def band_on(
 def errors_ratio(
     job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, *, calibrated: bool = False
 ) -> float:
-    """What times on a device are multiplied with where the scenario says to which quantile they err; else 1."""
+    """What times on a device are multiplied with where the scenario says to which quantile they err; else 1.
+
+    Parameters
+    ----------
+    job
+        Its `errors_share` is that quantile.
+    arch
+        The model.
+    device
+        What it runs on.
+    catalog
+        Holds the bands of the families and the error of the rule.
+    calibrated
+        A step time was measured on such devices: times do not err then.
+    """
     if job.errors_share is None:
         return 1.0
     kind = kind_of_job(experts=arch.is_moe, adapters=job.lora is not None)
@@ -168,6 +217,26 @@ def training_machine(
 
     The rule tier and a measured share of peak count in the peak of the job's precision. The analytic tier computes
     linear products at that peak and attention at the 16-bit one, and sustains the family's fitted shares of them.
+
+    Parameters
+    ----------
+    device
+        Peaks, memory and links.
+    shape
+        How many devices it has, and which share of one.
+    job
+        Its precision, and the shares of the peak that the user measured.
+    arch
+        The model.
+    catalog
+        Holds the efficiencies and the fitted constants of the families.
+    inter_node_bytes_per_s
+        Network of one device, one way; None = unknown: what needs it takes forever.  [B/s]
+
+    Raises
+    ------
+    InputError
+        The catalog names a constant of the family that the equations do not know.
     """
     measured = measured_mfu(device, job.mfu)
     mfu = measured if measured is not None else catalog.efficiencies[device.family].mfu
@@ -201,7 +270,21 @@ def core_peak_flop_per_s(device: Device, precision: str) -> float:
 def machine_of(
     device: Device, shape: Shape, peak_flop_per_s: float, mfu: float, inter_node_bytes_per_s: float | None
 ) -> Machine:
-    """Rates of one device of a shape; a share of a device has its share of each rate."""
+    """Rates of one device of a shape; a share of a device has its share of each rate.
+
+    Parameters
+    ----------
+    device
+        Memory and links.
+    shape
+        How many devices it has, and which share of one.
+    peak_flop_per_s
+        Dense, of a whole device; nan where its peaks are told apart elsewhere, as in serving.  [FLOP/s]
+    mfu
+        Share of the peak that is sustained.
+    inter_node_bytes_per_s
+        Network of one device, one way; None = unknown: what needs it takes forever.  [B/s]
+    """
     link, share = device.scale_up, shape.compute_share
     host = device.host_link_bytes_per_s or 0.0
     return Machine(
@@ -248,12 +331,36 @@ def inter_node_rate(shape: Shape, assumed_bytes_per_s_per_shape: float | None) -
 
 
 def serving_machine(device: Device, shape: Shape, inter_node_bytes_per_s: float | None) -> Machine:
-    """The machine that a replica sees; its compute peaks come from `peaks_of`."""
+    """The machine that a replica sees; its compute peaks come from `peaks_of`.
+
+    Parameters
+    ----------
+    device
+        Memory and links.
+    shape
+        How many devices it has, and which share of one.
+    inter_node_bytes_per_s
+        Network of one device, one way; None = unknown: what needs it has no rate.  [B/s]
+    """
     return machine_of(device, shape, math.nan, 1.0, inter_node_bytes_per_s)
 
 
 def peaks_of(arch: Architecture, weights: str, device: Device, shape: Shape, engine: str | None = None) -> ServingPeaks:
-    """Peaks at which a share of a device computes a model in a format, by an engine's kernels."""
+    """Peaks at which a share of a device computes a model in a format, by an engine's kernels.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    weights
+        Format, a key of `serving_formats.FORMATS`.
+    device
+        Its peaks by number format.
+    shape
+        Which share of a device it has.
+    engine
+        As the scenario names it; None = the default engine, and one that is not known adds up at 32 bits.
+    """
     rules = engine_rules(engine)
     sums = rules is not None and rules.narrow_sums
     return serving_peaks(arch, weights, device.peak_flop_per_s, narrow_sums=sums).shared(shape.compute_share)

@@ -31,10 +31,21 @@ def run_spec(
 ) -> RunSpec | None:
     """How a job fails, saves and restarts on a kind of shape; None: all wall time is spent training.
 
-    Where the scenario says nothing, the defaults above hold, except for times by the rule of thumb:
-    its utilisation comes from budgets of whole runs, in which failures are paid for already.
-    `from_benchmarks`: the speed comes from constants fitted to benchmarks, so that what size costs a whole run
-    comes on top; `spot` says how often such a shape is taken away.
+    Where the scenario says nothing, the defaults above hold, except for times by the rule of thumb: its utilisation
+    comes from budgets of whole runs, in which failures are paid for already.
+
+    Parameters
+    ----------
+    job
+        Its `failures` and `checkpoint_every`.
+    shape
+        What it runs on; None: hosts of eight devices.
+    rule_of_thumb
+        Times are by the rule of thumb.
+    from_benchmarks
+        The speed comes from constants fitted to benchmarks, so that what size costs a whole run comes on top.
+    spot
+        How often such a shape is taken away; None: never.
     """
     given = job.failures
     if given != "none" and not (given is None and rule_of_thumb):

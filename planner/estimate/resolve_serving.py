@@ -127,6 +127,17 @@ def row_limits(
     """The engine's limits on each kind of machine, each as often as it has replicas; without one only what is given.
 
     Where rates are published they are of one user at a time.
+
+    Parameters
+    ----------
+    fleet
+        Its engine, and the limits that it gives.
+    places
+        Device and shape of each kind of machine.
+    sizes
+        Replicas on each of them, in the same order; n together.
+    by_engine
+        What is not given is the default of the engine; False: it is no limit then, and PLAIN_FRACTION of the memory.
     """
     given = fleet.limits
     alone = [bool(device.engine) and fleet.throughput_tokens_per_s_per_device is None for device, _ in places]

@@ -119,8 +119,16 @@ def preemption_margin(
 ) -> Values:
     """What a mean wall time is multiplied with so that it holds with a confidence whatever is taken away (EQ-REL-13).
 
-    1 where nothing is taken away: failures have their share in the error that whole runs showed. Parameters as in
-    `run_figures`.
+    1 where nothing is taken away: failures have their share in the error that whole runs showed.
+
+    Parameters
+    ----------
+    busy_s, devices, checkpoint_bytes
+        As in `run_figures`.
+    run
+        How the job fails, saves and restarts; None: nothing is taken away.
+    confidence
+        Quantile, 0.5 or more and below 1.
     """
     busy = np.asarray(busy_s, dtype=np.float64)
     if run is None or not run.preemptions_per_s:
@@ -155,7 +163,17 @@ def mean_within_s(
 
 
 def switch_s(devices: Any, checkpoint_bytes: Any, run: RunSpec) -> tuple[Values, float]:
-    """What leaving preemptible machines for others takes: a checkpoint that reaches storage, and a restart.  [s]"""
+    """What leaving preemptible machines for others takes: a checkpoint that reaches storage, and a restart.  [s]
+
+    Parameters
+    ----------
+    devices
+        Devices of the job.  [count]
+    checkpoint_bytes
+        Size of one checkpoint.  [B]
+    run
+        How the job saves, and what a restart after a preemption takes.
+    """
     stops, written = _checkpoint_times(np.asarray(devices, dtype=np.float64), checkpoint_bytes, run)
     return np.maximum(stops, written), run.preemption_restart_s
 
@@ -165,6 +183,17 @@ def whole_run(steps: Terms, arch: Architecture, spec: TrainingSpec, devices: Any
 
     Steps are scaled to the tokens that are left and to the step time measured on the run under way;
     the terms of `run_overheads` follow, all 0 for a job without a `RunSpec`.
+
+    Parameters
+    ----------
+    steps
+        Time of all optimizer steps, nothing of them done.  [s]
+    arch
+        The model.
+    spec
+        The job: how far it is, what was measured of it, how it fails.
+    devices
+        Devices of the job, one element a layout.  [count]
     """
     share = spec.remaining_share * spec.step_time_ratio
     left = steps if np.all(np.asarray(share) == 1.0) else Terms({name: array * share for name, array in steps.items()})
@@ -178,7 +207,14 @@ def run_overheads(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec
 
     `scale_loss` what whole runs lose with size, `stragglers` waiting for the slowest device, `checkpoints` written,
     `lost_work` that failures undo, `restarts` with the time to notice. Infinite where a job fails faster than it
-    restarts. Parameters as in `run_figures`.
+    restarts.
+
+    Parameters
+    ----------
+    busy_s
+        Time of the optimizer steps; one that is not finite counts as a second.  [s]
+    devices, checkpoint_bytes, run
+        As in `run_figures`.
     """
     busy = np.asarray(busy_s, dtype=np.float64)
     known = np.where(np.isfinite(busy), busy, 1.0)  # an unknown busy time stays what makes the sum infinite

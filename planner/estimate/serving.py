@@ -114,7 +114,17 @@ class ServingCapacity:
 
 
 def kv_cache_bytes_of_token(arch: Architecture, kv_cache: str, tokens: FloatOrArray = 1) -> FloatOrArray:
-    """Cache of a sequence of `tokens`, whole model, one copy, no pages, without constant states.  [B]"""
+    """Cache of a sequence of `tokens`, whole model, one copy, no pages, without constant states.  [B]
+
+    Parameters
+    ----------
+    arch
+        The model; nan where only its size is known.
+    kv_cache
+        Format, a key of `serving_formats.CACHE_BYTES`.
+    tokens
+        Length of the sequence.  [tokens]
+    """
     return as_float(sequence_cache_bytes(arch, kv_cache, tokens)) - as_float(sequence_state_bytes(arch))
 
 
@@ -126,7 +136,19 @@ def weight_bytes_of_model(arch: Architecture, weights: str) -> float:
 
 
 def serving_memory(arch: Architecture, spec: ServingSpec, layout: ReplicaLayout, machine: Machine) -> ServingMemory:
-    """Memory of the fullest device: weights, workspace, overhead, and cache of the planned batch."""
+    """Memory of the fullest device: weights, workspace, overhead, and cache of the planned batch.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    spec
+        Formats, lengths of requests, and limits of the engine.
+    layout
+        How replicas lie on their devices.
+    machine
+        Only the memory of a device counts.
+    """
     weights = _device_weight_bytes(arch, spec.weights, layout)
     workspace = as_float(activation_workspace_bytes(arch.is_moe, machine.memory_bytes)) * spec.workspace_share
     overhead = as_float(engine_overhead_bytes(layout.tp))
@@ -203,8 +225,23 @@ def serving_capacity(
 ) -> ServingCapacity:
     """Load of a replica that keeps the batch full that memory allows.
 
-    `peaks` are the device's rates for linear, expert and attention products (`serving_peaks`);
-    without them all three run at the machine's peak. `memory` saves its second evaluation.
+    Parameters
+    ----------
+    arch
+        The model.
+    spec
+        Formats, lengths of requests, and limits of the engine.
+    layout
+        How replicas lie on their devices.
+    machine
+        Rates of a device and of the links around it.
+    constants
+        Shares of the peaks that a step sustains, and its overheads.
+    peaks
+        Rates of linear, expert and attention products (`serving_peaks`); None: all three run at the peak of the
+        machine.
+    memory
+        Of `serving_memory`, where it is known already; None: it is worked out.
     """
     memory = memory or serving_memory(arch, spec, layout, machine)
     if peaks is None:
@@ -244,7 +281,14 @@ def given_throughput_capacity(
 ) -> FloatOrArray:
     """Founding rule (T0): requests per second of one replica at a throughput that the user names.
 
-    `throughput` is sustained output tokens per second and device, summed over all users.
+    Parameters
+    ----------
+    throughput_tokens_per_s_per_device
+        Sustained output tokens of a device, summed over all users.  [tokens/s]
+    layout
+        How replicas lie on their devices; only how many there are counts.
+    output_tokens
+        Mean answer.  [tokens]
     """
     tokens_per_s = as_float(throughput_tokens_per_s_per_device) * as_float(layout.devices)
     return tokens_per_s / as_float(output_tokens)

@@ -141,6 +141,19 @@ def static_batch(
     """A batch whose prompts are processed together, then one step per further token.  [s]
 
     What does not fit at once (`batch_limit`) follows as slots get free.
+
+    Parameters
+    ----------
+    replica
+        One replica, or arrays with one element a replica.
+    input_tokens, output_tokens
+        Prompt and answer of a request.  [tokens]
+    sequences
+        Of the whole batch.  [count]
+    step_tokens
+        Most tokens of one step.  [tokens]
+    batch_limit
+        Sequences that may run at once.  [count]
     """
     asked = as_float(sequences)
     batch = np.minimum(asked, np.maximum(as_float(batch_limit), 1.0))

@@ -159,7 +159,17 @@ class Calibrated:
     names: Mapping[str, str]  # level -> name; "" where the level plays no part
 
     def deviation(self, kind: str, *, experts: bool, layout: str = "") -> float:
-        """Standard deviation of the logarithm of what a new campaign measures."""
+        """Standard deviation of the logarithm of what a new campaign measures.
+
+        Parameters
+        ----------
+        kind
+            Of figure, as the bands of the calibration name them: tpot, ttft, throughput ...
+        experts
+            Whether the model has any.
+        layout
+            Of `layout_kind`; "" inside one fast domain.
+        """
         sense = "first" if kind in FIRST else "work"
         own = self.found.bands[kind]["experts" if experts else "dense"]
         total = own.spread**2
@@ -176,6 +186,15 @@ class Calibrated:
 
         Rows are those of this engine and family together, of models with experts or without as this one is; without
         one the band is inherited, however near.
+
+        Parameters
+        ----------
+        kind
+            Of figure, as the bands of the calibration name them: tpot, ttft, throughput ...
+        experts
+            Whether the model has any.
+        layout
+            Of `layout_kind`; "" inside one fast domain.
         """
         spread, own = self.deviation(kind, experts=experts, layout=layout), self.found.bands[kind]
         of_kind = own["experts" if experts else "dense"]
@@ -216,6 +235,17 @@ class Calibrated:
 
 def serving_constants(catalog: Catalog, device: Device, engine: str, weights: str = "bf16") -> Calibrated:
     """Common constants times the factors of an engine, a device's family and part, the pair of them and a format.
+
+    Parameters
+    ----------
+    catalog
+        With constants of serving.
+    device
+        What serves.
+    engine
+        Its name; "" where none is stated.
+    weights
+        Format, a key of `serving_formats.FORMATS`.
 
     Raises
     ------
@@ -275,7 +305,24 @@ def demanded(catalog: Catalog) -> ServingCalibration:
 
 
 def calibrated(found: ServingCalibration, device: Device, engine: str, weights: str) -> Calibrated:
-    """The same of a calibration that no catalog holds yet."""
+    """The same of a calibration that no catalog holds yet.
+
+    Parameters
+    ----------
+    found
+        The calibration.
+    device
+        What serves.
+    engine
+        Its name; "" where none is stated.
+    weights
+        Format, a key of `serving_formats.FORMATS`.
+
+    Raises
+    ------
+    InputError
+        It names a constant that the equations do not know.
+    """
     known = {field.name for field in fields(ServingConstants)}
     if unknown := sorted(set(found.common) - known):
         message = f"calibration/serving.yaml names constants that no equation takes: {', '.join(unknown)}"

@@ -141,7 +141,19 @@ class Replicas:
         )
 
     def recalled(self, what: str, ask: FleetAsk, work: Callable[[], Answer], *figures: Any) -> Answer:
-        """An answer to a question of these replicas, worked out where it was not asked before."""
+        """An answer to a question of these replicas, worked out where it was not asked before.
+
+        Parameters
+        ----------
+        what
+            Kind of the question: it tells apart questions that are asked with the same figures.
+        ask
+            What is asked of every replica; all of it counts.
+        work
+            Works the answer out.
+        *figures
+            What else the answer depends on: numbers, arrays, dataclasses and tuples of them.
+        """
         constants = with_fallbacks(self.replica.constants)
         names = [each.name for each in fields(constants) if each.name not in ("name", "error", "error_source")]
         asked = figures_of(
@@ -157,7 +169,17 @@ class Replicas:
 
 
 def replica_memory(ask: FleetAsk, replicas: Replicas, requests: Requests) -> ServingMemory:
-    """Memory of each replica with the requests of its element."""
+    """Memory of each replica with the requests of its element.
+
+    Parameters
+    ----------
+    ask
+        Formats of weights and cache.
+    replicas
+        Replicas side by side, with the limits of their engine.
+    requests
+        Those of each replica.
+    """
     return fleet_memory(
         replicas.arch, ask, replicas.replica.layout, replicas.replica.machine, replicas.limits, requests
     )
@@ -166,7 +188,23 @@ def replica_memory(ask: FleetAsk, replicas: Replicas, requests: Requests) -> Ser
 def fleet_memory(
     arch: Architecture, ask: FleetAsk, layout: ReplicaLayout, machine: Machine, limits: RowLimits, requests: Requests
 ) -> ServingMemory:
-    """Memory of layouts on machines with the requests of each element."""
+    """Memory of layouts on machines with the requests of each element.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    ask
+        Formats of weights and cache.
+    layout
+        How each replica lies on its devices.
+    machine
+        What it runs on; only the memory of a device counts.
+    limits
+        Of its engine.
+    requests
+        Those of each replica.
+    """
     spec = ServingSpec(
         weights=ask.weights,
         kv_cache=ask.kv_cache,
@@ -208,7 +246,17 @@ ROLES: tuple[Literal["whole", "prefill", "decode"], ...] = ("whole", "prefill", 
 
 
 def transfer_time_s(ask: FleetAsk, replicas: Replicas, requests: Requests) -> Values:
-    """Time that the cache of a prompt takes through the network of one side; nan where that is not known.  [s]"""
+    """Time that the cache of a prompt takes through the network of one side; nan where that is not known.  [s]
+
+    Parameters
+    ----------
+    ask
+        Format of the cache.
+    replicas
+        Those of one side; all their devices send at once.
+    requests
+        Those of each replica; only the mean prompt counts.
+    """
     machine, layout = replicas.replica.machine, replicas.replica.layout
     sent = sequence_cache_bytes(replicas.arch, ask.kv_cache, requests.input_tokens)
     return as_float(cache_transfer_s(sent, machine.inter_node_bytes_per_s, layout.devices))
@@ -221,6 +269,19 @@ def capacity_within_targets(
 
     Of pools the prefill side answers for the first token, less the time in which it sends the cache, the
     decode side for the others, with the time in which it takes the cache in: each counts its own network.
+
+    Parameters
+    ----------
+    ask
+        Targets, how requests come, and how long users think.
+    replicas
+        Replicas side by side, or one for all requests.
+    requests
+        Those of each replica.
+    batch
+        Sequences that each may run at once, as its memory allows.  [count]
+    role
+        What a replica does of a request: WHOLE, PREFILL or DECODE.
     """
 
     def asked() -> OpenLoad:
@@ -236,6 +297,19 @@ def full_load(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: Floa
     """The load that fills each replica at the confidence asked for, whatever that does to latencies.  [1/s] or users
 
     The target load is one of rates: of users those count who send that share of the rate that fills it, over the share.
+
+    Parameters
+    ----------
+    ask
+        How requests come, how long users think, and at which share of the full rate they are counted; no targets.
+    replicas
+        Replicas side by side, or one for all requests.
+    requests
+        Those of each replica.
+    batch
+        Sequences that each may run at once, as its memory allows.  [count]
+    role
+        What a replica does of a request: WHOLE, PREFILL or DECODE.
     """
     idle = replace(ask, targets_s={}, think_s=np.inf)
     full = _largest_load(idle, replicas, requests, batch, role)
@@ -245,7 +319,21 @@ def full_load(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: Floa
 def load_within_targets(
     ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, role: int = WHOLE
 ) -> Values:
-    """The load at the rate of `capacity_within_targets`, and no more than fills a replica.  [1/s] or users"""
+    """The load at the rate of `capacity_within_targets`, and no more than fills a replica.  [1/s] or users
+
+    Parameters
+    ----------
+    ask
+        Targets, how requests come, and how long users think.
+    replicas
+        Replicas side by side, or one for all requests.
+    requests
+        Those of each replica.
+    batch
+        Sequences that each may run at once, as its memory allows.  [count]
+    role
+        What a replica does of a request: WHOLE, PREFILL or DECODE.
+    """
     found = _largest_load(ask, replicas, requests, batch, role)
     return np.fmin(found, full_load(ask, replicas, requests, batch, role)) if ask.closed else found
 
@@ -284,7 +372,25 @@ def load_of(
     at_confidence: bool,
     role: int = WHOLE,
 ) -> OpenLoad:
-    """What each replica does at a load: as predicted, or at the confidence asked for (first token apart)."""
+    """What each replica does at a load: as predicted, or at the confidence asked for (first token apart).
+
+    Parameters
+    ----------
+    ask
+        How requests come, how long users think, and of pools the format of the cache.
+    replicas
+        Replicas side by side, or one for all requests.
+    requests
+        Those of each replica.
+    load
+        Of each replica: requests, or users where the fleet has them.  [1/s] or [count]
+    batch
+        Sequences that each may run at once, as its memory allows.  [count]
+    at_confidence
+        Every time of the engine is longer by its margin; what the first token may take beyond that is left out.
+    role
+        What a replica does of a request: WHOLE, PREFILL or DECODE.
+    """
 
     def asked() -> OpenLoad:
         if role != WHOLE:
@@ -298,7 +404,21 @@ def load_of(
 def keeps_targets(
     ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray, load: FloatOrArray
 ) -> NDArray[np.bool_]:
-    """Whether each replica keeps every target at a load at the confidence asked for; see `serving_open.keeps`."""
+    """Whether each replica keeps every target at a load at the confidence asked for; see `serving_open.keeps`.
+
+    Parameters
+    ----------
+    ask
+        Targets, how requests come, and how long users think.
+    replicas
+        Replicas side by side, or one for all requests.
+    requests
+        Those of each replica.
+    batch
+        Sequences that each may run at once, as its memory allows.  [count]
+    load
+        Of each replica: requests, or users where the fleet has them.  [1/s] or [count]
+    """
 
     def asked() -> NDArray[np.bool_]:
         sent: dict[str, Any] = {"load": load, "batch_limit": batch}
@@ -308,13 +428,37 @@ def keeps_targets(
 
 
 def keeps_targets_idle(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray) -> NDArray[np.bool_]:
-    """Whether each replica keeps every target at any rate at the confidence asked for; see `serving_open`."""
+    """Whether each replica keeps every target at any rate at the confidence asked for; see `serving_open`.
+
+    Parameters
+    ----------
+    ask
+        Targets, how requests come, and how long users think.
+    replicas
+        Replicas side by side, or one for all requests.
+    requests
+        Those of each replica.
+    batch
+        Sequences that each may run at once, as its memory allows.  [count]
+    """
     targets = ask.targets(replicas.margins)
     return keeps_idle(targets=targets, batch_limit=batch, **_open_loop(ask, replicas, requests))
 
 
 def idle_latencies_s(ask: FleetAsk, replicas: Replicas, requests: Requests, batch: FloatOrArray) -> dict[str, Values]:
-    """Of each target the latency of replicas that hardly anything is sent to, at the confidence asked for.  [s]"""
+    """Of each target the latency of replicas that hardly anything is sent to, at the confidence asked for.  [s]
+
+    Parameters
+    ----------
+    ask
+        Targets, how requests come, and how long users think.
+    replicas
+        Replicas side by side, or one for all requests.
+    requests
+        Those of each replica.
+    batch
+        Sequences that each may run at once, as its memory allows.  [count]
+    """
     load = idle_at(batch_limit=batch, **_open_loop(ask, replicas, requests))
     first = as_float(replicas.margins.first_token)
     return {name: load.latency_s(name) * (first if name.startswith("ttft") else 1.0) for name in ask.targets_s}
@@ -323,7 +467,21 @@ def idle_latencies_s(ask: FleetAsk, replicas: Replicas, requests: Requests, batc
 def class_latencies_s(
     ask: FleetAsk, replicas: Replicas, requests: Requests, load: FloatOrArray, batch: FloatOrArray
 ) -> dict[str, Values]:
-    """Of each target the latency of each class of a mix at a load, at the confidence asked for: (classes, n).  [s]"""
+    """Of each target the latency of each class of a mix at a load, at the confidence asked for: (classes, n).  [s]
+
+    Parameters
+    ----------
+    ask
+        Targets, how requests come, and how long users think.
+    replicas
+        Replicas side by side, or one for all requests.
+    requests
+        Those of each replica, with the classes of the mix.
+    load
+        Of each replica: requests, or users where the fleet has them.  [1/s] or [count]
+    batch
+        Sequences that each may run at once, as its memory allows.  [count]
+    """
     asked: dict[str, Any] = {"names": ask.targets_s, "load": load, "batch_limit": batch}
     found = of_classes(**asked, **_open_loop(ask, replicas, requests))
     first = as_float(replicas.margins.first_token)
@@ -331,7 +489,17 @@ def class_latencies_s(
 
 
 def network_rate_per_s(ask: FleetAsk, replicas: Replicas, requests: Requests) -> Values:
-    """Requests whose caches the network of one side carries.  [1/s]"""
+    """Requests whose caches the network of one side carries.  [1/s]
+
+    Parameters
+    ----------
+    ask
+        Format of the cache.
+    replicas
+        Those of one side; all their devices send at once.
+    requests
+        Those of each replica; only the mean prompt counts.
+    """
     return as_float(transfers_per_s(transfer_time_s(ask, replicas, requests)))
 
 

@@ -126,6 +126,17 @@ def serving_peaks(
 
     With `narrow_sums` an engine adds products up at 16 bits: consumer cards do that at twice their listed 16-bit rate,
     which is of sums at 32 bits; either way it is half of their rate of 8-bit integers.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    weights
+        Format, a key of FORMATS.
+    peak_flop_per_s
+        Dense peaks of the device by number format; one that is not there is not supported.  [FLOP/s]
+    narrow_sums
+        Whether the engine adds products up at 16 bits.
     """
     if narrow_sums:
         sixteen = max(peak_flop_per_s.get(name, 0.0) for name in _SIXTEEN)

@@ -67,7 +67,23 @@ class Demand:
         max_batched_tokens: Any,
         think_s: Any = np.inf,
     ) -> Demand:
-        """Work out everything that does not depend on the load."""
+        """Work out everything that does not depend on the load.
+
+        Parameters
+        ----------
+        replica
+            Times of one replica, or of several side by side.
+        shape
+            Lengths of the requests of each: means and second moments; of a mix the mean context is that of its classes.
+        limit
+            Sequences that may run at once.  [count]
+        variability
+            Squared coefficient of variation of the times between arrivals; 1 = Poisson.
+        max_batched_tokens
+            Most tokens of one step, those of running sequences among them.  [tokens]
+        think_s
+            Mean time from an answer to the next request of the same user; infinite: requests come by themselves.  [s]
+        """
         context, cached = shape.context_tokens, as_float(shape.cached_tokens)
         new = np.maximum(as_float(shape.input_tokens) - cached, 1.0)
         once = as_float(replica.prefill_s(new + cached, cached))

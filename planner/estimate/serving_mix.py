@@ -38,7 +38,23 @@ def demand_of(
     max_batched_tokens: Any,
     think_s: Any = np.inf,
 ) -> Demand:
-    """What requests ask of a replica, of one class or of several."""
+    """What requests ask of a replica, of one class or of several.
+
+    Parameters
+    ----------
+    replica
+        Times of one replica, or of several side by side.
+    shape
+        Lengths of the requests of each; of a mix those of its classes, too.
+    limit
+        Sequences that may run at once.  [count]
+    variability
+        Squared coefficient of variation of the times between arrivals; 1 = Poisson.
+    max_batched_tokens
+        Most tokens of one step, those of running sequences among them.  [tokens]
+    think_s
+        Mean time from an answer to the next request of the same user; infinite: requests come by themselves.  [s]
+    """
     whole = Demand.of(replica, shape, limit, variability, max_batched_tokens, think_s)
     if shape.mix is None or shape.mix.alike:
         return whole

@@ -52,9 +52,22 @@ def load_at(
 ) -> OpenLoad:
     """Latencies of replicas at given loads; infinite waits where a replica cannot follow.
 
-    A load is a rate  [1/s], or a number of users where they think for a finite time.
-    `batch_limit` is the number of sequences that may run at once, `arrival_variability` the squared
-    coefficient of variation of the times between arrivals, `max_batched_tokens` the tokens of a step.
+    Parameters
+    ----------
+    replica
+        Times of one replica, or of several side by side.
+    shape
+        Lengths of the requests of each; of a mix those of its classes, too.
+    load
+        Requests, or users where they think for a finite time.  [1/s] or [count]
+    batch_limit
+        Sequences that may run at once.  [count]
+    arrival_variability
+        Squared coefficient of variation of the times between arrivals; 1 = Poisson.
+    max_batched_tokens
+        Most tokens of one step, those of running sequences among them.  [tokens]
+    think_s
+        Mean time from an answer to the next request of the same user; infinite: requests come by themselves.  [s]
     """
     demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
     return solved(kind_of(demand), demand, {}, as_float(load))
@@ -74,6 +87,23 @@ def slo_capacity(
 
     `binding` names what stops a higher rate: a target, or `batch` where the limit on sequences does.
     A replica that knows how to `take` rows is worked on in blocks that stay in the processor's cache.
+
+    Parameters
+    ----------
+    replica
+        Times of one replica, or of several side by side.
+    shape
+        Lengths of the requests of each; of a mix those of its classes, too.
+    targets
+        Latencies that percentiles of the requests must keep.
+    batch_limit
+        Sequences that may run at once.  [count]
+    arrival_variability
+        Squared coefficient of variation of the times between arrivals; 1 = Poisson.
+    max_batched_tokens
+        Most tokens of one step, those of running sequences among them.  [tokens]
+    think_s
+        Mean time from an answer to the next request of the same user; infinite: requests come by themselves.  [s]
     """
     limits = (batch_limit, arrival_variability, max_batched_tokens, think_s)
     count = np.broadcast(shape.context_tokens, *map(np.asarray, limits)).size
@@ -93,7 +123,19 @@ def slo_capacity(
 
 
 def solved(kind: type[Point], demand: Demand, asked: Mapping[str, Values], load: Values | None) -> OpenLoad:
-    """What replicas do at given loads, or at the largest that keep the asked targets."""
+    """What replicas do at given loads, or at the largest that keep the asked targets.
+
+    Parameters
+    ----------
+    kind
+        Of point, as `kind_of` says, or of a pool.
+    demand
+        What requests ask of the replicas.
+    asked
+        Targets by name, as `Targets.goals` gives them; not looked at where loads are given.  [s]
+    load
+        Requests, or users of a closed loop; None: the largest is sought.  [1/s] or [count]
+    """
     with np.errstate(all="ignore"):
         if load is not None:
             point, low = _point(kind, demand, {"load": load})
@@ -113,7 +155,25 @@ def largest_load(
     max_batched_tokens: FloatOrArray = 8192,
     think_s: FloatOrArray = np.inf,
 ) -> Values:
-    """The load at the rate of `slo_capacity`; without targets that at which all slots are taken.  [1/s] or users"""
+    """The load at the rate of `slo_capacity`; without targets that at which all slots are taken.  [1/s] or users
+
+    Parameters
+    ----------
+    replica
+        Times of one replica, or of several side by side.
+    shape
+        Lengths of the requests of each; of a mix those of its classes, too.
+    targets
+        Latencies that percentiles of the requests must keep.
+    batch_limit
+        Sequences that may run at once.  [count]
+    arrival_variability
+        Squared coefficient of variation of the times between arrivals; 1 = Poisson.
+    max_batched_tokens
+        Most tokens of one step, those of running sequences among them.  [tokens]
+    think_s
+        Mean time from an answer to the next request of the same user; infinite: requests come by themselves.  [s]
+    """
     demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
     with np.errstate(all="ignore"):
         point, low = _point(kind_of(demand), demand, targets.goals)
@@ -130,7 +190,25 @@ def users_at(
     max_batched_tokens: FloatOrArray = 8192,
     arrival_variability: FloatOrArray = 1.0,
 ) -> Values:
-    """Users of each replica who send so many requests; at least the one who sends them."""
+    """Users of each replica who send so many requests; at least the one who sends them.
+
+    Parameters
+    ----------
+    replica
+        Times of one replica, or of several side by side.
+    shape
+        Lengths of the requests of each; of a mix those of its classes, too.
+    batch_limit
+        Sequences that may run at once.  [count]
+    requests_per_s
+        What all users of a replica send together.  [1/s]
+    think_s
+        Mean time from an answer to the next request of the same user, finite.  [s]
+    max_batched_tokens
+        Most tokens of one step, those of running sequences among them.  [tokens]
+    arrival_variability
+        Squared coefficient of variation of the times between arrivals; 1 = Poisson.
+    """
     demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
     with np.errstate(all="ignore"):
         point, _ = _point(kind_of(demand), demand, {"rate": as_float(requests_per_s)})
@@ -148,7 +226,27 @@ def keeps(
     max_batched_tokens: FloatOrArray = 8192,
     think_s: FloatOrArray = np.inf,
 ) -> NDArray[np.bool_]:
-    """Whether each replica can follow a load, and keeps every target there, those of each class of a mix too."""
+    """Whether each replica can follow a load, and keeps every target there, those of each class of a mix too.
+
+    Parameters
+    ----------
+    replica
+        Times of one replica, or of several side by side.
+    shape
+        Lengths of the requests of each; of a mix those of its classes, too.
+    targets
+        Latencies that percentiles of the requests must keep.
+    batch_limit
+        Sequences that may run at once.  [count]
+    load
+        Requests, or users where they think for a finite time.  [1/s] or [count]
+    arrival_variability
+        Squared coefficient of variation of the times between arrivals; 1 = Poisson.
+    max_batched_tokens
+        Most tokens of one step, those of running sequences among them.  [tokens]
+    think_s
+        Mean time from an answer to the next request of the same user; infinite: requests come by themselves.  [s]
+    """
     demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
     asked = as_float(load)
     with np.errstate(all="ignore"):
@@ -166,7 +264,25 @@ def keeps_idle(
     max_batched_tokens: FloatOrArray = 8192,
     think_s: FloatOrArray = np.inf,
 ) -> NDArray[np.bool_]:
-    """Whether each replica keeps every target at any rate: at the least load, where the search for a rate begins."""
+    """Whether each replica keeps every target at any rate: at the least load, where the search for a rate begins.
+
+    Parameters
+    ----------
+    replica
+        Times of one replica, or of several side by side.
+    shape
+        Lengths of the requests of each; of a mix those of its classes, too.
+    targets
+        Latencies that percentiles of the requests must keep.
+    batch_limit
+        Sequences that may run at once.  [count]
+    arrival_variability
+        Squared coefficient of variation of the times between arrivals; 1 = Poisson.
+    max_batched_tokens
+        Most tokens of one step, those of running sequences among them.  [tokens]
+    think_s
+        Mean time from an answer to the next request of the same user; infinite: requests come by themselves.  [s]
+    """
     demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
     goals = targets.goals
     with np.errstate(all="ignore"):
@@ -182,7 +298,23 @@ def idle_at(
     max_batched_tokens: FloatOrArray = 8192,
     think_s: FloatOrArray = np.inf,
 ) -> OpenLoad:
-    """Latencies of replicas at the least load: no rate has lower ones."""
+    """Latencies of replicas at the least load: no rate has lower ones.
+
+    Parameters
+    ----------
+    replica
+        Times of one replica, or of several side by side.
+    shape
+        Lengths of the requests of each; of a mix those of its classes, too.
+    batch_limit
+        Sequences that may run at once.  [count]
+    arrival_variability
+        Squared coefficient of variation of the times between arrivals; 1 = Poisson.
+    max_batched_tokens
+        Most tokens of one step, those of running sequences among them.  [tokens]
+    think_s
+        Mean time from an answer to the next request of the same user; infinite: requests come by themselves.  [s]
+    """
     demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
     with np.errstate(all="ignore"):
         least = _least(demand, {})
@@ -203,6 +335,25 @@ def of_classes(
     """Latencies of each class of a mix at given loads, by a target's name, such as `ttft_p95`: (classes, n).  [s]
 
     One row, (1, n), where there are no classes or all are alike.
+
+    Parameters
+    ----------
+    replica
+        Times of one replica, or of several side by side.
+    shape
+        Lengths of the requests of each; of a mix those of its classes, too.
+    names
+        Of targets: ttft, tpot or e2e, and mean or a percentile.
+    load
+        Requests, or users where they think for a finite time.  [1/s] or [count]
+    batch_limit
+        Sequences that may run at once.  [count]
+    arrival_variability
+        Squared coefficient of variation of the times between arrivals; 1 = Poisson.
+    max_batched_tokens
+        Most tokens of one step, those of running sequences among them.  [tokens]
+    think_s
+        Mean time from an answer to the next request of the same user; infinite: requests come by themselves.  [s]
     """
     demand = demand_of(replica, shape, batch_limit, arrival_variability, max_batched_tokens, think_s)
     with np.errstate(all="ignore"):

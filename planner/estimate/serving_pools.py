@@ -40,6 +40,19 @@ def prefill_pool_capacity(
     """Largest rate of prompts that a prefill replica takes within the targets on the first token.
 
     Other targets are not its concern. With `requests_per_s` its latencies at that rate instead.
+
+    Parameters
+    ----------
+    replica
+        Times of one replica, or of several side by side.
+    shape
+        Lengths of the requests of each; of a mix its moments count.
+    targets
+        Latencies to keep, of which those of the first token count.
+    arrival_variability
+        Squared coefficient of variation of the times between arrivals; 1 = Poisson.
+    requests_per_s
+        Rate at which latencies are asked for; None: the largest is sought.  [1/s]
     """
     line = _Line.of(replica, shape, as_float(arrival_variability))
     asked = {name: limit for name, limit in targets.asked.items() if name.startswith("ttft")}
@@ -81,6 +94,25 @@ def decode_pool_capacity(
     Targets on the first token are not its concern; `first_token_s`, which the other pool takes, counts
     end to end. The transfer and the wait for a slot fall into the gap after the first token. With
     `requests_per_s` its latencies at that rate instead.
+
+    Parameters
+    ----------
+    replica
+        Times of one replica, or of several side by side.
+    shape
+        Lengths of the requests of each; of a mix its moments count.
+    targets
+        Latencies to keep, all but those of the first token.
+    batch_limit
+        Sequences that may run at once.  [count]
+    kv_transfer_s
+        Time in which the cache of a prompt comes in.  [s]
+    first_token_s
+        Time to the first token in the other pool; it counts end to end alone.  [s]
+    arrival_variability
+        Squared coefficient of variation of the times between arrivals; 1 = Poisson.
+    requests_per_s
+        Rate at which latencies are asked for; None: the largest is sought.  [1/s]
     """
     whole = Demand.of(replica, shape, batch_limit, arrival_variability, UNLIMITED)
     nothing = whole.new * 0.0

@@ -19,7 +19,17 @@ SPARSE = 0.6  # share of rows not done below which the others are left out
 
 
 def crossing(function: Function, low: Values, at_low: Values, high: Values, at_high: Values) -> Values:
-    """Largest argument found where a function is not above zero, between one that keeps it and one that does not."""
+    """Largest argument found where a function is not above zero, between one that keeps it and one that does not.
+
+    Parameters
+    ----------
+    function
+        Rises in every row; takes and gives arrays of the shape of `low`.
+    low, at_low
+        Arguments at which it is not above zero, and what it is there.
+    high, at_high
+        Arguments at which it is above zero, and what it is there; a row where either does not hold means nothing.
+    """
     state = _Bracket(low, at_low, high, at_high)
     for _ in range(ROUNDS):
         state.narrow(function)
@@ -31,7 +41,17 @@ def crossing(function: Function, low: Values, at_low: Values, high: Values, at_h
 def crossing_of_rows(
     of_rows: Callable[[NDArray[np.intp]], Function], low: Values, at_low: Values, high: Values, at_high: Values
 ) -> Values:
-    """The same where `of_rows` makes the function of some of the rows, so that those that are done cost nothing."""
+    """The same where `of_rows` makes the function of some of the rows, so that those that are done cost nothing.
+
+    Parameters
+    ----------
+    of_rows
+        Makes the function of the rows of an index; it takes and gives arrays of their number.
+    low, at_low
+        Arguments at which the function of all rows is not above zero, and what it is there, (n,).
+    high, at_high
+        Arguments at which it is above zero, and what it is there, (n,).
+    """
     found, rows = np.array(low), np.arange(low.size)
     function, state = of_rows(rows), _Bracket(low, at_low, high, at_high)
     for _ in range(ROUNDS):

@@ -50,6 +50,23 @@ def pile_s(
 
     With beam search every request runs `beams` sequences, of which one is its answer. Answers that vary by
     `variation`, their standard deviation over their mean, are taken as log-normal.
+
+    Parameters
+    ----------
+    replica
+        One replica, or arrays with one element a replica.
+    input_tokens, output_tokens
+        Prompt and answer of a request.  [tokens]
+    requests
+        That one replica is sent.  [count]
+    batch_limit
+        Requests that may run at once.  [count]
+    step_tokens
+        Most tokens of one step.  [tokens]
+    beams
+        Sequences that each request runs; 1 = no beam search.  [count]
+    variation
+        Standard deviation of the answers over their mean; 0 = all alike.
     """
     count, made = as_float(requests), as_float(output_tokens)
     batch = np.maximum(np.minimum(as_float(batch_limit), count), 1.0)
@@ -92,7 +109,21 @@ def pile_through_http_s(
     batch_limit: FloatOrArray,
     variation: FloatOrArray = 0.0,
 ) -> Values:
-    """As `pile_s`, sent through the engine's server, which takes its time for every request and token.  [s]"""
+    """As `pile_s`, sent through the engine's server, which takes its time for every request and token.  [s]
+
+    Parameters
+    ----------
+    replica
+        One replica, or arrays with one element a replica.
+    input_tokens, output_tokens
+        Prompt and answer of a request.  [tokens]
+    requests
+        That one replica is sent.  [count]
+    batch_limit
+        Requests that may run at once.  [count]
+    variation
+        Standard deviation of the answers over their mean; 0 = all alike.
+    """
     own = replica.constants
     front = front_end_s(requests, output_tokens, own.front_request_s, own.front_token_s)
     return np.maximum(pile_s(replica, input_tokens, output_tokens, requests, batch_limit, variation=variation), front)
@@ -111,6 +142,21 @@ def open_run(
 
     Prompts come before further tokens of what runs, as many as have a slot. Waits of random arrivals for each other's
     prompts are added as of an M/G/1 queue where it has a steady state.
+
+    Parameters
+    ----------
+    replica
+        One replica, or arrays with one element a replica.
+    input_tokens, output_tokens
+        Prompt and answer of a request.  [tokens]
+    requests_per_s
+        Rate at which requests are sent to one replica.  [1/s]
+    requests
+        That one replica is sent in the whole run.  [count]
+    batch_limit
+        Requests that may run at once.  [count]
+    step_tokens
+        Most tokens of one step.  [tokens]
     """
     made, sent = np.atleast_1d(as_float(output_tokens)), np.atleast_1d(as_float(requests))
     own = replica.constants

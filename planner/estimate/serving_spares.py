@@ -22,19 +22,51 @@ def availability_of(fleet: ServingFleet, devices: int) -> float:
 
 
 def time_within_spares(fleet: ServingFleet, replicas: int, spares: int, devices: int) -> float:
-    """Share of the time in which no more replicas are down than there are spares; all as large as the largest."""
+    """Share of the time in which no more replicas are down than there are spares; all as large as the largest.
+
+    Parameters
+    ----------
+    fleet
+        Its start-up time, where it is autoscaled, is that of a repair.
+    replicas
+        Spares among them.
+    spares
+        Replicas that may be down.
+    devices
+        Of the largest replica.
+    """
     return float(share_of_time_within_spares(replicas, spares, availability_of(fleet, devices)))
 
 
 def spares_for(fleet: ServingFleet, replicas: int, devices: int) -> int:
-    """The fewest spares among so many replicas that hold the availability asked for."""
+    """The fewest spares among so many replicas that hold the availability asked for.
+
+    Parameters
+    ----------
+    fleet
+        The availability that it asks for; its start-up time, where it is autoscaled, is that of a repair.
+    replicas
+        Spares among them.
+    devices
+        Of the largest replica.
+    """
     target = fleet.availability or 0.0
     most = min(replicas, MOST_SPARES)
     return next((k for k in range(most) if time_within_spares(fleet, replicas, k, devices) >= target), most)
 
 
 def replicas_within(fleet: ServingFleet, spares: int, devices: int) -> int:
-    """The most replicas of so many devices each for which so many spares hold the availability asked for."""
+    """The most replicas of so many devices each for which so many spares hold the availability asked for.
+
+    Parameters
+    ----------
+    fleet
+        The availability that it asks for; its start-up time, where it is autoscaled, is that of a repair.
+    spares
+        Replicas that may be down.
+    devices
+        Of each replica.
+    """
     target, low, high = fleet.availability or 0.0, spares, spares + 1
     while high < MOST_REPLICAS and time_within_spares(fleet, high, spares, devices) >= target:
         low, high = high, 2 * high

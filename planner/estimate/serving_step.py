@@ -85,7 +85,23 @@ def sequence_cache_bytes(
     page_tokens: FloatOrArray = 1,
     cp: FloatOrArray = 1,
 ) -> FloatOrArray:
-    """Cache and constant state of one sequence, the share of one tensor rank; nan without layers.  [B]"""
+    """Cache and constant state of one sequence, the share of one tensor rank; nan without layers.  [B]
+
+    Parameters
+    ----------
+    arch
+        The model.
+    kv_cache
+        Format, a key of `serving_formats.CACHE_BYTES`.
+    tokens
+        Length of the sequence.  [tokens]
+    tp
+        Tensor ranks; 1 = the cache is whole.  [count]
+    page_tokens
+        Tokens of a page, of which a layer keeps whole ones; 1 = no rounding.  [tokens]
+    cp
+        Tensor ranks that share out the tokens of a cache instead of copying it.  [count]
+    """
     if not arch.layers:
         return as_float(tokens) * np.nan
     cache = sum(
@@ -182,7 +198,17 @@ class Replica:
     def prefill_s(
         self, input_tokens: FloatOrArray, cached_tokens: FloatOrArray = 0, prompts: FloatOrArray = 1
     ) -> FloatOrArray:
-        """Engine time that a prompt takes from decoding, one of `prompts` in its step.  [s]"""
+        """Engine time that a prompt takes from decoding, one of `prompts` in its step.  [s]
+
+        Parameters
+        ----------
+        input_tokens
+            The whole prompt.  [tokens]
+        cached_tokens
+            Of it, found in the prefix cache.  [tokens]
+        prompts
+            That share the step, and its fixed cost.  [count]
+        """
         return as_float(self.prefill(input_tokens, cached_tokens, prompts).total) / as_float(self.layout.pp)
 
     def prefill_alone_s(self, input_tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> FloatOrArray:
@@ -208,7 +234,17 @@ class Replica:
         return Terms(terms)
 
     def prefill(self, tokens: FloatOrArray, cached_tokens: FloatOrArray = 0, prompts: FloatOrArray = 1) -> Terms:
-        """Engine time that one prompt adds to a step of `prompts`, as one walk through all stages.  [s]"""
+        """Engine time that one prompt adds to a step of `prompts`, as one walk through all stages.  [s]
+
+        Parameters
+        ----------
+        tokens
+            The whole prompt.  [tokens]
+        cached_tokens
+            Of it, found in the prefix cache.  [tokens]
+        prompts
+            That share the step, and its fixed cost.  [count]
+        """
         return self._prompt(tokens, cached_tokens, as_float(prompts), alone=False)
 
     def first_token(self, tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> Terms:

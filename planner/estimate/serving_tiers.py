@@ -68,7 +68,26 @@ def blended(fleet: ServingFleet, arch: Architecture) -> bool:
 
 
 def tier_on(fleet: ServingFleet, arch: Architecture, device: Device, catalog: Catalog, layout: str = "") -> ServingTier:
-    """The prediction of a fleet on a device, in a kind of layout (`serving_constants.layout_kind`)."""
+    """The prediction of a fleet on a device, in a kind of layout (`serving_constants.layout_kind`).
+
+    Parameters
+    ----------
+    fleet
+        Its tier, engine and format.
+    arch
+        The model.
+    device
+        What serves.
+    catalog
+        Constants of serving; without any those of a textbook are taken.
+    layout
+        Kind of layout; "" inside one fast domain. It widens the bands.
+
+    Raises
+    ------
+    InputError
+        The catalog names a constant of serving that the equations do not know.
+    """
     tier = fleet_tier(fleet, arch)
     if published_rate(fleet, arch, device) is not None:
         return ServingTier(

@@ -85,7 +85,17 @@ class ServingWork:
 
     @classmethod
     def of(cls, arch: Architecture, weights: str, kv_cache: str) -> ServingWork:
-        """The sizes of one architecture; of a bare parameter count only its weights."""
+        """The sizes of one architecture; of a bare parameter count only its weights.
+
+        Parameters
+        ----------
+        arch
+            The model.
+        weights
+            Format, a key of `serving_formats.FORMATS`.
+        kv_cache
+            Format, a key of `serving_formats.CACHE_BYTES`.
+        """
         stored = stored_bytes(arch, weights)
         groups = tuple(ServingLayer.of(group, kv_cache) for group in arch.layers)
         bare = ServingLayer(count=1.0, linear_parameters=float(arch.parameters))

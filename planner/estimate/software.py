@@ -532,12 +532,28 @@ SINGLE_SLICES = ("tpu-v2", "tpu-v3")  # Cloud TPU Multislice: v4 and newer (its 
 
 
 def joins_slices(dp: Any, ep: Any, pp: Any, slices: Any) -> Any:
-    """Whether slices divide what may lie between them: replicas that hold all experts, else stages of a pipeline."""
+    """Whether slices divide what may lie between them: replicas that hold all experts, else stages of a pipeline.
+
+    Parameters
+    ----------
+    dp, ep, pp
+        Degrees of data and expert parallelism, and stages; numbers or arrays.
+    slices
+        Of one job; 1 always joins.
+    """
     return ((dp // ep) % slices == 0) | (pp % slices == 0)
 
 
 def equal_stages(layers: int, pp: Any, vpp: Any) -> Any:
-    """Whether layers divide over the chunks of a pipeline; of arrays, elementwise."""
+    """Whether layers divide over the chunks of a pipeline; of arrays, elementwise.
+
+    Parameters
+    ----------
+    layers
+        Of the model.
+    pp, vpp
+        Stages, and chunks of each.
+    """
     return (pp == 1) | (layers % (pp * vpp) == 0)
 
 

@@ -145,7 +145,17 @@ USERS: Mapping[str, str] = {
 
 
 def serving_equations(tier: str, *, given_throughput: bool, users: bool = False) -> list[str]:
-    """Ids behind a serving estimate by a tier, each once; `users`: of a fleet whose users wait for each answer."""
+    """Ids behind a serving estimate by a tier, each once.
+
+    Parameters
+    ----------
+    tier
+        rule, analytic or measured.
+    given_throughput
+        The scenario names the throughput of a device; no matter to the analytic tier.
+    users
+        The fleet has users who wait for each answer; only the analytic tier counts them.
+    """
     speed = [_id(rules.serving_devices)] if given_throughput else list(SERVING_SPEED.values())
     if tier == "analytic":
         speed = [*SERVING_STEP.values(), *SERVING_LATENCY.values(), *(USERS.values() if users else ()), BAND]

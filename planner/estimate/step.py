@@ -79,7 +79,23 @@ def step_time(
 def step_seconds(
     work: Work, layout: Layout, machine: Machine, stack: Stack, constants: StepConstants, ways: Ways
 ) -> Values:
-    """The sum of the terms of `step_time` but for rounding, in a third of the time."""
+    """The sum of the terms of `step_time` but for rounding, in a third of the time.
+
+    Parameters
+    ----------
+    work
+        Sizes of the model and the sequence length.
+    layout
+        How the job is split.
+    machine
+        Vendor rates of devices and links; `constants` says what share of them is sustained.
+    stack
+        What the software does.
+    constants
+        Fitted shares of the device family.
+    ways
+        Which layouts are the same in a part of the step.
+    """
     ctx = context_of(work, layout, machine, stack, constants)
     (few, which), (ranks, who) = one_of_each(ctx, ways.layer), one_of_each(ctx, ways.exchange)
     shared, shared_forward = _all_layers(few)

@@ -49,7 +49,17 @@ def expert_exchange_s(ctx: Context, layer: LayerWork) -> Values:
 
 
 def context_parallel_s(ctx: Context, layer: LayerWork, one: LayerPass) -> Values:
-    """The ring of keys and values beside the attention core, or an exchange of heads."""
+    """The ring of keys and values beside the attention core, or an exchange of heads.
+
+    Parameters
+    ----------
+    ctx
+        What the pieces of a step share.
+    layer
+        Sizes of a layer of its kind.
+    one
+        Compute of that layer; its attention core hides the ring.
+    """
     c = ctx.layout.cp
     if np.all(c == 1):
         return NONE
@@ -118,9 +128,19 @@ def _groups(ctx: Context, ranks: Values, stride: Values, parameters: Values) -> 
 
 
 def data_parallel_s(ctx: Context, volumes_s: Sequence[Values], forward_s: Values, backward_s: Values) -> Values:
-    """Gradients reduced and weights gathered in a step; `forward_s`, `backward_s` of one micro-batch hide them.
+    """Gradients reduced and weights gathered in a step, as far as compute does not hide them.  [s]
 
     Sharded weights are gathered for every micro-batch, except on a pipelined stage, which keeps them.
+
+    Parameters
+    ----------
+    ctx
+        What the pieces of a step share.
+    volumes_s
+        Times of gathering, scattering and reducing, and of reducing across copies, as the function of that name gives
+        them.  [s]
+    forward_s, backward_s
+        Compute of one micro-batch on a stage, which hides them.  [s]
     """
     lay, contention = ctx.layout, ctx.constants.contention
     if np.all(lay.dp * lay.cp == 1):

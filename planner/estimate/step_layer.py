@@ -64,7 +64,21 @@ class LayerPass:
 
 
 def context_of(work: Work, layout: Layout, machine: Machine, stack: Stack, constants: StepConstants) -> Context:
-    """Sustained rates and shares that follow from what is asked."""
+    """Sustained rates and shares that follow from what is asked.
+
+    Parameters
+    ----------
+    work
+        Sizes of the model and the sequence length.
+    layout
+        How the job is split.
+    machine
+        Vendor rates of devices and links.
+    stack
+        What the software does.
+    constants
+        Fitted shares of the device family.
+    """
     lay = layout.as_floats()
     low = np.where(np.asarray(stack.low_precision) > 0, constants.low_precision * np.asarray(stack.low_rate), 1.0)
     share = constants.gemm / np.asarray(stack.overhead)
@@ -111,7 +125,17 @@ def layer_pass(ctx: Context, layer: LayerWork) -> LayerPass:
 
 
 def product_s(ctx: Context, rate: Values, m: Any, n: Any, k: Any) -> Values:
-    """The slower of computing a product and moving its values."""
+    """The slower of computing a product and moving its values.
+
+    Parameters
+    ----------
+    ctx
+        Bandwidth of memory, and what unfilled waves lose.
+    rate
+        That large products sustain.  [FLOP/s]
+    m, n, k
+        An m x k matrix times a k x n one.  [count]
+    """
     compute = eq.matrix_product_s(m, n, k, rate, ctx.wave_elements)
     return np.asarray(np.maximum(compute, eq.matrix_traffic_bytes(m, n, k) / ctx.bytes_per_s))
 

@@ -36,6 +36,15 @@ def training_memory(arch: Architecture, spec: TrainingSpec, layout: Layout) -> T
     The first and the last pipeline stage are evaluated, and the terms are those of the larger.
     For a model without layers (only a parameter count) activations, logits, gathered and scratch
     are unknown and come out as 0: see `activations_known`.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    spec
+        The job.
+    layout
+        How it is split: one layout or many.
     """
     return in_blocks(lambda part: fullest_stage(arch, spec, part), layout)
 
@@ -49,6 +58,17 @@ def training_time(arch: Architecture, spec: TrainingSpec, layout: Layout, machin
     * measured (`spec.measured_mfu`): the share of peak that the user measured, nothing on top of it.
 
     Failures and checkpoints of `spec.run` come on top, as terms of their own.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    spec
+        The job.
+    layout
+        How it is split: one layout or many.
+    machine
+        What it runs on; for the analytic tier with the fitted constants of its family.
     """
     if spec.tier == "analytic" and not spec.measured_mfu:
         return in_blocks(
@@ -104,6 +124,21 @@ def step_seconds(arch: Architecture, layout: Layout, ways: Ways, asked: Sequence
     """Seconds of one optimizer step of layouts on each of several machines, all of the analytic tier.
 
     They differ from the sum of its terms by rounding alone. Nothing of them follows from tokens, deadlines or prices.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    layout
+        All layouts, arrays of one length.
+    ways
+        Which of them are the same in a part of a step.
+    asked
+        Some layouts of one job on each machine.
+
+    Returns
+    -------
+    An array for each machine, of its layouts.  [s]
     """
     parts = []
     for some, of, rows, at in _passes(asked):
@@ -122,6 +157,21 @@ def run_seconds(
     """Seconds of all optimizer steps and of the whole run on each machine, from the seconds of one step.
 
     They differ from those of `training_times` by rounding alone.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    layout
+        All layouts, arrays of one length.
+    asked
+        Some layouts of a job on each machine, all of the analytic tier.
+    step_s
+        Of one optimizer step of each of them, by machine, as `step_seconds` gives them.  [s]
+
+    Returns
+    -------
+    For each machine both times of its layouts, of what is left of the run.  [s]
     """
     kinds: dict[object, list[int]] = {}
     for place, one in enumerate(asked):

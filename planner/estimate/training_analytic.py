@@ -61,14 +61,51 @@ def analytic_time(arch: Architecture, spec: TrainingSpec, layout: Layout, machin
 def analytic_times(
     arch: Architecture, spec: TrainingSpec, layout: Layout, machines: Sequence[Machine], of: Index, ways: Ways
 ) -> Terms:
-    """The same of layouts on several machines, which are `machines[of]`."""
+    """The same of layouts on several machines, which are `machines[of]`.
+
+    Parameters
+    ----------
+    arch
+        The model; its layers must be known.
+    spec
+        The job.
+    layout
+        How it is split, arrays (n,).
+    machines
+        Vendor rates with the constants of each family.
+    of
+        Which machine each layout is on, (n,).
+    ways
+        Which layouts, each on its machine, are the same in a part of a step.
+
+    Raises
+    ------
+    ValueError
+        The model has no layers.
+    """
     return _run(arch, spec, layout, *_columns(arch, spec, layout, machines, of), ways)
 
 
 def analytic_steps(
     arch: Architecture, spec: TrainingSpec, layout: Layout, machines: Sequence[Machine], of: Index, ways: Ways
 ) -> Values:
-    """Seconds of one optimizer step of layouts on several machines, but for rounding."""
+    """Seconds of one optimizer step of layouts on several machines, but for rounding.
+
+    Parameters
+    ----------
+    arch
+        The model; its layers must be known.
+    spec
+        The job.
+    layout
+        How it is split, arrays (n,).
+    machines
+        Vendor rates with the constants of each family.
+    of
+        Which machine each layout is on, (n,).
+    ways
+        Which layouts, each on its machine, are the same in a part of a step.
+    """
     machine, stack = _columns(arch, spec, layout, machines, of)
     work = Work.of(arch, spec.sequence_length)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -76,7 +113,17 @@ def analytic_steps(
 
 
 def runs_of_steps(spec: TrainingSpec, global_batch: Any, step_s: Values) -> Values:
-    """Seconds of all optimizer steps of a run."""
+    """Seconds of all optimizer steps of a run.
+
+    Parameters
+    ----------
+    spec
+        The job, from its first token on.
+    global_batch
+        Sequences of a step of each layout.  [count]
+    step_s
+        Time of one step of each.  [s]
+    """
     batch_tokens = rules.tokens_per_step(np.asarray(global_batch, dtype=np.float64), spec.sequence_length)
     found = rules.optimizer_steps(spec.tokens, spec.epochs, batch_tokens) * step_s
     if spec.critical_batch_tokens is not None:
@@ -128,7 +175,19 @@ def _run(
 
 
 def stack_of_job(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> Stack:
-    """What the software of a job does, per layout: weights sharded in full are another stack's business."""
+    """What the software of a job does, per layout: weights sharded in full are another stack's business.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    spec
+        The job.
+    layout
+        How it is split: one layout or many.
+    machine
+        Its family, and the factors that were fitted of software on it.
+    """
     sharding = np.asarray(layout.sharding)
     stages = sorted({min(int(stage), 3) for stage in np.unique(sharding)})
     groups = [_fields(arch, spec, machine, stage) for stage in stages]

@@ -23,7 +23,17 @@ _OFFLOADED_LAYERS = 2.0  # on the device while activations go to the host: one c
 
 
 def fullest_stage(arch: Architecture, spec: TrainingSpec, layout: Layout) -> Terms:
-    """Terms of the first or the last pipeline stage, whichever needs more."""
+    """Terms of the first or the last pipeline stage, whichever needs more.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    spec
+        The job.
+    layout
+        One layout or many, as arrays.
+    """
     return rank_memory(arch, memory_stack(spec), spec.sequence_length, layout)
 
 
@@ -66,6 +76,15 @@ def host_bytes(arch: Architecture, spec: TrainingSpec, layout: Layout) -> Terms:
     """Host memory that offloading needs for one device: optimizer states, activations.  [B]
 
     Multiply by the devices of a node. Empty terms are 0.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    spec
+        The job; `offload` says what goes to the host.
+    layout
+        One layout or many, as arrays.
     """
     stack = memory_stack(spec)
     ranks = ranks_of(arch, stack, spec.sequence_length, layout)

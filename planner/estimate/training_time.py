@@ -65,7 +65,19 @@ class _Run:
 
 
 def rule_time(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> Terms:
-    """Wall seconds of a run, term by term."""
+    """Wall seconds of a run, term by term.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    spec
+        The job, from its first token on; no split costs anything where the share of the peak was measured.
+    layout
+        How it is split: one layout or many.
+    machine
+        Its sustained rate, and its links.
+    """
     run = _run(arch, spec, layout, machine)
     zero = np.zeros(np.shape(run.compute_s))
     terms = dict.fromkeys(TERMS, zero)
@@ -110,7 +122,17 @@ def _run(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machin
 
 
 def attention_share(arch: Architecture, sequence_length: float, *, eager: bool) -> float:
-    """Forward FLOPs of the attention cores over the model FLOPs of a token; eager computes masked scores too."""
+    """Forward FLOPs of the attention cores over the model FLOPs of a token; eager computes masked scores too.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    sequence_length
+        [tokens]
+    eager
+        Whether attention computes scores that are masked.
+    """
     forward = 0.0
     for group in arch.layers:
         forward += group.count * float(core_forward_flop_per_token(group, sequence_length, causal=not eager))

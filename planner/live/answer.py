@@ -70,7 +70,21 @@ class Views:
         )
 
     def answer(self, answer: Answer, desk: Desk, before: Changes | None) -> Line:
-        """The best plan so far, or the answer; `before` are the changes of the answer that was shown last."""
+        """The best plan so far, or the answer.
+
+        Parameters
+        ----------
+        answer
+            That is shown.
+        desk
+            Knows the answers to compare with: that of the start, and the one shown before.
+        before
+            Changes of the answer that was shown last; None = there was none.
+
+        Returns
+        -------
+        As it is sent: a piece of HTML, and what the page shows around it.
+        """
         document = answer.document
         tone = "good" if answer.proven and answer.last else "fair"
         html = _rendered(

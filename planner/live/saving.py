@@ -26,10 +26,21 @@ def save(scenario: Scenario, changes: Changes, name: str) -> str:
 
     Files that a scenario that ships names are copied with it: what is written is whole in this folder.
 
+    Parameters
+    ----------
+    scenario
+        As it was at the start; the new file goes into its folder, or into this one where it ships.
+    changes
+        As on the page.
+    name
+        Of the file, with or without its ending; what may not stand in a file name becomes a hyphen.
+
     Raises
     ------
     InputError
         The changes cannot be read, or the scenario would not be.
+    UsageError
+        There are too many changes, or one is too long.
     OutputError
         A file is there already, or it cannot be written.
     """

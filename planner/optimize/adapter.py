@@ -48,7 +48,17 @@ class PulpAdapter:
         return process.solve(model, self.solver, options)
 
     def improve(self, model: Model, options: Options, start: FloatArray | None) -> Outcome | None:
-        """A large model solved in parts by HiGHS on arrays; None with another solver."""
+        """A large model solved in parts by HiGHS on arrays; None with another solver.
+
+        Parameters
+        ----------
+        model
+            Jobs are lines of the family ``one``, pools and periods of the family ``limit``.
+        options
+            For all parts together.
+        start
+            Values of all variables at a plan, (variables,); None = none is known.
+        """
         return process.improve(model, options, start) if self.solver == "highs" else None
 
     def _refusal(self) -> Problem | None:

@@ -67,7 +67,17 @@ class Mip:
         )
 
     def with_lines(self, matrix: Any, low: FloatArray, high: FloatArray, kind: int) -> Mip:
-        """The same with more lines of one kind."""
+        """The same with more lines of one kind.
+
+        Parameters
+        ----------
+        matrix
+            Coefficients, (lines, n).
+        low, high
+            Sides of each line, (lines,); -inf or inf = none.
+        kind
+            JOB, JOINT or OTHER, of all these lines.
+        """
         return replace(
             self,
             matrix=sparse.vstack([self.matrix, matrix], format="csr"),
@@ -215,7 +225,21 @@ def sides_of(mip: Mip, multipliers: FloatArray) -> float:
 
 
 def floor_of(mip: Mip, multipliers: FloatArray, reduced: FloatArray) -> float:
-    """The bound that multipliers prove, whoever found them."""
+    """The bound that multipliers prove, whoever found them.
+
+    Parameters
+    ----------
+    mip
+        The program.
+    multipliers
+        Of its lines, (lines,): > 0 on the low side, < 0 on the high one.
+    reduced
+        `reduced_of` the same multipliers, (n,).
+
+    Returns
+    -------
+    No point has a lower cost; -inf when a multiplier leans on a side that is not there.
+    """
     return sides_of(mip, multipliers) + float((np.minimum(reduced, 0.0) * mip.upper).sum())
 
 
@@ -229,7 +253,25 @@ def solved(
     threads: int = 1,
     take_cuts: bool = False,
 ) -> Reply:
-    """The program itself, as far as seconds, nodes and the gap allow; cuts of its root when they are taken."""
+    """The program itself, as far as seconds, nodes and the gap allow.
+
+    Parameters
+    ----------
+    mip
+        The program.
+    start
+        A point to start from, (n,); None = none is known.
+    seconds
+        Time limit; None = none.  [s]
+    nodes
+        Most nodes of the search; None = no limit.
+    gap
+        Relative gap at which to stop.
+    threads
+        Of HiGHS.
+    take_cuts
+        The reply has the cuts of the root; presolve and heuristics are off then.
+    """
     import highspy
 
     solver = _solver(mip, seconds=seconds, whole=True, threads=threads)

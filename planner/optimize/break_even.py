@@ -121,7 +121,21 @@ def _share(forced: Program, mine: Mask, best: int, asker: Asker) -> tuple[Fracti
 
 
 def costs_at(program: Program, mine: Mask, share: Fraction) -> IntArray:
-    """Cost of one unit of each column at a share of the price of some, times its denominator where that fits."""
+    """Cost of one unit of each column at a share of the price of some, times its denominator where that fits.
+
+    Parameters
+    ----------
+    program
+        With the full prices.
+    mine
+        (n,) columns whose price is changed.
+    share
+        Of their price; 0 = they are free.
+
+    Returns
+    -------
+    (n,) costs, times the denominator of the share; where that is too large for solvers, rounded to whole micro-dollars.
+    """
     largest = int(program.cost_microusd.max(initial=0)) * int(program.max_units.max(initial=1))
     if largest * max(share.numerator, share.denominator) * max(len(program.tasks), 1) < EXACT:
         factors = np.where(mine, share.numerator, share.denominator)

@@ -48,8 +48,18 @@ from planner.optimize.scope import Scope
 def build(scope: Scope, criterion: str, weights: IntArray | None = None, *, flows: bool = True) -> Model:
     """The model that minimises a linear criterion over a scope; no other has an objective.
 
-    `weights` (one per column, of moderate size) replace those of the criterion. Columns
-    stand in index order, so names follow the program: x_000001 is the first open column.
+    Columns stand in index order, so names follow the program: x_000001 is the first open column.
+
+    Parameters
+    ----------
+    scope
+        Open columns, and what is known of them: bounds, fixed units, settled criteria, cuts.
+    criterion
+        What is minimised; one that is not linear leaves the objective empty.
+    weights
+        One per column of the program, of moderate size, in place of those of the criterion; not scaled.
+    flows
+        Whether fleets are routed in the model; with slices they are in any case. False: lines of prices stand for that.
     """
     model = Model(columns=scope.open)
     place = np.full(scope.program.column_count, -1, dtype=np.int64)

@@ -50,7 +50,17 @@ class Verdict:
 
 
 def judge(scope: Scope, model: Model, outcome: Outcome) -> Verdict:
-    """The rounded units of an answer, or why it cannot be believed, or what the model did not know."""
+    """The rounded units of an answer, or why it cannot be believed, or what the model did not know.
+
+    Parameters
+    ----------
+    scope
+        What the plan must keep, settled criteria included.
+    model
+        That was solved; its columns are open ones of the scope.
+    outcome
+        As the solver reports it; only its values count, and its objective is compared with theirs.
+    """
     units = np.zeros(scope.program.column_count, dtype=np.int64)
     values = outcome.values
     if values is None or len(values) != model.variable_count:
@@ -84,7 +94,17 @@ def _unrouted(program: Program, task: Task, units: IntArray) -> Iterator[Any]:
 
 
 def violations(scope: Scope, units: IntArray, *, routed: bool = True) -> Iterator[str]:
-    """Everything that a plan breaks, exactly; `routed` = with a routing of every situation."""
+    """Everything that a plan breaks, exactly.
+
+    Parameters
+    ----------
+    scope
+        What the plan must keep, settled criteria included.
+    units
+        Of each column of the program, (n,).
+    routed
+        Also check every situation of fleets that do not split simply (`situations.unmet`).
+    """
     program = scope.program
     if (units < 0).any() or (units > scope.upper).any():
         yield "a column has more units than it may"
@@ -106,7 +126,19 @@ def violations(scope: Scope, units: IntArray, *, routed: bool = True) -> Iterato
 
 
 def task_violations(program: Program, task: Task, units: IntArray) -> Iterator[str]:
-    """What a plan breaks of one task's own demand."""
+    """What a plan breaks of one task's own demand.
+
+    Whether a fleet that does not split simply carries its demand is told by `situations.unmet`.
+
+    Parameters
+    ----------
+    program
+        The whole program.
+    task
+        One of its tasks.
+    units
+        Of each column of the program, (n,); those of other tasks do not count.
+    """
     used = (np.flatnonzero(units[task.first : task.stop]) + task.first).tolist()
     if task.kind == "training":
         if int(units[task.first : task.stop].sum()) != task.count:
@@ -186,6 +218,19 @@ def flows_of(
     """Requests routed to each column at every level of load (as many as any task has; the peak is the last).
 
     In proportion to capacity for one bucket, in slices as solved, else as evenly as can be.
+
+    Parameters
+    ----------
+    program
+        The whole program.
+    units
+        Of each column, (n,).
+    model, values
+        That was solved, and the values of its variables: slices flow as they say. None = as evenly as can be.
+
+    Returns
+    -------
+    By level, least first: (n, buckets).  [micro-requests/s]
     """
     levels = max((len(task.demands) for task in program.tasks), default=1)
     flows = tuple(np.zeros(program.capacity_micro_per_s.shape) for _ in range(levels))

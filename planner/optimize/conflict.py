@@ -44,7 +44,17 @@ class Conflict:
 def minimal_conflict(
     program: Program | Limited, *, solver: str = "highs", time_limit_s: float | Deadline | None = None
 ) -> tuple[str, ...]:
-    """Names of `find_conflict`; empty when the program is feasible."""
+    """Names of `find_conflict`; empty when the program is feasible.
+
+    Parameters
+    ----------
+    program
+        `Limited` where there are limits on single columns.
+    solver
+        ``highs`` or ``cbc``.
+    time_limit_s
+        Of each step, or a deadline of all; a step that ends without proof keeps its group. None = no limit.  [s]
+    """
     return find_conflict(program, solver=solver, time_limit_s=time_limit_s).names
 
 

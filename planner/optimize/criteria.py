@@ -32,7 +32,21 @@ def weights_of(program: Program, criterion: str) -> IntArray:
 
 
 def value_of(program: Program, units: IntArray, criterion: str) -> int | float:
-    """Exact value of a criterion other than ``offers`` for a plan."""
+    """Exact value of a criterion other than ``offers`` for a plan.
+
+    Parameters
+    ----------
+    program
+        The whole program.
+    units
+        Of each column, (n,).
+    criterion
+        ``cost``, ``carbon``, ``time`` or one of the tie rule.
+
+    Returns
+    -------
+    In micro-USD, mg or s for the first three; of the tie rule the sum of its whole weights.
+    """
     used = np.flatnonzero(units)
     if criterion == "time":
         return max((float(program.finish_s[column]) for column in used), default=0.0)
@@ -41,7 +55,17 @@ def value_of(program: Program, units: IntArray, criterion: str) -> int | float:
 
 
 def told_value(program: Program, units: IntArray, criterion: str) -> int | float:
-    """The value of a criterion as it is told: of what is to be large how much of it there is."""
+    """The value of a criterion as it is told: of what is to be large how much of it there is.
+
+    Parameters
+    ----------
+    program
+        The whole program.
+    units
+        Of each column, (n,).
+    criterion
+        ``cost``, ``carbon``, ``time`` or one of the tie rule.
+    """
     if criterion not in GAINED:
         return value_of(program, units, criterion)
     return int(gained_of(program, criterion) @ units)

@@ -49,6 +49,15 @@ def combined_repair(limited: Limited, names: Sequence[str], asker: Asker | None 
     """The least weighted loosening of these limits together that gives a plan.
 
     None when no loosening of them does, or none was found in time.
+
+    Parameters
+    ----------
+    limited
+        The program and its limits; those that are not named are held.
+    names
+        Limits that may be loosened.
+    asker
+        Solves the steps; None = HiGHS without a time limit.
     """
     asker = asker or Asker()
     model = _Elastic(limited=limited, names=tuple(names))

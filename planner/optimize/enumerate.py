@@ -62,7 +62,19 @@ def is_plan(scope: Scope, units: IntArray) -> bool:
 
 
 def ways_of(scope: Scope, prices: Prices, floor: Floor, value: float) -> list[list[Way]] | None:
-    """For each task the ways that a plan of at most a scaled value can be made of; None = too many."""
+    """For each task the ways that a plan of at most a scaled value can be made of; None = too many.
+
+    Parameters
+    ----------
+    scope
+        Says which columns are open, in how many units.
+    prices
+        Of the joint limits, in a relaxation of the scope.
+    floor
+        `floor_of` the same scope and prices.
+    value
+        Most that such a plan is worth, scaled as the prices are.
+    """
     steps, room = Steps(left=ways.MOST_STEPS), floor.room(value)
     try:
         return [

@@ -28,7 +28,19 @@ ROOM = 1e-8  # of a unit, in loads of several buckets: model files keep 12 digit
 
 
 def least(model: Model, scope: Scope, task: Task, place: IntArray) -> None:
-    """The least number of replicas, of columns that always run."""
+    """The least number of replicas, of columns that always run.
+
+    Parameters
+    ----------
+    model
+        Takes the lines; has the units of the columns already.
+    scope
+        Says which columns of the task are open.
+    task
+        A serving task of the program.
+    place
+        (n,) variable of the units of each column of the program; -1 = it has none.
+    """
     columns = scope.of_task(task)
     columns = columns[scope.program.level[columns] == 0]
     if task.min_replicas > 0 and len(columns):
@@ -39,7 +51,19 @@ def least(model: Model, scope: Scope, task: Task, place: IntArray) -> None:
 
 
 def spot_shares(model: Model, scope: Scope, task: Task, place: IntArray) -> None:
-    """The share on spot, at every level and in every role, where there is anything on spot."""
+    """The share on spot, at every level and in every role, where there is anything on spot.
+
+    Parameters
+    ----------
+    model
+        Takes the lines; has the units of the columns already.
+    scope
+        Says which columns of the task are open.
+    task
+        A serving task of the program.
+    place
+        (n,) variable of the units of each column of the program; -1 = it has none.
+    """
     if task.max_spot_share is None:
         return
     program, columns, share = scope.program, scope.of_task(task), decimal_share(task.max_spot_share)
@@ -58,6 +82,19 @@ def routings(model: Model, scope: Scope, task: Task, place: IntArray, *, flows: 
     """With spares what says which types are in use; with `flows` a routing for every level of load.
 
     Of a boxed task nothing is routed.
+
+    Parameters
+    ----------
+    model
+        Takes the lines, and notes `used`, `routes` and `flows`; has the units of the columns already.
+    scope
+        Says which columns of the task are open.
+    task
+        A serving task of the program.
+    place
+        (n,) variable of the units of each column of the program; -1 = it has none.
+    flows
+        Whether there are routings; False = lines of prices stand for them.
     """
     program, columns = scope.program, scope.of_task(task)
     if task.spare_replicas:
@@ -125,7 +162,17 @@ def _few(task: Task) -> bool:
 
 
 def cuts_of_prices(scope: Scope, model: Model, multipliers: FloatArray) -> Iterator[Cut]:
-    """Lines that the prices of a relaxation prove: its multipliers of the lines that share out requests."""
+    """Lines that the prices of a relaxation prove: its multipliers of the lines that share out requests.
+
+    Parameters
+    ----------
+    scope
+        Of the model.
+    model
+        With routings: its `routes` say which lines share out requests.
+    multipliers
+        Of all lines of the model, (lines,); those below 0 count as 0.
+    """
     program = scope.program
     prices = {
         task.name: np.zeros((2, len(task.demands), len(task.demand_micro_per_s)))
@@ -151,7 +198,17 @@ def cuts_of_prices(scope: Scope, model: Model, multipliers: FloatArray) -> Itera
 
 
 def cuts_of_point(scope: Scope, model: Model, point: FloatArray) -> Iterator[Cut]:
-    """Lines that a fractional point breaks after the losses that weigh most in it."""
+    """Lines that a fractional point breaks after the losses that weigh most in it.
+
+    Parameters
+    ----------
+    scope
+        Of the model.
+    model
+        Its `used` say which columns may lose replicas; boxed fleets and those routed after every loss have none.
+    point
+        Of all variables of the model, (variables,), whole or not.
+    """
     program = scope.program
     for task in program.tasks:
         columns = np.array([k for k in scope.of_task(task) if k in model.used], dtype=np.int64)
@@ -185,7 +242,17 @@ def cuts_of_point(scope: Scope, model: Model, point: FloatArray) -> Iterator[Cut
 
 
 def learn(model: Model, scope: Scope, cuts: Iterable[Cut]) -> None:
-    """Add the lines of cuts to a model."""
+    """Add the lines of cuts to a model.
+
+    Parameters
+    ----------
+    model
+        Takes the lines, and a variable for the dearest loss of each cut with spares.
+    scope
+        Of the model.
+    cuts
+        Of tasks of the program; one that no open column earns for is a line that nothing meets.
+    """
     place = np.full(scope.program.column_count, -1, dtype=np.int64)
     place[model.columns] = np.arange(len(model.columns))
     for cut in cuts:

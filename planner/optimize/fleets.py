@@ -175,7 +175,17 @@ def _whole(scope: Scope, columns: IntArray, units: IntArray) -> IntArray:
 
 
 def first_of(scope: Scope, plans: IntArray, chain: tuple[str, ...]) -> IntArray | None:
-    """The best of some plans by a chain of criteria, routed and within all limits; None when that cannot be told."""
+    """The best of some plans by a chain of criteria, routed and within all limits; None when that cannot be told.
+
+    Parameters
+    ----------
+    scope
+        Of one fleet (`listable`).
+    plans
+        Units, (plans, columns of the program).
+    chain
+        Criteria, most important first; may have ``offers``.
+    """
     order = canonical_order(scope.program)
     ordered = sorted(plans, key=lambda units: tuple(_key(scope, units, chain, order)))
     for units in ordered[:MOST_ROUTED]:

@@ -30,7 +30,17 @@ def known_value(scope: Scope, criterion: str) -> int | None:
 
 
 def at_most(scope: Scope, criterion: str, value: int) -> Scope:
-    """The scope without units that alone exceed a value of a linear criterion."""
+    """The scope without units that alone exceed a value of a linear criterion.
+
+    Parameters
+    ----------
+    scope
+        As it is; units that it closes stay closed.
+    criterion
+        A linear one.
+    value
+        In units of the criterion; below 0 counts as 0.
+    """
     weights = weights_of(scope.program, criterion)
     most = np.where(weights > 0, max(value, 0) // np.maximum(weights, 1), scope.upper)
     return replace(scope, upper=np.minimum(scope.upper, most))
@@ -89,6 +99,19 @@ def covers(scope: Scope, task: Task, weights: IntArray) -> Iterator[IntArray]:
     """Units of a boxed task that bring all of every bucket: the cheapest for what is missing first.
 
     Once of all columns, and once of those alone that take no room in a row which others of the task supply.
+
+    Parameters
+    ----------
+    scope
+        Says how many units there are, and with its cuts what the task must bring.
+    task
+        A boxed one.
+    weights
+        What one unit of each column of the program costs, (n,).
+
+    Yields
+    ------
+    Units of each column of the program, (n,), within the rows that are the task's own.
     """
     part, rows = slice(task.first, task.stop), list(own_rows(scope, task))
     lines = [cut for cut in scope.cuts if cut.task == task.name and cut.need > 0]

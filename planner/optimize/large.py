@@ -39,6 +39,17 @@ class Running(Protocol):
 def decomposed(run: Running, scope: Scope, criterion: str, model: Model) -> Answer | None:
     """The answer of `improve`, checked; None where it is not for the program, or its answer does not stand.
 
+    Parameters
+    ----------
+    run
+        Its first adapter solves, in the time that is left; a plan and what is to be told are noted there.
+    scope
+        Of the model; its program has supplies, else there is no answer.
+    criterion
+        A linear one, else there is no answer.
+    model
+        Of the scope and the criterion.
+
     Raises
     ------
     KeyboardInterrupt

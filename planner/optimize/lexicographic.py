@@ -53,6 +53,15 @@ def settle_all(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
     """Work through the criteria; the plan of the last stage that stands is the answer.
 
     Ctrl-C and a time limit end the work wherever it is, without an answer: what is known then is in `run.kept`.
+
+    Parameters
+    ----------
+    run
+        Its clock is set anew, for ties, once what is asked for is settled.
+    scope
+        All plans that can be the answer.
+    chain
+        Criteria, most important first.
     """
     try:
         return _settle(run, scope, chain)

@@ -113,7 +113,19 @@ class Model:
         objective: FloatArray,
         lines: Lines,
     ) -> Model:
-        """A model from its arrays; `families` = first parts of the variables' names, each with how many."""
+        """A model from its arrays.
+
+        Parameters
+        ----------
+        columns
+            Columns of the program whose units are the first variables.
+        families
+            First parts of the names of the variables, each with how many follow one another.
+        upper, integer, objective
+            (variables,)
+        lines
+            All of them.
+        """
         made = cls(columns=columns, upper=upper, integer=integer, objective=objective)
         made._prefixes, made._parts, made._line_count = list(families), [lines], len(lines.kinds)
         return made
@@ -158,7 +170,17 @@ class Model:
         return said
 
     def add(self, prefix: str, uppers: Numbers, *, integer: bool) -> IntArray:
-        """New variables from 0 to their upper bounds, named by prefix and number; their indices."""
+        """New variables from 0 to their upper bounds, named by prefix and number; their indices.
+
+        Parameters
+        ----------
+        prefix
+            First part of the names.
+        uppers
+            One for each new variable.
+        integer
+            Whether they must be whole.
+        """
         start, new = len(self.upper), np.asarray(uppers, dtype=np.float64)
         self.upper = np.concatenate([self.upper, new])
         self.integer = np.concatenate([self.integer, np.full(len(new), integer)])
@@ -175,7 +197,19 @@ class Model:
         low: float = -math.inf,
         high: float = math.inf,
     ) -> None:
-        """Add a line; its name is the prefix and a running number."""
+        """Add a line; its name is the prefix and a running number.
+
+        Parameters
+        ----------
+        prefix
+            Its family.
+        variables
+            Index of each entry.
+        coefficients
+            Of each entry; those of zero are left out.
+        low, high
+            Sides; -inf or inf = none.
+        """
         self.add_lines(
             prefix,
             [0, len(variables)],
@@ -195,7 +229,21 @@ class Model:
         low: FloatArray | float = -math.inf,
         high: FloatArray | float = math.inf,
     ) -> None:
-        """Add lines of one family as compressed rows; entries of zero are left out."""
+        """Add lines of one family as compressed rows; entries of zero are left out.
+
+        Parameters
+        ----------
+        prefix
+            Their family.
+        starts
+            Line r has the entries `starts[r]:starts[r + 1]`, (lines + 1,).
+        variables
+            Index of each entry, (entries,).
+        coefficients
+            Of each entry, (entries,).
+        low, high
+            Sides of each line, (lines,), or one for all; -inf or inf = none.
+        """
         ends, values = np.asarray(starts, dtype=np.int64), np.asarray(coefficients, dtype=np.float64)
         names, count = np.asarray(variables, dtype=np.int64), len(ends) - 1
         nonzero = values != 0

@@ -87,7 +87,21 @@ class Search:
     def run(
         self, executor: Executor, width: int, *, until: float | None, done: Callable[[], bool], most: float = np.inf
     ) -> int:
-        """Solve neighbourhoods, `width` at a time, until little hope or no work is left; the iterations of it."""
+        """Solve neighbourhoods, `width` at a time, until little hope or no work is left; the iterations of it.
+
+        Parameters
+        ----------
+        executor
+            Solves what is tried side by side.
+        width
+            Neighbourhoods at a time; what is found depends on it.
+        until
+            Time of the monotonic clock at which to stop, which sets `late`; None = no limit.  [s]
+        done
+            Whether nothing is left to gain; asked before each round.
+        most
+            Iterations of the simplex method after which no round is begun.
+        """
         stale = spent = 0
         while self.best.point is not None and stale < STALE and spent < most and not done():
             if until is not None and time.monotonic() >= until:
@@ -155,7 +169,21 @@ class Search:
 
 
 def first_plan(search: Search, *, seconds: float | None, nodes: int | None) -> Reply:
-    """The program with the best columns of every job only."""
+    """The program with the best columns of every job only.
+
+    Parameters
+    ----------
+    search
+        Says which columns are the best of each job.
+    seconds
+        Time limit; None = none.  [s]
+    nodes
+        Most nodes of the search; None = no limit.
+
+    Returns
+    -------
+    Its point, if there is one, is of all variables; its bound is of these columns alone.
+    """
     columns = search.columns_of(np.array(sorted(search.members)), None)
     reply = solved(search.mip.part(columns), seconds=seconds, nodes=nodes, gap=1e-4)
     placed = _placed(np.zeros(search.mip.count), columns, reply)

@@ -100,7 +100,21 @@ def _better(program: Program, one: Solution, other: Solution) -> bool:
 
 
 def least_microusd(program: Program, task: Task, columns: Mask) -> int:
-    """What a fleet costs at least on some columns: each kind of request on the cheapest of each role.  [micro-USD]"""
+    """What a fleet costs at least on some columns: each kind of request on the cheapest of each role.  [micro-USD]
+
+    Parameters
+    ----------
+    program
+        The whole program.
+    task
+        A serving task of it.
+    columns
+        (n,) mask of the columns that may be used.
+
+    Returns
+    -------
+    A bound, for the peak of the load; 0 where none is known.  [micro-USD]
+    """
     part = np.arange(task.first, task.stop)
     part = part[columns[part]]
     if task.boxed or splits_simply(program, task) or not len(part):
@@ -116,7 +130,17 @@ def least_microusd(program: Program, task: Task, columns: Mask) -> int:
 
 
 def scattered(program: Program, task: Task, used: list[int]) -> Iterator[str]:
-    """Pools of one fleet in several places."""
+    """Pools of one fleet in several places.
+
+    Parameters
+    ----------
+    program
+        Says in which place each pool lies.
+    task
+        Named in what is told.
+    used
+        Its columns that have units.
+    """
     places = {int(program.place[k]) for k in used} - {0}
     if len(places) > 1:
         yield f"{task.name}: pools in {len(places)} places, and a cache does not go from one to the other"

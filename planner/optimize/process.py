@@ -34,6 +34,15 @@ def solve(model: Model, solver: str, options: Options) -> Outcome:
     """Solve a model in PuLP; never raises for what the solver does.
 
     An outcome that is `hang`, `interrupt` or `error` carries the last point that was told of, if any.
+
+    Parameters
+    ----------
+    model
+        The model of record.
+    solver
+        ``highs`` or ``cbc``.
+    options
+        The process is ended soon after the time limit; without one it is waited for.
     """
     until = None if options.time_limit_s is None else time.monotonic() + options.time_limit_s
     settings = {"solver": solver, "gap": options.gap, "seed": options.seed}
@@ -48,7 +57,17 @@ def solve(model: Model, solver: str, options: Options) -> Outcome:
 
 
 def improve(model: Model, options: Options, start: FloatArray | None = None) -> Outcome:
-    """Solve a large model in parts (`planner.optimize.improve`); never raises, as `solve`."""
+    """Solve a large model in parts (`planner.optimize.improve`); never raises, as `solve`.
+
+    Parameters
+    ----------
+    model
+        Jobs are lines of the family ``one``, pools and periods of the family ``limit``.
+    options
+        The process is ended soon after the time limit; without one it is waited for.
+    start
+        Values of all variables at a plan, (variables,); None = none is known.
+    """
     until = None if options.time_limit_s is None else time.monotonic() + options.time_limit_s
     talk = Talk(until=until)
     more = {} if start is None else {"start": start}
@@ -66,6 +85,15 @@ def linear_program(
     model: Model, *, threads: int = 1, time_limit_s: float | None = None
 ) -> tuple[FloatArray, FloatArray] | None:
     """Solve the relaxation of a model.
+
+    Parameters
+    ----------
+    model
+        Its variables need not be whole here.
+    threads
+        Of HiGHS.
+    time_limit_s
+        Time for it; None = no limit.  [s]
 
     Returns
     -------
@@ -120,7 +148,28 @@ class Talk:
     def ask(
         self, what: str, model: Model, threads: int, settings: dict[str, Any], more: Arrays | None = None
     ) -> Message | None:
-        """The answer; None when there is none, and the process is gone. Raises `OSError` when it cannot start."""
+        """The answer; None when there is none, and the process is gone.
+
+        Without an answer `ending` and `detail` say why, and `point` is the last one that was told of.
+
+        Parameters
+        ----------
+        what
+            ``solve``, ``improve`` or ``relax``, as `worker` knows them.
+        model
+            What it is asked of.
+        threads
+            Of HiGHS; a process that has others is ended, and a new one started.
+        settings
+            Further entries of the header: solver, gap, seed.
+        more
+            Further arrays: the start of ``improve``; None = none.
+
+        Raises
+        ------
+        OSError
+            The process cannot be started.
+        """
         header = {"do": what, "threads": threads, "until": self.until, **settings, **header_of(model)}
         with _turn:
             child, answered = children.current(threads), False

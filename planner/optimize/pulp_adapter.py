@@ -34,7 +34,16 @@ CBC_SEED = 1234567  # CBC's own default; 0 would mean the time of day
 def run_here(model: Model, solver: str, options: Options, better: Better | None = None) -> Outcome:
     """Solve in this process, which is the solver process; never raises for what the solver does.
 
-    `better` is called with values and objective of every point that HiGHS finds on its way.
+    Parameters
+    ----------
+    model
+        The model of record.
+    solver
+        ``highs`` or ``cbc``.
+    options
+        For each run; HiGHS has a second one where it failed or finds nothing feasible.
+    better
+        Called with values and objective of every point that HiGHS finds on its way; None = nobody listens.
     """
     try:
         outcome = _run(model, solver, options, better, TIGHT)
@@ -57,7 +66,19 @@ def _run(model: Model, solver: str, options: Options, better: Better | None, tol
 
 
 def solver_of(solver: str, options: Options, listener: _Listener, tolerance: float = TIGHT) -> Any:
-    """PuLP's object for a solver, set up for exact work."""
+    """PuLP's object for a solver, set up for exact work.
+
+    Parameters
+    ----------
+    solver
+        ``highs``; anything else is CBC.
+    options
+        Gap, time limit, threads and seed.
+    listener
+        Is called by HiGHS; CBC goes by the number of its variables alone.
+    tolerance
+        Of HiGHS, which presolves only at `TIGHT`; CBC has its own.
+    """
     import pulp
 
     common: dict[str, Any] = {"msg": False, "gapRel": options.gap, "timeLimit": options.time_limit_s}

@@ -52,7 +52,22 @@ class Relaxation:
 
 
 def relax(model: Model, *, threads: int = 1, stop_at: float | None = None) -> Relaxation | None:
-    """Solve the relaxation on arrays; None when it has no answer (the integer model then says why) or no time."""
+    """Solve the relaxation on arrays; None when it has no answer (the integer model then says why) or no time.
+
+    Parameters
+    ----------
+    model
+        Its variables need not be whole here.
+    threads
+        Of HiGHS.
+    stop_at
+        Time of the monotonic clock at which to give up; None = no limit.  [s]
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C.
+    """
     left_s = None if stop_at is None else max(stop_at - time.monotonic(), 0.0)
     asked = model.line_count > 0 and left_s != 0
     answer = linear_program(model, threads=threads, time_limit_s=left_s) if asked else None
@@ -60,7 +75,17 @@ def relax(model: Model, *, threads: int = 1, stop_at: float | None = None) -> Re
 
 
 def weigh(model: Model, multipliers: FloatArray, point: FloatArray) -> Relaxation | None:
-    """The bound that row multipliers prove, by our own arithmetic; None when they are not numbers."""
+    """The bound that row multipliers prove, by our own arithmetic; None when they are not numbers.
+
+    Parameters
+    ----------
+    model
+        Its lines are weighed.
+    multipliers
+        Of its lines, (lines,); one that leans on a side that is not there counts as 0.
+    point
+        Of its variables, (variables,); taken over, not checked.
+    """
     table = model.table()
     usable = np.where(multipliers > 0, np.isfinite(table.low), np.isfinite(table.high))
     y = np.where(usable, multipliers, 0.0)

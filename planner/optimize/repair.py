@@ -43,7 +43,17 @@ class Repair:
 
 
 def single_repair(limited: Limited, name: str, asker: Asker | None = None) -> Repair:
-    """The least loosening of one limit that makes the program feasible, and the least cost then."""
+    """The least loosening of one limit that makes the program feasible, and the least cost then.
+
+    Parameters
+    ----------
+    limited
+        The program and its limits; all others are held.
+    name
+        Of the limit, as in `Limited.limits`.
+    asker
+        Solves the steps; None = HiGHS without a time limit.
+    """
     asker = asker or Asker()
     one = limited.filter_of(name)
     if one is not None:

@@ -30,6 +30,17 @@ def at_least(
 
     In the latter case half a step of room (the left side moves in steps of 1 / `parts`)
     says the same in integers; what is too small to see is left out on the safe side.
+
+    Parameters
+    ----------
+    model
+        Takes the line.
+    prefix
+        Its family.
+    variables, coefficients
+        One coefficient for each variable.
+    need
+        What the sum must reach at least.
     """
     parts = math.lcm(need.denominator, *(each.denominator for each in coefficients))
     whole = [int(each * parts) for each in coefficients]
@@ -47,7 +58,19 @@ def at_least(
 
 
 def at_most(model: Model, prefix: str, variables: IntArray, weights: IntArray, bound: int) -> None:
-    """An integer row; see `all_at_most`."""
+    """An integer row; see `all_at_most`.
+
+    Parameters
+    ----------
+    model
+        Takes the line.
+    prefix
+        Its family.
+    variables, weights
+        One weight for each variable, none of them zero; at least one.
+    bound
+        What the sum may reach at most.
+    """
     ends = np.array([0, len(weights)], dtype=np.int64)
     all_at_most(model, prefix, ends, variables, weights, np.array([bound], dtype=np.int64))
 
@@ -77,7 +100,17 @@ def all_at_most(
 
 
 def not_above_zero(model: Model, prefix: str, variables: Sequence[int] | IntArray, weights: Sequence[int]) -> None:
-    """sum(weight * variable) <= 0 with weights of either sign: reduced, and at most 1 if they are large."""
+    """sum(weight * variable) <= 0 with weights of either sign: reduced, and at most 1 if they are large.
+
+    Parameters
+    ----------
+    model
+        Takes the line.
+    prefix
+        Its family.
+    variables, weights
+        One weight for each variable, a whole number of any size.
+    """
     divisor = reduce(math.gcd, weights, 0) or 1
     reduced = [weight // divisor for weight in weights]
     largest = max((abs(each) for each in reduced), default=0)

@@ -27,6 +27,15 @@ def rule_out(model: Model, scope: Scope, units: IntArray) -> bool:
     """Add lines to a model that a point does not keep and every plan does; whether there was one to add.
 
     Nothing is added for a point that is far off: no tolerance excuses its solver.
+
+    Parameters
+    ----------
+    model
+        Of the scope; takes the lines, and flags for each.
+    scope
+        Says what plans keep, settled criteria included.
+    units
+        The point, in whole units of each column of the program, (n,).
     """
     found = [_add(model, scope, units, *line) for line in _broken(scope, units)]
     return any(found)

@@ -49,7 +49,17 @@ class Situation:
     lost_domain: int = -1
 
     def left(self, program: Program, task: Task, units: IntArray) -> dict[int, Fraction]:
-        """Units that run, by column; never negative, but of a boxed task."""
+        """Units that run, by column; never negative, but of a boxed task.
+
+        Parameters
+        ----------
+        program
+            The whole program.
+        task
+            A serving task of it.
+        units
+            Of each column of the program, (n,).
+        """
         left: dict[int, Fraction] = {}
         for column in range(task.first, task.stop):
             gone = program.level[column] > self.level
@@ -82,7 +92,17 @@ class Cut:
 
 
 def situations(program: Program, task: Task, units: IntArray) -> Iterator[Situation]:
-    """Everything that these units must carry."""
+    """Everything that these units must carry.
+
+    Parameters
+    ----------
+    program
+        The whole program.
+    task
+        A serving task of it.
+    units
+        Of each column of the program, (n,); only types and domains in use can be lost.
+    """
     used = [column for column in range(task.first, task.stop) if units[column]]
     domains = sorted({int(program.domain[column]) for column in used}) if task.survive_domain else []
     for level, demand in enumerate(task.demands):
@@ -99,6 +119,15 @@ def unmet(program: Program, task: Task, units: IntArray) -> Iterator[Cut | Situa
     """Lines that the units break, of a boxed task all of them, else one a situation at most.
 
     A situation when no proof stands either way.
+
+    Parameters
+    ----------
+    program
+        The whole program.
+    task
+        A serving task of it.
+    units
+        Of each column of the program, (n,).
     """
     if task.boxed:
         yield from _short(program, task, units)
@@ -167,7 +196,17 @@ def _brought(program: Program, situation: Situation, left: dict[int, Fraction]) 
 
 
 def balanced(program: Program, situation: Situation, left: dict[int, Fraction]) -> Balanced:
-    """The routing that loads the columns evenly, and its prices."""
+    """The routing that loads the columns evenly, and its prices.
+
+    Parameters
+    ----------
+    program
+        The whole program.
+    situation
+        Only its demand counts.
+    left
+        Units that run, by column, without what is lost (`Situation.left`).
+    """
     columns = sorted(left)
     capacity = (
         program.capacity_micro_per_s[columns, : len(situation.demand)]
@@ -197,7 +236,17 @@ def exact_shares(program: Program, flows: dict[tuple[int, int], float]) -> dict[
 
 
 def loads_of(program: Program, situation: Situation, flows: dict[tuple[int, int], float]) -> dict[int, Fraction]:
-    """Units that each column needs for its flows, in whole parts of 2^-60, each rounded up."""
+    """Units that each column needs for its flows, in whole parts of 2^-60, each rounded up.
+
+    Parameters
+    ----------
+    program
+        The whole program.
+    situation
+        Only its demand counts.
+    flows
+        Share of a bucket by (column, bucket); each bucket is made to sum to one (`exact_shares`).
+    """
     loads: dict[int, int] = {}
     for (column, bucket), (share, whole) in exact_shares(program, flows).items():
         rate = int(program.capacity_micro_per_s[column, bucket])
@@ -207,7 +256,19 @@ def loads_of(program: Program, situation: Situation, flows: dict[tuple[int, int]
 
 
 def cut_of(program: Program, task: Task, situation: Situation, found: Balanced) -> Cut | None:
-    """The line that these prices prove, lifted to every column of the task; None for prices that say nothing."""
+    """The line that these prices prove, lifted to every column of the task; None for prices that say nothing.
+
+    Parameters
+    ----------
+    program
+        The whole program.
+    task
+        A serving task of it.
+    situation
+        With a lost column, whichever, the spares of any type may be lost; its lost units do not count.
+    found
+        Prices of a request of each bucket; its flows do not count.
+    """
     dearest = max((*found.prefill, *found.decode), default=0.0)
     if not dearest > 0 or not math.isfinite(dearest):
         return None
@@ -243,6 +304,21 @@ def flows_at(program: Program, task: Task, units: IntArray, level: int) -> Float
     """Requests/s in micro-units to each column of the program at a level, nothing lost: loads as even as can be.
 
     Of a boxed task, of each bucket in proportion to what is brought.
+
+    Parameters
+    ----------
+    program
+        The whole program.
+    task
+        A serving task of it; other columns have no flow.
+    units
+        Of each column of the program, (n,).
+    level
+        Number of the level in `Task.demands`, 0 = the least load.
+
+    Returns
+    -------
+    (n, buckets).  [micro-requests/s]
     """
     flows = np.zeros(program.capacity_micro_per_s.shape)
     situation = Situation(level=level, demand=task.demands[level])

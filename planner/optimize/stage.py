@@ -263,9 +263,24 @@ class Run:
     def ask(self, scope: Scope, criterion: str, weights: IntArray | None = None, model: Model | None = None) -> Answer:
         """Solve the model of a criterion; an answer that does not stand is put to the next solver.
 
-        `model` is that of the scope and criterion with flows, when it has been built already.
         Fleets with many columns are first asked without flows: only with the lines of prices that
         are known, and those that the answers teach. Where that takes many rounds, flows come in.
+
+        Parameters
+        ----------
+        scope
+            What may be in the plan; learns lines on the way.
+        criterion
+            What is minimised.
+        weights
+            One per column of the program, in place of those of the criterion.
+        model
+            That of the scope and criterion with flows, when it has been built already.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Ctrl-C; a plan that was told of until then has been kept.
         """
         doubted: Answer | None = None
         pointed = False  # whether a solver came with a point that does not quite stand

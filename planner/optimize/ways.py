@@ -95,7 +95,24 @@ def walkable(scope: Scope) -> bool:
 
 
 def cheapest_way(scope: Scope, task: Task, prices: Prices, steps: Steps) -> Way | None:
-    """The way of least priced weight; None when there is none."""
+    """The way of least priced weight; None when there is none.
+
+    Parameters
+    ----------
+    scope
+        One that is `walkable`.
+    task
+        Of its program.
+    prices
+        Of every open column.
+    steps
+        Patience, of which each look takes some.
+
+    Raises
+    ------
+    TooManyError
+        The patience is gone.
+    """
     best: Way | None = None
     limit = [math.inf]
     for way in _ways(scope, task, prices, limit, steps):
@@ -105,7 +122,26 @@ def cheapest_way(scope: Scope, task: Task, prices: Prices, steps: Steps) -> Way 
 
 
 def ways_within(scope: Scope, task: Task, prices: Prices, most: float, steps: Steps) -> list[Way]:
-    """All ways of at most a priced weight."""
+    """All ways of at most a priced weight.
+
+    Parameters
+    ----------
+    scope
+        One that is `walkable`.
+    task
+        Of its program.
+    prices
+        Of every open column.
+    most
+        Priced weight, scaled as the prices are; a margin for rounding is added.
+    steps
+        Patience, of which each look takes some.
+
+    Raises
+    ------
+    TooManyError
+        The patience is gone, or there are too many ways.
+    """
     found = []
     for way in _ways(scope, task, prices, [most + MARGIN * max(1.0, abs(most))], steps):
         found.append(way)

@@ -72,7 +72,17 @@ def _with_threads(header: Header, before: int) -> int:
 
 
 def solve(say: Say, header: Header, arrays: Arrays) -> None:
-    """Solve a model in PuLP."""
+    """Solve a model in PuLP.
+
+    Parameters
+    ----------
+    say
+        Sends a frame: a header, and arrays by name.
+    header
+        Families of the model; solver, gap, seed, threads, and `until` by the monotonic clock, None = no limit.
+    arrays
+        Numbers of the model.
+    """
 
     def better(values: FloatArray, objective: float) -> None:
         tell(say, Outcome(ending=Ending.LIMIT, values=values, objective=objective), final=False)
@@ -85,7 +95,17 @@ def solve(say: Say, header: Header, arrays: Arrays) -> None:
 
 
 def improve(say: Say, header: Header, arrays: Arrays) -> None:
-    """Solve a large model in parts, with a little time kept back so that what is known gets told."""
+    """Solve a large model in parts, with a little time kept back so that what is known gets told.
+
+    Parameters
+    ----------
+    say
+        Sends a frame: a header, and arrays by name.
+    header
+        Families of the model; gap, seed, threads, and `until` by the monotonic clock, None = no limit.
+    arrays
+        Numbers of the model, and `start` where a plan is known.
+    """
     from planner.optimize import improve as parts
 
     def better(values: FloatArray, objective: float) -> None:
@@ -107,7 +127,17 @@ def improve(say: Say, header: Header, arrays: Arrays) -> None:
 
 
 def relax(say: Say, header: Header, arrays: Arrays) -> None:
-    """Multipliers of the lines and values of the variables at the optimum of the relaxation; neither without one."""
+    """Multipliers of the lines and values of the variables at the optimum of the relaxation; neither without one.
+
+    Parameters
+    ----------
+    say
+        Sends a frame: a header, and arrays by name.
+    header
+        Families of the model; threads, and `until` by the monotonic clock, None = no limit.
+    arrays
+        Numbers of the model.
+    """
     found = _relaxed(model_of(header, arrays), header["threads"], left_s(header))
     if found is None:
         say({"say": "relaxed"})
@@ -116,7 +146,17 @@ def relax(say: Say, header: Header, arrays: Arrays) -> None:
 
 
 def tell(say: Say, outcome: Outcome, *, final: bool = True) -> None:
-    """Send an outcome, or a point on the way to one."""
+    """Send an outcome, or a point on the way to one.
+
+    Parameters
+    ----------
+    say
+        Sends a frame: a header, and arrays by name.
+    outcome
+        What is sent; without values where it has none.
+    final
+        Nothing follows; else it is a point on the way.
+    """
     header = {"ending": str(outcome.ending), "detail": outcome.detail}
     numbers = {"objective": outcome.objective, "bound": outcome.bound, "work": outcome.work}
     values = {} if outcome.values is None else {"values": np.asarray(outcome.values, dtype=np.float64)}

@@ -35,7 +35,22 @@ _SUM = rf"({_NUMBER}|[0-9]{{1,3}}(,[0-9]{{3}})+(\.[0-9]+)?)"
 
 
 def refuse(reference: str, message: str, hint: str = "") -> NoReturn:
-    """Refuse a value with one of our references."""
+    """Refuse a value with one of our references.
+
+    Parameters
+    ----------
+    reference
+        Of the problem, in kebab-case.
+    message
+        What is wrong; `FIELD` in it stands for the name of the field.
+    hint
+        A way out, where `FIELD` stands for the same; empty: left to whoever tells of it.
+
+    Raises
+    ------
+    PydanticCustomError
+        Always.
+    """
     raise PydanticCustomError(reference, "{message}", {"message": message, "hint": hint})
 
 

@@ -40,8 +40,19 @@ _MAX_TRIAL_NODES = 200_000
 def load_scenario(path: StrPath, *, settings: Sequence[str] = (), case: str | None = None) -> Scenario:
     """Read, resolve and check a scenario file, or one that ships by its name; `InputError` holds every problem found.
 
-    `case` names a list of overrides of the file's `scenarios:`; `settings` are --set texts,
-    "training.pretrain-8b.deadline=14 days", applied last.
+    Parameters
+    ----------
+    path
+        A file; or a name: of NAME.yaml here, else of a scenario that ships.
+    settings
+        Texts of --set, "training.pretrain-8b.deadline=14 days", applied last.
+    case
+        Name of a list of overrides of the file's `scenarios:`; None: the scenario as it is.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or it, a setting, or a file that it names is wrong.
     """
     problems: list[Problem] = []
     found = find_scenario(path)
@@ -52,7 +63,24 @@ def load_scenario(path: StrPath, *, settings: Sequence[str] = (), case: str | No
 def parse_scenario(
     text: str, *, file: str = "scenario.yaml", settings: Sequence[str] = (), case: str | None = None
 ) -> Scenario:
-    """As `load_scenario`, from a text; `file` names it and says where relative paths start."""
+    """As `load_scenario`, from a text; `file` names it and says where relative paths start.
+
+    Parameters
+    ----------
+    text
+        YAML, so that JSON is fine as well.
+    file
+        Name in messages; paths in the text start at its folder. It is not opened.
+    settings
+        Texts of --set, "training.pretrain-8b.deadline=14 days", applied last.
+    case
+        Name of a list of overrides of the text's `scenarios:`; None: the scenario as it is.
+
+    Raises
+    ------
+    InputError
+        The text, a setting, or a file that it names is wrong; holds every problem found.
+    """
     problems: list[Problem] = []
     document = parse_yaml(text, file, problems=problems)
     return _Loading(document, problems).scenario(tuple(settings), case)

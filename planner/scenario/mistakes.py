@@ -62,7 +62,25 @@ def mistake(
     places: Sequence[Place] = (),
     missing: tuple[str, ...] = (),
 ) -> Mistake:
-    """A mistake at a path; its place is the value's unless others are given."""  # fmt: skip
+    """A mistake at a path; its place is the value's unless others are given.
+
+    Parameters
+    ----------
+    document
+        The file, for places.
+    path
+        What it is about; () = the scenario as a whole.
+    reference
+        Of the problem, in kebab-case.
+    message
+        What is wrong.
+    hint
+        A way out.
+    places
+        Where it shows; empty: at the value of the path, or at the nearest above it.
+    missing
+        Keys that are not there, in the mapping at the path.
+    """  # fmt: skip
     places = tuple(places) or (document.place(path),)
     problem = Problem(reference=reference, message=message, places=tuple(places), hint=hint)
     return Mistake(path=path, problem=problem, missing=missing)

@@ -35,7 +35,24 @@ def _whole(text: str, width: int = 0) -> Node:
 
 
 def override(root: Node, path: str, key: Node, value: Node) -> tuple[Node, Steps]:
-    """The tree with one value put at a path, and the path as steps; the same under another key gives way to it."""
+    """The tree with one value put at a path, and the path as steps; the same under another key gives way to it.
+
+    Parameters
+    ----------
+    root
+        The scenario as it was written, or as earlier overrides left it.
+    path
+        Where to, as it was written: "training.pretrain-8b.deadline".
+    key
+        Where the path itself was written; mistakes are shown there.
+    value
+        What to put there; a text with a plus before it, "+7d", is added to the quantity that is there.
+
+    Raises
+    ------
+    InputError
+        The path leads nowhere, or what is there is no quantity that so much can be added to.
+    """
     steps = _resolve(root, path, key)
     if isinstance(value.value, str) and value.value.startswith("+"):
         value = value.replaced(_more(_at(root, steps), path, key, value))

@@ -338,7 +338,17 @@ class Demand:
     problems: list[tuple[str, Problem]] = field(default_factory=list)
 
     def read(self, key: str, path: str | None, reader: Callable[[str], Result]) -> Result | None:
-        """What a file holds; None, and its problems noted, when it cannot be read."""
+        """What a file holds; None, and its problems noted, when it cannot be read.
+
+        Parameters
+        ----------
+        key
+            Of the fleet, that names the file; problems are noted under it.
+        path
+            The file; None: none is named, and nothing is noted.
+        reader
+            Reads a file, and says what is wrong with it by `InputError`.
+        """
         try:
             return reader(path) if path is not None else None
         except InputError as error:

@@ -58,7 +58,21 @@ def starter_text(answers: Answers, file: str = "scenario.yaml") -> str:
 
 
 def answer_problems(key: str, value: str | tuple[str, ...], file: str = "scenario.yaml") -> list[Problem]:
-    """What the scenario reader says of one answer, every other being as it is by default; placed at the answer."""
+    """What the scenario reader says of one answer, every other being as it is by default; placed at the answer.
+
+    Parameters
+    ----------
+    key
+        Field of `Answers`.
+    value
+        What a person typed.
+    file
+        Where the scenario will stand; paths of models are seen from there.
+
+    Returns
+    -------
+    The problems, each of them once; none where the answer is fine.
+    """
     other = {"train": "serve", "serve": "train"}.get(key)  # one model is looked at at a time
     changes: dict[str, Any] = {key: value} | ({other: ""} if other else {})
     answers = replace(DEFAULTS, **changes)
@@ -70,7 +84,17 @@ def answer_problems(key: str, value: str | tuple[str, ...], file: str = "scenari
 
 
 def at_flag(problem: Problem, key: str, value: str | tuple[str, ...]) -> Problem:
-    """A problem of an answer, shown under the answer itself."""
+    """A problem of an answer, shown under the answer itself.
+
+    Parameters
+    ----------
+    problem
+        What is wrong, with any place.
+    key
+        Field of `Answers`; the problem then stands at the flag of `plan init` for it.
+    value
+        What a person typed; it is shown and marked as a whole.
+    """
     shown = ", ".join(value) if isinstance(value, tuple) else value
     place = Place(file="--" + key.replace("_", "-"), line=1, column=1, text=shown, width=max(1, len(shown)))
     return replace(problem, places=(place,))

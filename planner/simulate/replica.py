@@ -59,6 +59,34 @@ def simulate_replica(
     A workload with users is a closed loop: its arrival times are those of each user's first request. The first
     `warmup_share` of the requests, and the last that share, load the replica without being measured. The same arguments
     give the same figures.
+
+    Parameters
+    ----------
+    replica
+        Its step times; numbers, or arrays of one element.
+    work
+        The requests, or a shape from which they are drawn.
+    batch_limit
+        Sequences that run at once at most.
+    requests_per_s
+        Mean rate of the requests that are drawn; given requests have their own times.  [1/s]
+    max_batched_tokens
+        Of one step: one for each running sequence, the others for prompts.
+    seed
+        Of the requests that are drawn.
+    requests
+        How many are drawn.
+    warmup_share
+        Share of the requests at either end that is not measured.
+    arrival_variability
+        Squared coefficient of variation of the times between arrivals that are drawn; 1 = Poisson, 0 = evenly spaced.
+    lengths
+        Of the outputs that are drawn: ``lognormal`` or ``geometric``.
+
+    Raises
+    ------
+    ValueError
+        There is no slot or no token a step, no rate for requests to be drawn, or no such distribution of lengths.
     """
     if batch_limit < 1 or max_batched_tokens < 1:
         raise ValueError("a replica needs at least one slot and one token a step")

@@ -32,7 +32,17 @@ class StepTable:
 
     @classmethod
     def of(cls, replica: StepTimes, work: Workload, batch_limit: int) -> StepTable:
-        """Tabulate a replica of one row over the batches and contexts that a workload can reach."""
+        """Tabulate a replica of one row over the batches and contexts that a workload can reach.
+
+        Parameters
+        ----------
+        replica
+            Its step times; numbers, or arrays of one element.
+        work
+            The requests, whose prompts get a time each.
+        batch_limit
+            Sequences that run at once at most.
+        """
         lengths = work.input_tokens + work.output_tokens
         low, high = float(work.input_tokens.min()), float(lengths.max()) + 2
         contexts = np.linspace(low, high, CONTEXTS)

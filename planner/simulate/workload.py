@@ -40,6 +40,26 @@ class Workload:
         """Requests with the moments of a shape: gamma times between arrivals (Poisson at a variability of 1).
 
         Outputs are log-normal, or geometric whatever their second moment; prompts are log-normal.
+
+        Parameters
+        ----------
+        shape
+            Means and second moments of the lengths, as numbers; its classes do not count.
+        requests_per_s
+            Mean rate of arrivals, above 0.  [1/s]
+        requests
+            How many are drawn.
+        seed
+            The same seed draws the same requests.
+        arrival_variability
+            Squared coefficient of variation of the times between arrivals; 0 = evenly spaced.
+        lengths
+            Of the outputs: ``lognormal`` or ``geometric``.
+
+        Raises
+        ------
+        ValueError
+            There is no such distribution of lengths.
         """
         if lengths not in LENGTHS:
             raise ValueError(f"lengths: {lengths!r} is none of {', '.join(LENGTHS)}")

@@ -270,6 +270,13 @@ def _no_workers(paused: int = 0) -> StoppedError:
 def security_of(ca_file: str, cert_file: str, key_file: str) -> Any:
     """What a client shows a scheduler at tls://, and what it believes.
 
+    Parameters
+    ----------
+    ca_file
+        Certificates that are believed, PEM.
+    cert_file, key_file
+        Certificate of the client and its key, PEM.
+
     Raises
     ------
     UsageError

@@ -95,7 +95,17 @@ LOST = "lost"  # of what its surroundings kept from being answered: not of the q
 
 
 def lost(reference: str, message: str, hint: str) -> Row:
-    """The row of a question that its surroundings kept from being answered."""
+    """The row of a question that its surroundings kept from being answered.
+
+    Parameters
+    ----------
+    reference
+        Of the problem, in kebab-case.
+    message
+        What happened.
+    hint
+        What to do about it.
+    """
     return without_plan(LOST, Told(reference=reference, message=message, hint=hint))
 
 

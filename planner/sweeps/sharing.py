@@ -26,7 +26,22 @@ def answered(digest: str, question: Question) -> Answered:
 
 
 def know(digest: str, answer: Answer, versions: Versions) -> None:
-    """A worker is told what questions share, and what the client runs; it answers only where it runs the same."""
+    """A worker is told what questions share, and what the client runs; it answers only where it runs the same.
+
+    Parameters
+    ----------
+    digest
+        Hash of what questions share, by which `answered` finds it.
+    answer
+        What answers, with all that is shared.
+    versions
+        Of the client, by name; those that the worker has besides do not count.
+
+    Raises
+    ------
+    VersionsDifferError
+        By every question that is asked later, where the worker runs other versions.
+    """
     here = versions_here()
     other = [name for name, version in versions.items() if here.get(name) != version]
     if not other:

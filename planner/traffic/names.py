@@ -11,7 +11,17 @@ _LONGEST_NAME = 80
 
 
 def bucket_name(table: Table, line: int, row: dict[str, Any]) -> str | None:
-    """The name of the bucket of a row; None, and a mistake noted, when it cannot be one."""
+    """The name of the bucket of a row; None, and a mistake noted, when it cannot be one.
+
+    Parameters
+    ----------
+    table
+        Takes the mistakes.
+    line
+        Where the row begins, from 1.
+    row
+        Typed cells by column; one that is missing or wrong has been noted by the table.
+    """
     pair = [row.get(column) for column in PAIR]
     good = [name is not None and is_name(table, line, column, name) for column, name in zip(PAIR, pair)]
     if not all(good):
@@ -20,7 +30,19 @@ def bucket_name(table: Table, line: int, row: dict[str, Any]) -> str | None:
 
 
 def is_name(table: Table, line: int, column: str, name: str) -> bool:
-    """Whether a text may name a bucket or an offer; a mistake is noted when not."""
+    """Whether a text may name a bucket or an offer; a mistake is noted when not.
+
+    Parameters
+    ----------
+    table
+        Takes the mistake.
+    line
+        Where the row begins, from 1.
+    column
+        Of the text; those of buckets may hold no slash.
+    name
+        The text.
+    """
     barred = "/" if column in PAIR else ""
     good = name.isprintable() and len(name) <= _LONGEST_NAME and not (barred and barred in name)
     if not good:
@@ -30,7 +52,23 @@ def is_name(table: Table, line: int, column: str, name: str) -> bool:
 
 
 def repeated(table: Table, line: int, what: str, key: str, seen: dict[str, int], column: str = PAIR[0]) -> bool:
-    """Whether a key was seen in an earlier row; a mistake is noted when so."""
+    """Whether a key was seen in an earlier row; a mistake is noted when so.
+
+    Parameters
+    ----------
+    table
+        Takes the mistake.
+    line
+        Where the row begins, from 1.
+    what
+        The row as the message calls it.
+    key
+        What only one row may have.
+    seen
+        Line of the first row of each key; a new key is put in.
+    column
+        Where the mistake is shown.
+    """
     if key not in seen:
         seen[key] = line
         return False

@@ -42,7 +42,17 @@ def format_duration(duration_s: float, *, exact: bool = False) -> str:
 
 
 def format_money(microusd: int, *, exact: bool = False, currency: str = "USD") -> str:
-    """Money for people: "$46,225", "$9.80"; exact to the micro-dollar on demand."""
+    """Money for people: "$46,225", "$9.80"; exact to the micro-dollar on demand.
+
+    Parameters
+    ----------
+    microusd
+        In millionths of the currency, below 0 too.
+    exact
+        Every digit to the last millionth, two at least; else cents below 100 and none from there on.
+    currency
+        ISO code; any but USD stands behind the amount. Nothing is converted.
+    """
     sign, dollars = ("-" if microusd < 0 else ""), abs(Decimal(int(microusd)) / MICRO)
     if exact:
         text = f"{dollars:.6f}".rstrip("0")
@@ -54,7 +64,17 @@ def format_money(microusd: int, *, exact: bool = False, currency: str = "USD") -
 
 
 def format_money_rate(microusd: int, per: str = "h", *, exact: bool = False) -> str:
-    """Money per something: "$2.49 /h", "$29,083 /month"."""
+    """Money per something: "$2.49 /h", "$29,083 /month".
+
+    Parameters
+    ----------
+    microusd
+        For one of `per`.  [micro-USD]
+    per
+        As it is written after the slash.
+    exact
+        Every digit to the last millionth.
+    """
     return f"{format_money(microusd, exact=exact)} /{per}"
 
 

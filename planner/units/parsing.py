@@ -46,7 +46,22 @@ _MAX_EXPONENT = 300
 
 
 def parse_exact(value: object, dimension: Dimension, *, field: str = "value") -> Fraction:
-    """Read a quantity exactly, in the base unit of `dimension`; `field` names it in messages."""
+    """Read a quantity exactly, in the base unit of `dimension`.
+
+    Parameters
+    ----------
+    value
+        Text or number as read from a file; anything else is a mistake with words of its own.
+    dimension
+        Says which units there are; a number without one is read where it has the unit "".
+    field
+        Name of the quantity in messages.
+
+    Raises
+    ------
+    UnitError
+        It is no quantity of this dimension, or its unit is missing, unknown or ambiguous; it is below 0, or too long.
+    """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise _not_a_quantity(_kind(value), dimension, field)
     text = value.strip() if isinstance(value, str) else repr(value)
@@ -212,18 +227,64 @@ def parse_flop_rate(value: object, *, field: str = "value") -> float:
 
 
 def parse_money(value: object, *, field: str = "value", rates: Rates | None = NO_RATES) -> int:
-    """Money, "$60000" or "€50000", in micro-dollars, half to even once; `rates` None: as if all were dollars."""
+    """Money, "$60000" or "€50000", in micro-dollars, rounded half to even once.
+
+    Parameters
+    ----------
+    value
+        Text or number as read from a file.
+    field
+        Name of the quantity in messages.
+    rates
+        Dollars for other currencies; None: as if all were dollars.
+
+    Raises
+    ------
+    UnitError
+        It is not an amount of money, or in a currency that has no rate.
+    """
     return _dollars(value, MONEY, field, rates)
 
 
 def parse_price(value: object, *, field: str = "value", rates: Rates | None = NO_RATES) -> int:
-    """Money per time, "$2.49/h" or "2.30 EUR/h", in micro-dollars per hour, rounded half to even once."""
+    """Money per time, "$2.49/h" or "2.30 EUR/h", in micro-dollars per hour, rounded half to even once.
+
+    Parameters
+    ----------
+    value
+        Text or number as read from a file.
+    field
+        Name of the quantity in messages.
+    rates
+        Dollars for other currencies; None: as if all were dollars.
+
+    Raises
+    ------
+    UnitError
+        It is not a price per time, or in a currency that has no rate.
+    """
     return _dollars(value, PRICE, field, rates)
 
 
 def parse_energy_price(value: object, *, field: str = "value", rates: Rates | None = NO_RATES) -> int:
     """Money per energy, "$0.12/kWh" or "€110/MWh", in micro-dollars per kWh, rounded half to even once.
 
+    Parameters
+    ----------
+    value
+        Text or number as read from a file.
+    field
+        Name of the quantity in messages.
+    rates
+        Dollars for other currencies; None: as if all were dollars.
+
+    Raises
+    ------
+    UnitError
+        It is not a price of energy, or in a currency that has no rate.
+
+    Examples
+    --------
     >>> parse_energy_price("$120/MWh"), parse_energy_price("0.12 USD/kWh")
     (120000, 120000)
     """

@@ -46,7 +46,24 @@ def read_yaml(path: StrPath, *, problems: list[Problem] | None = None) -> Docume
 def parse_yaml(
     text: str, file: str, *, problems: list[Problem] | None = None, source: Source | None = None
 ) -> Document:
-    """Read YAML from a text; `file` names it in messages."""
+    """Read YAML from a text.
+
+    Parameters
+    ----------
+    text
+        One document; empty: the data is None.
+    file
+        Names it in messages.
+    problems
+        Takes mistakes that leave the rest readable; None: they are raised.
+    source
+        Where places are looked up, for a text that is part of another; None: in the text itself.
+
+    Raises
+    ------
+    InputError
+        It is not YAML, or more than is read here; with all that was found wrong until then.
+    """
     found: list[Problem] = [] if problems is None else problems
     source = source or Source(text, file)
     _check_text(text, source)

@@ -27,7 +27,17 @@ class Source:
         self._lines: list[str] | None = None
 
     def place(self, line: int, column: int, width: int = 1) -> Place:
-        """A place from 0-based line and column."""
+        """A place from 0-based line and column.
+
+        Parameters
+        ----------
+        line
+            From 0; one beyond the end has no text.
+        column
+            From 0, of the YAML: what stands before it in the first line is added.
+        width
+            Characters to point at; fewer where the line that is shown ends.
+        """
         if self._lines is None:
             self._lines = LINE_ENDS.split(self._text)
         text = self._lines[line] if line < len(self._lines) else ""

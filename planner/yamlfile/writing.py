@@ -40,7 +40,17 @@ def block_text(data: Mapping[str, Any]) -> str:
 
 
 def block_lines(key: str, value: Any, indent: int = 0) -> list[str]:
-    """A key with its value, mappings one key a line, lists of mappings one item each; the rest on one line."""
+    """A key with its value, mappings one key a line, lists of mappings one item each; the rest on one line.
+
+    Parameters
+    ----------
+    key
+        Quoted where that is needed.
+    value
+        Plain data.
+    indent
+        Spaces before the key; what stands below it has two more.
+    """
     pad, key = " " * indent, flow_text(key)
     if isinstance(value, Mapping) and value and (len(value) > 3 or any(_deep(each) for each in value.values())):
         return [

@@ -98,13 +98,37 @@ class AllocationCheck:
             )
 
     def memory(self, job: TrainingJob, split: TrainingLayout, devices: int) -> Terms:
-        """What a device holds of a job, worked out once for a split.  [B]"""
+        """What a device holds of a job, worked out once for a split.  [B]
+
+        Parameters
+        ----------
+        job
+            A job of the scenario; its name keeps what was worked out apart.
+        split
+            The layout as a row tells it.
+        devices
+            Of one job.
+        """
         key = ("memory", job.name, devices, *sorted(split.items()))
         spec = training_spec(job, self.arch)
         return self.memo.of(key, lambda: training_memory(self.arch, spec, layout_of(split, devices)))
 
     def way(self, job: TrainingJob, split: TrainingLayout, nodes: int, facts: OfferFacts, margins: Margins) -> Way:
-        """One job on so many shapes, worked out once for a split."""
+        """One job on so many shapes, worked out once for a split.
+
+        Parameters
+        ----------
+        job
+            A job of the scenario; its name keeps what was worked out apart.
+        split
+            The layout as a row tells it.
+        nodes
+            Shapes of one job.
+        facts
+            The offer looked up again; on spot the job is interrupted as the scenario says.
+        margins
+            Of the job on that device. Only `erring` counts: times are as predicted, not at the confidence.
+        """
         spot = self.scenario.hardware.spot if facts.offer.price_model == "spot" else None
         ratio = ratio_on(self.under_way, facts.device.id)
 

@@ -57,7 +57,21 @@ class Margins(NamedTuple):
 
 
 def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, ratio: float | None) -> Margins:
-    """The margins of a job on a device; `ratio` is given where a step time was measured on such devices."""
+    """The margins of a job on a device.
+
+    Parameters
+    ----------
+    job
+        Its confidence, tier, adapters and given speeds count, and the quantile to which predictions are said to err.
+    arch
+        Whether layers are known, and whether some are of experts.
+    device
+        What it runs on.
+    catalog
+        The error bands of each family of devices, and the error of the rule of thumb.
+    ratio
+        Measured over predicted step time on such devices: times then have no band. None = nothing was measured.
+    """
     tier = "rule" if not arch.layers else DEFAULT_ESTIMATOR if job.tier == "measured" else job.tier
     tier = tier if measured_mfu(device, job.mfu) is None else "measured"
     family = catalog.training_families.get(device.family)
@@ -132,7 +146,21 @@ def _margin(band: ErrorCells | None, confidence: float) -> float:
 def band_findings(
     job: TrainingJob, row: TrainingAllocation, margins: Margins, hours: float, *, spread: Spread | None = None
 ) -> Iterator[Finding]:
-    """Everything wrong with what a row says of its own errors; `spread`: its hours, where they are not all its own."""
+    """Everything wrong with what a row says of its own errors.
+
+    Parameters
+    ----------
+    job
+        The job that the row is of.
+    row
+        Its cost and its memory are taken as stated.
+    margins
+        Of the job on the device of the row; in a mix the time is that of the group that may be off most.
+    hours
+        Predicted time of the row, above 0.  [h]
+    spread
+        Hours of the row where errors of other rows move them, too, as in a switch; None = `hours` times its band.  [h]
+    """
     stated = row["error_band"]
     if stated is None:
         yield Finding("wrong-band", f"{job.name}: the error band is missing")

@@ -118,7 +118,19 @@ def _choices(plan: DecisionPlan) -> set[tuple[str, ...]]:
 def in_short_findings(
     told: WorkloadInShort, asked: TrainingJob | ServingFleet, scenario: Scenario, check: AllocationCheck | None
 ) -> Iterator[Finding]:
-    """Everything wrong with a workload of another plan."""
+    """Everything wrong with a workload of another plan.
+
+    Parameters
+    ----------
+    told
+        The workload as the other plan runs it, its rows in short.
+    asked
+        The same workload of the scenario.
+    scenario
+        That of the plan beside which the other plan stands.
+    check
+        Works out rows of the workload again; None = its rates are given, and only sums and counts are checked.
+    """
     rows, cost = told["allocations"], sum(row["cost_microusd"] for row in told["allocations"])
     finish = [row["finish_hours"] for row in rows if "finish_hours" in row]
     cells: dict[str, object] = {

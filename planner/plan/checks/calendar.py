@@ -68,7 +68,19 @@ def grid_of(scenario: Scenario) -> Grid | None:
 
 
 def held_by(asked: TrainingJob | ServingFleet, row: Allocation, facts: OfferFacts, scenario: Scenario) -> list[Held]:
-    """Periods in which a row holds nodes, and how many of its jobs run in them; a fleet holds all."""
+    """Periods in which a row holds nodes, and how many of its jobs run in them; a fleet holds all.
+
+    Parameters
+    ----------
+    asked
+        The job or the fleet of the scenario that the row is of.
+    row
+        A row of the plan; one that starts with no period holds nothing.
+    facts
+        The offer looked up again: how long a job waits for it, with its nodes held meanwhile.
+    scenario
+        One with a calendar.
+    """
     grid = grid_of(scenario)
     assert grid is not None
     if isinstance(asked, ServingFleet):
@@ -86,7 +98,19 @@ def held_by(asked: TrainingJob | ServingFleet, row: Allocation, facts: OfferFact
 def row_timing_findings(
     asked: TrainingJob | ServingFleet, row: Allocation, facts: OfferFacts, scenario: Scenario
 ) -> Iterator[Finding]:
-    """Start, end, who pays, and whether the windows of the workload are kept."""
+    """Start, end, who pays, and whether the windows of the workload are kept.
+
+    Parameters
+    ----------
+    asked
+        The job or the fleet of the scenario that the row is of.
+    row
+        A row of the plan.
+    facts
+        The offer looked up again: who pays, and how long a job waits for it.
+    scenario
+        Its calendar, if it has one; without one a job starts when it may, or when it changes machines.
+    """
     reserved = facts.offer.price_model == RESERVED
     paid = {"funding": facts.offer.price_model, "reserved_pool": pool_of_row(row) if reserved else None}
     yield from cell_findings("wrong-funding", asked.name, row, paid)
@@ -181,7 +205,19 @@ def running_findings(
 
 
 def training_cost(row: TrainingAllocation, facts: OfferFacts, per_job: int, hours: float) -> int:
-    """What a row of a job costs by itself: nothing on reserved nodes, which contracts pay for.  [micro-USD]"""
+    """What a row of a job costs by itself: nothing on reserved nodes, which contracts pay for.  [micro-USD]
+
+    Parameters
+    ----------
+    row
+        Only its number of jobs counts.
+    facts
+        The offer looked up again: its price, and how it is billed.
+    per_job
+        Shapes of one job.
+    hours
+        Predicted time of one job on them, before it is rounded up as billed.  [h]
+    """
     if facts.offer.price_model == RESERVED:
         return 0
     return int(row["jobs"]) * exact_rental(per_job, facts.offer.price_microusd_per_hour, hours, facts.bill)
@@ -257,7 +293,21 @@ def _job_cells(asked: TrainingJob | ServingFleet, row: Allocation, scenario: Sce
 
 
 def counted(held: Sequence[Held], periods: int, nodes_per_job: int) -> list[int]:
-    """Nodes that a row holds in every period."""
+    """Nodes that a row holds in every period.
+
+    Parameters
+    ----------
+    held
+        Spans of periods, as `held_by` tells them; those that overlap add up.
+    periods
+        How many the calendar has.
+    nodes_per_job
+        Of each job that runs in a span; of a fleet all nodes of the row.
+
+    Returns
+    -------
+    Nodes by period, (periods,).
+    """
     found = [0] * periods
     for span in held:
         for period in range(span.first, span.stop):

@@ -49,7 +49,19 @@ def memory_cells(terms: dict[str, float], usable_bytes: float) -> Memory:
 def training_cells(
     job: TrainingJob, row: TrainingAllocation, terms: Mapping[str, float], hours: float
 ) -> Mapping[str, object]:
-    """When a job is done, and of what its time is made."""
+    """When a job is done, and of what its time is made.
+
+    Parameters
+    ----------
+    job
+        When it may start, and its deadline.
+    row
+        Its devices, its end and the names of its terms count; terms that are not worked out again must be 0.
+    terms
+        Seconds of the row by term, worked out again.  [s]
+    hours
+        Predicted time of the row.  [h]
+    """
     others = dict.fromkeys(row["time_terms_s"], 0.0)  # terms of another tier, in a plan that mixes tiers
     return {
         "time_terms_s": {**others, **terms},
@@ -69,7 +81,23 @@ def speed_cells(
     busy_s: float,
     devices: int,
 ) -> Speed:
-    """The work of a run, the speed of one device in it, and the rule of thumb on the same devices."""
+    """The work of a run, the speed of one device in it, and the rule of thumb on the same devices.
+
+    Parameters
+    ----------
+    job, arch
+        What is trained; progress that was made before is left out of the work.
+    catalog
+        The share of the peak that the rule of thumb takes, and where such shares are from.
+    facts
+        The offer looked up again.
+    machine_mfu
+        Share of the peak that the prediction took; told as it is where the tier is not analytic.
+    busy_s
+        Time of the run without the terms named in `planner.plan.checks.run.RUN_TERMS`.  [s]
+    devices
+        Of one job; of a mix those of the one group.
+    """
     peak = facts.device.peak_flop_per_s[job.precision] * facts.shape.compute_share
     per_token = float(training_flop_per_token(arch, sequence_length_of(job, arch)))
     tokens = job.tokens * job.epochs - (job.progress_tokens or 0.0)
@@ -91,7 +119,17 @@ def speed_cells(
 
 
 def mfu_source(tier: str, family: str, catalog: Catalog) -> str:
-    """Where the share of the peak is from, in the words of a plan."""
+    """Where the share of the peak is from, in the words of a plan.
+
+    Parameters
+    ----------
+    tier
+        Of the prediction on the device: rule, analytic or measured.
+    family
+        Of the device.
+    catalog
+        The efficiency of each family, and the constants that were fitted to it.
+    """
     if tier == "measured":
         return "scenario (measured)"
     if tier == "analytic":
@@ -104,7 +142,19 @@ def mfu_source(tier: str, family: str, catalog: Catalog) -> str:
 
 
 def energy_cells(catalog: Catalog, facts: OfferFacts, shapes: float, hours: float) -> Energy:
-    """Rated power, and carbon over the hours; None where a fact is missing."""
+    """Rated power, and carbon over the hours; None where a fact is missing.
+
+    Parameters
+    ----------
+    catalog
+        The power grid of each region.
+    facts
+        The offer looked up again: its device, shape and region.
+    shapes
+        How many; a fraction where nodes are shared with others.
+    hours
+        How long they draw their rated power.  [h]
+    """
     watts = facts.device.tdp_w
     if watts is None:
         return {"power_w": None, "carbon_kg": None}

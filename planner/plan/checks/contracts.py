@@ -41,7 +41,17 @@ class HeldRow(NamedTuple):
 
 
 def contract_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """Everything wrong with what is bought ahead and with the use of what is bought or owned."""
+    """Everything wrong with what is bought ahead and with the use of what is bought or owned.
+
+    Parameters
+    ----------
+    document
+        A plan with rows.
+    scenario
+        The one that the plan carries, read.
+    catalog
+        The catalog with the scenario's discounts and contracts.
+    """
     grid, contracts = grid_of(scenario), document["contracts"]
     yield from _sunk(document, scenario)
     yield from _spend(document)
@@ -218,8 +228,22 @@ def _shares(document: PlanDocument, uses: Sequence[Pool], scenario: Scenario, ca
 
 
 def pool_uses(document: PlanDocument, scenario: Scenario, catalog: Catalog, grid: Grid) -> list[Pool]:
-    """Nodes of every pool counted from the rows and the contracts, then of what is owned; those that play no part
-    are left out. Pools stand in the order of their names, as do those of the plan."""
+    """Nodes of every pool counted from the rows and the contracts, then of what is owned.
+
+    Those that play no part are left out. Pools stand in the order of their names, as do those of the plan, and what is
+    owned in the order of the scenario.
+
+    Parameters
+    ----------
+    document
+        A plan with rows.
+    scenario
+        The one that the plan carries, read; it has a calendar.
+    catalog
+        The catalog with the scenario's discounts and contracts.
+    grid
+        Periods of that calendar.
+    """
     rows = list(_held_rows(document, scenario, catalog))
     places: dict[str, PoolPlace] = {
         pool_of_row(row): row for _, row, facts, _ in rows if facts.offer.price_model == RESERVED

@@ -23,7 +23,17 @@ _MONTH_HOURS = 730.0
 
 
 def data_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """Everything wrong with where jobs run for their data, and with the copies."""
+    """Everything wrong with where jobs run for their data, and with the copies.
+
+    Parameters
+    ----------
+    document
+        A plan with rows.
+    scenario
+        The one that the plan carries, read: which jobs have data, where they lie, and where they may go.
+    catalog
+        Fees of providers for moving and keeping data, where the scenario states none.
+    """
     readers: dict[str, list[TrainingJob]] = {}
     for job in scenario.training:
         if job.data is not None:

@@ -34,7 +34,17 @@ def _within(scenario: Scenario, moment_s: float) -> float:
 
 
 def owned_nodes(scenario: Scenario, owned: Owned, edges_s: Sequence[float]) -> list[int]:
-    """Nodes of owned hardware in every period; none in one that it is not there for throughout."""
+    """Nodes of owned hardware in every period; none in one that it is not there for throughout.
+
+    Parameters
+    ----------
+    scenario
+        Its begin, from which dates are counted, and its horizon.
+    owned
+        One entry of `hardware.owned`.
+    edges_s
+        Begin of each period and the end of the last, ascending, (periods + 1,).  [s]
+    """
     begin, end = owned_window_s(scenario, owned)
     return [
         owned.count if begin - _SHORT_S <= edges_s[number] and edges_s[number + 1] <= end + _SHORT_S else 0

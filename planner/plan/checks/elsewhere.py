@@ -23,7 +23,17 @@ LARGE = ("aws", "gcp", "azure")
 
 
 def elsewhere_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """Every seller that there is something to say of, each cost from all offers; what is left out claims nothing."""
+    """Every seller that there is something to say of, each cost from all offers; what is left out claims nothing.
+
+    Parameters
+    ----------
+    document
+        A plan with rows.
+    scenario
+        The one that the plan carries, read: which marketplaces, regions and recalled prices it allows.
+    catalog
+        The catalog with the scenario's discounts: offers of every seller.
+    """
     if "elsewhere" not in document:
         return
     rows: list[Any] = [row for workload in document["workloads"] for row in workload["allocations"]]

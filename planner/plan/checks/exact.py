@@ -35,13 +35,35 @@ def exact_hourly(owned: Owned) -> ExactHour:
 
 
 def exact_cost(shapes: int, price_microusd_per_hour: int, hours: float) -> int:
-    """Shapes × price × hours in fractions, hours to ten significant digits, half to even once.  [micro-USD]"""
+    """Shapes × price × hours in fractions, hours to ten significant digits, half to even once.  [micro-USD]
+
+    Parameters
+    ----------
+    shapes
+        How many are paid for.
+    price_microusd_per_hour
+        Of one shape.  [micro-USD/h]
+    hours
+        Paid time, not rounded up.  [h]
+    """
     ten_digits = Fraction(f"{Decimal(repr(hours)):.9e}")
     return round(shapes * price_microusd_per_hour * ten_digits)
 
 
 def exact_rental(shapes: int, price_microusd_per_hour: int, hours: float, bill: Bill | None) -> int:
-    """Shapes × price × billed time in fractions, half to even once; without a bill that of the run.  [micro-USD]"""
+    """Shapes × price × billed time in fractions, half to even once; without a bill that of the run.  [micro-USD]
+
+    Parameters
+    ----------
+    shapes
+        How many are rented and billed alike.
+    price_microusd_per_hour
+        Of one shape.  [micro-USD/h]
+    hours
+        Time of the run.  [h]
+    bill
+        Boot, increment and minimum of the seller; None = the time of the run alone is paid.
+    """
     if bill is None:
         return exact_cost(shapes, price_microusd_per_hour, hours)
     return round(Fraction(repr(bill.seconds(hours))) * shapes * price_microusd_per_hour / 3600)

@@ -31,14 +31,44 @@ class OfferFacts(NamedTuple):
 
 
 def facts_of_row(row: Place, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
-    """The offer of a row from the catalog or from what the scenario owns; None when there is none."""
+    """The offer of a row from the catalog or from what the scenario owns; None when there is none.
+
+    Parameters
+    ----------
+    row
+        A row of a plan; one on reserved nodes must stand where the catalog sells some contract.
+    scenario
+        What it owns, the network that it assumes between shapes, and its time to boot.
+    catalog
+        The catalog with the scenario's discounts and contracts.
+
+    Raises
+    ------
+    InputError
+        The scenario owns a shape that the catalog lacks.
+    """
     if _owned_index(row["offer"], scenario, catalog) is None and row["price_model"] == RESERVED:
         return _reserved(row, scenario, catalog)
     return facts_of_offer(row["offer"], scenario, catalog)
 
 
 def facts_of_offer(identifier: str, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
-    """What the scenario owns or the catalog offers by a name; None when there is none."""
+    """What the scenario owns or the catalog offers by a name; None when there is none.
+
+    Parameters
+    ----------
+    identifier
+        Id of an offer of the catalog, or `owned:INDEX:SHAPE` of what the scenario owns.
+    scenario
+        What it owns, the network that it assumes between shapes, and its time to boot.
+    catalog
+        The catalog with the scenario's discounts and contracts.
+
+    Raises
+    ------
+    InputError
+        The scenario owns a shape that the catalog lacks.
+    """
     owned = _owned_index(identifier, scenario, catalog)
     if owned is not None:
         entry = scenario.hardware.owned[owned]

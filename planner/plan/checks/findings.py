@@ -83,6 +83,19 @@ def cell_findings(
     Floats may differ by `TOLERANCE` of themselves, or by `LOST` of `scale` and of the largest number beside them:
     what is left of a difference of two large numbers has lost digits. Types are not compared here: the table of
     leaves has them (`planner.plan.checks.leaves`).
+
+    Parameters
+    ----------
+    reference
+        Of the findings, such as "wrong-time".
+    where
+        What is wrong, as messages begin: the name of a workload, or of a part of the plan.
+    stated
+        A part of the document; cells that were not computed again are not looked at.
+    computed
+        What the cells must be.
+    scale
+        Size of the numbers whose difference a cell may be, in its unit; 0 = only numbers beside it count.
     """
     for name, value in computed.items():
         if name not in stated:
@@ -92,7 +105,17 @@ def cell_findings(
 
 
 def same(stated: object, computed: object, scale: float = 0.0) -> bool:
-    """Whether a part of a document is what was computed, key by key and element by element."""
+    """Whether a part of a document is what was computed, key by key and element by element.
+
+    Parameters
+    ----------
+    stated
+        Part of a document; keys that were not computed make it another, as does another number of elements.
+    computed
+        What it must be.
+    scale
+        As of `cell_findings`; within a mapping the largest number there counts, too.
+    """
     if isinstance(stated, bool) or isinstance(computed, bool):
         return stated is computed
     if isinstance(computed, Mapping):

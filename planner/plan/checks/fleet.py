@@ -66,7 +66,23 @@ def load_cells(fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float
 def price_cells(
     fleet: ServingFleet, loads: LoadCells, cost_microusd: int, replicas: int, hours: float, horizon_hours: float
 ) -> TokenPrices:
-    """Micro-dollars of an output token are dollars of a million: at the mean load, and with every replica full."""
+    """Micro-dollars of an output token are dollars of a million: at the mean load, and with every replica full.
+
+    Parameters
+    ----------
+    fleet
+        Its peak over its mean rate.
+    loads
+        Of the row, as `load_cells` gives them.
+    cost_microusd
+        Of the row over the horizon.  [micro-USD]
+    replicas
+        Of the row, spares included.
+    hours
+        How long they run within the horizon.  [h]
+    horizon_hours
+        Over which requests arrive.  [h]
+    """
     tokens = loads["mean_output_tokens"]
     mean = loads["planned_requests_per_s"] / fleet.peak_factor * tokens * horizon_hours * 3600.0
     full = loads["replica_requests_per_s"] * tokens * replicas * hours * 3600.0
@@ -79,7 +95,19 @@ def price_cells(
 def fleet_cells(
     fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int, horizon_hours: float
 ) -> FleetFigures:
-    """The figures of a fleet over all its rows; `spares`: replicas that may be lost."""
+    """The figures of a fleet over all its rows.
+
+    Parameters
+    ----------
+    fleet
+        What is asked for.
+    rows
+        Rows of the fleet; empty where there is no plan.
+    spares
+        Replicas that may be lost.
+    horizon_hours
+        Over which requests arrive.  [h]
+    """
     cost_usd = sum(row["cost_microusd"] for row in rows) / 1e6
     requests = mean_requests_per_s(fleet, rows) * horizon_hours * 3600.0
     peak = _peak(fleet, rows)

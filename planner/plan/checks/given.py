@@ -28,7 +28,23 @@ MICRO = 1_000_000
 def given_cells(
     fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float], row: ServingAllocation, cost: int, hours: float
 ) -> Mapping[str, object]:
-    """A row of a table of rates: each unit is one replica on one device, of which nothing else is known."""
+    """A row of a table of rates: each unit is one replica on one device, of which nothing else is known.
+
+    Parameters
+    ----------
+    fleet
+        One whose rates are given.
+    rates
+        Of each bucket alone, of one unit.  [requests/s]
+    sent
+        Of each bucket, to the whole row.  [requests/s]
+    row
+        Only its number of units counts.
+    cost
+        Of the whole row.  [micro-USD]
+    hours
+        The horizon, over which all units run.  [h]
+    """
     loads, units = load_cells(fleet, rates, sent, row["count"]), row["count"]
     tier: dict[str, object] = dict.fromkeys(("engine", "constants", "inherited_from"), "")
     tier |= {"tier": "measured", "family": GIVEN, "tag": GIVEN, "tpot": None, "ttft": None, "throughput": None}
@@ -59,7 +75,19 @@ def given_cells(
 def given_findings(
     fleet: ServingFleet, scenario: Scenario, rows: Sequence[ServingAllocation], stated: FleetFigures
 ) -> Iterator[Finding]:
-    """Everything wrong with the rows of a fleet whose rates are given, from the file read again."""
+    """Everything wrong with the rows of a fleet whose rates are given, from the file read again.
+
+    Parameters
+    ----------
+    fleet
+        One whose rates are given.
+    scenario
+        The one that the plan carries, read.
+    rows
+        Rows of the fleet in the plan.
+    stated
+        What the plan says of the fleet as a whole.
+    """
     rates = fleet.rates
     assert rates is not None
     offers = {one.offer.id: (one, place) for place, one in enumerate(_own(scenario, fleet))}
@@ -100,7 +128,17 @@ def given_findings(
 def given_alternative_findings(
     fleet: ServingFleet, scenario: Scenario, told: Sequence[Alternative]
 ) -> Iterator[Finding]:
-    """Everything wrong with the other ways of such a fleet: one offer alone, enough of it to carry the peak."""
+    """Everything wrong with the other ways of such a fleet: one offer alone, enough of it to carry the peak.
+
+    Parameters
+    ----------
+    fleet
+        One whose rates are given.
+    scenario
+        The one that the plan carries, read.
+    told
+        The other ways in the plan.
+    """
     rates = fleet.rates
     assert rates is not None
     yield from ranking_findings(fleet.name, told)

@@ -76,7 +76,19 @@ def training_layout_findings(
 def serving_layout_findings(
     fleet: ServingFleet, arch: Architecture, split: ServingLayout, shape: Shape
 ) -> Iterator[Finding]:
-    """Everything illegal about the split of one replica."""
+    """Everything illegal about the split of one replica.
+
+    Parameters
+    ----------
+    fleet
+        Its engine decides what can be split; sizes that it fixes must be kept.
+    arch
+        The model, whose heads, widths, layers and experts are split.
+    split
+        Sizes tp, pp, dp, ep and cp of one replica.
+    shape
+        What the replica stands on; where it takes several, the network between them counts.
+    """
     where, pinned = fleet.name, {} if fleet.layout is None else fleet.layout.sizes
     if not _whole(split, SERVING_SIZES):
         yield _illegal(where, "a size is not a positive whole number")

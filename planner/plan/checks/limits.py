@@ -91,7 +91,17 @@ class Limit(NamedTuple):
 
 
 def limit_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """Every joint limit that the chosen rows exceed."""
+    """Every joint limit that the chosen rows exceed.
+
+    Parameters
+    ----------
+    document
+        A plan with rows.
+    scenario
+        The one that the plan carries, read.
+    catalog
+        The catalog with the scenario's discounts and contracts.
+    """
     whole = list(_holdings(document, scenario, catalog, once=True))
     holdings = [*_holdings(document, scenario, catalog), *_bought(document, scenario, catalog)]
     yield from _providers(whole, scenario)
@@ -105,7 +115,17 @@ def limit_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog)
 
 
 def limit_table_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """The table of limits: each of the scenario once at every moment, with a calendar where it is fullest."""
+    """The table of limits: each of the scenario once at every moment, with a calendar where it is fullest.
+
+    Parameters
+    ----------
+    document
+        A plan with rows.
+    scenario
+        The one that the plan carries, read.
+    catalog
+        The catalog with the scenario's discounts and contracts.
+    """
     of_plan = _of_plan(document, list(_holdings(document, scenario, catalog, once=True)), scenario, catalog)
     holdings = [*_holdings(document, scenario, catalog), *_bought(document, scenario, catalog)]
     moments = _moments(scenario)

@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 
 
 def named_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """Each name has one line, which says that it is used where a row is on it."""
+    """Each name has one line, which says that it is used where a row is on it.
+
+    Parameters
+    ----------
+    document
+        A plan; one without rows uses nothing.
+    scenario
+        The one that the plan carries, read: what it owns, and which devices and providers it names.
+    catalog
+        The devices that a pattern covers.
+    """
     rows = [row for workload in document["workloads"] for row in workload["allocations"]]
     due = list(_due(scenario, catalog, rows))
     told = document.get("named", [])

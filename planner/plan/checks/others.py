@@ -42,7 +42,17 @@ BOTH = "; "  # between two texts of one setting
 def alternative_findings(
     check: AllocationCheck, asked: TrainingJob | ServingFleet, stated: Workload
 ) -> Iterator[Finding]:
-    """Everything wrong with the other ways of a workload: one for each device, cheapest first."""
+    """Everything wrong with the other ways of a workload: one for each device, cheapest first.
+
+    Parameters
+    ----------
+    check
+        Works out rows of the workload again.
+    asked
+        The workload of the scenario.
+    stated
+        The same workload in the plan, with rows or without.
+    """
     told = stated["alternatives"]
     yield from ranking_findings(asked.name, told)
     for one in told:
@@ -72,7 +82,23 @@ def ranking_findings(name: str, told: Sequence[Alternative]) -> Iterator[Finding
 def training_way(
     check: AllocationCheck, job: TrainingJob, offer: str, nodes: int, sizes: Mapping[str, Any], facts: OfferFacts
 ) -> float | Finding:
-    """Median time of one job on so many shapes of an offer, or why it cannot run so.  [h]"""
+    """Median time of one job on so many shapes of an offer, or why it cannot run so.  [h]
+
+    Parameters
+    ----------
+    check
+        Works out rows of the job again.
+    job
+        A job of the scenario.
+    offer
+        Id of the offer, for what is said of it.
+    nodes
+        Shapes of one job.
+    sizes
+        The layout as a row tells it.
+    facts
+        The offer looked up again.
+    """
     arch, devices = check.arch, nodes * facts.shape.devices
     if not facts.device.peak_flop_per_s.get(job.precision):
         return Finding("wrong-alternative", f"{job.name}: {facts.device.id} has no {job.precision}")
@@ -177,7 +203,17 @@ def _units(fleet: ServingFleet, planned: Sequence[int], replicas: int) -> int:
 
 
 def single_kind_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """One kind of device throughout, where the plan has several: one that is allowed, dearer by what is told."""
+    """One kind of device throughout, where the plan has several: one that is allowed, dearer by what is told.
+
+    Parameters
+    ----------
+    document
+        A plan with rows.
+    scenario
+        The one that the plan carries, read: which devices it allows.
+    catalog
+        The devices that there are.
+    """
     stated, cost = document["single_kind"], proven_microusd(document)
     used = {row["device"] for workload in document["workloads"] for row in workload["allocations"]}
     if stated is None:
@@ -198,7 +234,17 @@ def single_kind_findings(document: PlanDocument, scenario: Scenario, catalog: Ca
 
 
 def infeasible_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """Ways out of a conflict: each moves a limit of the scenario, by the text that does it; money as it is told."""
+    """Ways out of a conflict: each moves a limit of the scenario, by the text that does it; money as it is told.
+
+    Parameters
+    ----------
+    document
+        A plan; there is nothing to check in one that tells of no conflict.
+    scenario
+        The one that the plan carries, read: its limits, and what they are once a setting is applied.
+    catalog
+        Offers that are sold up to so many shapes, which may be in a conflict, too.
+    """
     told = document["infeasible"]
     if told is None:
         return

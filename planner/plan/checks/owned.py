@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 
 
 def owned_hour_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """A row for each group of owned machines whose price has parts, in a plan that runs something; no other."""
+    """A row for each group of owned machines whose price has parts, in a plan that runs something; no other.
+
+    Parameters
+    ----------
+    document
+        A plan, with rows or without.
+    scenario
+        The one that the plan carries, read: what it owns.
+    catalog
+        The shapes of what is owned.
+    """
     has_plan = document["status"] in ("optimal", "feasible")
     due = list(_due(document, scenario, catalog)) if has_plan else []
     stated = document.get("owned_hours", [])

@@ -92,7 +92,17 @@ def use_cells(pool: Pool, kind: str, count: int, span: range, cost_microusd: int
 
 
 def shares_of(pool: Pool, users: Mapping[str, Sequence[int]], cost_microusd: int) -> list[PoolShare]:
-    """What each workload bears of the cost of a pool, by its node-hours; whole micro-dollars that add up to it."""
+    """What each workload bears of the cost of a pool, by its node-hours; whole micro-dollars that add up to it.
+
+    Parameters
+    ----------
+    pool
+        Its name, and how long its periods are.
+    users
+        Nodes that each workload uses in every period, (periods,), in the order in which rounding is passed on.
+    cost_microusd
+        Of all contracts of the pool; where nobody uses it, nobody bears it.  [micro-USD]
+    """
     hours = {name: _node_hours(pool.hours, nodes) for name, nodes in users.items()}
     whole, before = sum(hours.values(), start=Fraction(0)), Fraction(0)
     rows: list[PoolShare] = []

@@ -348,7 +348,23 @@ def one_replica(
     role: int,
     recall: Recall,
 ) -> OneReplica:
-    """The replica of a row; `split` has the sizes tp, pp, dp, ep and cp."""
+    """The replica of a row.
+
+    Parameters
+    ----------
+    fleet, arch
+        What is served, and how.
+    catalog
+        Fitted constants and error bands of serving.
+    facts
+        The offer looked up again.
+    split
+        Sizes tp, pp, dp, ep and cp.
+    role
+        WHOLE, PREFILL or DECODE: what it does of a request.
+    recall
+        What the estimates answered before; answers are added.
+    """
     machine = serving_machine(facts.device, facts.shape, facts.inter_node_bytes_per_s)
     devices = split["tp"] * split["pp"] * split["dp"]
     fast, pcie = float(machine.scale_up_devices), float(machine.pcie)

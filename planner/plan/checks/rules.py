@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
 
 def rule_findings(asked: TrainingJob | ServingFleet, arch: Architecture, stated: Workload) -> Iterator[Finding]:
-    """Everything wrong with the cross-checks of a workload; their sentences are told."""
+    """Everything wrong with the cross-checks of a workload; their sentences are told.
+
+    Parameters
+    ----------
+    asked
+        The workload of the scenario.
+    arch
+        Its model.
+    stated
+        The same workload in the plan, whose first row gives the layout or the speeds that rules are worked with.
+    """
     rows = stated["allocations"]
     wanted = list(
         _training(asked, arch, cast("list[TrainingAllocation]", rows))

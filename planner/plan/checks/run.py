@@ -61,7 +61,27 @@ def run_cells(
     *,
     calibrated: bool = False,
 ) -> RunCells:
-    """The cells `run` and the overheads among the terms of one row, and its wall time."""
+    """The cells `run` and the overheads among the terms of one row, and its wall time.
+
+    Parameters
+    ----------
+    job, arch
+        What is trained; how it fails and is saved is of the job.
+    spec
+        The job as it is estimated; without `run` nothing fails and nothing is saved.
+    shape
+        What it runs on.
+    busy_s
+        Time of the run without the terms named in `RUN_TERMS`.  [s]
+    devices
+        Of one job.
+    jobs
+        Identical ones, whose checkpoints are all stored.
+    spot
+        How often shapes are taken away; None = they are not.
+    calibrated
+        Whether a step time was measured on such devices: what many hosts lose is then in it, unless the job states it.
+    """
     part = Part(spec, shape, devices, spot, calibrated)
     return shared_run_cells(job, arch, [part], busy_s, jobs)
 
@@ -82,7 +102,19 @@ class Part(NamedTuple):
 
 
 def shared_run_cells(job: TrainingJob, arch: Architecture, parts: Sequence[Part], busy_s: float, jobs: int) -> RunCells:
-    """`run_cells` of a job on one or several groups: any of them stops it, all of them write its checkpoints."""
+    """`run_cells` of a job on one or several groups: any of them stops it, all of them write its checkpoints.
+
+    Parameters
+    ----------
+    job, arch
+        What is trained; how it fails and is saved is of the job.
+    parts
+        The groups of one job; where none has a `spec.run`, nothing fails and nothing is saved.
+    busy_s
+        Time of the run without the terms named in `RUN_TERMS`.  [s]
+    jobs
+        Identical ones, whose checkpoints are all stored.
+    """
     failing = [part for part in parts if part.spec.run is not None]
     if not failing:
         return {"run": {"modelled": False, "goodput": 1.0}, "terms": dict.fromkeys(RUN_TERMS, 0.0), "wall_s": busy_s}
@@ -147,7 +179,21 @@ class Chance(NamedTuple):
 
 
 def chance_of(job: TrainingJob, spec: TrainingSpec, shape: Shape, devices: int, spot: Spot, run: RunFigures) -> Chance:
-    """The chance of a whole run on spot, from its cells `run`."""
+    """The chance of a whole run on spot, from its cells `run`.
+
+    Parameters
+    ----------
+    job, spec
+        The job, and the job as it is estimated on the shape.
+    shape
+        What it runs on.
+    devices
+        Of one job.
+    spot
+        How often shapes are taken away, and with what warning.
+    run
+        Of the whole run, one that is saved: how long a checkpoint takes, and the time between two.
+    """
     assert run["modelled"]  # what is taken away is saved
     stops = _spot_stops(job, spec, shape, devices, spot)
     delta_s, every_s = run["checkpoint_s"], run["checkpoint_every_s"]
@@ -160,7 +206,19 @@ def chance_of(job: TrainingJob, spec: TrainingSpec, shape: Shape, devices: int, 
 def switch_s(
     job: TrainingJob, arch: Architecture, spec: TrainingSpec, shape: Shape, devices: int, spot: Spot
 ) -> tuple[float, float]:
-    """What leaving spot for other machines takes: a checkpoint until it is in storage, and a restart.  [s]"""
+    """What leaving spot for other machines takes: a checkpoint until it is in storage, and a restart.  [s]
+
+    Parameters
+    ----------
+    job, arch, spec
+        What is trained, and the job as it is estimated on the shape.
+    shape
+        What it runs on.
+    devices
+        Of one job.
+    spot
+        How long a restart takes; where it does not say, as after a failure.
+    """
     given = job.failures if isinstance(job.failures, Failures) else None
     hosts = Part(spec, shape, devices, spot, False).hosts
     written = max(_saving_s(given, hosts, devices, checkpoint_bytes_of(arch, spec)))
@@ -217,7 +275,23 @@ def run_findings(
     terms: Mapping[str, float],
     spot: Spot | None,
 ) -> Iterator[Finding]:
-    """Everything wrong with what a row says of failures and checkpoints, given the terms computed again."""
+    """Everything wrong with what a row says of failures and checkpoints.
+
+    Parameters
+    ----------
+    job, arch
+        What is trained; how it fails and is saved is of the job.
+    spec
+        The job as it is estimated on the shape.
+    shape
+        What the row runs on.
+    row
+        Its devices and jobs are taken as stated, and so is whether a step time was measured.
+    terms
+        Seconds of the run by term, worked out again; those of `RUN_TERMS` are not used.  [s]
+    spot
+        How often shapes are taken away; None = they are not.
+    """
     busy_s = sum(seconds for name, seconds in terms.items() if name not in RUN_TERMS)
     devices, calibrated = row["devices"] // row["jobs"], row["step_time_ratio"] is not None
     cells = run_cells(job, arch, spec, shape, busy_s, devices, row["jobs"], spot, calibrated=calibrated)

@@ -46,7 +46,25 @@ def serving_findings(
     stated: FleetFigures,
     memo: Memo,
 ) -> Iterator[Finding]:
-    """Everything wrong with the rows of a fleet; `stated` is what the plan says of all of them together."""
+    """Everything wrong with the rows of a fleet.
+
+    Parameters
+    ----------
+    fleet
+        A fleet of the scenario whose rates are predicted.
+    scenario
+        The one that the plan carries, read.
+    catalog
+        The catalog with the scenario's discounts and contracts.
+    arch
+        The model that is served.
+    rows
+        Each with its offer looked up again; None = there is no such offer, and the row is left out.
+    stated
+        What the plan says of the fleet as a whole.
+    memo
+        What was worked out of replicas before; what is worked out now is added.
+    """
     spares = fleet.spare_replicas if fleet.availability is None else stated["spare_replicas"]
     mixes = [tuple(one) for one in stated.get("mixes", [])]
     wrong = list(mix_findings(fleet, arch, mixes, [row for row, _ in rows]))
@@ -96,7 +114,17 @@ def planned_micro_per_s(fleet: ServingFleet, rates: Rates) -> list[int]:
 def mix_findings(
     fleet: ServingFleet, arch: Architecture, mixes: Sequence[tuple[float, ...]], rows: Sequence[ServingAllocation]
 ) -> Iterator[Finding]:
-    """Mixes of classes that are none, and rows that serve none of them."""
+    """Mixes of classes that are none, and rows that serve none of them.
+
+    Parameters
+    ----------
+    fleet, arch
+        What is served, and how: whether its classes of requests may be served apart.
+    mixes
+        The plan's own: of each bucket the part of its requests that is taken, the largest 1, each (buckets,).
+    rows
+        Rows of the fleet, which may name a mix by its number.
+    """
     share = fleet.traffic.share
     apart = len(mixes_of(fleet.traffic)) > 1 and blended(fleet, arch)
     if mixes and not apart:
@@ -206,7 +234,19 @@ class UsersCells(NamedTuple):
 
 
 def users_cells(check: Copy, row: ServingAllocation, most: Sequence[float], sent: Sequence[float]) -> UsersCells:
-    """By the law of response times; `sent` are the users of one replica by bucket, `most` those that it serves."""
+    """What users of a row send, by the law of response times.
+
+    Parameters
+    ----------
+    check
+        The kind of replica.
+    row
+        Only its number of replicas without spares counts.
+    most
+        Users that one replica serves within its targets, by bucket; the largest counts.
+    sent
+        Users of one replica by bucket.
+    """
     share = [float(part) for part in check.fleet.traffic.share]
     full, each = check.one.users_send([max(most) * part for part in share]), check.one.users_send(sent)
     return UsersCells(max(most), [full] * len(share), [each * max(row["replicas_needed"], 1) * part for part in share])

@@ -30,7 +30,17 @@ class Tenant(NamedTuple):
 
 
 def shared_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """Everything wrong with the shared nodes of a plan."""
+    """Everything wrong with the shared nodes of a plan.
+
+    Parameters
+    ----------
+    document
+        A plan with rows.
+    scenario
+        The one that the plan carries, read.
+    catalog
+        The catalog with the scenario's discounts and contracts.
+    """
     tenants: dict[str, list[Tenant]] = {}
     for workload in document["workloads"]:
         for row in workload["allocations"]:

@@ -23,7 +23,17 @@ RESERVED = "reserved"
 
 
 def source_findings(asked: TrainingJob | ServingFleet, arch: Architecture, stated: Workload) -> Iterator[Finding]:
-    """Everything wrong with the equations that a workload names."""
+    """Everything wrong with the equations that a workload names.
+
+    Parameters
+    ----------
+    asked
+        The workload of the scenario.
+    arch
+        Its model; whether its layers are known decides on the tier.
+    stated
+        The same workload in the plan.
+    """
     estimator, equations, terms = _named(asked, arch)
     yield from cell_findings("wrong-source", asked.name, stated, {"estimator": estimator, "equations": equations})
     told = cast("Mapping[str, Mapping[str, TermSource]]", stated["term_sources"])
@@ -57,7 +67,17 @@ def _named(
 
 
 def fact_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """The facts behind what was chosen are those of the catalog, all of them and no others; so is their oldest date."""
+    """The facts behind what was chosen are those of the catalog, all of them and no others; so is their oldest date.
+
+    Parameters
+    ----------
+    document
+        A plan, with rows or without.
+    scenario
+        The one that the plan carries, read; how jobs are billed follows from it.
+    catalog
+        The catalog with the scenario's discounts and contracts.
+    """
     rows = [row for workload in document["workloads"] for row in workload["allocations"]]
     wanted: dict[tuple[str, str], Fact] = {}
     for row in rows:

@@ -48,7 +48,21 @@ def ratio_on(under_way: UnderWay | None, device: str) -> float | None:
 def under_way_findings(
     job: TrainingJob, arch: Architecture, scenario: Scenario, catalog: Catalog, stated: UnderWay | None
 ) -> Iterator[Finding]:
-    """Everything wrong with what a plan says of the run under way."""
+    """Everything wrong with what a plan says of the run under way.
+
+    Parameters
+    ----------
+    job
+        A job of the scenario, with a measured step time or without.
+    arch
+        Its model.
+    scenario
+        Its first owned hardware is what the step was timed on, unless the job says on what.
+    catalog
+        Shapes, devices, and the constants that predict a step.
+    stated
+        What the plan says; None = nothing, which is right where no step time was measured.
+    """
     if job.step_time is None:
         if stated is not None:
             yield Finding("wrong-run", f"{job.name}: the scenario gives no step time")

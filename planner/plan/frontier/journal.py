@@ -49,7 +49,17 @@ class Journal:
         return self._records.get(self.key(limit, part))
 
     def add(self, limit: float | None, record: Record, part: str = "") -> None:
-        """Keep what was found at a limit."""
+        """Keep what was found at a limit.
+
+        Parameters
+        ----------
+        limit
+            In s, micro-USD or mg; None = no limit.
+        record
+            What was found; it replaces what was there.
+        part
+            Name of the range of the sweep; empty where there is one range alone.
+        """
         key = self.key(limit, part)
         self._records[key] = record
         if self._lines is not None:

@@ -118,8 +118,19 @@ def sweep_points(points: Points, journal: Journal, beside: Beside | None = None)
 
     Parameters
     ----------
+    points
+        Answers a limit of a range; its sweep says which limits, and how many points at most.
+    journal
+        What was found before; what is proven now is added.
     beside
         Has points answered elsewhere, several at a time; default: here, one after the other.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Broken off, by Ctrl-C or by the time limit, before anything was found; later the points so far are returned.
+    PlanError
+        The plan of a point does not hold.
     """
     found: list[Record] = []
     sweep, asked = points.sweep, points.asked
@@ -138,7 +149,19 @@ def sweep_points(points: Points, journal: Journal, beside: Beside | None = None)
 
 
 def journal_key(candidates: Candidates, sweep: Sweep, version: str, options: SolverOptions) -> str:
-    """What every point of a sweep depends on, its limit aside."""
+    """What every point of a sweep depends on, its limit aside.
+
+    Parameters
+    ----------
+    candidates
+        All columns of the sweep, from the loosest question.
+    sweep
+        What is swept, against what, and of which job; its range counts only by what scenario and columns have of it.
+    version
+        Of the planner.
+    options
+        Solver, gap, seed and threads count, the time limit does not.
+    """
     asked = {name: options[name] for name in ("solver", "gap", "seed", "threads")}
     scenario, about = candidates.scenario, [sweep.over, sweep.against, sweep.workload]
     parts = (version, scenario.resolved, candidates.catalog.digest, about, asked)
@@ -186,7 +209,26 @@ def _in_range(
 
 
 def solve_at(candidates: Candidates, sweep: Sweep, limit: Value | None, asked: Asked) -> Record:
-    """The point at a limit as a record of the journal."""
+    """The point at a limit as a record of the journal.
+
+    Parameters
+    ----------
+    candidates
+        Columns that some point of the range may need, as `prepared` leaves them.
+    sweep
+        The range.
+    limit
+        What the held objective may be at most: s, micro-USD or mg; None = no limit.
+    asked
+        The scenario at a deadline, the verifier, and the options of the solver.
+
+    Raises
+    ------
+    PlanError
+        The plan of the point does not hold.
+    KeyboardInterrupt
+        The solver was broken off.
+    """
     solves = 0
 
     def solve(program: Program, **given: Any) -> Solution:

@@ -31,6 +31,21 @@ def sweep_of(
 ) -> Sweep:
     """The sweep that is asked for, in base units.
 
+    Parameters
+    ----------
+    scenario
+        What is asked; it may not be of several futures.
+    over
+        The limit: deadline, budget or carbon.
+    low, high
+        Tightest and loosest, with a unit: "7d", "$10k", "2 t". None = 0, and no limit; a deadline needs both.
+    against
+        What is made least: cost, time or carbon. None = cost; under a budget time, or carbon where nothing is trained.
+    workload
+        The job whose deadline is swept; None = all jobs, each from its own start. Only for deadlines.
+    most
+        Points to look for at most.
+
     Raises
     ------
     UsageError

@@ -43,7 +43,17 @@ class Trade:
     ends_s: FloatArray  # (columns,) what a deadline is compared with; 0 where none is
 
     def value(self, program: Program, units: IntArray, name: str) -> Value:
-        """An objective of a plan: micro-USD, s, or mg."""
+        """An objective of a plan: micro-USD, s, or mg.
+
+        Parameters
+        ----------
+        program
+            One whose columns are those of `ends_s`.
+        units
+            The plan: how many of each column, (columns,).
+        name
+            cost, time or carbon.
+        """
         return value_of(self.timed(program), units, name)
 
     def timed(self, program: Program) -> Program:
@@ -63,7 +73,17 @@ class Point:
 
 
 def steps(low: Value, high: Value | None, at: Callable[[Value | None], Value | None]) -> Iterator[Value | None]:
-    """Limits from the loosest on; `at` says what the held objective came to under each, None when nothing is left."""
+    """Limits from the loosest on.
+
+    Parameters
+    ----------
+    low
+        The tightest limit worth asking: it ends when the held objective comes to that or less.
+    high
+        The first limit; None = no limit.
+    at
+        What the held objective came to under a limit; None = nothing is left. Asked once for each limit.
+    """
     limit = high
     while True:
         yield limit
@@ -79,7 +99,19 @@ def next_limit(reached: Value) -> Value:
 
 
 def best_under(program: Program, trade: Trade, limit: Value | None, solve: Solve) -> Point | Solution:
-    """The Pareto point at a limit of the held objective, or the solution that says why there is none."""
+    """The Pareto point at a limit of the held objective, or the solution that says why there is none.
+
+    Parameters
+    ----------
+    program
+        Its own objective is replaced by those of the trade; its joint limits hold.
+    trade
+        Which objective is held, and which is made least.
+    limit
+        What the held objective may be at most: s, micro-USD or mg; None = no limit.
+    solve
+        `optimize` with its options; it is asked up to three times.
+    """
     found = _least(program, trade, limit, solve)
     if _untold(found) and isinstance(limit, int):
         found = _least(program, trade, limit - max(1, limit // TOLD_APART), solve)
@@ -125,7 +157,17 @@ def columns_for(program: Program, trade: Trade) -> IntArray:
 
 
 def narrowed(program: Program, trade: Trade, kept: IntArray) -> tuple[Program, Trade]:
-    """The program and the trade with only the columns kept."""
+    """The program and the trade with only the columns kept.
+
+    Parameters
+    ----------
+    program
+        All columns.
+    trade
+        Its ends are of the same columns.
+    kept
+        Numbers of the columns that stay, in any order; the program keeps its own.
+    """
     mask = np.isin(np.arange(program.column_count), kept)
     return restrict(program, mask)[0], replace(trade, ends_s=trade.ends_s[mask])
 

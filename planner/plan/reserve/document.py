@@ -69,7 +69,21 @@ def term_hours(offer: Offer) -> float:
 def reserve_document(
     scenario: Scenario, catalog: Catalog, rows: list[BreakEven], terms: list[Term], together: Together | None
 ) -> ReserveDocument:
-    """The document of break-evens and decisions."""
+    """The document of break-evens and decisions.
+
+    Parameters
+    ----------
+    scenario
+        Its name and title are told.
+    catalog
+        Its name, day and digest are told.
+    rows
+        Break-evens, in the order in which they are told.
+    terms
+        What each kind of commitment does for the scenario; empty where none is offered.
+    together
+        What all kinds at once do; None = fewer than two are offered.
+    """
     return {
         "schema": "plan/reserve/v1",
         "name": scenario.name,
