@@ -8,7 +8,6 @@ from dataclasses import replace
 from planner.candidates.mixed_search import Mix, evaluate
 from planner.candidates.mixed_space import MixSpace
 from planner.candidates.mixed_table import choices_of, with_mixes
-from planner.candidates.mixed_walk import Choice
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.training_table import TrainingTable
 
@@ -61,9 +60,3 @@ def _place(space: MixSpace, places: Mapping[str, int], offer: str, nodes: int) -
     source = places[offer]
     blocks = {block.nodes: number for number, block in enumerate(space.job.sources[source].blocks)}
     return source, blocks[nodes]
-
-
-def name_of(space: MixSpace, choice: Choice) -> Named:
-    """Offers and shapes of a choice."""
-    sources = space.job.sources
-    return tuple(sorted((sources[s].name, sources[s].blocks[b].nodes) for s, b in choice))

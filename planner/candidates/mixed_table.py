@@ -121,7 +121,7 @@ def choices_of(table: TrainingTable) -> set[tuple[tuple[str, int], ...]]:
     return {tuple(sorted((g.site.offer.id, g.nodes) for g in mixed.groups)) for mixed in table.mixes.values()}
 
 
-def named(space: MixSpace, choice: Choice) -> tuple[tuple[str, int], ...]:
+def name_of(space: MixSpace, choice: Choice) -> tuple[tuple[str, int], ...]:
     """Offers and shapes of a choice."""
     sources = space.job.sources
     return tuple(sorted((sources[s].name, sources[s].blocks[b].nodes) for s, b in choice))
@@ -142,7 +142,7 @@ def with_mixes(table: TrainingTable, space: MixSpace, mixes: Iterable[Mix]) -> T
     known, rows = choices_of(table), dict(table.mixes)
     fresh: list[tuple[Mix, Mixed]] = []
     for mix in mixes:
-        name = named(space, mix.choice)
+        name = name_of(space, mix.choice)
         if name not in known:
             known.add(name)
             fresh.append((mix, mixed_of(space, mix)))

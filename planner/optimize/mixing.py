@@ -37,9 +37,10 @@ from typing import Any
 
 import numpy as np
 
-from planner.candidates.mixed_columns import Named, mixes_of, name_of, with_named_mixes
+from planner.candidates.mixed_columns import Named, mixes_of, with_named_mixes
 from planner.candidates.mixed_prices import prices_of_mixes
 from planner.candidates.mixed_search import cheapest, evaluate, listed
+from planner.candidates.mixed_table import name_of
 from planner.candidates.mixed_walk import Prices
 from planner.candidates.program import Row, Task
 from planner.candidates.prune import can_bind

@@ -7,15 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from planner.candidates.program import Program
+from planner.candidates.program import IntArray, Program, restrict
 from planner.optimize.solve import optimize
-from planner.plan.frontier.sweep import TOO_CLOSE, Point, Trade, best_under, columns_for, narrowed, steps, undominated
+from planner.plan.frontier.sweep import TOO_CLOSE, Point, Trade, best_under, columns_for, steps
 from tests.frontier.brute import all_plans, pareto, small, with_times
 from tests.optimize.brute import key_of, random_program, value
 from tests.tiers import cases
 
 PAIRS = [("time", "cost"), ("cost", "time"), ("carbon", "cost"), ("cost", "carbon"), ("time", "carbon")]
 SWEEPS = cases(40, 100)
+
+
+def narrowed(program: Program, trade: Trade, kept: IntArray) -> tuple[Program, Trade]:
+    """The program and the trade with only the columns kept."""
+    mask = np.isin(np.arange(program.column_count), kept)
+    return restrict(program, mask)[0], replace(trade, ends_s=trade.ends_s[mask])
+
+
+def undominated(points: list[Point]) -> list[Point]:
+    """Points, the lowest of the held objective first, without those that another one is no worse than in both."""
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda p: (p.over, p.against)):
+        if not kept or point.against < kept[-1].against:
+            kept.append(point)
+    return kept
 
 
 def sweep(question: Program, trade: Trade, low: Any, high: Any) -> list[Point]:

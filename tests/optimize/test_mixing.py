@@ -8,7 +8,8 @@ import math
 import pytest
 
 from planner.api import enumerate_candidates, load_catalog, solve
-from planner.candidates.mixed_columns import Named, mixes_of, name_of, with_named_mixes
+from planner.candidates.mixed_columns import Named, mixes_of, with_named_mixes
+from planner.candidates.mixed_table import name_of
 from planner.candidates.search import Candidates
 from planner.optimize.mixing import with_mixes_that_matter, within_bound
 from planner.optimize.solve import optimize

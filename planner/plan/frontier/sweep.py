@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import FloatArray, IntArray, Program, Row, restrict
+from planner.candidates.program import FloatArray, IntArray, Program, Row
 from planner.candidates.prune import prune
 from planner.carriers import dataclass
 from planner.optimize.criteria import value_of
@@ -154,31 +154,6 @@ def columns_for(program: Program, trade: Trade) -> IntArray:
     pareto = Row(name=HELD, label=HELD, bound=-1, columns=every, coefficients=rank)
     asked = replace(program, rows=(*program.rows, pareto), objective=(trade.against, trade.over))
     return prune(trade.timed(asked))
-
-
-def narrowed(program: Program, trade: Trade, kept: IntArray) -> tuple[Program, Trade]:
-    """The program and the trade with only the columns kept.
-
-    Parameters
-    ----------
-    program
-        All columns.
-    trade
-        Its ends are of the same columns.
-    kept
-        Numbers of the columns that stay, in any order; the program keeps its own.
-    """
-    mask = np.isin(np.arange(program.column_count), kept)
-    return restrict(program, mask)[0], replace(trade, ends_s=trade.ends_s[mask])
-
-
-def undominated(points: list[Point]) -> list[Point]:
-    """Points, the lowest of the held objective first, without those that another one is no worse than in both."""
-    kept: list[Point] = []
-    for point in sorted(points, key=lambda p: (p.over, p.against)):
-        if not kept or point.against < kept[-1].against:
-            kept.append(point)
-    return kept
 
 
 def _held(
